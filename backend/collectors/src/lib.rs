@@ -1,0 +1,113 @@
+//! The sensors of Watchglass and their one registration table, [`COLLECTORS`].
+//!
+//! A new collector is one file, one `mod` line and one row here; configuration key, doctor, documentation, chart and
+//! export follow from the row. Each part of a collector runs on a thread of its own with a deadline, so that a hung
+//! driver, mount or endpoint costs its own series only. This crate reads no wall clock and starts no server.
+//!
+//! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
+
+mod error;
+mod out;
+
+pub use error::{CollectError, OpenError, OpenErrorKind};
+pub use out::{Instance, Out};
+
+use shared::catalog::{Catalog, MetricDef};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A sensor.
+pub trait Collector: Send {
+    /// Reads once and puts what could be read. What could not be read is left out, never put as zero.
+    ///
+    /// # Errors
+    /// [`CollectError`] when readings failed; what was put before is used all the same.
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError>;
+}
+
+/// One independent part of a collector: it has its own thread and deadline.
+pub struct Part {
+    /// What it is for (`/data` of the disk collector), empty when the collector has one part only.
+    pub name: String,
+    /// Paths, libraries and addresses that it reads, for doctor.
+    pub tried: Vec<String>,
+    /// The sensor.
+    pub collector: Box<dyn Collector>,
+}
+
+impl Part {
+    /// The only part of a collector.
+    pub fn only(tried: impl Into<Vec<String>>, collector: impl Collector + 'static) -> Vec<Part> {
+        vec![Part { name: String::new(), tried: tried.into(), collector: Box::new(collector) }]
+    }
+}
+
+/// One row of the registration table.
+pub struct Entry {
+    /// Name in the configuration, in doctor and in the collector's own series.
+    pub name: &'static str,
+    /// What it reads, one sentence.
+    pub about: &'static str,
+    /// The rows that it produces.
+    pub metrics: &'static [&'static [&'static MetricDef]],
+    /// Opens it. Called again later when it fails.
+    pub open: fn(&Options, &Roots) -> Result<Vec<Part>, OpenError>,
+}
+
+/// What a user chose, as far as collectors care.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Paths whose file systems are watched.
+    pub disk_paths: Vec<PathBuf>,
+    /// Processes to watch, with descendants; empty: none.
+    pub pids: Vec<u32>,
+    /// NVML indices to keep; empty: all.
+    pub gpus: Vec<u32>,
+    /// NVIDIA's library by path, instead of the system's.
+    pub nvml_library: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { disk_paths: vec!["/".into()], pids: Vec::new(), gpus: Vec::new(), nvml_library: None }
+    }
+}
+
+/// Where the machine's files are read: `/` for this machine, a folder for the host's files mounted into a container and
+/// for recordings in tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots {
+    /// /proc
+    pub proc: PathBuf,
+    /// /sys
+    pub sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Roots { proc: "/proc".into(), sys: "/sys".into() }
+    }
+}
+
+impl Roots {
+    /// `proc` and `sys` below a folder.
+    pub fn below(root: &std::path::Path) -> Self {
+        Roots { proc: root.join("proc"), sys: root.join("sys") }
+    }
+}
+
+/// How long a reading may take before the part counts as hung: twice the interval, at least 5 s.
+pub fn deadline(interval: Duration) -> Duration {
+    (2 * interval).max(Duration::from_secs(5))
+}
+
+/// All collectors, in order on screen.
+pub static COLLECTORS: &[Entry] = &[];
+
+/// The table: the fold of all collectors' rows.
+pub fn catalog() -> Catalog {
+    let mut seen = std::collections::HashSet::new();
+    let own = COLLECTORS.iter().flat_map(|entry| entry.metrics.iter());
+    let rows = shared::catalog::VOCABULARY.iter().chain(own).copied().flatten().copied();
+    Catalog::new(rows.filter(|def| seen.insert(def.tag)))
+}

@@ -1,0 +1,2 @@
+//! The binary `watchglass`.
+fn main() {}

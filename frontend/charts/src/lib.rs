@@ -1,0 +1,1 @@
+//! Pure drawing of a chart.

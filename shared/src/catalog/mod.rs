@@ -1,0 +1,273 @@
+//! The one table of metrics, and the layout of the page that is built from it.
+//!
+//! The W&B vocabulary stands here, a file per family; rows that only we have stand at the top of the collector that
+//! produces them. A collector's entry names the slices that it speaks and their fold is the table; no other list of
+//! metrics exists. Order in a slice is order on screen.
+//!
+//! Rows are written as [`MetricDef`] (static, so that collectors name a row by a constant) and travel as [`Metric`].
+
+mod layout;
+mod tag;
+
+pub mod cpu;
+pub mod disk;
+pub mod memory;
+pub mod network;
+pub mod process;
+
+pub use layout::{Chart, Fold, Layout, Note, Section, Tile};
+pub use tag::{Found, TagError, glob};
+
+use crate::series::{SeriesDef, Steps};
+use crate::unit::Unit;
+use serde::{Deserialize, Serialize};
+
+/// How values of a metric relate to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A reading that goes up and down.
+    Gauge,
+    /// A total that only grows; a decrease is a reset. Drawn as a rate.
+    Counter,
+    /// One of a few states; drawn as lanes.
+    State,
+}
+
+/// The vertical axis of a metric's chart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Range {
+    /// From the first to the second number, further when a value goes beyond.
+    Fixed(f64, f64),
+    /// From zero to the largest value.
+    FromZero,
+    /// Around the values; the page says where the axis begins.
+    Fit,
+}
+
+impl Range {
+    /// 0 to 100.
+    pub const PERCENT: Range = Range::Fixed(0.0, 100.0);
+}
+
+/// How a metric appears on its chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Draw {
+    /// As lines, one a series.
+    Line,
+    /// As a dashed, labelled limit: a fact, not an alarm.
+    Limit,
+    /// Not at all: it is in the API and the exports only.
+    Hidden,
+}
+
+/// One row of the table as it is written in the source. Build it with [`MetricDef::gauge`] and the methods after it.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricDef {
+    /// Tag with at most one placeholder: `{i}` stands for a number, any other name for free text.
+    pub tag: &'static str,
+    /// Other spellings, each with the same placeholder, or `text => instance` for a spelling that means one instance.
+    pub aliases: &'static [&'static str],
+    /// Short name, sentence case.
+    pub title: &'static str,
+    /// Name of a line on the chart, with the tag's placeholder where the instance stands.
+    pub label: &'static str,
+    /// Full sentences: what it is, whose formula, where it is read.
+    pub help: &'static str,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Gauge, counter or state.
+    pub kind: Kind,
+    /// Axis.
+    pub range: Range,
+    /// Id of the chart that draws it.
+    pub chart: &'static str,
+    /// How it is drawn there.
+    pub draw: Draw,
+    /// Integer steps per unit in which values are stored; see [`Steps`].
+    pub steps: Steps,
+}
+
+impl MetricDef {
+    const fn new(tag: &'static str, unit: Unit, kind: Kind, steps: Steps) -> Self {
+        MetricDef {
+            tag,
+            aliases: &[],
+            title: "",
+            label: "",
+            help: "",
+            unit,
+            kind,
+            range: match unit {
+                Unit::Percent => Range::PERCENT,
+                Unit::Celsius | Unit::Megahertz => Range::Fit,
+                _ => Range::FromZero,
+            },
+            chart: "",
+            draw: Draw::Line,
+            steps,
+        }
+    }
+
+    /// A reading. Percentages that we compute are kept to 0.01; change that with [`steps`](Self::steps).
+    pub const fn gauge(tag: &'static str, unit: Unit) -> Self {
+        let steps = match unit {
+            Unit::Percent => 100.0,
+            Unit::Count | Unit::Bytes | Unit::Microseconds => 1.0,
+            _ => 0.0,
+        };
+        Self::new(tag, unit, Kind::Gauge, steps)
+    }
+
+    /// A total that only grows.
+    pub const fn counter(tag: &'static str, unit: Unit) -> Self {
+        Self::new(tag, unit, Kind::Counter, 1.0)
+    }
+
+    /// One of a few states, or a set of bits.
+    pub const fn state(tag: &'static str) -> Self {
+        Self::new(tag, Unit::State, Kind::State, 1.0)
+    }
+
+    /// The tag of an instance.
+    pub fn tag_of(&self, instance: &str) -> String {
+        tag::fill(self.tag, instance)
+    }
+
+    /// Sets the title.
+    pub const fn title(mut self, title: &'static str) -> Self {
+        self.title = title;
+        self
+    }
+
+    /// Sets the chart, and the name of a line on it.
+    pub const fn on(mut self, chart: &'static str, label: &'static str) -> Self {
+        self.chart = chart;
+        self.label = label;
+        self
+    }
+
+    /// Sets the help.
+    pub const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// Sets other spellings.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Sets the axis.
+    pub const fn range(mut self, range: Range) -> Self {
+        self.range = range;
+        self
+    }
+
+    /// Draws it as a limit, or not at all.
+    pub const fn draw(mut self, draw: Draw) -> Self {
+        self.draw = draw;
+        self
+    }
+
+    /// Sets the steps per unit in which values are stored; 0 keeps them as read.
+    pub const fn steps(mut self, steps: Steps) -> Self {
+        self.steps = steps;
+        self
+    }
+}
+
+/// One row of the table as it travels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// See [`MetricDef::tag`]; likewise for the other fields.
+    pub tag: String,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub aliases: Vec<String>,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub title: String,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub label: String,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub help: String,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub unit: Unit,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub kind: Kind,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub range: Range,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub chart: String,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub draw: Draw,
+    #[allow(missing_docs, reason = "see MetricDef")]
+    pub steps: Steps,
+}
+
+impl From<&MetricDef> for Metric {
+    fn from(def: &MetricDef) -> Self {
+        Metric {
+            tag: def.tag.into(),
+            aliases: def.aliases.iter().map(|&a| a.into()).collect(),
+            title: def.title.into(),
+            label: if def.label.is_empty() { def.title.into() } else { def.label.into() },
+            help: def.help.into(),
+            unit: def.unit,
+            kind: def.kind,
+            range: def.range,
+            chart: def.chart.into(),
+            draw: def.draw,
+            steps: def.steps,
+        }
+    }
+}
+
+/// The table and the layout: what the server knows of metrics, and all that a page ever learns of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// Rows; a metric's id is its position.
+    pub metrics: Vec<Metric>,
+    /// Charts, sections, tiles, in order.
+    pub layout: Layout,
+}
+
+impl Catalog {
+    /// The table of these rows, in order, with the layout of the page.
+    pub fn new<'a>(rows: impl IntoIterator<Item = &'a MetricDef>) -> Self {
+        Catalog { metrics: rows.into_iter().map(Metric::from).collect(), layout: layout::layout() }
+    }
+
+    /// Position of the row with this tag template.
+    pub fn position(&self, tag: &str) -> Option<u16> {
+        self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
+    }
+
+    /// The row of a series.
+    pub fn metric(&self, series: &SeriesDef) -> Option<&Metric> {
+        self.metrics.get(usize::from(series.metric))
+    }
+
+    /// The tag of a series; empty for a series of another table.
+    pub fn tag(&self, series: &SeriesDef) -> String {
+        self.metric(series).map(|m| tag::fill(&m.tag, &series.instance)).unwrap_or_default()
+    }
+
+    /// The name of a series' line on its chart.
+    pub fn label(&self, series: &SeriesDef) -> String {
+        self.metric(series).map(|m| tag::fill(&m.label, &series.instance)).unwrap_or_default()
+    }
+
+    /// Metric and instance of a tag, in any known spelling.
+    ///
+    /// # Errors
+    /// [`TagError`] with the nearest tag when the catalogue cannot have it.
+    pub fn find(&self, text: &str) -> Result<Found, TagError> {
+        tag::find(&self.metrics, text)
+    }
+}
+
+/// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.
+pub const VOCABULARY: &[&[&MetricDef]] = &[cpu::ROWS, memory::ROWS, disk::ROWS, network::ROWS, process::ROWS];

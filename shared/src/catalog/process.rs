@@ -1,0 +1,51 @@
+//! The watched processes (`--pid`) with all their descendants.
+
+use super::{MetricDef, Range};
+use crate::unit::Unit;
+
+/// CPU of the watched processes.
+pub static CPU: MetricDef = MetricDef::gauge("cpu", Unit::Percent)
+    .title("Process CPU")
+    .on("process.cpu", "CPU")
+    .help("CPU time of the watched processes and all their descendants since the previous sample, divided by the CPU capacity: the cgroup's limit where it has one, else the logical cores. User and system time of /proc/PID/stat. W&B 0.31 divides by physical cores instead.");
+
+/// Threads.
+pub static THREADS: MetricDef = MetricDef::gauge("proc.cpu.threads", Unit::Count)
+    .title("Process threads")
+    .on("process.threads", "threads")
+    .help("Threads of the watched processes and all their descendants. Field 20 of /proc/PID/stat.");
+
+/// Processes in the tree.
+pub static PROCESSES: MetricDef = MetricDef::gauge("proc.processes", Unit::Count)
+    .title("Processes watched")
+    .on("process.count", "processes")
+    .help("The watched processes that are alive, and all their descendants.");
+
+/// Throttling.
+pub static THROTTLED: MetricDef = MetricDef::gauge("proc.cpu.throttledPercent", Unit::Percent)
+    .title("Process CPU throttled")
+    .on("process.throttled", "periods")
+    .help("100 x increase of nr_throttled / increase of nr_periods in cpu.stat of the watched process's cgroup since the previous sample. Absent without a quota, and when no period passed.");
+
+/// Resident set.
+pub static RSS: MetricDef = MetricDef::gauge("proc.memory.rssMB", Unit::Mebibytes)
+    .title("Process memory")
+    .on("process.memory", "resident")
+    .steps(256.0)
+    .help("Resident set of the watched processes and all their descendants; a page shared by several counts once for each. Field 24 of /proc/PID/stat.");
+
+/// Resident set, share.
+pub static RSS_PERCENT: MetricDef = MetricDef::gauge("proc.memory.percent", Unit::Percent)
+    .title("Process memory, share")
+    .on("process.memory.percent", "resident")
+    .range(Range::PERCENT)
+    .help("100 x resident set of the watched processes and their descendants / memory limit of the cgroup where there is one, else total memory.");
+
+/// Killed for want of memory.
+pub static OOM_KILLS: MetricDef = MetricDef::counter("proc.memory.oomKills", Unit::Count)
+    .title("Out-of-memory kills")
+    .on("process.oom", "kills")
+    .help("Processes killed for want of memory in the watched process's cgroup since the start. oom_kill of memory.events; only where the cgroup has a limit.");
+
+/// In order on screen.
+pub static ROWS: &[&MetricDef] = &[&CPU, &THREADS, &PROCESSES, &THROTTLED, &RSS, &RSS_PERCENT, &OOM_KILLS];

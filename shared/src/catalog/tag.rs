@@ -1,0 +1,213 @@
+//! Where tag text and metric ids meet: filling templates, reading tags in any spelling, matching patterns.
+//!
+//! The tag grammar is loose (paths hold slashes and dots, keys hold spaces and brackets), so a tag is read by the known
+//! text before and after its placeholder, never by splitting at dots. Where two templates fit, the one with more known
+//! text wins.
+
+use super::Metric;
+
+/// A tag that was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Position of the row.
+    pub metric: u16,
+    /// What stands in the placeholder's place; empty when there is none.
+    pub instance: String,
+    /// The text after `/l:`, with which W&B marks the writer of a shared run.
+    pub label: Option<String>,
+}
+
+/// The catalogue cannot have this tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagError {
+    /// The tag as given.
+    pub tag: String,
+    /// The template that comes nearest.
+    pub nearest: String,
+}
+
+impl std::fmt::Display for TagError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "no metric has the tag {:?}; the nearest is {:?}; GET api/v1/catalog lists all",
+            self.tag, self.nearest
+        )
+    }
+}
+impl std::error::Error for TagError {}
+
+/// Text before and after the placeholder, and whether the placeholder stands for a number.
+pub(super) fn split(template: &str) -> Option<(&str, &str, bool)> {
+    let open = template.find('{')?;
+    let close = open + template[open..].find('}')?;
+    Some((&template[..open], &template[close + 1..], &template[open..=close] == "{i}"))
+}
+
+/// The template with the instance in the placeholder's place.
+pub(super) fn fill(template: &str, instance: &str) -> String {
+    match split(template) {
+        Some((before, after, _)) => format!("{before}{instance}{after}"),
+        None => template.to_string(),
+    }
+}
+
+/// The instance, when the text is of this template.
+fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
+    let Some((before, after, number)) = split(template) else {
+        return (template == text).then_some("");
+    };
+    let instance = text.strip_prefix(before)?.strip_suffix(after)?;
+    let fits = if number { instance.bytes().all(|b| b.is_ascii_digit()) } else { true };
+    (fits && !instance.is_empty()).then_some(instance)
+}
+
+fn known_text(template: &str) -> usize {
+    split(template).map_or(template.len() + 1, |(before, after, _)| before.len() + after.len())
+}
+
+fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
+    let mut best: Option<(usize, u16, String)> = None;
+    let mut offer = |known: usize, metric: usize, instance: &str| {
+        if best.as_ref().is_none_or(|(k, ..)| known > *k) {
+            best = Some((known, metric as u16, instance.to_string()));
+        }
+    };
+    for (i, metric) in metrics.iter().enumerate() {
+        if let Some(instance) = read(&metric.tag, text) {
+            offer(2 * known_text(&metric.tag) + 1, i, instance); // a canonical tag wins over an equal alias
+        }
+        for alias in &metric.aliases {
+            match alias.split_once(" => ") {
+                Some((spelling, instance)) if spelling == text => offer(2 * known_text(spelling), i, instance),
+                Some(_) => {}
+                None => {
+                    if let Some(instance) = read(alias, text) {
+                        offer(2 * known_text(alias), i, instance);
+                    }
+                }
+            }
+        }
+    }
+    best.map(|(_, metric, instance)| (metric, instance))
+}
+
+pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
+    // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
+    for (at, _) in text.match_indices("/l:") {
+        if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
+            return Ok(Found { metric, instance, label: Some(text[at + 3..].to_string()) });
+        }
+    }
+    if let Some((metric, instance)) = read_bare(metrics, text) {
+        return Ok(Found { metric, instance, label: None });
+    }
+    let nearest = metrics.iter().min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
+    Err(TagError { tag: text.to_string(), nearest })
+}
+
+/// Whether the text fits a pattern in which `*` stands for any run of characters, dots and slashes too.
+pub fn glob(pattern: &str, text: &str) -> bool {
+    let (p, t) = (pattern.as_bytes(), text.as_bytes());
+    let (mut i, mut j, mut star) = (0, 0, None);
+    while j < t.len() {
+        if i < p.len() && p[i] == b'*' {
+            star = Some((i, j));
+            i += 1;
+        } else if i < p.len() && p[i] == t[j] {
+            i += 1;
+            j += 1;
+        } else if let Some((si, sj)) = star {
+            i = si + 1;
+            j = sj + 1;
+            star = Some((si, sj + 1));
+        } else {
+            return false;
+        }
+    }
+    p[i..].iter().all(|&b| b == b'*')
+}
+
+/// Edit distance, a placeholder standing for any one character.
+fn distance(template: &str, text: &str) -> usize {
+    let b: Vec<char> = text.chars().take(200).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in template.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, &cb) in b.iter().enumerate() {
+            let replaced = before + usize::from(ca != cb);
+            before = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Catalog, VOCABULARY};
+    use super::*;
+
+    fn catalog() -> Catalog {
+        Catalog::new(VOCABULARY.iter().copied().flatten().copied())
+    }
+
+    #[test]
+    fn awkward_instances_come_back() {
+        let catalog = catalog();
+        for (i, metric) in catalog.metrics.iter().enumerate() {
+            let instances: &[&str] = match split(&metric.tag) {
+                None => &[""],
+                Some((.., true)) => &["0", "17"],
+                Some((.., false)) => &[
+                    "/",
+                    "/mnt/data.v2",
+                    "/mnt/l:x/a b",
+                    "eth0.100",
+                    "average board temp (C)",
+                    "nvme0n1",
+                    "a{b=\"c.d/e\"}",
+                ],
+            };
+            for instance in instances {
+                let tag = fill(&metric.tag, instance);
+                for text in [tag.clone(), format!("{tag}/l:node-1/rank0")] {
+                    let found = catalog.find(&text).unwrap_or_else(|e| panic!("{e}"));
+                    assert_eq!((usize::from(found.metric), found.instance.as_str()), (i, *instance), "{text}");
+                    assert_eq!(found.label.is_some(), text != tag, "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_alias_finds_its_row() {
+        let catalog = catalog();
+        for (i, metric) in catalog.metrics.iter().enumerate() {
+            for alias in &metric.aliases {
+                let (text, instance) = match alias.split_once(" => ") {
+                    Some((text, instance)) => (text.to_string(), instance),
+                    None => (fill(alias, "3"), if split(alias).is_some() { "3" } else { "" }),
+                };
+                let found = catalog.find(&text).unwrap_or_else(|e| panic!("{e}"));
+                assert_eq!((usize::from(found.metric), found.instance.as_str()), (i, instance), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_tag_names_the_nearest() {
+        let error = catalog().find("memory_percnt").unwrap_err();
+        assert_eq!(error.nearest, "memory_percent");
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        assert!(glob("disk.*.usageGB", "disk./mnt/data.v2.usageGB"));
+        assert!(glob("*", ""));
+        assert!(glob("a*b*c", "a--b--b-c"));
+        assert!(!glob("gpu.*", "cpu.0"));
+        assert!(!glob("", "a"));
+    }
+}

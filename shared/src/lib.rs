@@ -1,0 +1,26 @@
+//! The vocabulary of Watchglass, in the order to read it:
+//!
+//! - [`catalog`]: every metric as one row (tag, title, help, unit, kind, range, chart), and the layout of the page.
+//! - [`unit`]: units, their scaling and the one number formatter.
+//! - [`series`]: a series is one metric on one instance of one source.
+//! - [`tick`]: all samples of one source at one instant, encoded once as a delta frame.
+//! - [`column`]: one series over many ticks, compressed.
+//! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
+//! - [`window`]: the spans that a page shows.
+//! - [`wire`]: the messages between server and page.
+//!
+//! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
+//! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
+//! samples of one source at one instant.
+//!
+//! This crate reads no clock, no file and no socket, and builds for wasm32.
+
+pub mod catalog;
+pub mod column;
+pub mod rollup;
+pub mod series;
+pub mod tick;
+pub mod unit;
+mod varint;
+pub mod window;
+pub mod wire;

@@ -1,0 +1,83 @@
+//! Buckets of min, max, mean, last and count, and the rate of counters.
+
+use serde::{Deserialize, Serialize};
+
+/// One bucket of a roll-up. `t` is the bucket's start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bucket {
+    /// Start of the bucket, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Arithmetic mean of the samples.
+    pub mean: f64,
+    /// Value of the newest sample.
+    pub last: f64,
+    /// Number of samples; never 0.
+    pub count: u32,
+}
+
+/// Rolls samples (time in ms, value) in time order into buckets of `step_ms` that start at multiples of it. Absent (not
+/// finite) values are skipped; a bucket without samples does not exist.
+pub fn roll(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> Vec<Bucket> {
+    let step = step_ms.max(1);
+    let mut buckets: Vec<Bucket> = Vec::new();
+    let mut sum = 0.0;
+    for (t, v) in samples {
+        if !v.is_finite() {
+            continue;
+        }
+        let start = t.div_euclid(step) * step;
+        match buckets.last_mut() {
+            Some(b) if b.t == start => {
+                sum += v;
+                b.min = b.min.min(v);
+                b.max = b.max.max(v);
+                b.last = v;
+                b.count += 1;
+                b.mean = sum / f64::from(b.count);
+            }
+            _ => {
+                sum = v;
+                buckets.push(Bucket { t: start, min: v, max: v, mean: v, last: v, count: 1 });
+            }
+        }
+    }
+    buckets
+}
+
+/// The rate of a counter per second between neighbouring samples. A decrease is a reset: no value for that interval.
+/// Nor is there one across a distance above `longest_ms`: an average over a gap would hide it.
+pub fn rate(samples: impl IntoIterator<Item = (i64, f64)>, longest_ms: i64) -> impl Iterator<Item = (i64, f64)> {
+    let mut before: Option<(i64, f64)> = None;
+    samples.into_iter().filter_map(move |(t, v)| {
+        if !v.is_finite() {
+            return None;
+        }
+        let (t0, v0) = before.replace((t, v))?;
+        let ms = t - t0;
+        (ms > 0 && ms <= longest_ms && v >= v0).then(|| (t, (v - v0) * 1000.0 / ms as f64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_keeps_the_extremes_the_mean_and_the_last() {
+        let buckets = roll([(1_000, 1.0), (1_500, 9.0), (1_900, 2.0), (5_000, 4.0), (5_500, f64::NAN)], 1_000);
+        assert_eq!(buckets.len(), 2);
+        assert_eq!(buckets[0], Bucket { t: 1_000, min: 1.0, max: 9.0, mean: 4.0, last: 2.0, count: 3 });
+        assert_eq!(buckets[1].count, 1);
+    }
+
+    #[test]
+    fn a_reset_and_a_gap_have_no_rate() {
+        let samples = [(0, 10.0), (1_000, 20.0), (2_000, 5.0), (3_000, 6.0), (60_000, 600.0), (61_000, 601.0)];
+        let rates: Vec<_> = rate(samples, 2_000).collect();
+        assert_eq!(rates, [(1_000, 10.0), (3_000, 1.0), (61_000, 1.0)]);
+    }
+}

@@ -1,0 +1,46 @@
+//! A series is one metric on one instance of one source.
+
+use serde::{Deserialize, Serialize};
+
+/// The number of a series within its source: dense, given in order of first appearance, never reused while the server
+/// lives. Samples, frames and columns carry this number, never text.
+pub type SeriesId = u32;
+
+/// What a series is. Its tag is the metric's template with the instance in the placeholder's place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SeriesDef {
+    /// Position of the metric in the catalogue.
+    pub metric: u16,
+    /// What stands in the template's place (`0`, `/mnt/data.v2`, `eth0`); empty when the template has no placeholder.
+    pub instance: String,
+}
+
+/// Integer steps per unit in which a series is stored, or 0 for values kept as they were read.
+///
+/// A value `v` is stored as the integer `k` when `k / steps` gives back exactly `v`; anything else is kept as a raw
+/// float. Steps are either a power of two (pages behind MiB) or a power of ten (0.01 of a percent): both survive the
+/// round trip exactly when the collector rounded with [`quantize`].
+pub type Steps = f64;
+
+/// The value rounded to a whole number of steps; unchanged when `steps` is 0.
+pub fn quantize(value: f64, steps: Steps) -> f64 {
+    if steps == 0.0 { value } else { (value * steps).round() / steps }
+}
+
+/// The largest magnitude that is stored as an integer; beyond it not every integer is a float of its own.
+const LARGEST: f64 = (1u64 << 53) as f64;
+
+/// The integer that stands for `value`, when it stands for it exactly.
+pub(crate) fn to_steps(value: f64, steps: Steps) -> Option<i64> {
+    if steps == 0.0 {
+        return None;
+    }
+    let scaled = (value * steps).round();
+    // The comparison is by bits so that -0.0 stays what it was.
+    (scaled.abs() <= LARGEST && (scaled as i64 as f64 / steps).to_bits() == value.to_bits()).then_some(scaled as i64)
+}
+
+/// The value of an integer number of steps.
+pub(crate) fn from_steps(k: i64, steps: Steps) -> f64 {
+    k as f64 / steps
+}

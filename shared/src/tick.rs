@@ -1,0 +1,299 @@
+//! One tick of one source as a delta frame: the bytes that are kept, broadcast and replayed.
+//!
+//! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped), sequence varint, time (keyframe: ms since the epoch as
+//! a varint; else zigzag of the difference to the frame before), number of series varint, a bitmap of the series that
+//! changed, then one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the
+//! last integer value, or 0 followed by 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
+//! A series whose bit is clear is as it was, absent included; so absence is never mistaken for "unchanged".
+//!
+//! A keyframe is a frame against the empty state: all that is present is "changed". It sets the state and is no tick.
+
+use crate::series::{Steps, from_steps, to_steps};
+use crate::varint::{put, take, take_array, take_slice, unzigzag, zigzag};
+
+const KEYFRAME: u8 = 1;
+const CLOCK_STEP: u8 = 2;
+const ABSENT: u8 = 0;
+const RAW: u8 = 1;
+
+/// Why a frame was not applied. The state is unchanged unless it says otherwise; the reader asks for a resync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    /// The bytes are no frame.
+    Damaged,
+    /// The frame does not follow the last one that was applied.
+    OutOfOrder {
+        /// Sequence that would follow.
+        expected: u64,
+        /// Sequence of the frame.
+        got: u64,
+    },
+    /// The frame speaks of series that have not been announced.
+    UnknownSeries,
+}
+
+impl std::fmt::Display for FrameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FrameError::Damaged => f.write_str("damaged frame"),
+            FrameError::OutOfOrder { expected, got } => write!(f, "frame {got} where {expected} was expected"),
+            FrameError::UnknownSeries => f.write_str("frame with series that were not announced"),
+        }
+    }
+}
+impl std::error::Error for FrameError {}
+
+/// The values of all series of one source after a tick; the same on both ends of the stream.
+#[derive(Clone, Debug, Default)]
+pub struct TickState {
+    steps: Vec<Steps>,
+    values: Vec<f64>,
+    t: i64,
+    seq: u64,
+}
+
+/// What applying a frame meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// A tick: the state's values are samples at its time.
+    Tick {
+        /// The wall clock was set between the tick before and this one.
+        clock_step: bool,
+    },
+    /// A keyframe: the state is that of a tick which the reader has or does not need.
+    Keyframe,
+}
+
+impl TickState {
+    /// Announces further series with their stored steps per unit, in order of id. They are absent until a frame says otherwise.
+    pub fn extend(&mut self, steps: impl IntoIterator<Item = Steps>) {
+        self.steps.extend(steps);
+        self.values.resize(self.steps.len(), f64::NAN);
+    }
+
+    /// Values by series id; NaN is absent.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Time of the last tick, milliseconds since the Unix epoch; 0 before the first.
+    pub fn t(&self) -> i64 {
+        self.t
+    }
+
+    /// Sequence of the last tick; 0 before the first, whose sequence is 1.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Steps per unit by series id.
+    pub fn steps(&self) -> &[Steps] {
+        &self.steps
+    }
+
+    /// Encodes the next tick and takes its values over. `values` are by series id; NaN and infinities are absent, as are
+    /// series beyond its end. Series must have been announced with [`extend`](Self::extend).
+    pub fn encode(&mut self, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + self.steps.len() / 2);
+        out.push(if clock_step { CLOCK_STEP } else { 0 });
+        self.seq += 1;
+        put(&mut out, self.seq);
+        put(&mut out, zigzag(t - self.t));
+        self.t = t;
+        let before = std::mem::take(&mut self.values);
+        self.values = (0..self.steps.len())
+            .map(|i| values.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f64::NAN))
+            .collect();
+        self.put_changes(&mut out, &before);
+        out
+    }
+
+    /// The present state as a keyframe.
+    pub fn keyframe(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + self.steps.len() * 4);
+        out.push(KEYFRAME);
+        put(&mut out, self.seq);
+        put(&mut out, self.t.max(0) as u64);
+        self.put_changes(&mut out, &vec![f64::NAN; self.values.len()]);
+        out
+    }
+
+    fn put_changes(&self, out: &mut Vec<u8>, before: &[f64]) {
+        let n = self.values.len();
+        put(out, n as u64);
+        let bitmap = out.len();
+        out.resize(bitmap + n.div_ceil(8), 0);
+        for (i, (&new, &old)) in self.values.iter().zip(before).enumerate() {
+            if new.to_bits() == old.to_bits() || (new.is_nan() && old.is_nan()) {
+                continue;
+            }
+            out[bitmap + i / 8] |= 1 << (i % 8);
+            let steps = self.steps[i];
+            if new.is_nan() {
+                out.extend([0, ABSENT]);
+            } else if let Some(k) = to_steps(new, steps) {
+                let from = to_steps(old, steps).unwrap_or(0);
+                put(out, 1 + zigzag(k - from));
+            } else {
+                out.extend([0, RAW]);
+                out.extend(new.to_le_bytes());
+            }
+        }
+    }
+
+    /// Applies a frame from the other end.
+    ///
+    /// # Errors
+    /// [`FrameError`]; after `Damaged` the state may be partly changed and needs a keyframe.
+    pub fn apply(&mut self, mut bytes: &[u8]) -> Result<Applied, FrameError> {
+        use FrameError::Damaged;
+        let bytes = &mut bytes;
+        let [flags] = take_array::<1>(bytes).ok_or(Damaged)?;
+        if flags & !(KEYFRAME | CLOCK_STEP) != 0 {
+            return Err(Damaged);
+        }
+        let seq = take(bytes).ok_or(Damaged)?;
+        let key = flags & KEYFRAME != 0;
+        let time = take(bytes).ok_or(Damaged)?;
+        let expected = self.seq + 1;
+        if !key && seq != expected {
+            return Err(FrameError::OutOfOrder { expected, got: seq });
+        }
+        let t = if key { i64::try_from(time).map_err(|_| Damaged)? } else { self.t.wrapping_add(unzigzag(time)) };
+        let n = take(bytes).ok_or(Damaged)?;
+        if n > self.values.len() as u64 {
+            return Err(FrameError::UnknownSeries);
+        }
+        let n = n as usize;
+        let bitmap = take_slice(bytes, n.div_ceil(8)).ok_or(Damaged)?;
+        if key {
+            self.values.fill(f64::NAN);
+        }
+        for (byte, &bits) in bitmap.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let i = byte * 8 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if i >= n {
+                    return Err(Damaged);
+                }
+                self.values[i] = match take(bytes).ok_or(Damaged)? {
+                    0 => match take_array::<1>(bytes).ok_or(Damaged)? {
+                        [ABSENT] => f64::NAN,
+                        [RAW] => Some(f64::from_le_bytes(take_array(bytes).ok_or(Damaged)?))
+                            .filter(|v| v.is_finite())
+                            .ok_or(Damaged)?,
+                        _ => return Err(Damaged),
+                    },
+                    token if self.steps[i] != 0.0 => {
+                        let from = to_steps(self.values[i], self.steps[i]).unwrap_or(0);
+                        from_steps(from.wrapping_add(unzigzag(token - 1)), self.steps[i])
+                    }
+                    _ => return Err(Damaged),
+                };
+            }
+        }
+        if !bytes.is_empty() {
+            return Err(Damaged);
+        }
+        (self.t, self.seq) = (t, seq);
+        Ok(if key { Applied::Keyframe } else { Applied::Tick { clock_step: flags & CLOCK_STEP != 0 } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::quantize;
+    use proptest::prelude::*;
+
+    fn same(a: &[f64], b: &[f64]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+    }
+
+    const STEPS: [Steps; 5] = [0.0, 1.0, 100.0, 256.0, 1.0 / 1024.0];
+
+    fn value() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            3 => Just(f64::NAN),
+            3 => (0..500u32).prop_map(|k| f64::from(k) / 100.0),
+            3 => (0..1u64 << 54).prop_map(|k| k as f64),
+            1 => any::<f64>().prop_filter("finite", |v| v.is_finite()),
+            1 => Just(-0.0),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_tick_comes_back_bit_for_bit(
+            ticks in prop::collection::vec((prop::collection::vec(value(), 0..12), 0i64..5_000, any::<bool>()), 1..12),
+            late in 0usize..12,
+        ) {
+            let (mut ours, mut theirs, mut joined) = (TickState::default(), TickState::default(), None::<TickState>);
+            let mut t = 1_700_000_000_000;
+            for (i, (values, wait, step)) in ticks.iter().enumerate() {
+                let new = values.len().saturating_sub(ours.steps().len());
+                for state in [Some(&mut ours), Some(&mut theirs), joined.as_mut()].into_iter().flatten() {
+                    let at = state.steps().len();
+                    state.extend((at..at + new).map(|i| STEPS[i % STEPS.len()]));
+                }
+                t += wait - 1_000;
+                let frame = ours.encode(t, *step, values);
+                prop_assert_eq!(theirs.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
+                prop_assert!(same(ours.values(), theirs.values()));
+                prop_assert_eq!((ours.t(), ours.seq()), (theirs.t(), theirs.seq()));
+                if let Some(joined) = &mut joined {
+                    prop_assert_eq!(joined.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
+                    prop_assert!(same(ours.values(), joined.values()));
+                }
+                if i == late {
+                    let mut state = TickState::default();
+                    state.extend(ours.steps().iter().copied());
+                    prop_assert_eq!(state.apply(&ours.keyframe()), Ok(Applied::Keyframe));
+                    prop_assert!(same(ours.values(), state.values()));
+                    joined = Some(state);
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_refused_or_applied_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mut state = TickState::default();
+            state.extend(STEPS);
+            let _ = state.apply(&bytes);
+        }
+
+        #[test]
+        fn a_cut_frame_is_refused(values in prop::collection::vec(value(), 5), cut in 0usize..200) {
+            let mut ours = TickState::default();
+            ours.extend(STEPS);
+            let frame = ours.encode(1_700_000_000_000, false, &values);
+            if cut < frame.len() {
+                let mut theirs = TickState::default();
+                theirs.extend(STEPS);
+                prop_assert!(theirs.apply(&frame[..cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_lost_frame_is_noticed() {
+        let (mut ours, mut theirs) = (TickState::default(), TickState::default());
+        ours.extend([1.0]);
+        theirs.extend([1.0]);
+        ours.encode(1_000, false, &[1.0]);
+        let second = ours.encode(2_000, false, &[2.0]);
+        assert_eq!(theirs.apply(&second), Err(FrameError::OutOfOrder { expected: 1, got: 2 }));
+        assert_eq!(theirs.apply(&ours.keyframe()), Ok(Applied::Keyframe));
+        assert_eq!(theirs.values(), [2.0]);
+    }
+
+    #[test]
+    fn a_quiet_tick_of_500_series_costs_its_bitmap() {
+        let mut ours = TickState::default();
+        ours.extend([100.0; 500]);
+        let values: Vec<f64> = (0..500).map(|i| quantize(f64::from(i) / 7.0, 100.0)).collect();
+        ours.encode(1_700_000_000_000, false, &values);
+        assert!(ours.encode(1_700_000_001_000, false, &values).len() <= 63 + 8);
+    }
+}

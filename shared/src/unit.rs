@@ -1,0 +1,294 @@
+//! Units, their scaling to what a person reads, and the one number formatter.
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of a metric's values. MB and GB in tag names mean MiB and GiB, as in the W&B vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A plain number of things.
+    Count,
+    /// 0 to 100; may exceed 100 where the help says so.
+    Percent,
+    /// Bytes.
+    Bytes,
+    /// 2^20 bytes.
+    Mebibytes,
+    /// 2^30 bytes.
+    Gibibytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Things per second.
+    PerSecond,
+    /// Degrees Celsius.
+    Celsius,
+    /// Watts.
+    Watts,
+    /// Joules.
+    Joules,
+    /// Megahertz.
+    Megahertz,
+    /// Seconds.
+    Seconds,
+    /// Microseconds.
+    Microseconds,
+    /// Megabits per second.
+    MegabitsPerSecond,
+    /// Gigatransfers per second (PCIe link speed).
+    GigatransfersPerSecond,
+    /// 0 or 1, or a small set of named states.
+    State,
+}
+
+/// What units have in common; series that share a chart share a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// Percent.
+    Ratio,
+    /// Bytes of any multiple.
+    Size,
+    /// Bytes or bits per second.
+    Throughput,
+    /// Seconds of any multiple.
+    Time,
+    /// Everything else stands for itself.
+    Other(Unit),
+}
+
+const KIB: f64 = 1024.0;
+const MIB: f64 = KIB * KIB;
+const GIB: f64 = MIB * KIB;
+const TIB: f64 = GIB * KIB;
+
+impl Unit {
+    /// Every unit, for tests that walk the table.
+    pub const ALL: [Unit; 16] = [
+        Unit::Count,
+        Unit::Percent,
+        Unit::Bytes,
+        Unit::Mebibytes,
+        Unit::Gibibytes,
+        Unit::BytesPerSecond,
+        Unit::PerSecond,
+        Unit::Celsius,
+        Unit::Watts,
+        Unit::Joules,
+        Unit::Megahertz,
+        Unit::Seconds,
+        Unit::Microseconds,
+        Unit::MegabitsPerSecond,
+        Unit::GigatransfersPerSecond,
+        Unit::State,
+    ];
+
+    /// How the unit is written beside a number.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Count | Unit::State => "",
+            Unit::Percent => "%",
+            Unit::Bytes => "B",
+            Unit::Mebibytes => "MiB",
+            Unit::Gibibytes => "GiB",
+            Unit::BytesPerSecond => "B/s",
+            Unit::PerSecond => "/s",
+            Unit::Celsius => "°C",
+            Unit::Watts => "W",
+            Unit::Joules => "J",
+            Unit::Megahertz => "MHz",
+            Unit::Seconds => "s",
+            Unit::Microseconds => "µs",
+            Unit::MegabitsPerSecond => "Mbit/s",
+            Unit::GigatransfersPerSecond => "GT/s",
+        }
+    }
+
+    /// The unit's name in the API, in tables and (as UNIT) in OpenMetrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Percent => "percent",
+            Unit::Bytes => "bytes",
+            Unit::Mebibytes => "mebibytes",
+            Unit::Gibibytes => "gibibytes",
+            Unit::BytesPerSecond => "bytes_per_second",
+            Unit::PerSecond => "per_second",
+            Unit::Celsius => "celsius",
+            Unit::Watts => "watts",
+            Unit::Joules => "joules",
+            Unit::Megahertz => "megahertz",
+            Unit::Seconds => "seconds",
+            Unit::Microseconds => "microseconds",
+            Unit::MegabitsPerSecond => "megabits_per_second",
+            Unit::GigatransfersPerSecond => "gigatransfers_per_second",
+            Unit::State => "state",
+        }
+    }
+
+    /// Units of one dimension can share an axis.
+    pub fn dimension(self) -> Dimension {
+        match self {
+            Unit::Percent => Dimension::Ratio,
+            Unit::Bytes | Unit::Mebibytes | Unit::Gibibytes => Dimension::Size,
+            Unit::BytesPerSecond | Unit::MegabitsPerSecond => Dimension::Throughput,
+            Unit::Seconds | Unit::Microseconds => Dimension::Time,
+            other => Dimension::Other(other),
+        }
+    }
+
+    /// Multiply a value by this to get the dimension's base unit (bytes, bytes per second, seconds).
+    pub fn to_base(self) -> f64 {
+        match self {
+            Unit::Mebibytes => MIB,
+            Unit::Gibibytes => GIB,
+            Unit::MegabitsPerSecond => 1e6 / 8.0,
+            Unit::Microseconds => 1e-6,
+            _ => 1.0,
+        }
+    }
+
+    /// The base unit of this unit's dimension.
+    pub fn base(self) -> Unit {
+        match self.dimension() {
+            Dimension::Ratio => Unit::Percent,
+            Dimension::Size => Unit::Bytes,
+            Dimension::Throughput => Unit::BytesPerSecond,
+            Dimension::Time => Unit::Seconds,
+            Dimension::Other(unit) => unit,
+        }
+    }
+
+    /// The base unit of a counter's increase per second, when the counter itself has this unit.
+    pub fn per_second(self) -> Unit {
+        match self.base() {
+            Unit::Bytes => Unit::BytesPerSecond,
+            Unit::Joules => Unit::Watts,
+            _ => Unit::PerSecond,
+        }
+    }
+
+    /// The scale in which values up to `largest` (in the base unit) are best read.
+    pub fn scale(self, largest: f64) -> Scale {
+        let x = largest.abs();
+        let pick = |steps: &[(f64, &'static str)]| {
+            let (divisor, symbol) = steps.iter().rev().find(|(d, _)| x >= *d).copied().unwrap_or(steps[0]);
+            Scale { divisor, symbol }
+        };
+        match self.base() {
+            Unit::Bytes => pick(&[(1.0, "B"), (KIB, "KiB"), (MIB, "MiB"), (GIB, "GiB"), (TIB, "TiB")]),
+            Unit::BytesPerSecond => pick(&[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")]),
+            Unit::Seconds => {
+                pick(&[(1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d")])
+            }
+            Unit::Watts => pick(&[(1.0, "W"), (1e3, "kW"), (1e6, "MW")]),
+            Unit::Joules => pick(&[(1.0, "J"), (1e3, "kJ"), (1e6, "MJ"), (1e9, "GJ")]),
+            Unit::Megahertz => pick(&[(1.0, "MHz"), (1e3, "GHz")]),
+            Unit::Count => pick(&[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")]),
+            Unit::PerSecond => pick(&[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s")]),
+            unit => Scale { divisor: 1.0, symbol: unit.symbol() },
+        }
+    }
+}
+
+/// A unit chosen for an axis or a number: divide base values by `divisor` and write `symbol`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Base units per shown unit.
+    pub divisor: f64,
+    /// What is written beside the number.
+    pub symbol: &'static str,
+}
+
+impl Scale {
+    /// The number alone, with three significant digits; the value is in the base unit.
+    pub fn number(&self, base: f64) -> String {
+        number(base / self.divisor)
+    }
+}
+
+/// Three significant digits at most, no exponent, no trailing zeros: `0.03`, `9.1`, `71.2`, `1,490`.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m == 0.0 || m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        m if m >= 0.9995 => 2,
+        _ => 3,
+    };
+    let mut text = format!("{value:.decimals$}");
+    if decimals > 0 {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    if text == "-0" {
+        text = "0".into();
+    }
+    let digits = text.trim_start_matches('-').len();
+    if magnitude >= 9999.5 && !text.contains('.') {
+        let mut grouped = String::with_capacity(text.len() + digits / 3);
+        for (i, c) in text.chars().enumerate() {
+            let left = text.len() - i;
+            if i > 0 && left % 3 == 0 && !grouped.ends_with('-') {
+                grouped.push(',');
+            }
+            grouped.push(c);
+        }
+        text = grouped;
+    }
+    text
+}
+
+/// A number and its symbol, scaled for itself: `(\"71.2\", \"GiB\")`. The value is in `unit`.
+pub fn quantity(value: f64, unit: Unit) -> (String, &'static str) {
+    let base = value * unit.to_base();
+    let scale = unit.scale(base);
+    (scale.number(base), scale.symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_significant_digits_and_no_noise() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (0.0304, "0.03"),
+            (0.9996, "1"),
+            (9.1, "9.1"),
+            (9.996, "10"),
+            (71.25, "71.2"),
+            (99.96, "100"),
+            (1490.4, "1490"),
+            (12345.6, "12,346"),
+            (-1234567.0, "-1,234,567"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(number(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary_and_rates_decimal() {
+        assert_eq!(quantity(212.0 * 1024.0, Unit::Mebibytes), ("212".into(), "GiB"));
+        assert_eq!(quantity(316e6, Unit::BytesPerSecond), ("316".into(), "MB/s"));
+        assert_eq!(quantity(250.0, Unit::Microseconds), ("250".into(), "µs"));
+        assert_eq!(quantity(5090.0, Unit::Watts), ("5.09".into(), "kW"));
+        assert_eq!(quantity(0.0, Unit::Bytes), ("0".into(), "B"));
+    }
+
+    #[test]
+    fn names_are_unique_and_bases_are_fixed_points() {
+        let mut names: Vec<_> = Unit::ALL.iter().map(|u| u.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Unit::ALL.len());
+        for unit in Unit::ALL {
+            assert_eq!(unit.base().base(), unit.base());
+            assert_eq!(unit.base().dimension(), unit.dimension());
+            assert_eq!(unit.base().to_base(), 1.0);
+        }
+    }
+}

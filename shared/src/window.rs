@@ -1,0 +1,29 @@
+//! The spans that a page shows, 1 minute to 12 hours, and their names in buttons and addresses.
+
+/// One choice of the window picker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The name on the button, in the address and in `data-window-choice`.
+    pub name: &'static str,
+    /// Length in milliseconds.
+    pub ms: i64,
+}
+
+/// The choices in order; keys 1 to 7.
+pub const WINDOWS: [Window; 7] = [
+    Window { name: "1m", ms: 60_000 },
+    Window { name: "5m", ms: 300_000 },
+    Window { name: "15m", ms: 900_000 },
+    Window { name: "1h", ms: 3_600_000 },
+    Window { name: "3h", ms: 10_800_000 },
+    Window { name: "6h", ms: 21_600_000 },
+    Window { name: "12h", ms: 43_200_000 },
+];
+
+/// What a page shows when its address names no window.
+pub const DEFAULT: Window = WINDOWS[1];
+
+/// The window of that name.
+pub fn by_name(name: &str) -> Option<Window> {
+    WINDOWS.into_iter().find(|w| w.name == name)
+}

@@ -1,0 +1,311 @@
+//! The messages between server and page, and their bytes.
+//!
+//! Every WebSocket message is binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded
+//! [`ServerMessage`] (or [`PageMessage`] the other way), [`TICKS`] the source as `u16` and then frames of
+//! [`crate::tick`], each behind its length as a varint. Frames are encoded once and shared by all readers.
+//!
+//! Order after a page's [`PageMessage::Open`]: hello, catalogue, sources, series, checks, the sealed columns of the
+//! window, a keyframe, the frames since then, and from there on frames as they come. A page that resumes gets hello and
+//! the frames that it missed, or [`ServerMessage::Resync`] and everything anew.
+
+use crate::catalog::Catalog;
+use crate::series::SeriesDef;
+use crate::varint::{put, take, take_array, take_slice};
+use serde::{Deserialize, Serialize};
+
+/// Raised with every change that an older page could not read; the page then asks to be reloaded.
+pub const PROTOCOL: u16 = 1;
+
+/// First byte of a control message.
+pub const CONTROL: u8 = 0;
+/// First byte of a message of tick frames.
+pub const TICKS: u8 = 1;
+
+/// The most bytes in one message; longer histories are split.
+pub const MAX_MESSAGE: usize = 512 * 1024;
+
+/// Tick messages that a page may leave unacknowledged; then the server stops sending and later resumes from the page's place.
+pub const CREDIT: u32 = 8;
+
+/// The server sends at least one message, and a page one acknowledgement or heartbeat, in this many milliseconds.
+pub const HEARTBEAT_MS: u64 = 5_000;
+
+/// The number of a source on this server.
+pub type SourceId = u16;
+
+/// First message of every connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`] of the server.
+    pub protocol: u16,
+    /// Version of the server.
+    pub version: String,
+    /// Random number of this run of the server; sequences of another run mean nothing.
+    pub boot: u64,
+    /// The server's wall clock, milliseconds since the Unix epoch.
+    pub now: i64,
+    /// How long history is kept, milliseconds.
+    pub retention: i64,
+    /// True when the values are simulated; the page says so.
+    pub simulated: bool,
+}
+
+/// A machine that reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its number.
+    pub id: SourceId,
+    /// Host name.
+    pub name: String,
+    /// Time between its ticks, milliseconds.
+    pub interval: i64,
+    /// What does not change: operating system, CPU model, cores, memory, GPUs, driver. Key and value, as text.
+    pub facts: Vec<(String, String)>,
+}
+
+/// What a collector found, for the page's "not available here" and for doctor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable name of the check: the collector's.
+    pub id: String,
+    /// How it stands.
+    pub state: CheckState,
+    /// Paths, libraries and addresses that were tried.
+    pub tried: Vec<String>,
+    /// What was found, in words.
+    pub found: String,
+    /// Why it is not there, one sentence; empty when it is.
+    pub reason: String,
+    /// What to do about it, as a command or a setting where there is one.
+    pub remedy: String,
+}
+
+/// States of a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// Not here; the reason says why. Normal for most accelerators.
+    Absent,
+    /// Opened, no result yet.
+    Starting,
+    /// Works.
+    Ok,
+    /// Works, but some readings fail.
+    Partial,
+    /// Present, but this user may not read it.
+    Denied,
+    /// Present and failing.
+    Failed,
+    /// Has not answered within its deadline.
+    Hung,
+}
+
+/// Sealed columns of one stretch of ticks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Columns {
+    /// Whose.
+    pub source: SourceId,
+    /// Sequence of the first tick.
+    pub first_seq: u64,
+    /// Number of ticks.
+    pub ticks: u32,
+    /// [`crate::column::encode_times`].
+    #[serde(with = "serde_bytes")]
+    pub times: Vec<u8>,
+    /// Series and [`crate::column::encode`]; series without a sample in the stretch are left out. A stretch that is too
+    /// large for one message comes in several with the same `first_seq`.
+    pub columns: Vec<(u32, ColumnBytes)>,
+}
+
+/// The bytes of one column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnBytes(#[serde(with = "serde_bytes")] pub Vec<u8>);
+
+/// From the server to a page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ServerMessage {
+    /// First.
+    Hello(Hello),
+    /// The table and the layout.
+    Catalog(Catalog),
+    /// All sources.
+    Sources(Vec<Source>),
+    /// Series of a source from id `first` on; always ahead of the first frame that speaks of them.
+    Series {
+        /// Whose.
+        source: SourceId,
+        /// Id of the first.
+        first: u32,
+        /// In order of id.
+        defs: Vec<SeriesDef>,
+    },
+    /// How the collectors of a source stand; sent again when something changed.
+    Checks {
+        /// Whose.
+        source: SourceId,
+        /// One a collector.
+        checks: Vec<Check>,
+    },
+    /// A stretch of history.
+    Columns(Columns),
+    /// Everything asked for by a [`PageMessage::History`], or by the opening, has been sent: sealed history from here on is complete.
+    HistoryEnd {
+        /// Whose.
+        source: SourceId,
+        /// Start of the span that was asked for, ms.
+        from: i64,
+    },
+    /// The page's place is not in memory any more: it forgets its series and frames; everything follows anew.
+    Resync,
+    /// Nothing new, still here.
+    Heartbeat {
+        /// The server's wall clock, ms.
+        now: i64,
+    },
+    /// Why the server closes the connection, in words for the person at the page.
+    Goodbye {
+        /// One sentence.
+        reason: String,
+    },
+}
+
+/// Where a page left off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// [`Hello::boot`] of the run that it followed.
+    pub boot: u64,
+    /// For each source the last sequence it holds and the number of series it knows.
+    pub places: Vec<(SourceId, u64, u32)>,
+}
+
+/// From a page to the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PageMessage {
+    /// First message of a page.
+    Open {
+        /// [`PROTOCOL`] of the page.
+        protocol: u16,
+        /// Length of history wanted at once, ms back from now.
+        window: i64,
+        /// Where it left off, after a break.
+        resume: Option<Resume>,
+    },
+    /// Asks for sealed history of a span; answered by columns and a history end.
+    History {
+        /// Whose.
+        source: SourceId,
+        /// Start, ms.
+        from: i64,
+        /// End, ms.
+        to: i64,
+    },
+    /// Tick messages taken in since the opening, all together. Sent at least every [`HEARTBEAT_MS`].
+    Ack {
+        /// How many.
+        messages: u32,
+    },
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadMessage;
+
+impl std::fmt::Display for BadMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("not a message of this protocol")
+    }
+}
+impl std::error::Error for BadMessage {}
+
+/// The bytes of a control message.
+pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
+    postcard::to_extend(message, vec![CONTROL]).expect("messages hold nothing that postcard refuses")
+}
+
+/// The bytes of a message of tick frames.
+pub fn encode_ticks<'a>(source: SourceId, frames: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = vec![TICKS];
+    out.extend(source.to_le_bytes());
+    for frame in frames {
+        put(&mut out, frame.len() as u64);
+        out.extend(frame);
+    }
+    out
+}
+
+/// A message as a page reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Received<'a> {
+    /// A control message.
+    Control(ServerMessage),
+    /// Tick frames of a source, oldest first.
+    Ticks(SourceId, Vec<&'a [u8]>),
+}
+
+/// Reads a message of the server.
+///
+/// # Errors
+/// [`BadMessage`] when the bytes are none.
+pub fn decode_server(bytes: &[u8]) -> Result<Received<'_>, BadMessage> {
+    match bytes.split_first().ok_or(BadMessage)? {
+        (&CONTROL, rest) => postcard::from_bytes(rest).map(Received::Control).map_err(|_| BadMessage),
+        (&TICKS, mut rest) => {
+            let rest = &mut rest;
+            let source = u16::from_le_bytes(take_array(rest).ok_or(BadMessage)?);
+            let mut frames = Vec::new();
+            while !rest.is_empty() {
+                let len = take(rest).ok_or(BadMessage)?;
+                let len = usize::try_from(len).map_err(|_| BadMessage)?;
+                frames.push(take_slice(rest, len).ok_or(BadMessage)?);
+            }
+            Ok(Received::Ticks(source, frames))
+        }
+        _ => Err(BadMessage),
+    }
+}
+
+/// Reads a message of a page.
+///
+/// # Errors
+/// [`BadMessage`] when the bytes are none.
+pub fn decode_page(bytes: &[u8]) -> Result<PageMessage, BadMessage> {
+    match bytes.split_first() {
+        Some((&CONTROL, rest)) => postcard::from_bytes(rest).map_err(|_| BadMessage),
+        _ => Err(BadMessage),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn control_messages_come_back() {
+        let message = ServerMessage::Columns(Columns {
+            source: 0,
+            first_seq: 7,
+            ticks: 2,
+            times: vec![1, 2],
+            columns: vec![(3, ColumnBytes(vec![4, 5, 6]))],
+        });
+        let bytes = encode(&message);
+        assert_eq!(decode_server(&bytes), Ok(Received::Control(message)));
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None };
+        assert_eq!(decode_page(&encode(&open)), Ok(open));
+    }
+
+    #[test]
+    fn several_ticks_travel_in_one_message() {
+        let bytes = encode_ticks(2, [&b"one"[..], &b""[..], &b"three"[..]]);
+        assert_eq!(decode_server(&bytes), Ok(Received::Ticks(2, vec![b"one", b"", b"three"])));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_refused_or_read_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode_server(&bytes);
+            let _ = decode_page(&bytes);
+        }
+    }
+}
