@@ -11,6 +11,9 @@ mod tag;
 
 pub mod cpu;
 pub mod disk;
+pub mod gpu;
+pub mod gpu_process;
+pub mod gpu_profile;
 pub mod memory;
 pub mod network;
 pub mod process;
@@ -270,4 +273,16 @@ impl Catalog {
 }
 
 /// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.
-pub const VOCABULARY: &[&[&MetricDef]] = &[cpu::ROWS, memory::ROWS, disk::ROWS, network::ROWS, process::ROWS];
+pub const VOCABULARY: &[&[&MetricDef]] = &[
+    gpu::ROWS,
+    gpu_profile::ROWS,
+    gpu_profile::PCIE,
+    gpu_process::ROWS,
+    gpu::AMD,
+    gpu::DCGM,
+    cpu::ROWS,
+    memory::ROWS,
+    disk::ROWS,
+    network::ROWS,
+    process::ROWS,
+];
