@@ -1,0 +1,485 @@
+//! The live stream: one hub that everybody reads, and the state of one page that follows it.
+//!
+//! No reader has a queue. A page's [`Session`] holds its place in every source; when it is ready for more it takes the
+//! frames behind that place from the store. One that is slow takes several at once; one whose place has left memory
+//! gets a resync. So a sleeping page costs its session and nothing else.
+
+use crate::clock::Clock;
+use crate::store::{Chunk, Since, Store};
+use axum::body::Bytes;
+use shared::wire::{
+    self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, ServerMessage, SourceId,
+};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::watch;
+
+/// Counts of the stream, for our own health.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Pages and scripts connected now.
+    pub viewers: AtomicU64,
+    /// Times a page's place was gone and everything was sent anew.
+    pub resyncs: AtomicU64,
+    /// Times a page had used up its credit while ticks went on: ticks were held back, none was queued.
+    pub held_back: AtomicU64,
+    /// Bytes handed to sockets.
+    pub bytes: AtomicU64,
+}
+
+/// What the sampler writes and every page, script and request reads.
+pub struct Hub {
+    store: Mutex<Store>,
+    newest: watch::Sender<u64>,
+    /// Counts of the stream.
+    pub counts: Counts,
+    /// Random number of this run.
+    pub boot: u64,
+    /// The clock that everything here is told.
+    pub clock: Arc<dyn Clock>,
+    /// How long history is kept, milliseconds.
+    pub retention: i64,
+}
+
+impl Hub {
+    /// A hub over a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
+        Arc::new(Hub {
+            store: Mutex::new(store),
+            newest: watch::Sender::new(0),
+            counts: Counts::default(),
+            boot,
+            clock,
+            retention,
+        })
+    }
+
+    /// The store, for a moment: decode outside.
+    pub fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Tells every reader that there is something new.
+    pub fn announce(&self) {
+        self.newest.send_modify(|n| *n += 1);
+    }
+
+    /// Resolves with each announcement.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+
+    fn control(&self, message: &ServerMessage) -> Bytes {
+        wire::encode(message).into()
+    }
+}
+
+/// A page's place in one source.
+struct Place {
+    source: SourceId,
+    seq: u64,
+    series: usize,
+    checks: u64,
+}
+
+/// What one page has been sent, and what it still waits for.
+pub struct Session {
+    hub: Arc<Hub>,
+    places: Vec<Place>,
+    /// Messages that are ready; bounded by one window of history, whose chunks are shared until they are sent.
+    waiting: VecDeque<Waiting>,
+    sent: u32,
+    acknowledged: u32,
+    window: i64,
+}
+
+enum Waiting {
+    Message(Bytes),
+    Chunk(SourceId, Arc<Chunk>),
+}
+
+impl Session {
+    /// A session that has yet to be opened.
+    pub fn new(hub: Arc<Hub>) -> Self {
+        Session { hub, places: Vec::new(), waiting: VecDeque::new(), sent: 0, acknowledged: 0, window: 0 }
+    }
+
+    /// Takes in a message of the page.
+    ///
+    /// # Errors
+    /// One sentence for the person at the page; the connection then ends.
+    pub fn receive(&mut self, message: PageMessage) -> Result<(), String> {
+        match message {
+            PageMessage::Open { protocol, .. } if protocol != PROTOCOL => {
+                Err("this page is of another version than the server; reload it".into())
+            }
+            PageMessage::Open { .. } if !self.places.is_empty() => Err("the stream is open already".into()),
+            PageMessage::Open { window, resume, .. } => {
+                self.window = window.clamp(0, self.hub.retention);
+                self.say(&ServerMessage::Hello(Hello {
+                    protocol: PROTOCOL,
+                    version: env!("CARGO_PKG_VERSION").into(),
+                    boot: self.hub.boot,
+                    now: self.hub.clock.wall(),
+                    retention: self.hub.retention,
+                    simulated: false,
+                }));
+                let resume = resume.filter(|r| r.boot == self.hub.boot);
+                let sources = self.hub.store().sources();
+                if resume.is_none() {
+                    let catalog = self.hub.store().catalog().clone();
+                    self.say(&ServerMessage::Catalog((*catalog).clone()));
+                    self.say(&ServerMessage::Sources(sources.clone()));
+                }
+                for source in sources {
+                    let place = resume.as_ref().and_then(|r| r.places.iter().find(|(id, ..)| *id == source.id));
+                    match place {
+                        Some(&(source, seq, series)) => {
+                            self.places.push(Place { source, seq, series: series as usize, checks: u64::MAX });
+                        }
+                        None => {
+                            self.places.push(Place { source: source.id, seq: 0, series: 0, checks: u64::MAX });
+                            self.restart(self.places.len() - 1);
+                        }
+                    }
+                }
+                Ok(())
+            }
+            PageMessage::History { source, from, to } => {
+                // One request at a time: the answer is bounded by the retention.
+                if self.waiting.iter().any(|w| matches!(w, Waiting::Chunk(..))) {
+                    return Ok(());
+                }
+                let snapshot = self.hub.store().snapshot(source, from, to);
+                if let Some(snapshot) = snapshot {
+                    self.waiting.extend(snapshot.chunks().iter().map(|c| Waiting::Chunk(source, c.clone())));
+                }
+                self.say(&ServerMessage::HistoryEnd { source, from });
+                Ok(())
+            }
+            PageMessage::Ack { messages } => {
+                if messages > self.sent {
+                    return Err("the page acknowledged what was not sent".into());
+                }
+                self.acknowledged = self.acknowledged.max(messages);
+                Ok(())
+            }
+        }
+    }
+
+    fn say(&mut self, message: &ServerMessage) {
+        self.waiting.push_back(Waiting::Message(self.hub.control(message)));
+    }
+
+    /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
+    fn restart(&mut self, at: usize) {
+        let source = self.places[at].source;
+        self.places[at].series = 0;
+        self.announce_series(at);
+        self.announce_checks(at);
+        let from = self.hub.clock.wall() - self.window;
+        let opening = self.hub.store().opening(source, from);
+        if let Some((chunks, keyframe, seq)) = opening {
+            self.waiting.extend(chunks.into_iter().map(|c| Waiting::Chunk(source, c)));
+            self.say(&ServerMessage::HistoryEnd { source, from });
+            self.waiting.push_back(Waiting::Message(wire::encode_ticks(source, [&keyframe[..]]).into()));
+            self.sent += 1;
+            self.places[at].seq = seq;
+        }
+    }
+
+    fn announce_series(&mut self, at: usize) {
+        let place = &mut self.places[at];
+        let defs = self.hub.store().series(place.source, place.series).to_vec();
+        if !defs.is_empty() {
+            let message = ServerMessage::Series { source: place.source, first: place.series as u32, defs };
+            if let ServerMessage::Series { defs, .. } = &message {
+                place.series += defs.len();
+            }
+            self.say(&message);
+        }
+    }
+
+    fn announce_checks(&mut self, at: usize) {
+        let place = &mut self.places[at];
+        let (checks, version) = self.hub.store().checks(place.source);
+        if place.checks != version {
+            place.checks = version;
+            let message = ServerMessage::Checks { source: place.source, checks: checks.to_vec() };
+            self.say(&message);
+        }
+    }
+
+    /// The next message to send, or none until the hub announces more or the page acknowledges.
+    pub fn next(&mut self) -> Option<Bytes> {
+        loop {
+            match self.waiting.pop_front() {
+                Some(Waiting::Message(bytes)) => return Some(bytes),
+                Some(Waiting::Chunk(source, chunk)) => {
+                    let mut messages = columns(source, &chunk);
+                    let first = messages.pop_front();
+                    for message in messages.into_iter().rev() {
+                        self.waiting.push_front(Waiting::Message(message));
+                    }
+                    return first;
+                }
+                None => {}
+            }
+            if self.sent.wrapping_sub(self.acknowledged) >= CREDIT {
+                self.hub.counts.held_back.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+            for at in 0..self.places.len() {
+                self.advance(at);
+            }
+            if self.waiting.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// Puts what is new in a source among the waiting messages.
+    fn advance(&mut self, at: usize) {
+        let Place { source, seq, .. } = self.places[at];
+        let since = self.hub.store().since(source, seq);
+        self.announce_checks(at);
+        match since {
+            Since::Frames(frames) if frames.is_empty() => {}
+            Since::Frames(frames) => {
+                self.announce_series(at);
+                self.places[at].seq = frames.last().map_or(seq, |f| f.seq);
+                if let [frame] = &frames[..] {
+                    self.waiting.push_back(Waiting::Message(frame.message.clone()));
+                    self.sent += 1;
+                    return;
+                }
+                let mut rest = &frames[..];
+                while !rest.is_empty() {
+                    let mut size = 0;
+                    let fits = rest.iter().take_while(|f| {
+                        size += f.bytes().len() + 3;
+                        size < MAX_MESSAGE
+                    });
+                    let n = fits.count().max(1);
+                    let message = wire::encode_ticks(source, rest[..n].iter().map(|f| f.bytes()));
+                    self.waiting.push_back(Waiting::Message(message.into()));
+                    self.sent += 1;
+                    rest = &rest[n..];
+                }
+            }
+            Since::Lost => {
+                self.hub.counts.resyncs.fetch_add(1, Ordering::Relaxed);
+                self.say(&ServerMessage::Resync);
+                self.restart(at);
+            }
+        }
+    }
+
+    /// The words before the connection ends.
+    pub fn goodbye(reason: &str) -> Bytes {
+        wire::encode(&ServerMessage::Goodbye { reason: reason.into() }).into()
+    }
+
+    /// A sign of life.
+    pub fn heartbeat(&self) -> Bytes {
+        self.hub.control(&ServerMessage::Heartbeat { now: self.hub.clock.wall() })
+    }
+}
+
+/// A chunk as messages of at most [`MAX_MESSAGE`] bytes or one column.
+fn columns(source: SourceId, chunk: &Chunk) -> VecDeque<Bytes> {
+    let message = |columns: Vec<(u32, ColumnBytes)>| -> Bytes {
+        wire::encode(&ServerMessage::Columns(Columns {
+            source,
+            first_seq: chunk.first_seq,
+            ticks: chunk.ticks as u32,
+            times: chunk.times.clone(),
+            columns,
+        }))
+        .into()
+    };
+    let mut messages = VecDeque::new();
+    let (mut part, mut size) = (Vec::new(), 0);
+    for (id, bytes) in &chunk.columns {
+        if size + bytes.len() + 16 > MAX_MESSAGE && !part.is_empty() {
+            messages.push_back(message(std::mem::take(&mut part)));
+            size = 0;
+        }
+        size += bytes.len() + 16;
+        part.push((*id, ColumnBytes(bytes.to_vec())));
+    }
+    messages.push_back(message(part));
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Manual;
+    use crate::store::{Limits, SEAL};
+    use shared::catalog::{Catalog, cpu};
+    use shared::series::SeriesDef;
+    use shared::tick::{Applied, TickState};
+    use shared::wire::{Received, Resume, decode_server};
+    use std::time::Duration;
+
+    const T0: i64 = 1_700_000_000_000;
+
+    /// A server without sockets: ticks are appended by hand.
+    struct Bench {
+        hub: Arc<Hub>,
+        clock: Arc<Manual>,
+        source: SourceId,
+        n: i64,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let clock = Arc::new(Manual::at(T0, Duration::ZERO));
+            let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+            let mut store = Store::new(catalog, Limits { retention: 43_200_000, bytes: usize::MAX });
+            let source = store.add_source("here".into(), 1_000, Vec::new());
+            store.intern(source, SeriesDef { metric: 0, instance: String::new() }).unwrap();
+            Bench { hub: Hub::new(store, clock.clone(), 77, 43_200_000), clock, source, n: 0 }
+        }
+
+        fn tick(&mut self, times: usize) {
+            for _ in 0..times {
+                self.n += 1;
+                self.clock.pass(Duration::from_secs(1));
+                let values = [(self.n % 100) as f64];
+                self.hub.store().append(self.source, self.clock.wall(), false, &values);
+            }
+        }
+    }
+
+    /// A page that only counts: which sequences it holds, and how often it was told to begin anew.
+    #[derive(Default)]
+    struct Page {
+        state: TickState,
+        seqs: Vec<u64>,
+        messages: u32,
+        resyncs: usize,
+        largest: usize,
+    }
+
+    impl Page {
+        fn take(&mut self, session: &mut Session) {
+            while let Some(bytes) = session.next() {
+                self.largest = self.largest.max(bytes.len());
+                match decode_server(&bytes).unwrap() {
+                    Received::Control(ServerMessage::Series { defs, .. }) => {
+                        self.state.extend(defs.iter().map(|_| 100.0))
+                    }
+                    Received::Control(ServerMessage::Columns(c)) => {
+                        self.seqs.extend(c.first_seq..c.first_seq + u64::from(c.ticks));
+                    }
+                    Received::Control(ServerMessage::Resync) => {
+                        self.resyncs += 1;
+                        self.seqs.clear();
+                        self.state = TickState::default();
+                    }
+                    Received::Control(_) => {}
+                    Received::Ticks(_, frames) => {
+                        self.messages += 1;
+                        for frame in frames {
+                            if let Applied::Tick { .. } = self.state.apply(frame).unwrap() {
+                                self.seqs.push(self.state.seq());
+                            }
+                        }
+                        session.receive(PageMessage::Ack { messages: self.messages }).unwrap();
+                    }
+                }
+            }
+        }
+
+        fn resume(&self) -> Resume {
+            Resume { boot: 77, places: vec![(0, self.state.seq(), self.state.steps().len() as u32)] }
+        }
+    }
+
+    fn open(window: i64, resume: Option<Resume>) -> PageMessage {
+        PageMessage::Open { protocol: PROTOCOL, window, resume }
+    }
+
+    fn whole(to: i64) -> Vec<u64> {
+        (1..=to as u64).collect()
+    }
+
+    #[test]
+    fn a_page_gets_history_and_then_every_tick_once() {
+        let mut bench = Bench::new();
+        bench.tick(SEAL + 50);
+        let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+        session.receive(open(43_200_000, None)).unwrap();
+        page.take(&mut session);
+        bench.tick(3);
+        page.take(&mut session);
+        assert_eq!(page.seqs, whole(bench.n));
+        assert!(page.largest <= MAX_MESSAGE);
+    }
+
+    #[test]
+    fn a_break_leaves_no_hole_and_repeats_nothing() {
+        let mut bench = Bench::new();
+        bench.tick(20);
+        let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+        session.receive(open(300_000, None)).unwrap();
+        page.take(&mut session);
+        bench.tick(SEAL - 10);
+        let mut again = Session::new(bench.hub.clone());
+        again.receive(open(300_000, Some(page.resume()))).unwrap();
+        page.messages = 0;
+        page.take(&mut again);
+        assert_eq!((page.resyncs, page.seqs), (0, whole(bench.n)));
+    }
+
+    #[test]
+    fn a_page_away_for_too_long_begins_anew_without_a_hole() {
+        let mut bench = Bench::new();
+        bench.tick(20);
+        let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+        session.receive(open(43_200_000, None)).unwrap();
+        page.take(&mut session);
+        bench.tick(3 * SEAL);
+        let mut again = Session::new(bench.hub.clone());
+        again.receive(open(43_200_000, Some(page.resume()))).unwrap();
+        page.messages = 0;
+        page.take(&mut again);
+        assert_eq!((page.resyncs, page.seqs), (1, whole(bench.n)));
+    }
+
+    #[test]
+    fn a_page_that_never_acknowledges_is_sent_its_credit_and_no_more() {
+        let mut bench = Bench::new();
+        let mut session = Session::new(bench.hub.clone());
+        session.receive(open(300_000, None)).unwrap();
+        let mut sent = 0;
+        for _ in 0..3 * SEAL {
+            bench.tick(1);
+            while let Some(bytes) = session.next() {
+                sent += usize::from(bytes[0] == wire::TICKS);
+            }
+            assert!(session.waiting.is_empty(), "nothing queues up for a slow page");
+        }
+        assert_eq!(sent, CREDIT as usize);
+        session.receive(PageMessage::Ack { messages: CREDIT }).unwrap();
+        let mut page = Page { messages: CREDIT, ..Page::default() };
+        page.take(&mut session);
+        assert_eq!(page.resyncs, 1);
+        assert_eq!(page.seqs.last(), Some(&(bench.n as u64)));
+    }
+
+    #[test]
+    fn another_run_or_another_version_is_told_apart() {
+        let mut bench = Bench::new();
+        bench.tick(5);
+        let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+        session.receive(open(300_000, Some(Resume { boot: 76, places: vec![(0, 4, 1)] }))).unwrap();
+        page.take(&mut session);
+        assert_eq!(page.seqs, whole(5));
+        let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None };
+        assert!(Session::new(bench.hub.clone()).receive(old).unwrap_err().contains("reload"));
+    }
+}

@@ -1,0 +1,121 @@
+use super::*;
+use shared::catalog::{MetricDef, VOCABULARY};
+
+fn store(limits: Limits) -> (Store, SourceId) {
+    let rows = VOCABULARY.iter().copied().flatten().copied();
+    let mut store = Store::new(Arc::new(Catalog::new(rows)), limits);
+    let source = store.add_source("here".into(), 1_000, Vec::new());
+    (store, source)
+}
+
+const DAY: Limits = Limits { retention: 86_400_000, bytes: usize::MAX };
+const T0: i64 = 1_700_000_000_000;
+
+fn series(store: &mut Store, source: SourceId, def: &MetricDef, instance: &str) -> SeriesId {
+    let metric = store.catalog().position(def.tag).unwrap();
+    store.intern(source, SeriesDef { metric, instance: instance.into() }).unwrap()
+}
+
+fn value(id: SeriesId, tick: i64) -> f64 {
+    if tick % 37 == 3 { f64::NAN } else { f64::from((tick as i32 * 13 + id as i32) % 9_700) / 100.0 }
+}
+
+#[test]
+fn every_sample_comes_back_from_chunks_and_head_alike() {
+    let (mut store, source) = store(DAY);
+    let a = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    let mut b = None;
+    let ticks = 2 * SEAL as i64 + 123;
+    for i in 0..ticks {
+        if i == 1_000 {
+            b = Some(series(&mut store, source, &shared::catalog::cpu::CORE_PERCENT, "7"));
+        }
+        let values: Vec<f64> = (0..=b.unwrap_or(a)).map(|id| value(id, i)).collect();
+        assert_eq!(store.append(source, T0 + i * 1_000, false, &values), Some(i as u64 + 1));
+    }
+    let (from, to) = (T0 + 500_000, T0 + (ticks - 7) * 1_000);
+    let read = store.snapshot(source, from, to).unwrap().samples(&[a, b.unwrap()]).unwrap();
+    for (id, first, samples) in [(a, 500, &read[0]), (b.unwrap(), 1_000, &read[1])] {
+        let expected: Vec<_> =
+            (first..=ticks - 7).map(|i| (T0 + i * 1_000, value(id, i))).filter(|(_, v)| v.is_finite()).collect();
+        assert_eq!(*samples, expected);
+    }
+    assert_eq!(store.newest(source).unwrap().0, T0 + (ticks - 1) * 1_000);
+}
+
+#[test]
+fn a_reader_resumes_from_any_frame_in_memory_and_is_told_when_its_place_is_gone() {
+    let (mut store, source) = store(DAY);
+    let id = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    let ticks = 3 * SEAL as i64 + 5;
+    for i in 0..ticks {
+        store.append(source, T0 + i * 1_000, false, &[value(id, i)]);
+    }
+    assert!(matches!(store.since(source, ticks as u64), Since::Frames(f) if f.is_empty()));
+    let place = ticks as u64 - SEAL as u64;
+    match store.since(source, place) {
+        Since::Frames(frames) => {
+            assert_eq!(frames.len(), SEAL);
+            assert_eq!(frames[0].seq, place + 1);
+        }
+        Since::Lost => panic!("the last {SEAL} ticks are always in memory"),
+    }
+    assert!(matches!(store.since(source, 3), Since::Lost));
+    assert!(matches!(store.since(source, ticks as u64 + 1), Since::Lost), "a place in the future is another run's");
+}
+
+#[test]
+fn a_page_that_opens_gets_every_sample_once() {
+    let (mut store, source) = store(DAY);
+    let id = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    let ticks = SEAL as i64 + 40;
+    for i in 0..ticks {
+        store.append(source, T0 + i * 1_000, false, &[value(id, i)]);
+    }
+    let (chunks, keyframe, seq) = store.opening(source, 0).unwrap();
+    let mut seen: Vec<u64> = chunks.iter().flat_map(|c| c.first_seq..c.first_seq + c.ticks as u64).collect();
+    let mut state = TickState::default();
+    state.extend([100.0]);
+    state.apply(&keyframe).unwrap();
+    let Since::Frames(frames) = store.since(source, seq) else { panic!("the head is in memory") };
+    for frame in frames {
+        state.apply(frame.bytes()).unwrap();
+        seen.push(state.seq());
+    }
+    assert_eq!(seen, (1..=ticks as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn old_chunks_go_by_age_and_by_size() {
+    let (mut store, source) = store(Limits { retention: 1_000_000, bytes: usize::MAX });
+    series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    for i in 0..4 * SEAL as i64 {
+        store.append(source, T0 + i * 1_000, false, &[value(0, i)]);
+    }
+    let all = store.snapshot(source, 0, i64::MAX).unwrap();
+    let newest = T0 + (4 * SEAL as i64 - 1) * 1_000;
+    assert!(all.chunks()[0].to >= newest - 1_000_000);
+    assert_eq!(store.counts().chunks_dropped, 0);
+
+    let (mut store, source) = super::tests::store(Limits { retention: i64::MAX / 2, bytes: 1_500 });
+    series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    for i in 0..9 * SEAL as i64 {
+        store.append(source, T0 + i * 1_000, false, &[value(0, i)]);
+    }
+    assert!(store.counts().chunk_bytes <= 1_500);
+    assert!(store.counts().chunks_dropped > 0);
+}
+
+#[test]
+fn a_clock_that_steps_back_loses_nothing() {
+    let (mut store, source) = store(DAY);
+    let id = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    for i in 0..10 {
+        store.append(source, T0 + i * 1_000, false, &[1.0]);
+    }
+    store.append(source, T0 - 3_600_000, true, &[2.0]);
+    store.append(source, T0 - 3_599_000, false, &[3.0]);
+    let samples = store.snapshot(source, 0, i64::MAX).unwrap().samples(&[id]).unwrap().remove(0);
+    assert_eq!(samples.len(), 12);
+    assert_eq!(samples[10], (T0 - 3_600_000, 2.0));
+}
