@@ -24,7 +24,8 @@ pub type Steps = f64;
 
 /// The value rounded to a whole number of steps; unchanged when `steps` is 0.
 pub fn quantize(value: f64, steps: Steps) -> f64 {
-    if steps == 0.0 { value } else { (value * steps).round() / steps }
+    // Adding zero makes 0 of -0, which no integer stands for.
+    if steps == 0.0 { value } else { (value * steps).round() / steps + 0.0 }
 }
 
 /// The largest magnitude that is stored as an integer; beyond it not every integer is a float of its own.

@@ -7,13 +7,13 @@ use crate::unit::Unit;
 pub static CPU_PERCENT: MetricDef = MetricDef::gauge("system.cpu_percent", Unit::Percent)
     .title("CPU utilisation")
     .on("cpu", "all cores")
-    .help("Share of the time of all logical cores that was spent on work since the previous sample. Read from the first line of /proc/stat; idle and I/O wait are not work.");
+    .help("Share of the time of all logical cores since the previous sample that was neither idle nor waiting for I/O; time that the hypervisor took counts as busy. Read from the first line of /proc/stat.");
 
 /// Core by core.
 pub static CORE_PERCENT: MetricDef = MetricDef::gauge("cpu.{i}.cpu_percent", Unit::Percent)
     .title("CPU core utilisation")
     .on("cpu.cores", "core {i}")
-    .help("Share of one logical core's time that was spent on work since the previous sample. Read from its line of /proc/stat.");
+    .help("Share of one logical core's time since the previous sample that was neither idle nor waiting for I/O. Read from its line of /proc/stat.");
 
 /// Time in user mode.
 pub static USER_PERCENT: MetricDef = MetricDef::gauge("system.cpu_user_percent", Unit::Percent)
@@ -140,9 +140,8 @@ pub static ROWS: &[&MetricDef] = &[
     &TASKS,
     &UPTIME,
     &TEMPERATURE,
-    &PRESSURE_CPU,
-    &PRESSURE_MEMORY_SOME,
-    &PRESSURE_MEMORY_FULL,
-    &PRESSURE_IO_SOME,
-    &PRESSURE_IO_FULL,
 ];
+
+/// Pressure, in order on screen.
+pub static PRESSURE_ROWS: &[&MetricDef] =
+    &[&PRESSURE_CPU, &PRESSURE_MEMORY_SOME, &PRESSURE_MEMORY_FULL, &PRESSURE_IO_SOME, &PRESSURE_IO_FULL];

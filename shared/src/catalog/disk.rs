@@ -57,4 +57,7 @@ pub static USAGE_GB: MetricDef = MetricDef::gauge("disk.{path}.usageGB", Unit::G
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] =
-    &[&READ, &WRITTEN, &DEVICE_READ, &DEVICE_WRITTEN, &DEVICE_BUSY, &USAGE_PERCENT, &USAGE_GB];
+    &[&READ, &WRITTEN, &DEVICE_READ, &DEVICE_WRITTEN, &DEVICE_BUSY];
+
+/// Fullness, in order on screen.
+pub static USAGE_ROWS: &[&MetricDef] = &[&USAGE_PERCENT, &USAGE_GB];

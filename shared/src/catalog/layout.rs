@@ -1,5 +1,7 @@
-//! The page, as data: charts in order, sections, the tiles on top. Tags and chart ids of the page stand here alone.
+//! The page, as data: charts in order, sections, the tiles on top. Tags of the page stand here alone, its
+//! charts in `charts.rs`.
 
+use super::charts::{CHARTS, SECTIONS};
 use serde::{Deserialize, Serialize};
 
 /// A chart. It draws every series whose metric names it.
@@ -79,96 +81,6 @@ pub struct Layout {
     /// The first four that have data stand on top.
     pub tiles: Vec<Tile>,
 }
-
-/// id, title, section.
-const CHARTS: &[(&str, &str, &str)] = &[
-    ("gpu", "GPU utilisation", "gpu"),
-    ("gpu.memory", "GPU memory used", "gpu"),
-    ("gpu.power", "GPU power", "gpu"),
-    ("gpu.temp", "GPU temperature", "gpu"),
-    ("gpu.memory.activity", "GPU memory utilisation", "gpu"),
-    ("gpu.memory.percent", "GPU memory used, share", "gpu"),
-    ("gpu.power.percent", "GPU power, share of the limit", "gpu"),
-    ("gpu.power.mean", "GPU mean power", "gpu"),
-    ("gpu.clock.sm", "GPU SM clock", "gpu"),
-    ("gpu.clock.memory", "GPU memory clock", "gpu"),
-    ("gpu.clock.graphics", "GPU graphics clock", "gpu"),
-    ("gpu.throttle", "GPU throttle reasons", "gpu"),
-    ("gpu.fan", "GPU fan speed", "gpu"),
-    ("gpu.temp.memory", "GPU memory temperature", "gpu"),
-    ("gpu.errors.corrected", "GPU corrected memory errors", "gpu"),
-    ("gpu.errors.uncorrected", "GPU uncorrected memory errors", "gpu"),
-    ("gpu.errors.recoveries", "GPU recoveries", "gpu"),
-    ("gpu.sm", "GPU SMs active", "gpu"),
-    ("gpu.sm.occupancy", "GPU SM occupancy", "gpu"),
-    ("gpu.dram", "GPU memory bandwidth in use", "gpu"),
-    ("gpu.tensor", "GPU tensor cores active", "gpu"),
-    ("gpu.tensor.hmma", "GPU tensor cores active, half precision", "gpu"),
-    ("gpu.fp64", "GPU FP64 pipe active", "gpu"),
-    ("gpu.fp32", "GPU FP32 pipe active", "gpu"),
-    ("gpu.fp16", "GPU FP16 pipe active", "gpu"),
-    ("gpu.nvlink.tx", "GPU NVLink sent", "gpu"),
-    ("gpu.nvlink.rx", "GPU NVLink received", "gpu"),
-    ("gpu.pcie.tx", "GPU PCIe sent", "gpu"),
-    ("gpu.pcie.rx", "GPU PCIe received", "gpu"),
-    ("gpu.pcie.gen", "GPU PCIe generation", "gpu"),
-    ("gpu.pcie.width", "GPU PCIe lanes", "gpu"),
-    ("gpu.pcie.speed", "GPU PCIe lane speed", "gpu"),
-    ("gpu.encoder", "GPU encoder utilisation", "gpu"),
-    ("gpu.decoder", "GPU decoder utilisation", "gpu"),
-    ("gpu.overdrive", "GPU memory overdrive", "gpu"),
-    ("cpu", "CPU utilisation", "cpu"),
-    ("cpu.cores", "CPU cores", "cpu"),
-    ("cpu.modes", "CPU time by kind", "cpu"),
-    ("load", "Load", "cpu"),
-    ("tasks", "Runnable tasks", "cpu"),
-    ("tasks.all", "Tasks", "cpu"),
-    ("cpu.temp", "CPU temperature", "cpu"),
-    ("uptime", "Uptime", "cpu"),
-    ("pressure.cpu", "CPU pressure", "pressure"),
-    ("pressure.memory", "Memory pressure", "pressure"),
-    ("pressure.io", "I/O pressure", "pressure"),
-    ("memory", "Memory", "memory"),
-    ("memory.percent", "Memory in use", "memory"),
-    ("memory.available", "Memory available", "memory"),
-    ("memory.cache", "Page cache", "memory"),
-    ("memory.dirty", "Waiting to be written", "memory"),
-    ("swap", "Swap", "memory"),
-    ("swap.percent", "Swap in use", "memory"),
-    ("disk", "Disk", "disk"),
-    ("disk.read", "Disk reads by device", "disk"),
-    ("disk.write", "Disk writes by device", "disk"),
-    ("disk.busy", "Disk busy", "disk"),
-    ("disk.usage", "Disk fullness", "disk"),
-    ("disk.space", "Disk space used", "disk"),
-    ("network", "Network", "network"),
-    ("network.in", "Network in by link", "network"),
-    ("network.out", "Network out by link", "network"),
-    ("network.retransmits", "TCP retransmits", "network"),
-    ("process.cpu", "Process CPU", "process"),
-    ("process.memory", "Process memory", "process"),
-    ("process.memory.percent", "Process memory, share", "process"),
-    ("process.threads", "Process threads", "process"),
-    ("process.count", "Processes watched", "process"),
-    ("process.throttled", "Process CPU throttled", "process"),
-    ("process.oom", "Out-of-memory kills", "process"),
-    ("monitor.cpu", "Watchglass CPU", "monitor"),
-    ("monitor.memory", "Watchglass memory", "monitor"),
-    ("monitor.duration", "Time a collector takes", "monitor"),
-    ("monitor.ok", "Collectors that answered", "monitor"),
-];
-
-/// id, title, collectors that explain its absence.
-const SECTIONS: &[(&str, &str, &[&str])] = &[
-    ("gpu", "GPU", &["nvidia", "amd", "intel", "apple"]),
-    ("cpu", "CPU", &["cpu"]),
-    ("memory", "Memory", &["memory"]),
-    ("disk", "Disk", &["disk"]),
-    ("network", "Network", &["network"]),
-    ("pressure", "Pressure", &["pressure"]),
-    ("process", "Watched processes", &["process"]),
-    ("monitor", "Watchglass itself", &["monitor"]),
-];
 
 const WIDE: &[&str] = &["gpu", "cpu"];
 

@@ -6,19 +6,30 @@
 //!
 //! Rows are written as [`MetricDef`] (static, so that collectors name a row by a constant) and travel as [`Metric`].
 
+mod charts;
+mod check;
 mod layout;
+mod markdown;
 mod tag;
 
+pub mod apple;
 pub mod cpu;
 pub mod disk;
 pub mod gpu;
 pub mod gpu_process;
 pub mod gpu_profile;
+pub mod ipu;
 pub mod memory;
 pub mod network;
+pub mod openmetrics;
 pub mod process;
+pub mod tpu;
+pub mod trainium;
+pub mod wandb;
 
+pub use check::faults;
 pub use layout::{Chart, Fold, Layout, Note, Section, Tile};
+pub use markdown::metrics_markdown;
 pub use tag::{Found, TagError, glob};
 
 use crate::series::{SeriesDef, Steps};
@@ -280,9 +291,16 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_process::ROWS,
     gpu::AMD,
     gpu::DCGM,
+    ipu::ROWS,
+    tpu::DEVICE,
+    tpu::DISTRIBUTIONS,
+    trainium::ROWS,
     cpu::ROWS,
     memory::ROWS,
     disk::ROWS,
     network::ROWS,
+    apple::ROWS,
     process::ROWS,
+    openmetrics::ROWS,
+    wandb::ROWS,
 ];

@@ -92,15 +92,35 @@ fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
     best.map(|(_, metric, instance)| (metric, instance))
 }
 
+/// Whether the text ends inside the value of `{name="value"}`.
+fn in_quotes(text: &str) -> bool {
+    let Some(open) = text.find("=\"") else { return false };
+    let (mut inside, mut escaped) = (false, false);
+    for c in text[open..].chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = inside,
+            '"' => inside = !inside,
+            _ => {}
+        }
+    }
+    inside
+}
+
 pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
     // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
-    for (at, _) in text.match_indices("/l:") {
+    // Not so inside a quoted label value of a scraped sample.
+    for (at, _) in text.match_indices("/l:").filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
             return Ok(Found { metric, instance, label: Some(text[at + 3..].to_string()) });
         }
     }
     if let Some((metric, instance)) = read_bare(metrics, text) {
         return Ok(Found { metric, instance, label: None });
+    }
+    // W&B's files and its API put this before every tag of the system.
+    if let Some(Ok(found)) = text.strip_prefix("system.").map(|rest| find(metrics, rest)) {
+        return Ok(found);
     }
     let nearest = metrics.iter().min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
     Err(TagError { tag: text.to_string(), nearest })
@@ -170,7 +190,9 @@ mod tests {
                     "a{b=\"c.d/e\"}",
                 ],
             };
-            for instance in instances {
+            // Nothing tells such text from a label where what stands before it is a tag of its own.
+            let open = metric.tag.ends_with('}') || metric.tag.starts_with("ipu.{key}");
+            for instance in instances.iter().filter(|x| !(open && x.contains("/l:"))) {
                 let tag = fill(&metric.tag, instance);
                 for text in [tag.clone(), format!("{tag}/l:node-1/rank0")] {
                     let found = catalog.find(&text).unwrap_or_else(|e| panic!("{e}"));
@@ -194,6 +216,34 @@ mod tests {
                 assert_eq!((usize::from(found.metric), found.instance.as_str()), (i, instance), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_label_is_looked_for_outside_quotes() {
+        let catalog = catalog();
+        let tag = r#"openmetrics.dcgm.temp{path="/l:\"/l:x",z="1"}"#;
+        for (text, label) in [(tag.to_string(), None), (format!("{tag}/l:a/l:b"), Some("a/l:b".to_string()))] {
+            let found = catalog.find(&text).expect("known");
+            assert_eq!(format!("openmetrics.{}", found.instance), tag);
+            assert_eq!(found.label, label);
+        }
+    }
+
+    #[test]
+    fn tags_as_uploaded_are_read_and_ours_that_begin_alike_stay_ours() {
+        let catalog = catalog();
+        for (text, tag) in [
+            ("system.gpu.0.temp", "gpu.{i}.temp"),
+            ("system.cpu", "cpu"),
+            ("system.memory", "memory_percent"),
+            ("system.disk./mnt/data.v2.usageGB/l:a", "disk.{path}.usageGB"),
+            ("system.cpu_percent", "system.cpu_percent"),
+            ("system.system.powerWatts", "system.powerWatts"),
+        ] {
+            let found = catalog.find(text).expect("known");
+            assert_eq!(catalog.metrics[usize::from(found.metric)].tag, tag, "{text}");
+        }
+        assert!(catalog.find("system.system.no").is_err());
     }
 
     #[test]

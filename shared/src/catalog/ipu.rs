@@ -1,0 +1,65 @@
+//! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was taken off the value, so they
+//! hold spaces, brackets and `%`.
+
+use super::MetricDef;
+use crate::unit::Unit;
+
+const LINE: &str = "IPU {i}";
+const THOUSANDTHS: f64 = 1000.0;
+
+/// Utilisation.
+pub static UTILISATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (%)", Unit::Percent)
+    .title("IPU utilisation")
+    .on("ipu", LINE)
+    .help("Share of time in which the IPU ran a program. Graphcore's device information, key ipu utilisation.");
+
+/// Utilisation, session.
+pub static SESSION_UTILISATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (session) (%)", Unit::Percent)
+    .title("IPU utilisation, session")
+    .on("ipu.session", LINE)
+    .help("Share of time in which the IPU ran a program, since the process that uses it attached to it. Graphcore's device information, key ipu utilisation (session).");
+
+/// Power.
+pub static POWER: MetricDef = MetricDef::gauge("ipu.{i}.ipu power (W)", Unit::Watts)
+    .title("IPU power")
+    .on("ipu.power", LINE)
+    .steps(THOUSANDTHS)
+    .help("Power of the IPU. Graphcore's device information, key ipu power.");
+
+/// Clock.
+pub static CLOCK: MetricDef = MetricDef::gauge("ipu.{i}.clock (MHz)", Unit::Megahertz)
+    .title("IPU clock")
+    .on("ipu.clock", LINE)
+    .steps(THOUSANDTHS)
+    .help("Clock of the IPU at this instant. Graphcore's device information, key clock.");
+
+/// Temperature of the board.
+pub static BOARD_TEMP: MetricDef = MetricDef::gauge("ipu.{i}.average board temp (C)", Unit::Celsius)
+    .title("IPU board temperature")
+    .on("ipu.temp.board", LINE)
+    .steps(THOUSANDTHS)
+    .help("Mean of the sensors on the IPU's board. Graphcore's device information, key average board temp.");
+
+/// Temperature of the die.
+pub static DIE_TEMP: MetricDef = MetricDef::gauge("ipu.{i}.average die temp (C)", Unit::Celsius)
+    .title("IPU die temperature")
+    .on("ipu.temp.die", LINE)
+    .steps(THOUSANDTHS)
+    .help("Mean of the sensors on the IPU's die. Graphcore's device information, key average die temp.");
+
+/// Speed of any link.
+pub static LINK_SPEED: MetricDef = MetricDef::gauge("ipu.{key}speed (GT/s)", Unit::GigatransfersPerSecond)
+    .title("IPU link speed")
+    .on("ipu.link", "{key}speed")
+    .help("Speed of a link of the IPU, the device's number before the key. Graphcore's device information, any key that ends in speed.");
+
+/// Every other number.
+pub static OTHER: MetricDef = MetricDef::gauge("ipu.{key}", Unit::Count)
+    .title("IPU, other figures")
+    .on("ipu.other", "{key}")
+    .steps(0.0)
+    .help("Any other number that Graphcore's device information holds, the device's number before the key. Its unit is the one that the key names, if any.");
+
+/// In order on screen.
+pub static ROWS: &[&MetricDef] =
+    &[&UTILISATION, &SESSION_UTILISATION, &POWER, &CLOCK, &BOARD_TEMP, &DIE_TEMP, &LINK_SPEED, &OTHER];

@@ -1,0 +1,72 @@
+//! The table as a document.
+
+use super::{Catalog, Draw, Kind, Metric};
+
+/// All rows as Markdown, a table for each section of the page, in order on screen.
+pub fn metrics_markdown(catalog: &Catalog) -> String {
+    let mut text = String::from(
+        "# Metrics\n\nEvery metric that Watchglass knows, from the one table in `shared/src/catalog`. This file is generated: \
+         `UPDATE=1 cargo test -p watchglass-tests catalog` writes it.\n\n\
+         A tag names a metric on an instance: `{i}` stands for a number, any other word in braces for text. Other \
+         spellings work wherever a tag can be written, and so do W&B's prefix `system.` and its suffix `/l:` with a \
+         label. MB and GB in a tag mean 2^20 and 2^30 bytes. A counter holds the total and is drawn as a rate; a limit \
+         is drawn dashed; hidden metrics are in the API and the exports only.\n",
+    );
+    for section in &catalog.layout.sections {
+        text += &format!("\n## {}\n\n", section.title);
+        text += "| tag | unit | kind | title | what it is | other spellings |\n| --- | --- | --- | --- | --- | --- |\n";
+        for chart in catalog.layout.charts.iter().filter(|c| c.section == section.id) {
+            for metric in catalog.metrics.iter().filter(|m| m.chart == chart.id) {
+                text += &row(metric);
+            }
+        }
+    }
+    text
+}
+
+fn row(metric: &Metric) -> String {
+    let kind = match (metric.kind, metric.draw) {
+        (Kind::Gauge, Draw::Line) => "gauge",
+        (Kind::Gauge, Draw::Limit) => "gauge, limit",
+        (Kind::Gauge, Draw::Hidden) => "gauge, hidden",
+        (Kind::Counter, Draw::Hidden) => "counter, hidden",
+        (Kind::Counter, _) => "counter",
+        (Kind::State, _) => "state",
+    };
+    let aliases: Vec<String> = metric
+        .aliases
+        .iter()
+        .map(|alias| match alias.split_once(" => ") {
+            Some((spelling, instance)) => format!("`{spelling}` (of `{instance}`)"),
+            None => format!("`{alias}`"),
+        })
+        .collect();
+    let unit = metric.unit.name().replace('_', " ");
+    format!(
+        "| `{}` | {unit} | {kind} | {} | {} | {} |\n",
+        cell(&metric.tag),
+        cell(&metric.title),
+        cell(&metric.help),
+        cell(&aliases.join(", "))
+    )
+}
+
+// A bar ends a cell; a star or an underscore would begin emphasis, which tags in a help must not.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Catalog, VOCABULARY};
+    use super::*;
+
+    #[test]
+    fn every_row_is_there_once() {
+        let catalog = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
+        let text = metrics_markdown(&catalog);
+        for metric in &catalog.metrics {
+            assert_eq!(text.matches(&format!("\n| `{}` |", metric.tag)).count(), 1, "{}", metric.tag);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What is scraped from endpoints that speak Prometheus or OpenMetrics text.
+
+use super::{MetricDef, Range};
+use crate::unit::Unit;
+
+/// Any sample of any endpoint.
+pub static SAMPLE: MetricDef = MetricDef::gauge("openmetrics.{sample}", Unit::Count)
+    .title("Scraped samples")
+    .on("openmetrics", "{sample}")
+    .range(Range::Fit)
+    .steps(0.0)
+    .help("A sample as the endpoint printed it: the endpoint's name in the configuration, the sample's name, and its labels in braces when it has any. W&B numbers label sets in order of appearance instead (openmetrics.{endpoint}.{sample}.0), and such tags are read too.");
+
+/// The only row.
+pub static ROWS: &[&MetricDef] = &[&SAMPLE];
