@@ -1,0 +1,170 @@
+//! The command line. Its help is what a newcomer reads first: grouped, one line each.
+
+use super::file::{nearest, unique};
+use super::{Config, ConfigError, LocalAuth, value};
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Shows this machine live in the browser: CPU, memory, disk, network, GPUs and the processes that you name.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "watchglass", version, max_term_width = 120)]
+#[command(
+    after_help = "Lists are written with commas or by repeating the flag. Flags win over the configuration file."
+)]
+pub struct Flags {
+    #[command(subcommand)]
+    pub command: Option<Word>,
+
+    /// Port to listen on, 0 for any free one [default: 7171]
+    #[arg(long, value_name = "N", global = true, help_heading = "Page")]
+    port: Option<u16>,
+    /// Addresses to listen on, this machine's own only [default: 127.0.0.1,::1]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', value_parser = value::bind, global = true, help_heading = "Page")]
+    bind: Vec<IpAddr>,
+    /// Path below which a proxy serves the page, if it does not strip it [default: /]
+    #[arg(long, value_name = "PATH", value_parser = value::base_path, global = true, help_heading = "Page")]
+    base_path: Option<String>,
+
+    /// Another name the page is reached by, for example through a proxy
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = value::host, global = true, help_heading = "Who may read")]
+    host: Vec<String>,
+    /// Another web origin that may call, like https://tools.example.org
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_parser = value::origin, global = true, help_heading = "Who may read")]
+    origin: Vec<String>,
+    /// A web origin that may show the page in a frame
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', value_parser = value::origin, global = true, help_heading = "Who may read")]
+    embed: Vec<String>,
+    /// Another local user who may read, by name or uid
+    #[arg(long, value_name = "USER", value_delimiter = ',', value_parser = value::user, global = true, help_heading = "Who may read")]
+    allow_user: Vec<u32>,
+    /// How local users are told apart: uid, or off to let all of them read [default: uid]
+    #[arg(long, value_name = "uid|off", value_parser = value::local_auth, global = true, help_heading = "Who may read")]
+    local_auth: Option<LocalAuth>,
+
+    /// Time between samples, 100ms to 60s [default: 1s]
+    #[arg(long, value_name = "DUR", value_parser = value::interval, global = true, help_heading = "What is measured")]
+    interval: Option<Duration>,
+    /// Process to watch, with all it starts
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = value::pid, global = true, help_heading = "What is measured")]
+    pid: Vec<u32>,
+    /// GPU to keep, by number [default: all]
+    #[arg(long, value_name = "INDEX", value_delimiter = ',', value_parser = value::gpu, global = true, help_heading = "What is measured")]
+    gpu: Vec<u32>,
+    /// Path whose file system is watched [default: /]
+    #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = value::absolute, global = true, help_heading = "What is measured")]
+    disk_path: Vec<PathBuf>,
+    /// Collectors to keep (cpu,memory), or with a minus to leave out (-disk)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        global = true,
+        help_heading = "What is measured"
+    )]
+    collectors: Vec<String>,
+    /// Folder that holds the proc and sys to read, such as a host's mounted into a container
+    #[arg(long, value_name = "DIR", global = true, help_heading = "What is measured")]
+    root: Option<PathBuf>,
+
+    /// How long samples are kept [default: 12h]
+    #[arg(long, value_name = "DUR", value_parser = value::retention, global = true, help_heading = "Storage")]
+    retention: Option<Duration>,
+    /// Keep nothing on disk (this version never does)
+    #[arg(long, global = true, help_heading = "Storage")]
+    memory: bool,
+
+    /// Configuration file, TOML
+    #[arg(long, value_name = "FILE", global = true, help_heading = "General")]
+    pub config: Option<PathBuf>,
+    /// Print what is in force as a configuration file, and leave
+    #[arg(long, global = true, help_heading = "General")]
+    pub print_config: bool,
+    /// What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = value::log, global = true, help_heading = "General")]
+    log: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Word {
+    /// Collect on this machine and serve the page (what happens without a command)
+    Serve,
+    /// Say per collector what was tried, what was found and what to do; takes the same flags
+    Doctor {
+        /// JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Why no flags came back.
+pub enum Stop {
+    /// Help or version was asked for.
+    Say(String),
+    /// Wrong usage.
+    Wrong(ConfigError),
+}
+
+pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
+    Flags::try_parse_from(args).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Say(error.to_string()),
+        _ => {
+            let text = error.to_string();
+            Stop::Wrong(ConfigError::new(text.strip_prefix("error: ").unwrap_or(&text)))
+        }
+    })
+}
+
+impl Flags {
+    /// Puts what was given over what stands; a list replaces the whole list.
+    pub fn apply(self, config: &mut Config, known: &[&str]) -> Result<(), ConfigError> {
+        fn put<T>(at: &mut T, given: Option<T>) {
+            if let Some(given) = given {
+                *at = given;
+            }
+        }
+        fn put_list<T: PartialEq>(at: &mut Vec<T>, given: Vec<T>) {
+            if !given.is_empty() {
+                *at = unique(given);
+            }
+        }
+        put(&mut config.port, self.port);
+        put_list(&mut config.bind, self.bind);
+        put(&mut config.base_path, self.base_path);
+        put_list(&mut config.hosts, self.host);
+        put_list(&mut config.origins, self.origin);
+        put_list(&mut config.embed, self.embed);
+        put_list(&mut config.allow_users, self.allow_user);
+        put(&mut config.local_auth, self.local_auth);
+        put(&mut config.interval, self.interval);
+        put_list(&mut config.pids, self.pid);
+        put_list(&mut config.gpus, self.gpu);
+        put_list(&mut config.disk_paths, self.disk_path);
+        config.root = self.root.or(config.root.take());
+        put(&mut config.retention, self.retention);
+        config.memory |= self.memory;
+        put(&mut config.log, self.log);
+        select(&self.collectors, config, known)
+    }
+}
+
+/// `cpu,memory` keeps those two, `-disk` leaves out that one, both together keep and then leave out.
+fn select(list: &[String], config: &mut Config, known: &[&str]) -> Result<(), ConfigError> {
+    let (left_out, kept): (Vec<&str>, Vec<&str>) = list.iter().map(String::as_str).partition(|n| n.starts_with('-'));
+    let left_out: Vec<&str> = left_out.iter().map(|name| &name[1..]).collect();
+    if let Some(name) = kept.iter().chain(&left_out).find(|name| !known.contains(name)) {
+        return Err(ConfigError::new(format!("--collectors: there is no collector {name:?}{}", nearest(name, known))));
+    }
+    for collector in &mut config.collectors {
+        let name = collector.name.as_str();
+        if !kept.is_empty() {
+            collector.enabled = kept.contains(&name);
+        }
+        collector.enabled &= !left_out.contains(&name);
+    }
+    Ok(())
+}

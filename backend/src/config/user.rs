@@ -1,0 +1,38 @@
+//! Users of this machine by name.
+
+#[cfg(unix)]
+use std::ffi::CString;
+
+/// The uid of a user name, from the system's user database; `None` when there is no such user.
+///
+/// # Errors
+/// The system's own words when the database cannot be asked.
+#[cfg(unix)]
+pub fn uid_of(name: &str) -> Result<Option<u32>, String> {
+    let Ok(name) = CString::new(name) else { return Ok(None) };
+    let mut buffer = vec![0u8; 4096];
+    loop {
+        // SAFETY: passwd is a plain C structure for which all zeroes is a valid value.
+        let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+        let mut found = std::ptr::null_mut();
+        // SAFETY: all pointers are valid for the call, the length is the buffer's, and the strings that `entry` points
+        // to afterwards lie in `buffer` and are not read.
+        let code = unsafe {
+            libc::getpwnam_r(name.as_ptr(), &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found)
+        };
+        match code {
+            0 if found.is_null() => return Ok(None),
+            0 => return Ok(Some(entry.pw_uid)),
+            libc::ERANGE if buffer.len() < 1 << 20 => buffer.resize(buffer.len() * 4, 0),
+            // What the databases answer for "no such user", by the manual page.
+            libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => return Ok(None),
+            code => return Err(std::io::Error::from_raw_os_error(code).to_string()),
+        }
+    }
+}
+
+/// Windows has no uids: no name is known.
+#[cfg(not(unix))]
+pub fn uid_of(_name: &str) -> Result<Option<u32>, String> {
+    Ok(None)
+}

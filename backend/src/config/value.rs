@@ -1,0 +1,215 @@
+//! How one value is written, the same on the command line and in the file. Each error is the rest of a sentence that
+//! says what to write instead.
+
+use super::{LocalAuth, user};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// The time between ticks.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(100), Duration::from_secs(60))
+}
+
+/// How long ticks are kept. The upper end, ten years, only catches typing errors.
+pub fn retention(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_secs(60), Duration::from_secs(3650 * 86_400))
+}
+
+/// A collector's own pace.
+pub fn every(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(100), Duration::from_secs(3600))
+}
+
+/// A collector's time limit.
+pub fn deadline(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(10), Duration::from_secs(600))
+}
+
+fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, String> {
+    let value = duration(text)?;
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("{text} is out of range; write {} to {}", show_duration(least), show_duration(most)))
+}
+
+/// Whole or decimal numbers, each with its unit: `100ms`, `1.5s`, `1h30m`. Whole milliseconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong =
+        || format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h");
+    let mut rest = text.trim();
+    let mut total = 0f64;
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let (_, ms) = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
+        rest = &rest[letters..];
+        total += number * *ms as f64;
+    }
+    if total.fract() != 0.0 || total > 9e15 {
+        return Err(wrong());
+    }
+    Ok(Duration::from_millis(total as u64))
+}
+
+/// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
+pub fn show_duration(value: Duration) -> String {
+    let ms = value.as_millis();
+    let (unit, size) = UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
+    format!("{}{unit}", ms / size)
+}
+
+/// An address to listen on; whether it is loopback is decided later, with the ways out.
+pub fn bind(text: &str) -> Result<IpAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+    let ip: IpAddr = bare
+        .parse()
+        .map_err(|_| format!("\"{text}\" is not an IP address; write 127.0.0.1 or ::1, and the port with --port"))?;
+    Ok(ip.to_canonical())
+}
+
+/// The path below which everything is served, with both slashes. Characters that a router would read as a pattern are
+/// refused.
+pub fn base_path(text: &str) -> Result<String, String> {
+    let inner = text.trim_matches('/');
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._~@%+=,".contains(c);
+    let segment = |s: &str| !s.is_empty() && s != "." && s != ".." && s.chars().all(fits);
+    match inner {
+        "" => Ok("/".into()),
+        _ if inner.split('/').all(segment) => Ok(format!("/{inner}/")),
+        _ => Err(format!("\"{text}\" is not a path of a URL; write it like /tools/watchglass/")),
+    }
+}
+
+/// A name that the page is reached by, in lower case; of an IPv6 address the bare form.
+pub fn host(text: &str) -> Result<String, String> {
+    let lower = text.to_ascii_lowercase();
+    let bare = lower.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(&lower);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok(ip.to_string());
+    }
+    if is_host_name(&lower) {
+        return Ok(lower);
+    }
+    Err(format!("\"{text}\" is not a host name; write it without scheme, port and path, like gpu7.example.org"))
+}
+
+/// Labels of letters, digits, hyphens and underscores, parted by single dots.
+pub fn is_host_name(text: &str) -> bool {
+    let label =
+        |s: &str| !s.is_empty() && s.len() <= 63 && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    text.len() <= 253 && text.split('.').all(label)
+}
+
+/// An origin as a browser sends it: lower case, without default port, without path.
+pub fn origin(text: &str) -> Result<String, String> {
+    let wrong =
+        || format!("\"{text}\" is not an origin; write scheme, name and port only, like https://nb.example.org:8888");
+    let lower = text.to_ascii_lowercase();
+    let (scheme, rest) = lower.split_once("://").ok_or_else(wrong)?;
+    let default_port = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return Err(wrong()),
+    };
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    let (name, port) = split_authority(authority).ok_or_else(wrong)?;
+    if !is_host_name(name) && name.parse::<IpAddr>().is_err() {
+        return Err(wrong());
+    }
+    let name = if name.contains(':') { format!("[{name}]") } else { name.to_string() };
+    Ok(match port {
+        Some(port) if port != default_port => format!("{scheme}://{name}:{port}"),
+        _ => format!("{scheme}://{name}"),
+    })
+}
+
+/// Parts `name[:port]` and `[v6][:port]`; the name comes without brackets. `None` when it is neither.
+pub fn split_authority(text: &str) -> Option<(&str, Option<u16>)> {
+    let (name, rest) = match text.strip_prefix('[') {
+        Some(inner) => {
+            let (name, rest) = inner.split_once(']')?;
+            name.parse::<std::net::Ipv6Addr>().ok()?;
+            (name, rest)
+        }
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let port = match rest.strip_prefix(':') {
+        None if rest.is_empty() => None,
+        None => return None,
+        // A colon without a port is allowed by the grammar of URLs and means the default.
+        Some("") => None,
+        Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => Some(port.parse().ok()?),
+        Some(_) => return None,
+    };
+    (!name.is_empty()).then_some((name, port))
+}
+
+/// A local user by number or by name.
+pub fn user(text: &str) -> Result<u32, String> {
+    // The highest uid is the system's "no user".
+    if let Some(uid) = text.parse::<u32>().ok().filter(|uid| *uid != u32::MAX) {
+        return Ok(uid);
+    }
+    match user::uid_of(text) {
+        Ok(Some(uid)) => Ok(uid),
+        Ok(None) => {
+            Err(format!("there is no user \"{text}\" on this machine; write a user name or a uid (see: id -u NAME)"))
+        }
+        Err(error) => Err(format!("the user \"{text}\" cannot be looked up ({error}); write the uid")),
+    }
+}
+
+/// Whether local callers are told apart.
+pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
+    match text {
+        "uid" => Ok(LocalAuth::Uid),
+        "off" => Ok(LocalAuth::Off),
+        _ => Err(format!("\"{text}\" is not known; write uid or off")),
+    }
+}
+
+/// An absolute path, without slashes at its end and without `.` parts.
+pub fn absolute(text: &str) -> Result<PathBuf, String> {
+    let path: PathBuf = std::path::Path::new(text).components().collect();
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err(format!("\"{text}\" is not an absolute path; begin it with a slash"))
+    }
+}
+
+/// A process id.
+pub fn pid(text: &str) -> Result<u32, String> {
+    let pid = text.parse::<i32>().ok().filter(|pid| *pid > 0);
+    pid.map(|pid| pid as u32).ok_or_else(|| format!("\"{text}\" is not a process id; write a whole number above 0"))
+}
+
+/// The number of a GPU.
+pub fn gpu(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not the number of a GPU; write 0, 1, ..."))
+}
+
+/// A level, or directives of `tracing` such as `warn,watchglass=debug`.
+pub fn log(text: &str) -> Result<String, String> {
+    let directives = text.contains(['=', ',']);
+    let fits = match directives {
+        // A lone word that is no level would be taken for the name of a module, and nothing would be logged.
+        false => LEVELS.contains(&text.to_ascii_lowercase().as_str()),
+        true => tracing_subscriber::EnvFilter::try_new(text).is_ok(),
+    };
+    if fits {
+        Ok(text.to_string())
+    } else {
+        Err(format!("\"{text}\" is not a log level; write one of {}", LEVELS.join(", ")))
+    }
+}

@@ -1,0 +1,1 @@
+//! Rules of the door, one by one.
