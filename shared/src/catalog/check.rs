@@ -84,16 +84,15 @@ fn are_sentences(help: &str) -> bool {
             .all(|s| begins_well(s) || s.starts_with(|c: char| c.is_lowercase() && s.contains('_')))
 }
 
-// Both kinds of steps in use are tried with values that do not fit them.
+/// Steps are powers of two or ten, see [`Steps`](crate::series::Steps); tried with values that do not fit them.
 fn survives(steps: f64) -> bool {
-    steps >= 0.0
-        && steps.is_finite()
-        && (steps == 0.0
-            || [0.0, 0.1, -1.0 / 3.0, 1.005, 99.999, 12_345.678_9, 7.3e9].into_iter().all(|value| {
-                let kept = quantize(value, steps);
-                (kept - value).abs() <= 0.5 / steps * (1.0 + 1e-9)
-                    && to_steps(kept, steps).is_some_and(|k| from_steps(k, steps) == kept)
-            }))
+    let power = |of: f64| (-60..=60).any(|n| of.powi(n) == steps);
+    let exact = |value: f64| {
+        let kept = quantize(value, steps);
+        to_steps(kept, steps).is_some_and(|k| from_steps(k, steps) == kept)
+    };
+    let values = [0.0, 0.1, -1.0 / 3.0, 1.005, 99.999, 12_345.678_9, 7.3e9];
+    steps == 0.0 || (power(2.0) || power(10.0)) && values.into_iter().all(exact)
 }
 
 /// No text may have two meanings: two templates may both fit a text only when the known text decides between them.

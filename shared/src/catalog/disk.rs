@@ -56,8 +56,7 @@ pub static USAGE_GB: MetricDef = MetricDef::gauge("disk.{path}.usageGB", Unit::G
     .help("Space in use on the file system at the path, by statfs.");
 
 /// In order on screen.
-pub static ROWS: &[&MetricDef] =
-    &[&READ, &WRITTEN, &DEVICE_READ, &DEVICE_WRITTEN, &DEVICE_BUSY];
+pub static ROWS: &[&MetricDef] = &[&READ, &WRITTEN, &DEVICE_READ, &DEVICE_WRITTEN, &DEVICE_BUSY];
 
 /// Fullness, in order on screen.
 pub static USAGE_ROWS: &[&MetricDef] = &[&USAGE_PERCENT, &USAGE_GB];

@@ -1,23 +1,8 @@
-//! What only W&B's own programs produce. No collector of ours reads it; the rows are here so that runs recorded by W&B
-//! can be read.
+//! Rates that W&B's terminal view derives from totals. No collector of ours sends them, since every counter is drawn as a
+//! rate; the rows are here so that what W&B recorded or showed can be read.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
-
-/// CPU of W&B's monitor.
-pub static CPU: MetricDef = MetricDef::gauge("wandb.cpu", Unit::Percent)
-    .title("W&B's own CPU")
-    .on("monitor.cpu", "W&B")
-    .draw(Draw::Hidden)
-    .help("CPU time of wandb-core and its direct children since the previous sample, divided by the CPU capacity. Sent by W&B 0.31 when asked to; our own cost is monitor.cpu.");
-
-/// Memory of W&B's monitor.
-pub static RSS: MetricDef = MetricDef::gauge("wandb.memory.rssMB", Unit::Mebibytes)
-    .title("W&B's own memory")
-    .on("monitor.memory", "W&B")
-    .draw(Draw::Hidden)
-    .steps(256.0)
-    .help("Resident set of wandb-core and its direct children. Sent by W&B 0.31 when asked to; our own cost is monitor.rssMB.");
 
 /// Rate of reading.
 pub static READ_RATE: MetricDef = MetricDef::gauge("disk.{dev}.readBps", Unit::BytesPerSecond)
@@ -48,4 +33,4 @@ pub static SEND_RATE: MetricDef = MetricDef::gauge("network.sentBps", Unit::Byte
     .help("Increase of network.sent per second. W&B's terminal view derives it; the chart draws the rate of network.sent.");
 
 /// All of them.
-pub static ROWS: &[&MetricDef] = &[&CPU, &RSS, &READ_RATE, &WRITE_RATE, &RECEIVE_RATE, &SEND_RATE];
+pub static ROWS: &[&MetricDef] = &[&READ_RATE, &WRITE_RATE, &RECEIVE_RATE, &SEND_RATE];
