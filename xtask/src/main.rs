@@ -1,2 +1,99 @@
-//! The project tool.
-fn main() {}
+//! The project's own tool: `cargo xtask setup|run|test|build|bench|check-page`.
+//!
+//! It depends on the standard library alone, so that it compiles in a second or two, and on no package of the workspace,
+//! so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is told and timed),
+//! [`setup`] (what the machine needs), [`page`] (the page for wasm32), [`test`] (all checks).
+//!
+//! What it has to say goes to standard error. Standard output belongs to the programs it starts: for `run` the first
+//! line there is the address.
+
+mod bench;
+mod exec;
+mod page;
+mod paths;
+mod run;
+mod setup;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  setup [--browser]  make ready what the page needs: wasm32, trunk, wasm-bindgen, wasm-opt; with --browser Chromium too
+  build              one release binary with the page inside it: target/release/watchglass
+  run [-- ARGS]      setup and build, then start it with ARGS; its first line is the address
+  test               setup, format, lints, unit, integration, documentation and browser tests
+  bench [FILTER]     the figures that we publish, each beside its goal and its peer
+  check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
+  help               this text
+
+Tools are kept in the user's cache folder (XDG_CACHE_HOME or ~/.cache, below watchglass/).
+";
+
+fn main() -> ExitCode {
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let command = if args.is_empty() { "help".to_owned() } else { args.remove(0) };
+    let result = match command.as_str() {
+        "setup" => setup_only(&args),
+        "build" => no_more(&args).and_then(|()| run::build()),
+        "run" => run::run(args.strip_prefix(&["--".to_owned()]).unwrap_or(&args)),
+        "test" => no_more(&args).and_then(|()| test::test()),
+        "bench" => bench::bench(&args),
+        "check-page" => page::check(&args),
+        "help" | "--help" | "-h" => {
+            eprint!("{HELP}");
+            Ok(())
+        }
+        other => Err(Failure::usage(format!("there is no command `{other}`\n\n{HELP}"))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {}", failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+fn setup_only(args: &[String]) -> Result<(), Failure> {
+    let browser = match args {
+        [] => false,
+        [flag] if flag == "--browser" => true,
+        _ => return Err(Failure::usage("`setup` knows one flag: --browser".to_owned())),
+    };
+    let mut steps = steps::Steps::new();
+    let tools = setup::page_tools(&mut steps)?;
+    tools.describe();
+    if browser {
+        setup::browser(&mut steps)?;
+    }
+    Ok(())
+}
+
+fn no_more(args: &[String]) -> Result<(), Failure> {
+    match args.first() {
+        None => Ok(()),
+        Some(arg) => Err(Failure::usage(format!("unexpected `{arg}`: this command takes no arguments"))),
+    }
+}
+
+/// Why a command ended: a sentence for the reader and the exit status (1 failure, 2 wrong usage).
+#[derive(Debug)]
+pub struct Failure {
+    text: String,
+    status: u8,
+}
+
+impl Failure {
+    fn usage(text: String) -> Self {
+        Self { text, status: 2 }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, status: 1 }
+    }
+}

@@ -1,0 +1,171 @@
+//! The page: checked and built for wasm32.
+
+use crate::Failure;
+use crate::exec::{cargo, cmd};
+use crate::paths;
+use crate::setup::{self, PageTools, TARGET};
+use crate::steps::{Done, Steps};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+
+/// The package of the page.
+pub const PACKAGE: &str = "watchglass-frontend";
+/// The cargo profile of the page. Checks use it too, so that procedural macros are compiled once.
+pub const PROFILE: &str = "page";
+
+/// What the compiler emits and every browser of the last years has; wasm-opt must be told.
+const FEATURES: [&str; 6] = [
+    "--enable-bulk-memory",
+    "--enable-mutable-globals",
+    "--enable-multivalue",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+/// `cargo check` of the page for wasm32.
+pub fn check(args: &[String]) -> Result<(), Failure> {
+    let tools = setup::page_tools(&mut Steps::new())?;
+    forget_other_compilers(&tools)?;
+    let check = cargo().args(["check", "--package", PACKAGE, "--target", TARGET, "--profile", PROFILE]);
+    Ok(check.args(args).envs(&tools.compiler.env()).run_shown()?)
+}
+
+/// Clippy of the page for wasm32; a warning is an error.
+pub fn clippy(tools: &PageTools) -> Result<Done, String> {
+    forget_other_compilers(tools)?;
+    cmd(tools.compiler.clippy())
+        .args([
+            "clippy",
+            "--quiet",
+            "--package",
+            PACKAGE,
+            "--target",
+            TARGET,
+            "--profile",
+            PROFILE,
+            "--",
+            "-D",
+            "warnings",
+        ])
+        .dir(&paths::root())
+        .envs(&tools.compiler.env())
+        .run()?;
+    Ok(Done::Now("no warnings".to_owned()))
+}
+
+/// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
+pub fn build(tools: &PageTools) -> Result<Done, String> {
+    let stamp = paths::page_target().join("built");
+    let sources = fingerprint(tools)?;
+    let dist = paths::dist();
+    if dist.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
+        return Ok(Done::Already(format!("{} is up to date", dist.display())));
+    }
+    forget_other_compilers(tools)?;
+    let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
+    cmd(&tools.trunk)
+        .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
+        .args(["--cargo-profile", PROFILE, "--public-url", "./", "--dist"])
+        .arg(&dist)
+        .dir(&paths::root().join("frontend"))
+        .envs(&tools.compiler.env())
+        .path_first(std::slice::from_ref(&tools.wasm_bindgen))
+        .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
+        .run()?;
+    let wasm = only_wasm(&dist)?;
+    let plain = size(&wasm)?;
+    let mut result = format!("{plain} bytes of wasm");
+    if let Some(wasm_opt) = &tools.wasm_opt {
+        let smaller = paths::page_target().join("page.wasm");
+        cmd(wasm_opt).arg("-Oz").args(FEATURES).arg(&wasm).arg("-o").arg(&smaller).run()?;
+        std::fs::copy(&smaller, &wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
+        result = format!("{} bytes of wasm, {plain} before wasm-opt", size(&wasm)?);
+    }
+    only_relative(&paths::read(&dist.join("index.html"))?)?;
+    paths::write(&stamp, &sources)?;
+    Ok(Done::Now(result))
+}
+
+/// Below a proxy's path an address that begins with a slash misses us: the built page must hold none.
+fn only_relative(html: &str) -> Result<(), String> {
+    for wrong in ["=\"/", "'/", "=/"] {
+        if let Some(at) = html.find(wrong) {
+            let excerpt: String = html[at..].chars().take(60).collect();
+            return Err(format!("frontend/dist/index.html has an address from the root: {excerpt}"));
+        }
+    }
+    Ok(())
+}
+
+fn only_wasm(dist: &Path) -> Result<PathBuf, String> {
+    let files = std::fs::read_dir(dist).map_err(|e| format!("{}: {e}", dist.display()))?;
+    let mut wasm = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "wasm"));
+    match (wasm.next(), wasm.next()) {
+        (Some(path), None) => Ok(path),
+        _ => Err(format!("{} should hold one .wasm file", dist.display())),
+    }
+}
+
+fn size(path: &Path) -> Result<u64, String> {
+    std::fs::metadata(path).map(|meta| meta.len()).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Removes what another compiler built for wasm32: cargo does not see that a sysroot has changed.
+fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
+    let stamp = paths::page_target().join("compiler");
+    let id = tools.compiler.id();
+    if std::fs::read_to_string(&stamp).is_ok_and(|last| last == id) {
+        return Ok(());
+    }
+    paths::remove(&paths::page_target().join(TARGET))?;
+    paths::write(&stamp, &id)
+}
+
+/// One number for all that goes into the page: the sources it is compiled from, and the tools.
+fn fingerprint(tools: &PageTools) -> Result<String, String> {
+    let root = paths::root();
+    let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
+    for folder in ["frontend", "shared", "static"] {
+        list(&root.join(folder), &mut files)?;
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    hasher.write(tools.id().as_bytes());
+    for file in files {
+        let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        hasher.write(file.as_os_str().as_encoded_bytes());
+        hasher.write_usize(bytes.len());
+        hasher.write(&bytes);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// The files below a folder that can change the page: not its own output, and not texts and pictures for readers.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
+        let path = entry.path();
+        let for_readers = path.extension().is_some_and(|e| e == "md" || e == "png");
+        if path.is_dir() {
+            if path != paths::dist() && !path.ends_with("tests") {
+                list(&path, files)?;
+            }
+        } else if !for_readers {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_relative;
+
+    #[test]
+    fn an_address_from_the_root_is_refused() {
+        assert!(only_relative("<link href=\"./a.css\"><script>import init from './a.js';</script>").is_ok());
+        assert!(only_relative("<link href=\"/a.css\">").is_err());
+        assert!(only_relative("import init from '/a.js'").is_err());
+    }
+}

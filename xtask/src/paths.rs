@@ -1,0 +1,64 @@
+//! Where things stand: the workspace, the cache of tools, the folders of the builds.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace's root.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// The folder that holds tools and sysroots between runs: `watchglass` below XDG_CACHE_HOME or ~/.cache.
+pub fn cache() -> Result<PathBuf, String> {
+    let absolute = |key: &str| std::env::var_os(key).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .or_else(|| absolute("LOCALAPPDATA"))
+        .map(|base| base.join("watchglass"))
+        .ok_or_else(|| "no cache folder: set HOME or XDG_CACHE_HOME to an absolute path".to_owned())
+}
+
+/// Where a tool of that version is kept.
+pub fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
+    Ok(cache()?.join("tools").join(format!("{name}-{version}")))
+}
+
+/// Cargo's target folder for native builds.
+pub fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root().join(dir),
+        None => root().join("target"),
+    }
+}
+
+/// The page's own target folder: another compiler may be in play there, and both would rebuild each other's work.
+pub fn page_target() -> PathBuf {
+    target().join("page")
+}
+
+/// Where trunk puts the page and the backend's build script looks for it.
+pub fn dist() -> PathBuf {
+    root().join("frontend").join("dist")
+}
+
+/// Writes a file, with its folder.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).map_err(|e| format!("{} could not be made: {e}", folder.display()))?;
+    std::fs::write(path, text).map_err(|e| format!("{} could not be written: {e}", path.display()))
+}
+
+/// Reads a file of the workspace.
+pub fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|e| format!("{} could not be read: {e}", path.display()))
+}
+
+/// Removes a folder and all below it; a folder that is not there is fine.
+pub fn remove(path: &Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{} could not be removed: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,22 @@
+//! Debian's package manager.
+
+use crate::exec::{cmd, find};
+
+/// Installs packages where apt-get exists and we are root; else the error names the command to type.
+pub fn install(packages: &[&str]) -> Result<(), String> {
+    let list = packages.join(" ");
+    if find("apt-get").is_none() {
+        return Err(format!("install them with your package manager (on Debian: apt-get install {list})"));
+    }
+    if cmd("id").arg("-u").output()?.trim() != "0" {
+        return Err(format!("type: sudo apt-get install -y --no-install-recommends {list}"));
+    }
+    eprintln!("    apt-get install {list}");
+    let apt = || cmd("apt-get").args(["-q", "-y"]).env("DEBIAN_FRONTEND", "noninteractive");
+    let install = || apt().args(["install", "--no-install-recommends"]).args(packages).run();
+    // The lists of a fresh image are empty or old: fetch them only when the first try fails.
+    install().or_else(|_| {
+        apt().arg("update").run()?;
+        install()
+    })
+}

@@ -1,0 +1,74 @@
+//! What the machine needs before the page can be built and looked at.
+//!
+//! Each step first looks whether its work is done; then nothing is started. A step that cannot be done names the
+//! command that would do it.
+
+mod apt;
+mod browser;
+mod tools;
+mod wasm32;
+
+use crate::exec::cargo;
+use crate::paths;
+use crate::steps::{Done, Steps};
+use std::path::PathBuf;
+
+pub use wasm32::{Compiler, TARGET};
+
+/// The tools that build the page.
+pub struct PageTools {
+    /// The compiler for wasm32.
+    pub compiler: Compiler,
+    /// The bundler.
+    pub trunk: PathBuf,
+    /// The folder of the wasm-bindgen that equals Cargo.lock's.
+    pub wasm_bindgen: PathBuf,
+    /// The optimiser; without it the page is larger, not broken.
+    pub wasm_opt: Option<PathBuf>,
+}
+
+impl PageTools {
+    /// One line that tells two sets of tools apart; a page built with other tools is built again.
+    pub fn id(&self) -> String {
+        let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
+        format!("{} {} {} {wasm_opt}", self.compiler.id(), self.trunk.display(), self.wasm_bindgen.display())
+    }
+
+    /// Says where the tools stand.
+    pub fn describe(&self) {
+        eprintln!("The page is compiled by {}; `cargo xtask build` builds it.", self.compiler.id());
+    }
+}
+
+/// Makes the tools of the page ready.
+pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
+    let mut compiler = None;
+    steps.step("wasm32 target", || {
+        let (found, done) = wasm32::ready()?;
+        compiler = Some(found);
+        Ok(done)
+    })?;
+    let compiler = compiler.ok_or("the wasm32 target is missing")?;
+    steps.step("packages of the page", || fetch(&compiler))?;
+    let trunk = tools::trunk(steps)?;
+    let wasm_bindgen = tools::wasm_bindgen(steps)?;
+    let wasm_opt = tools::wasm_opt(steps)?;
+    Ok(PageTools { compiler, trunk, wasm_bindgen, wasm_opt })
+}
+
+/// Makes Chromium and its driver ready.
+pub fn browser(steps: &mut Steps) -> Result<(), String> {
+    steps.step("browser", browser::ready)
+}
+
+/// Downloads the sources that the page needs, so that trunk can work offline.
+fn fetch(compiler: &Compiler) -> Result<Done, String> {
+    let lock = paths::read(&paths::root().join("Cargo.lock"))?;
+    let stamp = paths::page_target().join("fetched.lock");
+    if std::fs::read_to_string(&stamp).is_ok_and(|fetched| fetched == lock) {
+        return Ok(Done::Already("as in Cargo.lock".to_owned()));
+    }
+    cargo().args(["fetch", "--quiet", "--target", TARGET]).envs(&compiler.env()).run()?;
+    paths::write(&stamp, &paths::read(&paths::root().join("Cargo.lock"))?)?;
+    Ok(Done::Now("as in Cargo.lock".to_owned()))
+}
