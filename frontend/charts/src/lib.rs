@@ -1,1 +1,50 @@
-//! Pure drawing of a chart.
+//! Pure drawing of a chart: a frame goes in, strokes and words come out on any plotters backend.
+//!
+//! Reading order: [`reduce`] (samples to columns), [`frame`] (what a chart is given), [`axis`] (round ticks), then the
+//! drawings [`line`](mod@line), `area` and `band`, [`over`] (labels and crosshair), [`value`] (sparklines) and
+//! [`canvas`] (our backend for a browser's canvas). This crate knows no metric, no Leptos and no clock, and holds no
+//! state; it is the only user of plotters.
+
+mod area;
+mod line;
+mod paint;
+
+pub mod axis;
+pub mod band;
+pub mod canvas;
+pub mod frame;
+pub mod hit;
+pub mod over;
+pub mod reduce;
+pub mod theme;
+pub mod value;
+
+pub use frame::{Band, Chart, Frame, Gap, Hue, Limit, Line, Measures, Plot};
+pub use theme::Theme;
+
+use plotters::coord::Shift;
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind};
+use plotters_backend::DrawingBackend;
+
+/// Where a chart is drawn.
+pub type Area<DB> = DrawingArea<DB, Shift>;
+
+/// What the backend said.
+pub type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+/// Draws everything of a chart that changes with the data: gaps, grid, axes, limits, lines.
+///
+/// # Errors
+/// What the backend refused.
+pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
+    let plot = frame.plot();
+    paint::gaps(area, frame, &plot)?;
+    paint::axes(area, frame, &plot)?;
+    paint::limits(area, frame, &plot)?;
+    match frame.chart {
+        Chart::Area => area::draw(area, frame, &plot)?,
+        Chart::Line => line::draw(area, frame, &plot)?,
+        Chart::Band => band::draw(area, frame, &plot)?,
+    }
+    paint::gap_words(area, frame, &plot)
+}

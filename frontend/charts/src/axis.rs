@@ -1,0 +1,234 @@
+//! Three or four round ticks: binary steps for sizes, 1-2-5 for the rest, local time along the bottom.
+
+use shared::catalog::Range;
+use shared::unit::{Scale, Unit};
+
+/// A vertical axis; values are in the base unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// Value at the lower edge.
+    pub lo: f64,
+    /// Value at the upper edge.
+    pub hi: f64,
+    /// Values and their text, from below.
+    pub ticks: Vec<(f64, String)>,
+    /// How numbers on this chart are written.
+    pub scale: Scale,
+    /// True when the axis does not begin at zero; the page says so.
+    pub cut: bool,
+}
+
+/// The axis for values from `min` to `max` (base unit of `unit`; not finite when there are none).
+pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
+    let unit = unit.base();
+    let (min, max) = if min.is_finite() && max.is_finite() { (min, max) } else { (0.0, 0.0) };
+    match range {
+        Range::Fixed(lo, hi) if min >= lo && max <= hi => {
+            let scale = unit.scale(hi);
+            let ticks = [lo, (lo + hi) / 2.0, hi].map(|v| (v, scale.number(v))).to_vec();
+            Axis { lo, hi, ticks, scale, cut: lo > 0.0 }
+        }
+        Range::Fit => fit(unit, min, max),
+        _ => from_zero(unit, min, max),
+    }
+}
+
+fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
+    let smallest = match unit {
+        Unit::Bytes | Unit::BytesPerSecond => 1024.0,
+        Unit::Seconds => 1e-4,
+        _ => 1.0,
+    };
+    let max = max.max(smallest);
+    let scale = unit.scale(max);
+    let span = (max - min.min(0.0)) / scale.divisor;
+    let step = step(unit, span / 3.2);
+    // Half steps, so that the axis seldom moves; a little air above the largest value.
+    let hi = (max / scale.divisor * 1.04 / (step / 2.0)).ceil() * (step / 2.0);
+    let lo = if min < 0.0 { (min / scale.divisor / step).floor() * step } else { 0.0 };
+    finish(scale, lo, hi, step, false)
+}
+
+fn fit(unit: Unit, min: f64, max: f64) -> Axis {
+    let scale = unit.scale(max);
+    let (min, max) = (min / scale.divisor, max / scale.divisor);
+    let least = match unit {
+        Unit::Celsius => 10.0,
+        _ => (max.abs() * 0.02).max(1e-3),
+    };
+    let air = (least - (max - min)).max(0.0) / 2.0;
+    let step = step(unit, (max - min).max(least) / 3.0);
+    let lo = ((min - air) / (step / 2.0)).floor() * (step / 2.0);
+    let hi = ((max + air) / (step / 2.0)).ceil() * (step / 2.0);
+    let lo = if min >= 0.0 { lo.max(0.0) } else { lo };
+    finish(scale, lo, if hi > lo { hi } else { lo + step }, step, lo > 0.0)
+}
+
+fn finish(scale: Scale, lo: f64, hi: f64, step: f64, cut: bool) -> Axis {
+    let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
+    let first = (lo / step).ceil() as i64;
+    let ticks = (first..)
+        .map(|k| k as f64 * step)
+        .take_while(|v| *v <= hi + step * 1e-6)
+        .map(|v| (v * scale.divisor, tick(v, decimals)))
+        .collect();
+    Axis { lo: lo * scale.divisor, hi: hi * scale.divisor, ticks, scale, cut }
+}
+
+fn tick(value: f64, decimals: usize) -> String {
+    if decimals == 0 {
+        return shared::unit::number(value);
+    }
+    let text = format!("{value:.decimals$}");
+    if value == 0.0 { "0".into() } else { text }
+}
+
+/// The round step that is nearest above `wish`.
+fn step(unit: Unit, wish: f64) -> f64 {
+    if unit == Unit::Bytes {
+        return 2f64.powf(wish.log2().ceil());
+    }
+    let power = 10f64.powf(wish.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
+}
+
+const SECOND: i64 = 1000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+const STEPS: [i64; 15] = [
+    5 * SECOND,
+    10 * SECOND,
+    15 * SECOND,
+    30 * SECOND,
+    MINUTE,
+    2 * MINUTE,
+    5 * MINUTE,
+    10 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    3 * HOUR,
+    4 * HOUR,
+    6 * HOUR,
+];
+
+/// Ticks along the bottom: instants and their local time, with the date where it changes. `room` is how many texts fit;
+/// `offset` is local time minus UTC in ms.
+pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
+    let wish = ((to - from) as f64 / room.max(2.0)) as i64;
+    let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);
+    let first = (from + offset).div_euclid(step) + i64::from((from + offset).rem_euclid(step) != 0);
+    let mut day = None;
+    (first..)
+        .map(|k| k * step)
+        .take_while(|local| *local <= to + offset)
+        .map(|local| {
+            let today = local.div_euclid(DAY);
+            let new_day = day.replace(today).is_some_and(|before| before != today);
+            let text = if new_day { date(today) } else { clock(local, step < MINUTE) };
+            (local - offset, text)
+        })
+        .collect()
+}
+
+/// Local time as `14:02` or `14:02:10`; `local` is ms since the epoch plus the offset.
+pub fn clock(local: i64, seconds: bool) -> String {
+    let s = local.rem_euclid(DAY) / SECOND;
+    let (h, m, s) = (s / 3600, s / 60 % 60, s % 60);
+    if seconds { format!("{h:02}:{m:02}:{s:02}") } else { format!("{h:02}:{m:02}") }
+}
+
+/// Day and month of a day since the epoch: `20 Nov`.
+pub fn date(day: i64) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // Civil date from a day number, counted in years that begin in March and eras of 400 years.
+    let z = day + 719_468;
+    let of_era = z.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = (march_month + 2) % 12;
+    format!("{day} {}", MONTHS[month as usize])
+}
+
+/// A length of time in words: `40 s`, `3 min`, `2 h 5 min`.
+pub fn duration(ms: i64) -> String {
+    let s = (ms + 500).div_euclid(SECOND).max(0);
+    match s {
+        0..=119 => format!("{s} s"),
+        120..=7199 => format!("{} min", s / 60),
+        _ if s / 60 % 60 == 0 => format!("{} h", s / 3600),
+        _ => format!("{} h {} min", s / 3600, s / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, t)| t.as_str()).collect()
+    }
+
+    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
+
+    #[test]
+    fn sizes_are_binary_and_the_rest_is_decimal() {
+        let memory = values(Unit::Gibibytes, Range::FromZero, 0.0, 512.0 * GIB);
+        assert_eq!((texts(&memory), memory.scale.symbol), (vec!["0", "256", "512"], "GiB"));
+        let rate = values(Unit::BytesPerSecond, Range::FromZero, 0.0, 2.78e9);
+        assert_eq!((texts(&rate), rate.scale.symbol), (vec!["0", "1", "2", "3"], "GB/s"));
+        assert_eq!(texts(&values(Unit::Percent, Range::PERCENT, 3.0, 97.0)), ["0", "50", "100"]);
+        assert_eq!(texts(&values(Unit::Count, Range::FromZero, 0.0, 0.21)), ["0", "0.5", "1.0"]);
+    }
+
+    #[test]
+    fn a_percentage_beyond_its_range_gets_a_longer_axis() {
+        let axis = values(Unit::Percent, Range::PERCENT, 0.0, 390.0);
+        assert!(axis.hi >= 390.0 && axis.lo == 0.0);
+    }
+
+    #[test]
+    fn a_fitted_axis_says_that_it_is_cut() {
+        let axis = values(Unit::Celsius, Range::Fit, 54.0, 72.0);
+        assert!(axis.cut && axis.lo <= 54.0 && axis.hi >= 72.0, "{axis:?}");
+        assert_eq!(texts(&axis), ["50", "60", "70"]);
+    }
+
+    #[test]
+    fn times_are_local_and_name_the_day_that_begins() {
+        let midnight = 1_795_219_200_000; // 2026-11-21T00:00Z
+        let hour = 3_600_000;
+        let list = times(midnight - 2 * hour, midnight + hour, 4.0, 0);
+        let texts: Vec<&str> = list.iter().map(|(_, t)| t.as_str()).collect();
+        assert_eq!(texts, ["22:00", "23:00", "21 Nov", "01:00"]);
+        assert_eq!(times(midnight, midnight + 60_000, 3.0, 2 * hour)[0].1, "02:00:00");
+        assert_eq!(date(59), "1 Mar");
+        assert_eq!(date(11_016), "29 Feb");
+    }
+
+    #[test]
+    fn durations_read_like_speech() {
+        for (ms, text) in [(40_000, "40 s"), (119_400, "119 s"), (180_000, "3 min"), (7_500_000, "2 h 5 min")] {
+            assert_eq!(duration(ms), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_axis_has_a_few_ticks_and_holds_its_values(
+            unit in prop::sample::select(Unit::ALL.to_vec()), max in 1e-5f64..1e14, share in 0.0f64..1.0, fit in any::<bool>(),
+        ) {
+            let min = max * share;
+            let axis = values(unit, if fit { Range::Fit } else { Range::FromZero }, min, max);
+            prop_assert!(axis.lo <= min && axis.hi >= max * 0.999_999, "{:?}", axis);
+            prop_assert!((1..=8).contains(&axis.ticks.len()), "{:?}", axis);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Many series as one shape: median, middle 80 %, and the extremes of all as hairlines.
+
+use crate::frame::{Band, Frame, Plot};
+use crate::line::clip;
+use crate::paint::{Point, faint, fill, path};
+use crate::{Area, Drawn};
+use plotters_backend::DrawingBackend;
+
+pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let width = frame.measures.line * frame.css;
+    let ink = frame.theme.ink;
+    let start = frame.band.partition_point(|b| b.t < plot.from).saturating_sub(1);
+    for run in frame.band[start..].chunk_by(|_, next| next.joined) {
+        let edge = |k: usize| -> Vec<Point> {
+            clip(run, plot, |b: &Band, out| out.push((plot.x(b.t), plot.snap(b.values[k], width, frame.device))))
+        };
+        let mut middle = edge(3);
+        middle.extend(edge(1).into_iter().rev());
+        fill(area, middle, faint(ink, 0.22))?;
+        path(area, edge(0), faint(ink, 0.3), frame.css)?;
+        path(area, edge(4), faint(ink, 0.3), frame.css)?;
+        path(area, edge(2), ink, width)?;
+    }
+    Ok(())
+}
+
+/// The value at a share (0 to 1) of sorted values, between neighbours in proportion; NaN when there are none.
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let Some(top) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = top as f64 * share;
+    let i = at.floor() as usize;
+    sorted[i] + (sorted[(i + 1).min(top)] - sorted[i]) * (at - i as f64)
+}

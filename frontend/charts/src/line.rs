@@ -1,0 +1,138 @@
+//! Lines, one a series; also what an area and the named lines of a band are made of.
+
+use crate::frame::{Frame, Line, Plot};
+use crate::paint::{Point, block, dashed, faint, fill, path};
+use crate::reduce::{Column, four};
+use crate::{Area, Drawn};
+use plotters::style::RGBAColor;
+use plotters_backend::DrawingBackend;
+
+/// An extreme that stands out by more than this share of the axis gets a stroke of its own.
+const STANDS_OUT: f64 = 0.06;
+
+pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let mut order: Vec<&Line> = frame.lines.iter().collect();
+    order.sort_by_key(|l| (l.bright, l.hue.depth()));
+    for line in &order {
+        shade(area, frame, plot, line)?;
+    }
+    for line in &order {
+        stroke(area, frame, plot, line)?;
+    }
+    Ok(())
+}
+
+fn alpha(line: &Line) -> f64 {
+    if line.bright { 1.0 } else { 0.2 }
+}
+
+/// What lies between the extremes of crowded columns.
+pub(crate) fn shade<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
+    if !frame.dense() {
+        return Ok(());
+    }
+    let color = faint(line.hue.color(frame.theme), 0.16 * alpha(line));
+    for run in runs(line.columns, plot) {
+        between(area, plot, run, color, |c| plot.y(c.min), |c| plot.y(c.max))?;
+    }
+    Ok(())
+}
+
+/// Fills between two edges of a run.
+pub(crate) fn between<DB: DrawingBackend>(
+    area: &Area<DB>,
+    plot: &Plot,
+    run: &[Column],
+    color: RGBAColor,
+    low: impl Fn(&Column) -> i32,
+    high: impl Fn(&Column) -> i32,
+) -> Drawn<DB> {
+    let mut shape: Vec<Point> = clip(run, plot, |c, out| out.push((plot.x(c.t), high(c))));
+    let lower: Vec<Point> = clip(run, plot, |c, out| out.push((plot.x(c.t), low(c))));
+    shape.extend(lower.into_iter().rev());
+    fill(area, shape, color)
+}
+
+/// The line itself.
+pub(crate) fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
+    let width = frame.measures.line * frame.css;
+    let color = faint(line.hue.color(frame.theme), alpha(line));
+    let y = |v: f64| plot.snap(v, width, frame.device);
+    let dense = frame.dense();
+    for run in runs(line.columns, plot) {
+        let points = clip(run, plot, |c, out| {
+            let x = plot.x(c.t);
+            if dense {
+                out.push((x, y(c.mean())));
+            } else {
+                out.extend(four(c).map(|v| (x, y(v))));
+            }
+        });
+        if let [(x, y)] = points[..] {
+            // A sample between two gaps is a dot, as wide as the line.
+            let r = (width / 2.0).round().max(1.0) as i32;
+            block(area, (x - r, y - r), (x + r, y + r), color)?;
+        } else if line.hue.dashed() {
+            // A solid core, so that a spike cannot fall between two dashes.
+            path(area, points.clone(), faint(color, 0.45), width)?;
+            dashed(area, &points, color, width, (6.0 * frame.css, 3.0 * frame.css))?;
+        } else {
+            path(area, points, color, width)?;
+        }
+        if dense {
+            extremes(area, frame, plot, run, faint(color, 0.8))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the mean hides and the eye must not miss.
+fn extremes<DB: DrawingBackend>(
+    area: &Area<DB>,
+    frame: &Frame,
+    plot: &Plot,
+    run: &[Column],
+    color: RGBAColor,
+) -> Drawn<DB> {
+    let least = (plot.hi - plot.lo) * STANDS_OUT;
+    for c in run.iter().filter(|c| c.t >= plot.from && c.t <= plot.to) {
+        let (x, mean) = (frame.whole(f64::from(plot.x(c.t))) + frame.device as i32 / 2, c.mean());
+        for end in [c.max, c.min] {
+            if (end - mean).abs() > least {
+                path(area, vec![(x, plot.y(mean)), (x, plot.y(end))], color, frame.css.max(frame.device))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stretches of joined columns that touch the plot.
+pub(crate) fn runs<'a>(columns: &'a [Column], plot: &Plot) -> impl Iterator<Item = &'a [Column]> {
+    let start = columns.partition_point(|c| c.t < plot.from).saturating_sub(1);
+    let end = (columns.partition_point(|c| c.t <= plot.to) + 1).min(columns.len());
+    let (from, to) = (plot.from, plot.to);
+    columns[start..end]
+        .chunk_by(|_, next| next.joined)
+        .filter(move |run| run.last().is_some_and(|c| c.t >= from) && run.first().is_some_and(|c| c.t <= to))
+}
+
+/// The points of a run, with what lies beyond the left and right edge cut off there.
+pub(crate) fn clip<T>(items: &[T], plot: &Plot, place: impl Fn(&T, &mut Vec<Point>)) -> Vec<Point> {
+    let mut all = Vec::with_capacity(items.len() + 8);
+    items.iter().for_each(|item| place(item, &mut all));
+    let cut = |a: Point, b: Point, x: i32| {
+        let share = f64::from(x - a.0) / f64::from((b.0 - a.0).max(1));
+        (x, a.1 + (share * f64::from(b.1 - a.1)).round() as i32)
+    };
+    let first = all.partition_point(|p| p.0 < plot.left);
+    let last = all.partition_point(|p| p.0 <= plot.right);
+    let mut out = Vec::with_capacity(last - first + 2);
+    if first > 0 && first < all.len() {
+        out.push(cut(all[first - 1], all[first], plot.left));
+    }
+    out.extend(&all[first..last]);
+    if last > 0 && last < all.len() && last >= first {
+        out.push(cut(all[last - 1], all[last], plot.right));
+    }
+    out
+}

@@ -1,0 +1,188 @@
+//! The strokes that all drawings share: text, hairlines, paths, dashes, hatch, axes.
+
+use crate::axis;
+use crate::frame::{Frame, Plot};
+use crate::{Area, Drawn};
+use plotters::element::{PathElement, Polygon, Rectangle};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
+use plotters_backend::DrawingBackend;
+
+/// A place in units.
+pub(crate) type Point = (i32, i32);
+
+/// A colour with its opacity multiplied.
+pub(crate) fn faint(color: RGBAColor, alpha: f64) -> RGBAColor {
+    let RGBAColor(r, g, b, a) = color;
+    RGBAColor(r, g, b, a * alpha)
+}
+
+/// A style of text: size in CSS pixels.
+pub(crate) fn words(frame: &Frame, color: RGBAColor, bold: bool, at: HPos) -> TextStyle<'static> {
+    let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
+    let font = FontDesc::new(FontFamily::SansSerif, frame.measures.text * frame.css, style);
+    TextStyle { font, color: color.to_backend_color(), pos: Pos::new(at, VPos::Center) }
+}
+
+/// Width of a text in units.
+pub(crate) fn width<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &TextStyle) -> i32 {
+    area.estimate_text_size(text, style).map_or(0, |(w, _)| w as i32)
+}
+
+/// A filled rectangle from its upper left to its lower right corner.
+pub(crate) fn block<DB: DrawingBackend>(area: &Area<DB>, a: Point, b: Point, color: RGBAColor) -> Drawn<DB> {
+    area.draw(&Rectangle::new([a, b], color.filled()))
+}
+
+/// A line through points.
+pub(crate) fn path<DB: DrawingBackend>(area: &Area<DB>, points: Vec<Point>, color: RGBAColor, width: f64) -> Drawn<DB> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    area.draw(&PathElement::new(points, stroke(color, width)))
+}
+
+fn stroke(color: RGBAColor, width: f64) -> ShapeStyle {
+    ShapeStyle { color, filled: false, stroke_width: width.round().max(1.0) as u32 }
+}
+
+/// A filled shape.
+pub(crate) fn fill<DB: DrawingBackend>(area: &Area<DB>, points: Vec<Point>, color: RGBAColor) -> Drawn<DB> {
+    if points.len() < 3 {
+        return Ok(());
+    }
+    area.draw(&Polygon::new(points, color.filled()))
+}
+
+/// A dashed line: `on` and `off` in units.
+pub(crate) fn dashed<DB: DrawingBackend>(
+    area: &Area<DB>,
+    points: &[Point],
+    color: RGBAColor,
+    width: f64,
+    (on, off): (f64, f64),
+) -> Drawn<DB> {
+    for dash in dashes(points, on, off) {
+        path(area, dash, color, width)?;
+    }
+    Ok(())
+}
+
+fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
+    let mut list = Vec::new();
+    let (mut pen, mut left) = (true, on);
+    let mut dash: Vec<Point> = points.first().copied().into_iter().collect();
+    for pair in points.windows(2) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let (dx, dy) = (f64::from(x1 - x0), f64::from(y1 - y0));
+        let length = dx.hypot(dy);
+        let mut done = 0.0;
+        while length - done > left {
+            done += left;
+            let at = (x0 + (dx * done / length).round() as i32, y0 + (dy * done / length).round() as i32);
+            if pen {
+                dash.push(at);
+                list.push(std::mem::take(&mut dash));
+            } else {
+                dash = vec![at];
+            }
+            pen = !pen;
+            left = if pen { on } else { off };
+        }
+        left -= length - done;
+        if pen {
+            dash.push((x1, y1));
+        }
+    }
+    if pen && dash.len() > 1 {
+        list.push(dash);
+    }
+    list
+}
+
+/// Faint hatch over every gap.
+pub(crate) fn gaps<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let pitch = frame.px(6.0).max(1);
+    let h = plot.bottom - plot.top;
+    for gap in frame.gaps {
+        let (x0, x1) = (plot.x_within(gap.from), plot.x_within(gap.to));
+        let mut x = (x0 - h).div_euclid(pitch) * pitch;
+        while x < x1 {
+            // The part of the diagonal from (x, bottom) to (x + h, top) that lies in the gap.
+            let (a, b) = (x.max(x0), (x + h).min(x1));
+            if b > a {
+                let line = vec![(a, plot.bottom - (a - x)), (b, plot.bottom - (b - x))];
+                path(area, line, frame.theme.hatch, frame.css)?;
+            }
+            x += pitch;
+        }
+    }
+    Ok(())
+}
+
+/// What is said in the gaps.
+pub(crate) fn gap_words<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let style = words(frame, frame.theme.text_3, false, HPos::Center);
+    for gap in frame.gaps.iter().filter(|g| !g.text.is_empty()) {
+        let (x0, x1) = (plot.x_within(gap.from), plot.x_within(gap.to));
+        let wide = width(area, &gap.text, &style);
+        if x1 - x0 < wide + frame.px(16.0) {
+            continue;
+        }
+        let (x, y) = ((x0 + x1) / 2, plot.bottom - frame.px(20.0));
+        let (w, h) = (wide / 2 + frame.px(4.0), frame.px(9.0));
+        block(area, (x - w, y - h), (x + w, y + h), frame.theme.card)?;
+        area.draw_text(&gap.text, &style, (x, y))?;
+    }
+    Ok(())
+}
+
+/// Horizontal hairlines with their numbers, and the time along the bottom.
+pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let (theme, hair) = (frame.theme, frame.hair());
+    let number = words(frame, theme.text_3, false, HPos::Right);
+    for (value, text) in &frame.axis.ticks {
+        let y = frame.whole(f64::from(plot.y(*value)));
+        let color = if *value == 0.0 { theme.zero } else { theme.grid };
+        block(area, (plot.left, y), (plot.right, y + hair), color)?;
+        area.draw_text(text, &number, (plot.left - frame.px(8.0), y))?;
+    }
+    let time = words(frame, theme.text_3, false, HPos::Center);
+    let room = f64::from(plot.right - plot.left) / frame.css / (frame.measures.text * 8.5);
+    let y = frame.size.1 - frame.px(8.0 + (frame.measures.text - 12.0) / 2.0);
+    for (t, text) in axis::times(plot.from, plot.to, room, frame.offset) {
+        let x = frame.whole(f64::from(plot.x(t)));
+        let half = width(area, &text, &time) / 2;
+        if x - half < plot.left - frame.px(12.0) || x + half > plot.right + frame.px(4.0) {
+            continue;
+        }
+        area.draw_text(&text, &time, (x, y))?;
+        let top = plot.bottom + frame.device as i32;
+        block(area, (x, top), (x + hair, top + frame.px(3.0)), theme.hair_strong)?;
+    }
+    Ok(())
+}
+
+/// Limits: dashed, their words over the left end.
+pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let style = words(frame, frame.theme.text_3, false, HPos::Left);
+    for limit in frame.limits.iter().filter(|l| l.value >= plot.lo && l.value <= plot.hi) {
+        let y = frame.whole(f64::from(plot.y(limit.value))) + frame.hair() / 2;
+        let dash = f64::from(frame.px(4.0));
+        let color = faint(frame.theme.text_3, 0.8);
+        dashed(area, &[(plot.left, y), (plot.right, y)], color, f64::from(frame.hair()), (dash, dash))?;
+        area.draw_text(&limit.text, &style, (plot.left + frame.px(4.0), y - frame.px(9.0)))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashes_run_on_around_corners() {
+        let list = dashes(&[(0, 0), (10, 0), (10, 10)], 6.0, 3.0);
+        assert_eq!(list, [vec![(0, 0), (6, 0)], vec![(9, 0), (10, 0), (10, 5)], vec![(10, 8), (10, 10)]]);
+    }
+}

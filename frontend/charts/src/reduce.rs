@@ -1,0 +1,200 @@
+//! Samples to pixel columns: first, smallest, largest and last of each, so that a polyline through them covers exactly
+//! the pixels of the full data (M4); the mean beside them for windows in which a column holds many samples.
+//!
+//! Columns begin at multiples of their width since the epoch, so a finished column never changes while the window
+//! moves on: only new samples cost anything.
+
+/// One column of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// Number of the column: time divided by its width.
+    pub slot: i64,
+    /// Time at which it is drawn, ms: the sample's own when it holds one, else its middle.
+    pub t: i64,
+    /// First value.
+    pub first: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Newest value.
+    pub last: f64,
+    /// True when the smallest comes before the largest.
+    pub rising: bool,
+    /// Sum of the values.
+    pub sum: f64,
+    /// Number of samples; never 0.
+    pub count: u32,
+    /// Time of the first sample, ms.
+    pub first_t: i64,
+    /// Time of the newest sample, ms.
+    pub last_t: i64,
+    /// False when a gap lies between the column before and this one.
+    pub joined: bool,
+}
+
+impl Column {
+    /// Arithmetic mean of the samples.
+    pub fn mean(&self) -> f64 {
+        self.sum / f64::from(self.count)
+    }
+}
+
+/// Takes samples in time order and keeps their columns.
+#[derive(Clone, Debug)]
+pub struct Reducer {
+    step: i64,
+    longest: i64,
+    columns: Vec<Column>,
+    broken: bool,
+}
+
+impl Reducer {
+    /// Columns of `step` ms (at least 1). Neighbours further apart than `longest` ms, or with an absent sample between
+    /// them, are not joined.
+    pub fn new(step: i64, longest: i64) -> Self {
+        Reducer { step: step.max(1), longest, columns: Vec::new(), broken: true }
+    }
+
+    /// Width of a column, ms.
+    pub fn step(&self) -> i64 {
+        self.step
+    }
+
+    /// The columns so far, oldest first.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Forgets columns whose newest sample is older than `from`, but one, from which a line may reach into view.
+    pub fn forget_before(&mut self, from: i64) {
+        let old = self.columns.partition_point(|c| c.last_t < from).saturating_sub(1);
+        // Moving the rest down is worth it once in a while only.
+        if old > 64 {
+            self.columns.drain(..old);
+        }
+    }
+
+    /// Takes one sample; absent (not finite) values end the line.
+    pub fn push(&mut self, t: i64, v: f64) {
+        if !v.is_finite() {
+            self.broken = true;
+            return;
+        }
+        let slot = t.div_euclid(self.step);
+        if let Some(c) = self.columns.last_mut() {
+            // A gap that is narrower than a column cannot be seen and does not end the line.
+            let apart = t - c.last_t;
+            let gap = apart > self.longest || (self.broken && apart > self.step);
+            if c.slot == slot {
+                if v < c.min {
+                    (c.min, c.rising) = (v, false);
+                }
+                if v > c.max {
+                    (c.max, c.rising) = (v, true);
+                }
+                c.last = v;
+                c.sum += v;
+                c.count += 1;
+                c.last_t = t;
+                c.t = slot * self.step + self.step / 2;
+                self.broken = false;
+                return;
+            }
+            let joined = !gap || apart <= self.step * 2 && self.step > self.longest;
+            self.columns.push(one(slot, t, v, joined));
+        } else {
+            self.columns.push(one(slot, t, v, false));
+        }
+        self.broken = false;
+    }
+}
+
+fn one(slot: i64, t: i64, v: f64, joined: bool) -> Column {
+    Column {
+        slot,
+        t,
+        first: v,
+        min: v,
+        max: v,
+        last: v,
+        rising: true,
+        sum: v,
+        count: 1,
+        first_t: t,
+        last_t: t,
+        joined,
+    }
+}
+
+/// The polyline of a column: first, then both extremes in the order in which they came, then last.
+pub fn four(c: &Column) -> impl Iterator<Item = f64> {
+    let (a, b) = if c.rising { (c.min, c.max) } else { (c.max, c.min) };
+    let n = if c.count == 1 { 1 } else { 4 };
+    [c.first, a, b, c.last].into_iter().take(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn reduce(samples: &[(i64, f64)], step: i64, longest: i64) -> Vec<Column> {
+        let mut r = Reducer::new(step, longest);
+        samples.iter().for_each(|&(t, v)| r.push(t, v));
+        r.columns().to_vec()
+    }
+
+    #[test]
+    fn an_absent_sample_and_a_missing_tick_end_the_line() {
+        let samples = [(0, 1.0), (1000, 2.0), (2000, f64::NAN), (3000, 3.0), (4000, 4.0), (9000, 5.0)];
+        let joined: Vec<bool> = reduce(&samples, 1, 1500).iter().map(|c| c.joined).collect();
+        assert_eq!(joined, [false, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_gap_narrower_than_a_column_does_not_end_the_line() {
+        let samples: Vec<_> = (0..100).filter(|i| *i != 50).map(|i| (i * 1000, 1.0)).collect();
+        assert!(reduce(&samples, 10_000, 1500).iter().skip(1).all(|c| c.joined));
+    }
+
+    /// Pixels of a line one pixel wide, each covered or not.
+    fn raster(points: &[(i64, i64)]) -> BTreeSet<(i64, i64)> {
+        let mut on = BTreeSet::new();
+        on.extend(points);
+        for w in points.windows(2) {
+            let ((x0, y0), (x1, y1)) = (w[0], w[1]);
+            let n = (x1 - x0).abs().max((y1 - y0).abs()).max(1);
+            for i in 0..=n {
+                let at = |a: i64, b: i64| (2 * a * n + 2 * (b - a) * i + n).div_euclid(2 * n);
+                on.insert((at(x0, x1), at(y0, y1)));
+            }
+        }
+        on
+    }
+
+    proptest! {
+        #[test]
+        fn the_reduced_line_covers_the_same_pixels(
+            steps in prop::collection::vec((1i64..40, 0i64..100), 1..600),
+            step in 1i64..90,
+        ) {
+            let mut t = 0;
+            let samples: Vec<(i64, f64)> = steps.iter().map(|(dt, v)| { t += dt; (t, *v as f64) }).collect();
+            let full: Vec<_> = samples.iter().map(|(t, v)| (t.div_euclid(step), *v as i64)).collect();
+            let columns = reduce(&samples, step, i64::MAX);
+            let few: Vec<_> = columns.iter().flat_map(|c| four(c).map(|v| (c.slot, v as i64))).collect();
+            prop_assert_eq!(raster(&full), raster(&few));
+        }
+
+        #[test]
+        fn no_sample_is_lost_and_no_extreme(values in prop::collection::vec(-50i32..50, 1..300), step in 1i64..5000) {
+            let samples: Vec<_> = values.iter().enumerate().map(|(i, v)| (i as i64 * 1000, f64::from(*v))).collect();
+            let columns = reduce(&samples, step, 1500);
+            prop_assert_eq!(columns.iter().map(|c| c.count as usize).sum::<usize>(), samples.len());
+            let max = columns.iter().map(|c| c.max).fold(f64::NEG_INFINITY, f64::max);
+            prop_assert_eq!(max, f64::from(*values.iter().max().unwrap()));
+        }
+    }
+}

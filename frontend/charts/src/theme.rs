@@ -1,0 +1,127 @@
+//! The colours of the two themes, as the drawings use them. `static/style.css` says the same for the page; a test holds
+//! the two together.
+
+use plotters::style::RGBAColor;
+
+/// The colours of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Theme {
+    /// Behind the charts.
+    pub card: RGBAColor,
+    /// Numbers.
+    pub text: RGBAColor,
+    /// Names.
+    pub text_2: RGBAColor,
+    /// Axes, limits, notes: the faintest text.
+    pub text_3: RGBAColor,
+    /// The one neutral hue: single series, medians, sparklines.
+    pub ink: RGBAColor,
+    /// Horizontal hairlines.
+    pub grid: RGBAColor,
+    /// The line at zero.
+    pub zero: RGBAColor,
+    /// The right edge when it is now; tick marks.
+    pub hair_strong: RGBAColor,
+    /// Hatch of gaps.
+    pub hatch: RGBAColor,
+    /// Hues of series, in order.
+    pub hues: [RGBAColor; 8],
+}
+
+const fn rgb(hex: u32) -> RGBAColor {
+    RGBAColor((hex >> 16) as u8, (hex >> 8) as u8, hex as u8, 1.0)
+}
+
+const fn white(alpha: f64) -> RGBAColor {
+    RGBAColor(255, 255, 255, alpha)
+}
+
+const fn night(alpha: f64) -> RGBAColor {
+    RGBAColor(15, 23, 34, alpha)
+}
+
+/// For dark surroundings.
+pub const DARK: Theme = Theme {
+    card: rgb(0x151a21),
+    text: rgb(0xe8ecf1),
+    text_2: rgb(0xaeb6c0),
+    text_3: rgb(0x858e99),
+    ink: rgb(0xa3b4cb),
+    grid: white(0.055),
+    zero: white(0.16),
+    hair_strong: white(0.14),
+    hatch: white(0.1),
+    hues: [
+        rgb(0xc58644),
+        rgb(0x6cd9f6),
+        rgb(0x5c78b1),
+        rgb(0xccce38),
+        rgb(0x9193ff),
+        rgb(0xc44772),
+        rgb(0x21a39d),
+        rgb(0xb3dcab),
+    ],
+};
+
+/// For bright surroundings.
+pub const LIGHT: Theme = Theme {
+    card: rgb(0xffffff),
+    text: rgb(0x14191f),
+    text_2: rgb(0x4a545f),
+    text_3: rgb(0x69737e),
+    ink: rgb(0x44566f),
+    grid: night(0.06),
+    zero: night(0.22),
+    hair_strong: night(0.18),
+    hatch: night(0.09),
+    hues: [
+        rgb(0x5a380d),
+        rgb(0x469ec5),
+        rgb(0x0c5189),
+        rgb(0x6c7101),
+        rgb(0x6d64cf),
+        rgb(0xa8385e),
+        rgb(0x017e78),
+        rgb(0x729865),
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn css(color: RGBAColor) -> String {
+        let RGBAColor(r, g, b, a) = color;
+        if a == 1.0 {
+            format!("#{r:02x}{g:02x}{b:02x}")
+        } else {
+            format!("rgba({r}, {g}, {b}, {})", a.to_string().trim_start_matches('0'))
+        }
+    }
+
+    #[test]
+    fn the_stylesheet_says_the_same() {
+        let sheet = include_str!("../../../static/style.css");
+        for (theme, start) in [(DARK, ":root {"), (LIGHT, ":root[data-theme=\"light\"] {")] {
+            let at = sheet.find(start).expect("the stylesheet has both themes");
+            let block = &sheet[at..at + sheet[at..].find("\n}").expect("a block ends")];
+            let mut tokens = vec![
+                ("card", theme.card),
+                ("text", theme.text),
+                ("text-2", theme.text_2),
+                ("text-3", theme.text_3),
+                ("ink", theme.ink),
+                ("grid", theme.grid),
+                ("zero", theme.zero),
+                ("hair-strong", theme.hair_strong),
+                ("hatch", theme.hatch),
+            ];
+            let names: Vec<String> = (0..8).map(|i| format!("g{i}")).collect();
+            tokens.extend(names.iter().map(String::as_str).zip(theme.hues));
+            for (name, color) in tokens {
+                let line = format!("--{name}: {};", css(color));
+                assert!(block.contains(&line), "{start} lacks {line}");
+            }
+        }
+    }
+}
