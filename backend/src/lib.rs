@@ -1,7 +1,97 @@
 //! The server of Watchglass. Read it along the pipe: [`sampler`] calls the collectors on the second, [`store`] keeps
 //! the ticks, [`live`] hands them to readers, [`http`] is the door and the paths behind it. [`config`] is everything
-//! that a user may choose; [`clock`] is the only place that reads a clock.
+//! that a user may choose; [`clock`] is the only place that reads a clock; [`doctor`] says what is here and what is not.
 
 pub mod clock;
+pub mod config;
+pub mod doctor;
+pub mod http;
 pub mod live;
+pub mod sampler;
 pub mod store;
+
+use config::Config;
+use live::Hub;
+use sampler::{Chosen, Plan};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::{Limits, Store};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The most bytes of sealed columns in memory.
+const MEMORY: usize = 256 << 20;
+
+/// What the sampler is to do, by a configuration.
+pub fn plan(config: &Config) -> Plan {
+    let chosen = collectors::COLLECTORS.iter().filter(|entry| config.keeps(entry.name)).map(|entry| Chosen {
+        entry,
+        every: config.every(entry.name),
+        deadline: config.deadline(entry.name),
+    });
+    Plan { chosen: chosen.collect(), options: config.options(), roots: config.roots(), interval: config.interval }
+}
+
+/// Binds every address of the configuration to one port.
+///
+/// # Errors
+/// The first address could not be bound. A further one that does not exist here (no IPv6) is left out.
+pub async fn bind(config: &Config) -> io::Result<Vec<TcpListener>> {
+    // With port 0 the system picks a port on the first address that another program may hold on the second.
+    let attempts = if config.port == 0 { 20 } else { 1 };
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for _ in 0..attempts {
+        match bind_all(&config.bind, config.port).await {
+            Ok(listeners) => return Ok(listeners),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener>> {
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    let mut port = port;
+    for &address in addresses {
+        match TcpListener::bind(SocketAddr::new(address, port)).await {
+            Ok(listener) => {
+                port = listener.local_addr()?.port();
+                listeners.push(listener);
+            }
+            Err(error) if !listeners.is_empty() && error.kind() != io::ErrorKind::AddrInUse => {
+                tracing::info!(%address, %error, "not listening there");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(listeners)
+}
+
+/// Collects and serves until `stop` becomes true; then within a second, hung collectors or not.
+pub async fn run(config: Config, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
+    let clock = Arc::new(clock::System);
+    let plan = plan(&config);
+    let retention = config.retention.as_millis() as i64;
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: MEMORY });
+    let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
+    let source = store.add_source(name, config.interval.as_millis() as i64, collectors::facts(&plan.roots));
+    let hub = Hub::new(store, clock, random(), retention);
+    let ended = Arc::new(AtomicBool::new(false));
+    let (theirs, told) = (hub.clone(), ended.clone());
+    std::thread::Builder::new()
+        .name("sampler".into())
+        .spawn(move || sampler::run(theirs, source, plan, told))
+        .expect("the first thread can be started");
+    let door = Arc::new(http::door::Door::new(&config));
+    let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone());
+    http::listen::serve(listeners, http::router(app), door, stop).await;
+    ended.store(true, Ordering::Relaxed);
+}
+
+/// A number that no other run has: sequences of different runs must not be mistaken for one another.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
+}

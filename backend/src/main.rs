@@ -1,2 +1,125 @@
-//! The binary `watchglass`.
-fn main() {}
+//! The binary `watchglass`: arguments in, exit status out.
+//!
+//! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind.
+
+use backend::config::{self, Command, Config, LocalAuth};
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long open connections may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
+    match command {
+        Ok(Command::Serve(config)) => serve(config),
+        Ok(Command::Doctor { config, json }) => doctor(&config, json),
+        Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
+        Ok(Command::Say(text)) => say(&text),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+/// Writes to standard output; a reader that has gone is no error.
+fn say(text: &str) -> ExitCode {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn log(config: &Config) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+}
+
+fn doctor(config: &Config, json: bool) -> ExitCode {
+    let checks = backend::doctor::examine(backend::plan(config));
+    let text =
+        if json { format!("{}\n", serde_json::json!({ "checks": checks })) } else { backend::doctor::report(&checks) };
+    say(&text);
+    if backend::doctor::healthy(&checks) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn serve(config: Config) -> ExitCode {
+    log(&config);
+    // Two threads carry thousands of viewers; history is decoded on the blocking pool, which is empty when idle.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("watchglass: cannot start: {error}");
+            return ExitCode::from(1);
+        }
+    };
+    let status = runtime.block_on(serve_until_asked(config));
+    // Hung collectors sit on threads of their own: nobody waits for them.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    status
+}
+
+async fn serve_until_asked(config: Config) -> ExitCode {
+    let listeners = match backend::bind(&config).await {
+        Ok(listeners) => listeners,
+        Err(error) => {
+            let port = config.port;
+            eprintln!("watchglass: cannot listen on port {port}: {error}");
+            if error.kind() == std::io::ErrorKind::AddrInUse {
+                eprintln!("Another program holds it, perhaps another Watchglass. Take any free port with --port 0.");
+            }
+            return ExitCode::from(3);
+        }
+    };
+    let Some(address) = listeners.first().and_then(|l| l.local_addr().ok()) else {
+        eprintln!("watchglass: there is no address to listen on");
+        return ExitCode::from(3);
+    };
+    say(&format!("http://{address}{}\n", config.base_path));
+    let _ = std::io::stdout().flush();
+    if config.local_auth == LocalAuth::Off {
+        tracing::warn!("--local-auth off: every user of this machine can read");
+    } else if cfg!(not(target_os = "linux")) {
+        tracing::warn!("this system cannot tell who calls: every user of this machine can read");
+    }
+    let (stopping, stop) = watch::channel(false);
+    let running = tokio::spawn(backend::run(config, listeners, stop));
+    let name = asked_to_end().await;
+    tracing::info!("{name}: ending");
+    let _ = stopping.send(true);
+    match tokio::time::timeout(PATIENCE, running).await {
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the server failed");
+            ExitCode::from(1)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Resolves with the name of the signal.
+#[cfg(unix)]
+async fn asked_to_end() -> &'static str {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+        },
+        Err(_) => {
+            let _ = tokio::signal::ctrl_c().await;
+            "SIGINT"
+        }
+    }
+}
+
+/// Resolves with the name of the signal.
+#[cfg(not(unix))]
+async fn asked_to_end() -> &'static str {
+    let _ = tokio::signal::ctrl_c().await;
+    "Ctrl-C"
+}

@@ -249,6 +249,9 @@ fn parse_with(
 
 /// Listening beyond loopback waits for accounts: nobody could tell who calls.
 fn check_bind(config: &Config) -> Result<(), ConfigError> {
+    if config.bind.is_empty() {
+        return Err(ConfigError::new("bind: write at least one address, 127.0.0.1 or ::1"));
+    }
     let Some(wide) = config.bind.iter().find(|ip| !ip.is_loopback()) else { return Ok(()) };
     let port = if config.port == 0 { 7171 } else { config.port };
     Err(ConfigError::new(format!(

@@ -1,1 +1,286 @@
-//! Tests of the configuration.
+//! Tests of the configuration: flags, file, precedence, errors, and the way back from print to the same value.
+
+use super::*;
+use proptest::prelude::*;
+
+const KNOWN: [&str; 5] = ["cpu", "memory", "disk", "nvidia", "monitor"];
+
+fn run(args: &[&str], file: &str, log: Option<&str>) -> Result<Command, ConfigError> {
+    let args = std::iter::once("watchglass").chain(args.iter().copied()).map(OsString::from);
+    let env = |name: &str| log.filter(|_| name == "WATCHGLASS_LOG").map(str::to_string);
+    parse_with(args, &env, &|_| Ok(file.to_string()), &KNOWN)
+}
+
+#[track_caller]
+fn config(args: &[&str], file: &str) -> Config {
+    match run(args, file, None) {
+        Ok(Command::Serve(config)) => config,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn error(args: &[&str], file: &str) -> String {
+    let error = run(args, file, None).expect_err("an error");
+    assert_eq!(error.status(), 2);
+    error.to_string()
+}
+
+#[track_caller]
+fn file_error(file: &str) -> String {
+    error(&["--config", "w.toml"], file)
+}
+
+#[test]
+fn without_anything_the_defaults_of_the_surface_hold() {
+    let config = config(&[], "");
+    assert_eq!(config.bind, [IpAddr::from([127, 0, 0, 1]), IpAddr::from(Ipv6Addr::LOCALHOST)]);
+    assert_eq!((config.port, config.base_path.as_str(), config.log.as_str()), (7171, "/", "info"));
+    assert_eq!((config.interval, config.retention), (Duration::from_secs(1), Duration::from_secs(43_200)));
+    assert_eq!((config.local_auth, config.allow_users), (LocalAuth::Uid, vec![]));
+    assert_eq!(config.disk_paths, [PathBuf::from("/")]);
+    assert!(config.collectors.iter().all(|c| c.enabled) && config.collectors.len() == KNOWN.len());
+}
+
+#[test]
+fn commands() {
+    assert!(matches!(run(&["serve", "--port", "0"], "", None), Ok(Command::Serve(c)) if c.port == 0));
+    assert!(matches!(run(&["--port", "0", "serve"], "", None), Ok(Command::Serve(c)) if c.port == 0));
+    assert!(matches!(run(&["doctor"], "", None), Ok(Command::Doctor { json: false, .. })));
+    let doctor = run(&["doctor", "--json", "--root", "/host"], "", None);
+    assert!(matches!(doctor, Ok(Command::Doctor { json: true, config }) if config.root == Some("/host".into())));
+    assert!(matches!(run(&["--print-config"], "", None), Ok(Command::PrintConfig(_))));
+    for args in [&["--help"][..], &["-h"], &["serve", "--help"], &["doctor", "--help"], &["--version"]] {
+        assert!(matches!(run(args, "", None), Ok(Command::Say(text)) if text.contains("watchglass")), "{args:?}");
+    }
+    for word in ["export", "demo", "record", "replay", "import"] {
+        assert!(error(&[word], "").contains(word));
+    }
+}
+
+#[test]
+fn lists_are_written_with_commas_or_by_repeating() {
+    let commas = config(&["--disk-path", "/,/data/", "--pid", "4,5,4", "--host", "A.example,b"], "");
+    let again =
+        ["--disk-path", "/", "--disk-path", "/data", "--pid", "4", "--pid=5", "--host=a.EXAMPLE", "--host", "B"];
+    assert_eq!(commas, config(&again, ""));
+    assert_eq!(commas.pids, [4, 5]);
+    assert_eq!(commas.disk_paths, [PathBuf::from("/"), "/data".into()]);
+    assert_eq!(commas.disk_paths[1].to_string_lossy(), "/data");
+    assert_eq!(commas.hosts, ["a.example", "b"]);
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let file = "port = 1\ninterval = \"2s\"\npid = 7\nhosts = [\"a\", \"b\"]\nlog = \"warn\"\nmemory = true";
+    let given = ["--config", "w.toml", "--port", "2", "--host", "c"];
+    let Ok(Command::Serve(config)) = run(&given, file, Some("debug")) else { panic!() };
+    assert_eq!((config.port, config.interval, config.memory), (2, Duration::from_secs(2), true));
+    assert_eq!((config.hosts, config.pids, config.log), (vec!["c".to_string()], vec![7], "debug".to_string()));
+    let Ok(Command::Serve(config)) = run(&["--log", "error"], "", Some("debug")) else { panic!() };
+    assert_eq!(config.log, "error");
+    let wrong = run(&[], "", Some("verbose")).expect_err("no such level").to_string();
+    assert!(wrong.contains("WATCHGLASS_LOG") && wrong.contains("debug"), "{wrong}");
+}
+
+#[test]
+fn collectors_are_kept_or_left_out() {
+    let kept = |args: &[&str], file: &str| -> Vec<String> {
+        config(args, file).collectors.into_iter().filter(|c| c.enabled).map(|c| c.name).collect()
+    };
+    assert_eq!(kept(&["--collectors", "memory,cpu"], ""), ["cpu", "memory"]);
+    assert_eq!(kept(&["--collectors", "-cpu,-disk"], ""), ["memory", "nvidia", "monitor"]);
+    assert_eq!(kept(&["--collectors", "cpu,disk", "--collectors=-cpu"], ""), ["disk"]);
+    let file = "[collectors.disk]\nenabled = false\nevery = \"5s\"";
+    assert_eq!(kept(&["--config", "f"], file), ["cpu", "memory", "nvidia", "monitor"]);
+    assert_eq!(kept(&["--config", "f", "--collectors", "disk"], file), ["disk"]);
+    let config = config(&["--config", "f"], file);
+    assert_eq!(config.every("disk"), Duration::from_secs(5));
+    assert_eq!(config.every("cpu"), Duration::from_secs(1));
+    assert!(!config.keeps("disk") && config.keeps("cpu"));
+    assert!(error(&["--collectors", "dsk"], "").contains("did you mean disk?"));
+    assert!(error(&["--collectors", "-nvida"], "").contains("did you mean nvidia?"));
+}
+
+#[test]
+fn unknown_flags_name_the_nearest() {
+    let text = error(&["--prot", "1"], "");
+    assert!(text.contains("--prot") && text.contains("'--port'"), "{text}");
+    for flag in ["--data-dir=x", "--durable", "--openmetrics=a=b"] {
+        assert!(error(&[flag], "").contains("unexpected argument"), "{flag}");
+    }
+}
+
+#[test]
+fn unknown_keys_name_the_nearest_with_file_and_line() {
+    let cases = [
+        ("port = 1\n\nintervall = \"1s\"", "w.toml, line 3: there is no key `intervall` here; did you mean interval?"),
+        ("[collectors.disk]\nevry = \"1s\"", "w.toml, line 2: there is no key `evry` here; did you mean every?"),
+        (
+            "\n[collectors.nvidea]\nenabled = true",
+            "w.toml, line 2: there is no collector \"nvidea\"; did you mean nvidia?",
+        ),
+        ("[collectors.disk]\ngpus = [0]", "w.toml, line 1: `gpus` and `library` belong below [collectors.nvidia]"),
+    ];
+    for (file, sentence) in cases {
+        assert_eq!(file_error(file), format!("error: {sentence}"));
+    }
+    let far = file_error("[remote_write]\nurl = \"x\"");
+    assert!(far.contains("line 1: there is no key `remote_write` here; known are bind, port"), "{far}");
+}
+
+#[test]
+fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
+    for (file, words) in [
+        ("\ninterval = \"10ms\"", "line 2: 10ms is out of range; write 100ms to 1m"),
+        ("interval = 1", "line 1: \"1\" is not a length of time"),
+        ("port = 70000", "line 1"),
+        ("port = ", "line 1"),
+        ("hosts = true", "a boolean cannot stand here"),
+        ("interval = [\"1s\", \"2s\"]", "one value stands here, not a list"),
+        ("bind = []", "at least one address"),
+        ("bind = \"0.0.0.0\"", "0.0.0.0 would let other machines in"),
+        ("port = 1\nport = 2", "line 2"),
+    ] {
+        let text = file_error(file);
+        assert!(text.contains(words), "{file}: {text}");
+    }
+    let missing = parse_with(
+        ["w", "--config", "no.toml"].map(OsString::from),
+        &|_| None,
+        &|_| Err(std::io::ErrorKind::NotFound.into()),
+        &KNOWN,
+    );
+    assert!(missing.expect_err("no file").to_string().contains("cannot read the configuration file no.toml"));
+}
+
+#[test]
+fn wrong_values_say_what_to_write() {
+    for (args, words) in [
+        (["--interval", "99ms"], "99ms is out of range; write 100ms to 1m"),
+        (["--interval", "61s"], "out of range"),
+        (["--interval", "5"], "like 100ms, 1s, 5m or 12h"),
+        (["--interval", "1.0005s"], "not a length of time"),
+        (["--retention", "12"], "not a length of time"),
+        (["--port", "70000"], "70000"),
+        (["--bind", "localhost:80"], "not an IP address"),
+        (["--base-path", "/a/../b"], "not a path of a URL"),
+        (["--base-path", "/a/{b}"], "not a path of a URL"),
+        (["--host", "https://a"], "without scheme"),
+        (["--host", "*.example.org"], "not a host name"),
+        (["--origin", "https://a/b"], "not an origin"),
+        (["--origin", "null"], "not an origin"),
+        (["--origin", "https://u:p@a"], "not an origin"),
+        (["--embed", "https://a; script-src *"], "not an origin"),
+        (["--allow-user", "no-such-user-here"], "there is no user"),
+        (["--allow-user", "4294967295"], "there is no user"),
+        (["--local-auth", "none"], "write uid or off"),
+        (["--disk-path", "data"], "not an absolute path"),
+        (["--pid", "0"], "not a process id"),
+        (["--gpu", "-1"], "-1"),
+        (["--log", "verbose"], "not a log level"),
+    ] {
+        let text = error(&args, "");
+        assert!(text.contains(words), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn a_bind_beyond_loopback_names_the_three_ways_out() {
+    for wide in ["0.0.0.0", "::", "192.168.1.5", "127.0.0.1,10.0.0.1", "::ffff:10.0.0.1"] {
+        let text = error(&["--bind", wide, "--port", "9000"], "");
+        for way in ["ssh -L 9000:localhost:9000 USER@HOST", "--host NAME --allow-user USER", "--network host"] {
+            assert!(text.contains(way), "{text}");
+        }
+    }
+    for narrow in ["127.0.0.1", "127.3.2.1", "::1", "[::1]", "::ffff:127.0.0.1"] {
+        assert_eq!(config(&["--bind", narrow], "").bind.len(), 1, "{narrow}");
+    }
+}
+
+#[test]
+fn values_are_brought_to_one_form() {
+    assert_eq!(value::base_path("a/b"), Ok("/a/b/".into()));
+    assert_eq!(value::base_path("/user/name%40x/proxy/7171/"), Ok("/user/name%40x/proxy/7171/".into()));
+    assert_eq!(value::origin("HTTPS://Nb.Example:443/"), Ok("https://nb.example".into()));
+    assert_eq!(value::origin("http://[::1]:8888"), Ok("http://[::1]:8888".into()));
+    assert_eq!(value::host("[FE80:0::1]"), Ok("fe80::1".into()));
+    assert_eq!(value::user("root"), Ok(0));
+    assert_eq!(value::user("65534"), Ok(65534));
+    assert_eq!(value::retention("1h30m"), Ok(Duration::from_secs(5400)));
+    assert_eq!(value::interval("0.5s"), Ok(Duration::from_millis(500)));
+    assert_eq!(value::interval("60s"), Ok(Duration::from_secs(60)));
+}
+
+#[test]
+fn help_is_grouped_and_one_line_each() {
+    let Ok(Command::Say(text)) = run(&["--help"], "", None) else { panic!() };
+    for heading in ["Commands:", "Page:", "Who may read:", "What is measured:", "Storage:", "General:"] {
+        assert!(text.contains(heading), "{heading}");
+    }
+    for absent in ["data-dir", "durable", "openmetrics", "remote", "export", "replay"] {
+        assert!(!text.contains(absent), "{absent}");
+    }
+    for line in text.lines().filter(|line| line.trim_start().starts_with("--")) {
+        assert!(line.split_whitespace().count() > 2 && line.len() <= 120, "{line}");
+    }
+}
+
+#[test]
+fn sudo_uid_comes_from_the_environment() {
+    let env = |name: &str| (name == "SUDO_UID").then(|| "1000".to_string());
+    let read = parse_with(["w".into()], &env, &|_| unreachable!(), &KNOWN);
+    assert!(matches!(read, Ok(Command::Serve(config)) if config.sudo_uid == Some(1000)));
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let name = "[a-z][a-z0-9]{0,8}(\\.[a-z]{2,5})?";
+    let origin = "https?://[a-z]{1,8}(:[1-9][0-9]{3})?";
+    let numbers = || proptest::collection::vec(1u32..5000, 0..3);
+    let path = || "/[ -~é]{0,12}".prop_filter_map("absolute", |path| value::absolute(&path).ok());
+    let duration = |least: u64, most: u64| (least..=most).prop_map(Duration::from_millis);
+    let collector =
+        (any::<bool>(), proptest::option::of(duration(100, 9000)), proptest::option::of(duration(10, 9000)));
+    let numbers = (any::<u16>(), duration(100, 60_000), duration(60_000, 1 << 40), numbers(), numbers(), numbers());
+    let lists = (proptest::collection::vec(name, 0..3), proptest::collection::vec(origin, 0..3));
+    let paths = (proptest::collection::vec(path(), 0..3), proptest::option::of(path()), proptest::option::of(path()));
+    let rest = (any::<bool>(), any::<bool>(), proptest::sample::select(vec!["info", "warn,watchglass=debug"]));
+    let collectors = proptest::collection::vec(collector, KNOWN.len());
+    (numbers, lists, paths, rest, collectors).prop_map(|(numbers, lists, paths, rest, collectors)| Config {
+        port: numbers.0,
+        interval: numbers.1,
+        retention: numbers.2.min(Duration::from_secs(3650 * 86_400)),
+        pids: file::unique(numbers.3),
+        gpus: file::unique(numbers.4),
+        allow_users: file::unique(numbers.5),
+        hosts: file::unique(lists.0),
+        origins: file::unique(lists.1.clone()),
+        embed: file::unique(lists.1),
+        disk_paths: file::unique(paths.0),
+        root: paths.1,
+        nvml_library: paths.2,
+        local_auth: if rest.0 { LocalAuth::Off } else { LocalAuth::Uid },
+        memory: rest.1,
+        log: rest.2.into(),
+        collectors: std::iter::zip(KNOWN, collectors)
+            .map(|(name, (enabled, every, deadline))| CollectorConfig { name: name.into(), enabled, every, deadline })
+            .collect(),
+        ..Config::default()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back_as_the_same(config in any_config()) {
+        let printed = config.to_toml();
+        let read = run(&["--config", "printed"], &printed, None);
+        prop_assert_eq!(read, Ok(Command::Serve(config)), "{}", printed);
+    }
+
+    #[test]
+    fn no_arguments_and_no_file_panic(args in proptest::collection::vec("(--[a-z-]{0,12}=?)?.{0,12}", 0..4), file in ".{0,60}") {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let _ = run(&args, &file, None);
+        let _ = run(&["--config", "f"], &file, None);
+    }
+}

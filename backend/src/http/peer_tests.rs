@@ -1,1 +1,163 @@
-//! Real loopback connections.
+//! Real loopback connections, by netlink and by table, of our own user and of another.
+
+use super::linux::{by_netlink, by_table, read_answer};
+use super::{caller_uid, own_uid};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const OTHER: u32 = 54321;
+
+fn listen(ip: impl Into<IpAddr>) -> TcpListener {
+    TcpListener::bind((ip.into(), 0)).expect("loopback")
+}
+
+/// The server's end, and its two addresses.
+fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr, SocketAddr) {
+    let (stream, remote) = listener.accept().expect("a connection");
+    let local = stream.local_addr().expect("an address");
+    (stream, local, remote)
+}
+
+#[track_caller]
+fn both_ways(local: SocketAddr, remote: SocketAddr, uid: u32) {
+    let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
+    assert_eq!(caller_uid(local, remote), Ok(Some(uid)));
+    let (local, remote) = (canonical(local), canonical(remote));
+    let table = by_table("/proc", local, remote).expect("/proc/net").expect("the row");
+    assert_eq!(table.uid, uid);
+    match by_netlink(local, remote) {
+        Ok(owner) => assert_eq!(owner, Some(table)),
+        Err(error) => eprintln!("netlink was not tested: {error}"),
+    }
+}
+
+#[test]
+fn our_own_connection_is_ours_over_v4_and_v6() {
+    let mut addresses: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into()];
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Ok(_) => addresses.push(Ipv6Addr::LOCALHOST.into()),
+        Err(error) => eprintln!("IPv6 was not tested: {error}"),
+    }
+    for ip in addresses {
+        let listener = listen(ip);
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (_server, local, remote) = accept(&listener);
+        both_ways(local, remote, own_uid());
+        drop(client);
+    }
+}
+
+#[test]
+fn v4_mapped_addresses_are_looked_up_on_either_end() {
+    let listener = listen(Ipv4Addr::LOCALHOST);
+    let port = listener.local_addr().expect("an address").port();
+    // An IPv6 socket of the caller, as Java and Node open them.
+    let Ok(client) = TcpStream::connect((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), port)) else {
+        eprintln!("mapped addresses were not tested: no IPv6 here");
+        return;
+    };
+    let (_server, local, remote) = accept(&listener);
+    both_ways(local, remote, own_uid());
+    // What a listener for both families reports.
+    let mapped = |addr: SocketAddr| match addr.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), addr.port()),
+        IpAddr::V6(_) => addr,
+    };
+    both_ways(mapped(local), mapped(remote), own_uid());
+    drop(client);
+}
+
+#[test]
+fn a_caller_that_has_closed_is_nobody() {
+    let listener = listen(Ipv4Addr::LOCALHOST);
+    let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let (mut server, local, remote) = accept(&listener);
+    drop(client);
+    assert_eq!(server.read(&mut [0]).expect("the end"), 0);
+    assert_eq!(caller_uid(local, remote), Ok(None));
+    drop(server);
+    assert_eq!(caller_uid(local, remote), Ok(None));
+}
+
+#[test]
+fn a_listener_on_the_callers_port_is_not_the_caller() {
+    let listener = listen(Ipv4Addr::LOCALHOST);
+    let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 9);
+    assert_eq!(caller_uid(local, listener.local_addr().expect("an address")), Ok(None));
+}
+
+#[test]
+fn a_connection_that_never_was_is_nobody() {
+    let at = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+    assert_eq!(caller_uid(at(1), at(2)), Ok(None));
+}
+
+/// Not a test of its own: run as another user by the test below, it connects to the port in its environment.
+#[test]
+fn connects_when_told_to() {
+    let Ok(addr) = std::env::var("WATCHGLASS_TEST_CONNECT") else { return };
+    let mut stream = TcpStream::connect(addr).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time limit");
+    let _ = stream.read(&mut [0]);
+}
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "another user's connection needs another user's process")]
+fn connect_as(uid: u32, addr: SocketAddr) -> Ended {
+    // A copy where everybody may read it: the build folder often lies below a private home.
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("caller");
+    std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy");
+    for path in [folder.path(), &program] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).expect("own file");
+    }
+    let child = std::process::Command::new(&program)
+        .args(["--exact", "http::peer::tests::connects_when_told_to"])
+        .env("WATCHGLASS_TEST_CONNECT", addr.to_string())
+        .current_dir("/")
+        .stdout(Stdio::null())
+        .uid(uid)
+        .spawn()
+        .expect("the caller starts");
+    Ended(child)
+}
+
+#[test]
+fn another_users_connection_is_theirs() {
+    if own_uid() != 0 {
+        eprintln!("another user was not tested: that needs root");
+        return;
+    }
+    let listener = listen(Ipv4Addr::LOCALHOST);
+    listener.set_nonblocking(true).expect("a listener");
+    let _child = connect_as(OTHER, listener.local_addr().expect("an address"));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let (mut server, remote) = loop {
+        match listener.accept() {
+            Ok(accepted) => break accepted,
+            Err(_) if Instant::now() < deadline => std::thread::yield_now(),
+            Err(error) => panic!("nobody called: {error}"),
+        }
+    };
+    both_ways(server.local_addr().expect("an address"), remote, OTHER);
+    let _ = server.write_all(b".");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_answer_panics(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..120)) {
+        let _ = read_answer(&bytes);
+    }
+}

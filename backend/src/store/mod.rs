@@ -54,6 +54,8 @@ struct Kept {
     info: Source,
     defs: Vec<SeriesDef>,
     ids: HashMap<SeriesDef, SeriesId>,
+    /// Times of the first and last sample by series.
+    spans: Vec<Option<(i64, i64)>>,
     checks: Arc<Vec<Check>>,
     checks_version: u64,
     /// After the newest tick.
@@ -117,6 +119,7 @@ impl Store {
             info: Source { id, name, interval, facts },
             defs: Vec::new(),
             ids: HashMap::new(),
+            spans: Vec::new(),
             checks: Arc::default(),
             checks_version: 0,
             state: TickState::default(),
@@ -163,6 +166,7 @@ impl Store {
         kept.state.extend([self.catalog.metric(&def)?.steps]);
         kept.ids.insert(def.clone(), id);
         kept.defs.push(def);
+        kept.spans.push(None);
         Some(id)
     }
 
@@ -171,11 +175,22 @@ impl Store {
         self.kept(source).and_then(|k| k.defs.get(first..)).unwrap_or_default()
     }
 
+    /// Times of the oldest sample kept and of the newest of a series.
+    pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
+        let kept = self.kept(source)?;
+        let (first, last) = (*kept.spans.get(id as usize)?)?;
+        let oldest = kept.chunks.front().map(|c| c.from).or(kept.frames.front().map(|f| f.t))?;
+        (last >= oldest).then_some((first.max(oldest), last))
+    }
+
     /// Appends a tick; `values` are by series id, NaN is absent. Returns its sequence.
     pub fn append(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
         let kept = self.sources.get_mut(usize::from(source))?;
         self.counts.ticks += 1;
-        self.counts.samples += values.iter().filter(|v| v.is_finite()).count() as u64;
+        for (_, span) in values.iter().zip(&mut kept.spans).filter(|(v, _)| v.is_finite()) {
+            self.counts.samples += 1;
+            *span = Some((span.map_or(t, |(first, _)| first), t));
+        }
         // A chunk's times only grow: after a step back a new one begins.
         if kept.head >= SEAL || (kept.head > 0 && t <= kept.state.t()) {
             kept.seal();
@@ -244,6 +259,11 @@ impl Store {
     pub fn newest(&self, source: SourceId) -> Option<(i64, Vec<f64>)> {
         let kept = self.kept(source)?;
         (kept.state.seq() > 0).then(|| (kept.state.t(), kept.state.values().to_vec()))
+    }
+
+    /// The state after the newest tick, and its sequence, for a reader that begins here.
+    pub fn state(&self, source: SourceId) -> Option<(TickState, u64)> {
+        self.kept(source).map(|k| (k.state.clone(), k.state.seq()))
     }
 
     /// Counts for our own health.

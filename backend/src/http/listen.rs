@@ -1,0 +1,98 @@
+//! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
+
+use super::{Caller, door::Door, peer};
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tower::ServiceExt;
+
+/// Time for a request's headers to arrive, from the connection's start or the end of the request before.
+const HEADER: Duration = Duration::from_secs(10);
+/// Connections at once; beyond it the kernel's queue holds the rest until one ends.
+const CONNECTIONS: usize = 1024;
+/// Bytes of a request's head.
+const HEAD: usize = 16 * 1024;
+
+/// Serves on the listeners until `stop` is true.
+pub async fn serve(listeners: Vec<TcpListener>, router: Router, door: Arc<Door>, stop: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut tasks = tokio::task::JoinSet::new();
+    for listener in listeners {
+        tasks.spawn(accept(listener, router.clone(), door.clone(), slots.clone(), stop.clone()));
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    door: Arc<Door>,
+    slots: Arc<Semaphore>,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = super::ended(&mut stop) => return,
+        };
+        let (stream, remote) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, most likely: wait for connections to end instead of spinning.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (router, door, stop) = (router.clone(), door.clone(), stop.clone());
+        tokio::spawn(async move {
+            if let Some(caller) = ask(&stream, remote, &door) {
+                connection(stream, caller, router, stop).await;
+            }
+            drop(slot);
+        });
+    }
+}
+
+/// Who calls; none when the caller has gone already.
+fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
+    let local = stream.local_addr().ok()?;
+    let _ = stream.set_nodelay(true);
+    if !door.asks_uid() {
+        return Some(Caller { admitted: true });
+    }
+    match peer::caller_uid(local, remote) {
+        Ok(Some(uid)) => Some(Caller { admitted: door.admits(uid) }),
+        Ok(None) => None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot tell who calls; refused (--local-auth off admits everybody on this machine)");
+            Some(Caller { admitted: false })
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, caller: Caller, router: Router, mut stop: watch::Receiver<bool>) {
+    let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(caller);
+        request
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEAD);
+    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).with_upgrades();
+    tokio::pin!(serving);
+    let stopped = tokio::select! {
+        // Errors here are the caller's: a reset, a head that never came. There is nobody to tell.
+        _ = &mut serving => false,
+        () = super::ended(&mut stop) => true,
+    };
+    if stopped {
+        serving.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    }
+}

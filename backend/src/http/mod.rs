@@ -1,0 +1,123 @@
+//! The door and the paths behind it. Nobody imports this room but [`crate::run`].
+
+mod api;
+pub mod door;
+mod export;
+pub mod listen;
+mod live;
+mod metrics;
+pub mod page;
+pub mod peer;
+
+use crate::live::Hub;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::routing::get;
+use door::{Door, Kind};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Who calls, asked once per connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// Whether the caller's user may read.
+    pub admitted: bool,
+}
+
+/// What every path needs.
+pub struct App {
+    hub: Arc<Hub>,
+    door: Arc<Door>,
+    /// `/`, or a path that a proxy does not strip, with slashes at both ends.
+    base: String,
+    stop: watch::Receiver<bool>,
+}
+
+impl App {
+    /// What every path needs.
+    pub fn new(hub: Arc<Hub>, door: Arc<Door>, base: String, stop: watch::Receiver<bool>) -> Arc<Self> {
+        Arc::new(App { hub, door, base, stop })
+    }
+
+    /// The path without the base, which a proxy may or may not have stripped.
+    fn below_base<'a>(&self, path: &'a str) -> &'a str {
+        match path.strip_prefix(self.base.trim_end_matches('/')) {
+            Some(rest) if rest.starts_with('/') => rest,
+            _ => path,
+        }
+    }
+}
+
+/// All paths, behind the door.
+pub fn router(app: Arc<App>) -> Router {
+    let paths = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/metrics", get(metrics::get))
+        .route("/api/v1/catalog", get(api::catalog))
+        .route("/api/v1/sources", get(api::sources))
+        .route("/api/v1/series", get(api::series))
+        .route("/api/v1/query", get(api::query))
+        .route("/api/v1/export", get(export::get))
+        .route("/api/v1/doctor", get(api::doctor))
+        .route("/api/v1/live", get(live::get))
+        .route("/api/{*rest}", get(api::unknown))
+        .fallback(get(page::serve))
+        .with_state(app.clone());
+    let router = match app.base.trim_matches('/') {
+        "" => paths,
+        base => paths.clone().nest(&format!("/{base}"), paths),
+    };
+    router.layer(from_fn_with_state(app, guard))
+}
+
+/// The door, and the headers of every answer.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
+    let caller = request.extensions().get::<Caller>().copied();
+    let path = app.below_base(request.uri().path());
+    let kind = match path {
+        "/api/v1/live" => Kind::Socket,
+        "/metrics" | "/healthz" => Kind::Data,
+        path if path.starts_with("/api/") => Kind::Data,
+        _ => Kind::Page,
+    };
+    let is_page = kind == Kind::Page;
+    let mut response = match caller {
+        None => error(StatusCode::FORBIDDEN, "this connection did not come through the door"),
+        Some(Caller { admitted: false }) => error(
+            StatusCode::FORBIDDEN,
+            "this Watchglass belongs to another user of this machine; its owner can start it with --allow-user NAME to let you read",
+        ),
+        Some(_) => match app.door.check(request.uri(), request.headers(), kind) {
+            Ok(()) => next.run(request).await,
+            Err(refusal) => error(refusal.status, refusal.message),
+        },
+    };
+    if !is_page {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    app.door.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
+    response
+}
+
+/// Resolves when the server is to end.
+async fn ended(stop: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the program; without it there is nothing left to serve.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// An error as JSON: one sentence that says what to do.
+fn error(status: StatusCode, sentence: impl Into<String>) -> Response<Body> {
+    json(status, &serde_json::json!({ "error": sentence.into() }))
+}
+
+fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {
+    let body = serde_json::to_vec(value).expect("answers hold only text, finite numbers and lists");
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body))
+        .expect("these headers are valid")
+}

@@ -1,0 +1,367 @@
+//! Calls the collectors on the second's boundary, stamps the tick once, and appends it.
+//!
+//! Each part of a collector has a thread of its own. At a boundary every idle part is asked; the tick closes when all
+//! that were asked have answered, at the latest [`patience`] after the boundary. A later answer goes once into the next
+//! tick. A part that is still busy is not asked again, so nothing piles up behind a hung driver, and past its deadline
+//! it counts as hung and its answer, should it ever come, is dropped. Exit never joins these threads.
+
+mod checks;
+mod worker;
+
+use crate::clock::Clock;
+use crate::live::Hub;
+use checks::Checks;
+use collectors::{Entry, Options, Part, Roots, monitor};
+use shared::catalog::MetricDef;
+use shared::series::{SeriesDef, SeriesId};
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use worker::{Event, Report, Request};
+
+/// What the sampler is told.
+pub struct Plan {
+    /// Collectors to run.
+    pub chosen: Vec<Chosen>,
+    /// What the user chose for them.
+    pub options: Options,
+    /// Where they read.
+    pub roots: Roots,
+    /// Time between ticks.
+    pub interval: Duration,
+}
+
+/// A collector and its pace.
+#[derive(Clone, Copy)]
+pub struct Chosen {
+    /// Which.
+    pub entry: &'static Entry,
+    /// Time between its readings, at least the interval.
+    pub every: Duration,
+    /// How long a reading may take before it counts as hung.
+    pub deadline: Duration,
+}
+
+/// How long a tick waits for its collectors.
+fn patience(interval: Duration) -> Duration {
+    (interval / 4).min(Duration::from_millis(250))
+}
+
+/// How long until a collector that did not open is tried again: soon once, then rarely.
+const RETRY: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
+
+/// One part as the sampler sees it.
+struct Running {
+    entry: usize,
+    requests: SyncSender<Request>,
+    /// Series of the part's slots.
+    ids: Vec<SeriesId>,
+    micros: SeriesId,
+    ok: SeriesId,
+    /// Tick in which it was asked, while it has not answered.
+    asked: Option<u64>,
+    /// Steady time at which it was asked last.
+    at: Option<Duration>,
+    hung: bool,
+    /// An answer that no tick has taken yet.
+    answer: Option<Report>,
+}
+
+/// Whether a collector that is not open is being opened, or waits for its next try.
+#[derive(Clone, Copy)]
+enum Opening {
+    Open,
+    Trying,
+    Waiting { tries: usize, since: Duration },
+}
+
+struct Sampler {
+    hub: Arc<Hub>,
+    clock: Arc<dyn Clock>,
+    source: SourceId,
+    plan: Plan,
+    parts: Vec<Running>,
+    openings: Vec<Opening>,
+    tries: Vec<usize>,
+    checks: Checks,
+    events: Receiver<Event>,
+    sender: SyncSender<Event>,
+    ticks: u64,
+    late: u64,
+    clock_steps: u64,
+    values: Vec<f64>,
+}
+
+/// Runs until `stop`. Ticks land in the hub's store under `source`.
+pub fn run(hub: Arc<Hub>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
+    let interval = plan.interval;
+    let mut sampler = Sampler::new(hub, source, plan);
+    sampler.open_all();
+    // A moment for the collectors to open, so that the first tick comes at once and is whole.
+    sampler.settle(Duration::from_millis(200));
+    let (wall, steady) = (sampler.clock.wall(), sampler.clock.steady());
+    sampler.tick(wall, steady, false);
+    let mut pace = Pace::new(wall, steady, interval);
+    // The second tick would be too close to give rates a fair share of time.
+    let mut skip = until_boundary(wall, interval) < interval / 4;
+    loop {
+        let wait = until_boundary(sampler.clock.wall(), interval);
+        sampler.rest(wait, &stop);
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let (wall, steady) = (sampler.clock.wall(), sampler.clock.steady());
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        if let Some(beat) = pace.next(wall, steady) {
+            sampler.clock_steps += u64::from(beat.clock_step);
+            sampler.late += beat.missed;
+            sampler.tick(beat.t, steady, beat.clock_step);
+        }
+    }
+}
+
+/// Time to the next multiple of the interval. Wall time is cut to milliseconds, so this wakes just after it, never before.
+fn until_boundary(wall: i64, interval: Duration) -> Duration {
+    let step = interval.as_millis() as i64;
+    Duration::from_millis((step - wall.rem_euclid(step)) as u64)
+}
+
+/// The cadence: which instant a tick is stamped with, and what happened since the one before.
+struct Pace {
+    interval: i64,
+    wall: i64,
+    steady: Duration,
+}
+
+/// One tick's place in the cadence.
+#[derive(Debug, PartialEq, Eq)]
+struct Beat {
+    /// Stamp, milliseconds since the Unix epoch: the boundary, so that hosts line up.
+    t: i64,
+    /// The wall clock was set since the tick before.
+    clock_step: bool,
+    /// Boundaries that passed without a tick.
+    missed: u64,
+}
+
+impl Pace {
+    fn new(wall: i64, steady: Duration, interval: Duration) -> Self {
+        Pace { interval: interval.as_millis() as i64, wall, steady }
+    }
+
+    /// None when this boundary has had its tick.
+    fn next(&mut self, wall: i64, steady: Duration) -> Option<Beat> {
+        let t = (wall + self.interval / 2).div_euclid(self.interval) * self.interval;
+        let passed = steady.saturating_sub(self.steady).as_millis() as i64;
+        let clock_step = (wall - self.wall - passed).abs() > (self.interval / 2).max(200);
+        if t <= self.wall && !clock_step {
+            return None;
+        }
+        let missed = if clock_step { 0 } else { ((t - self.wall) / self.interval - 1).max(0) as u64 };
+        self.steady = steady.saturating_sub(Duration::from_millis((wall - t).max(0) as u64));
+        self.wall = t.min(wall);
+        Some(Beat { t, clock_step, missed })
+    }
+}
+
+impl Sampler {
+    fn new(hub: Arc<Hub>, source: SourceId, plan: Plan) -> Self {
+        // Room for every part to answer while the sampler is asleep; a worker that finds it full waits.
+        let (sender, events) = sync_channel(256);
+        let n = plan.chosen.len();
+        Sampler {
+            clock: hub.clock.clone(),
+            source,
+            parts: Vec::new(),
+            openings: vec![Opening::Waiting { tries: 0, since: Duration::ZERO }; n],
+            tries: vec![0; n],
+            checks: Checks::new(plan.chosen.iter().map(|c| c.entry)),
+            events,
+            sender,
+            ticks: 0,
+            late: 0,
+            clock_steps: 0,
+            values: Vec::new(),
+            plan,
+            hub,
+        }
+    }
+
+    fn open_all(&mut self) {
+        (0..self.plan.chosen.len()).for_each(|entry| self.open(entry));
+    }
+
+    fn open(&mut self, entry: usize) {
+        self.openings[entry] = Opening::Trying;
+        worker::open(entry, self.plan.chosen[entry].entry, &self.plan.options, &self.plan.roots, self.sender.clone());
+    }
+
+    /// Waits until every collector has opened or failed to, at most `most`.
+    fn settle(&mut self, most: Duration) {
+        let end = Instant::now() + most;
+        while self.openings.iter().any(|o| matches!(o, Opening::Trying)) {
+            let Ok(event) = self.events.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
+            self.take(event);
+        }
+    }
+
+    /// Sleeps, taking in late answers, in slices short enough to end within a fraction of a second.
+    fn rest(&mut self, wait: Duration, stop: &AtomicBool) {
+        let end = Instant::now() + wait;
+        while !stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            match self.events.recv_timeout(left.min(Duration::from_millis(500))) {
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Opened { entry, parts } => self.start(entry, parts),
+            Event::NotOpened { entry, error } => {
+                let tries = self.tries[entry];
+                self.tries[entry] += 1;
+                self.openings[entry] = Opening::Waiting { tries, since: self.clock.steady() };
+                self.checks.not_opened(entry, error);
+            }
+            Event::Report(report) => self.take_report(report),
+        }
+    }
+
+    fn start(&mut self, entry: usize, parts: Vec<Part>) {
+        self.openings[entry] = Opening::Open;
+        self.checks.opened(entry, &parts);
+        for part in parts {
+            let name = self.plan.chosen[entry].entry.name;
+            let instance = if part.name.is_empty() { name.to_string() } else { format!("{name}:{}", part.name) };
+            let (Some(micros), Some(ok)) =
+                (self.intern(&monitor::MICROS, instance.clone()), self.intern(&monitor::OK, instance.clone()))
+            else {
+                continue;
+            };
+            let requests = worker::start(self.parts.len(), &instance, part, self.sender.clone());
+            self.parts.push(Running {
+                entry,
+                requests,
+                ids: Vec::new(),
+                micros,
+                ok,
+                asked: None,
+                at: None,
+                hung: false,
+                answer: None,
+            });
+        }
+    }
+
+    fn intern(&self, def: &MetricDef, instance: String) -> Option<SeriesId> {
+        let mut store = self.hub.store();
+        let metric = store.catalog().position(def.tag)?;
+        store.intern(self.source, SeriesDef { metric, instance })
+    }
+
+    /// An answer, in time or late.
+    fn take_report(&mut self, report: Report) {
+        for (def, instance) in &report.new {
+            let id = self.intern(def, instance.clone()).unwrap_or(SeriesId::MAX);
+            self.parts[report.part].ids.push(id);
+        }
+        let part = &mut self.parts[report.part];
+        part.asked = None;
+        part.hung = false;
+        self.checks.answered(part.entry, report.part, &report.result);
+        let in_time = Duration::from_micros(report.micros) <= self.plan.chosen[part.entry].deadline;
+        part.answer = in_time.then_some(report);
+    }
+
+    /// Asks every idle part, waits for the answers, and appends what there is.
+    fn tick(&mut self, t: i64, steady: Duration, clock_step: bool) {
+        self.ticks += 1;
+        let number = self.ticks;
+        self.retry(steady);
+        for index in 0..self.parts.len() {
+            let part = &mut self.parts[index];
+            let chosen = self.plan.chosen[part.entry];
+            let since = part.at.map(|at| steady.saturating_sub(at));
+            match part.asked {
+                // Half an interval of play: boundaries are not met to the microsecond.
+                None if since.is_some_and(|since| since + self.plan.interval / 2 < chosen.every) => {}
+                None => {
+                    (part.asked, part.at) = (Some(number), Some(steady));
+                    if part.requests.try_send(Request { at: steady }).is_err() {
+                        // The worker is gone: its collector panicked. The check says so.
+                        self.checks.ended(part.entry, index);
+                    }
+                }
+                Some(_) if since.is_some_and(|since| since > chosen.deadline) && !part.hung => {
+                    part.hung = true;
+                    self.checks.hung(part.entry, index, chosen.deadline);
+                }
+                Some(_) => {}
+            }
+        }
+        let end = Instant::now() + patience(self.plan.interval);
+        while self.parts.iter().any(|p| p.asked == Some(number)) {
+            let Ok(event) = self.events.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
+            self.take(event);
+        }
+        self.append(t, clock_step);
+    }
+
+    fn append(&mut self, t: i64, clock_step: bool) {
+        let late = self.intern(&monitor::LATE, String::new());
+        let steps = self.intern(&monitor::CLOCK_STEPS, String::new());
+        let checks = self.checks.changed();
+        let mut store = self.hub.store();
+        self.values.clear();
+        self.values.resize(store.series(self.source, 0).len(), f64::NAN);
+        let mut put = |id: SeriesId, value: f64| {
+            if let Some(slot) = self.values.get_mut(id as usize) {
+                *slot = value;
+            }
+        };
+        for part in &mut self.parts {
+            if let Some(report) = part.answer.take() {
+                part.ids.iter().zip(&report.values).for_each(|(&id, &v)| put(id, v));
+                put(part.micros, report.micros as f64);
+                put(part.ok, f64::from(u8::from(report.result.is_ok())));
+            } else if part.asked.is_some() {
+                put(part.ok, 0.0);
+            }
+        }
+        for (id, value) in [(late, self.late), (steps, self.clock_steps)] {
+            if let Some(id) = id {
+                put(id, value as f64);
+            }
+        }
+        store.append(self.source, t, clock_step, &self.values);
+        if let Some(checks) = checks {
+            store.set_checks(self.source, checks);
+        }
+        drop(store);
+        self.hub.announce();
+    }
+
+    fn retry(&mut self, now: Duration) {
+        for entry in 0..self.openings.len() {
+            if let Opening::Waiting { tries, since } = self.openings[entry]
+                && now.saturating_sub(since) >= RETRY[tries.min(RETRY.len() - 1)]
+            {
+                self.open(entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

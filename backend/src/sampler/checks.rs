@@ -1,0 +1,117 @@
+//! How each collector stands, in words: what the page's "not available here" and doctor show.
+
+use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Part};
+use shared::wire::{Check, CheckState};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One collector's check and the troubles of its parts.
+struct Standing {
+    check: Check,
+    parts: usize,
+    troubles: BTreeMap<usize, (CheckState, String)>,
+}
+
+/// How all collectors stand.
+pub(super) struct Checks {
+    all: Vec<Standing>,
+    changed: bool,
+}
+
+impl Checks {
+    pub(super) fn new(entries: impl Iterator<Item = &'static Entry>) -> Self {
+        let all = entries
+            .map(|entry| Standing {
+                check: Check {
+                    id: entry.name.into(),
+                    state: CheckState::Starting,
+                    tried: Vec::new(),
+                    found: entry.about.into(),
+                    reason: String::new(),
+                    remedy: String::new(),
+                },
+                parts: 0,
+                troubles: BTreeMap::new(),
+            })
+            .collect();
+        Checks { all, changed: true }
+    }
+
+    pub(super) fn not_opened(&mut self, entry: usize, error: OpenError) {
+        let check = &mut self.all[entry].check;
+        check.state = match error.kind {
+            OpenErrorKind::Absent => CheckState::Absent,
+            OpenErrorKind::Denied => CheckState::Denied,
+            OpenErrorKind::Failed => CheckState::Failed,
+        };
+        if error.kind != OpenErrorKind::Absent {
+            tracing::warn!(collector = check.id, reason = error.reason, remedy = error.remedy, "cannot open");
+        }
+        (check.tried, check.reason, check.remedy) = (error.tried, error.reason, error.remedy);
+        self.changed = true;
+    }
+
+    pub(super) fn opened(&mut self, entry: usize, parts: &[Part]) {
+        self.all[entry].parts = parts.len();
+        let check = &mut self.all[entry].check;
+        check.state = CheckState::Starting;
+        check.tried = parts.iter().flat_map(|p| p.tried.iter().cloned()).collect();
+        check.reason.clear();
+        check.remedy.clear();
+        self.changed = true;
+    }
+
+    pub(super) fn answered(&mut self, entry: usize, part: usize, result: &Result<(), CollectError>) {
+        let trouble = match result {
+            Ok(()) => None,
+            Err(error) if error.partial => Some((CheckState::Partial, error.reason.clone())),
+            Err(error) => Some((CheckState::Failed, error.reason.clone())),
+        };
+        self.set(entry, part, trouble);
+    }
+
+    pub(super) fn hung(&mut self, entry: usize, part: usize, limit: Duration) {
+        let reason =
+            format!("has not answered for more than {} s; its values are absent until it does", limit.as_secs());
+        self.set(entry, part, Some((CheckState::Hung, reason)));
+    }
+
+    pub(super) fn ended(&mut self, entry: usize, part: usize) {
+        self.set(entry, part, Some((CheckState::Failed, "it panicked and was stopped; restart to try again".into())));
+    }
+
+    fn set(&mut self, entry: usize, part: usize, trouble: Option<(CheckState, String)>) {
+        let standing = &mut self.all[entry];
+        let before = standing.troubles.get(&part);
+        if before == trouble.as_ref() && standing.check.state != CheckState::Starting {
+            return;
+        }
+        if let Some((state, reason)) = &trouble
+            && before.is_none_or(|(s, _)| s != state)
+        {
+            tracing::warn!(collector = standing.check.id, reason, "{state:?}");
+        }
+        match trouble {
+            Some(trouble) => {
+                standing.troubles.insert(part, trouble);
+            }
+            None => {
+                standing.troubles.remove(&part);
+            }
+        }
+        // With some parts well the whole is partial; with none it is as its first trouble says.
+        let all_troubled = standing.troubles.len() >= standing.parts;
+        standing.check.state = match standing.troubles.values().next() {
+            None => CheckState::Ok,
+            Some((state, _)) if all_troubled => *state,
+            Some(_) => CheckState::Partial,
+        };
+        standing.check.reason = standing.troubles.values().map(|(_, r)| r.as_str()).collect::<Vec<_>>().join("; ");
+        self.changed = true;
+    }
+
+    /// All checks, when something changed since the last call.
+    pub(super) fn changed(&mut self) -> Option<Vec<Check>> {
+        std::mem::take(&mut self.changed).then(|| self.all.iter().map(|s| s.check.clone()).collect())
+    }
+}

@@ -1,0 +1,156 @@
+use super::*;
+use crate::clock::System;
+use crate::store::{Limits, Store};
+use collectors::{CollectError, Collector, OpenError, Out};
+use shared::wire::CheckState;
+use std::sync::Mutex;
+
+/// A sensor that counts up.
+struct Counts(f64);
+impl Collector for Counts {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        self.0 += 1.0;
+        out.put(&shared::catalog::cpu::LOAD1, (), self.0);
+        Ok(())
+    }
+}
+
+/// A sensor that never answers.
+struct Hangs;
+impl Collector for Hangs {
+    fn collect(&mut self, _: &mut Out) -> Result<(), CollectError> {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A sensor that answers late, once it is let.
+struct Late(Arc<Mutex<()>>);
+impl Collector for Late {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        drop(self.0.lock());
+        out.put(&shared::catalog::cpu::LOAD5, (), 5.0);
+        Ok(())
+    }
+}
+
+struct Panics;
+impl Collector for Panics {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        out.put(&shared::catalog::cpu::LOAD15, (), 15.0);
+        panic!("as planned")
+    }
+}
+
+static GATE: Mutex<Option<Arc<Mutex<()>>>> = Mutex::new(None);
+
+static COUNTS: Entry = Entry {
+    name: "counts",
+    about: "Counts.",
+    metrics: &[],
+    open: |_, _| Ok(Part::only(["/counts".to_string()], Counts(0.0))),
+};
+static HANGS: Entry =
+    Entry { name: "hangs", about: "Hangs.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Hangs)) };
+static PANICS: Entry =
+    Entry { name: "panics", about: "Panics.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Panics)) };
+static LATE: Entry = Entry {
+    name: "late",
+    about: "Is late.",
+    metrics: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), Late(GATE.lock().unwrap().clone().unwrap()))),
+};
+static ABSENT: Entry = Entry {
+    name: "absent",
+    about: "Is absent.",
+    metrics: &[],
+    open: |_, _| Err(OpenError::absent(["/nowhere".to_string()], "it is nowhere", "look elsewhere")),
+};
+
+/// A server of these collectors whose ticks the test makes itself.
+fn sampler(entries: Vec<&'static Entry>) -> Sampler {
+    let limits = Limits { retention: 3_600_000, bytes: usize::MAX };
+    let mut store = Store::new(Arc::new(collectors::catalog()), limits);
+    let source = store.add_source("here".into(), 1_000, Vec::new());
+    let hub = Hub::new(store, Arc::new(System), 1, limits.retention);
+    let interval = Duration::from_secs(1);
+    let chosen = entries.into_iter().map(|entry| Chosen { entry, every: interval, deadline: Duration::from_secs(5) });
+    let plan = Plan { chosen: chosen.collect(), options: Options::default(), roots: Roots::default(), interval };
+    let mut sampler = Sampler::new(hub, source, plan);
+    sampler.open_all();
+    sampler.settle(Duration::from_secs(10));
+    sampler
+}
+
+fn value(sampler: &Sampler, tag: &str) -> Option<f64> {
+    let store = sampler.hub.store();
+    let (_, values) = store.newest(sampler.source)?;
+    let at = store.series(sampler.source, 0).iter().position(|d| store.catalog().tag(d) == tag)?;
+    Some(values[at]).filter(|v| v.is_finite())
+}
+
+fn state(sampler: &Sampler, id: &str) -> CheckState {
+    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    checks.iter().find(|c| c.id == id).map(|c| c.state).unwrap()
+}
+
+#[test]
+fn one_that_hangs_costs_its_own_series_and_is_named() {
+    let mut sampler = sampler(vec![&COUNTS, &HANGS, &ABSENT]);
+    for i in 0..8 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(value(&sampler, "system.load1"), Some(i as f64 + 1.0));
+        assert_eq!(value(&sampler, "monitor.counts.ok"), Some(1.0));
+        assert_eq!(value(&sampler, "monitor.hangs.ok"), Some(0.0));
+    }
+    assert_eq!(state(&sampler, "hangs"), CheckState::Hung);
+    assert_eq!(state(&sampler, "counts"), CheckState::Ok);
+    assert_eq!(state(&sampler, "absent"), CheckState::Absent);
+}
+
+#[test]
+fn a_late_answer_goes_once_into_the_next_tick() {
+    let gate = Arc::new(Mutex::new(()));
+    *GATE.lock().unwrap() = Some(gate.clone());
+    let mut sampler = sampler(vec![&LATE]);
+    let shut = gate.lock().unwrap();
+    sampler.tick(1_700_000_000_000, Duration::from_secs(0), false);
+    assert_eq!(value(&sampler, "system.load5"), None);
+    drop(shut);
+    let event = sampler.events.recv_timeout(Duration::from_secs(10)).unwrap();
+    sampler.take(event);
+    let shut = gate.lock().unwrap();
+    sampler.tick(1_700_000_001_000, Duration::from_secs(1), false);
+    assert_eq!(value(&sampler, "system.load5"), Some(5.0), "late, and used once");
+    sampler.tick(1_700_000_002_000, Duration::from_secs(2), false);
+    assert_eq!(value(&sampler, "system.load5"), None, "an old value is never repeated");
+    drop(shut);
+}
+
+#[test]
+fn one_that_panics_ends_alone() {
+    let mut sampler = sampler(vec![&COUNTS, &PANICS]);
+    for i in 0..3 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+    }
+    assert_eq!(value(&sampler, "system.load1"), Some(3.0));
+    assert_eq!(value(&sampler, "system.load15"), None);
+    assert_eq!(state(&sampler, "panics"), CheckState::Failed);
+}
+
+#[test]
+fn ticks_stand_on_the_boundary_and_a_step_of_the_clock_is_marked() {
+    let interval = Duration::from_secs(1);
+    let mut pace = Pace::new(1_700_000_000_300, Duration::from_secs(100), interval);
+    let mut next = |wall: i64, steady_ms: u64| pace.next(wall, Duration::from_millis(100_000 + steady_ms));
+    assert_eq!(next(1_700_000_001_001, 701), Some(Beat { t: 1_700_000_001_000, clock_step: false, missed: 0 }));
+    assert_eq!(next(1_700_000_002_004, 1_704), Some(Beat { t: 1_700_000_002_000, clock_step: false, missed: 0 }));
+    // Asleep for ten seconds: one gap, no step.
+    assert_eq!(next(1_700_000_012_001, 11_701), Some(Beat { t: 1_700_000_012_000, clock_step: false, missed: 9 }));
+    // Set an hour back.
+    assert_eq!(next(1_699_996_413_001, 12_701), Some(Beat { t: 1_699_996_413_000, clock_step: true, missed: 0 }));
+    assert_eq!(next(1_699_996_414_001, 13_701), Some(Beat { t: 1_699_996_414_000, clock_step: false, missed: 0 }));
+    // Woken twice for one boundary.
+    assert_eq!(next(1_699_996_414_020, 13_720), None);
+}
