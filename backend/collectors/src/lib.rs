@@ -7,12 +7,35 @@
 //! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
 
 mod error;
+mod host;
 mod out;
+mod read;
+mod total;
+
+#[cfg(unix)]
+mod disk_usage;
+pub mod monitor;
+
+#[cfg(target_os = "linux")]
+mod cpu;
+#[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
+mod pressure;
+#[cfg(target_os = "linux")]
+mod temperature;
 
 pub use error::{CollectError, OpenError, OpenErrorKind};
+pub use host::{facts, host_name};
 pub use out::{Instance, Out};
 
-use shared::catalog::{Catalog, MetricDef};
+use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -102,7 +125,45 @@ pub fn deadline(interval: Duration) -> Duration {
 }
 
 /// All collectors, in order on screen.
-pub static COLLECTORS: &[Entry] = &[];
+pub static COLLECTORS: &[Entry] = &[
+    Entry {
+        name: "cpu",
+        about: "Processor time whole and core by core, load, tasks, uptime and temperature.",
+        metrics: &[rows::cpu::ROWS],
+        open: cpu::open,
+    },
+    Entry {
+        name: "memory",
+        about: "Memory, page cache and swap of the host or of the container's limit.",
+        metrics: &[rows::memory::ROWS],
+        open: memory::open,
+    },
+    Entry {
+        name: "pressure",
+        about: "Time in which tasks stood still for want of a core, memory or I/O.",
+        metrics: &[rows::cpu::PRESSURE_ROWS],
+        open: pressure::open,
+    },
+    Entry {
+        name: "disk",
+        about: "Reads and writes of all disks and of each, and how busy each is.",
+        metrics: &[rows::disk::ROWS],
+        open: disk::open,
+    },
+    Entry {
+        name: "disk_usage",
+        about: "How full the file systems at the watched paths are.",
+        metrics: &[rows::disk::USAGE_ROWS],
+        open: disk_usage::open,
+    },
+    Entry {
+        name: "network",
+        about: "Traffic of all links and of each, and TCP segments that were sent again.",
+        metrics: &[rows::network::ROWS],
+        open: network::open,
+    },
+    Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },
+];
 
 /// The table: the fold of all collectors' rows.
 pub fn catalog() -> Catalog {

@@ -1,0 +1,98 @@
+//! Facts of the host: what does not change while we run.
+
+use crate::Roots;
+use sysinfo::System;
+
+/// The machine's name; absent when it has none.
+pub fn host_name() -> Option<String> {
+    System::host_name().ok().filter(|name| !name.is_empty())
+}
+
+/// Word and value of what is known of the host: os, kernel, architecture, cpu, cores (logical), physical cores, memory.
+/// Read once and cheaply; what cannot be read is left out.
+pub fn facts(roots: &Roots) -> Vec<(String, String)> {
+    let cores = std::thread::available_parallelism().ok().map(|n| n.to_string());
+    let facts = [
+        ("os", System::long_os_version().ok()),
+        ("kernel", System::kernel_version().ok()),
+        ("architecture", Some(System::cpu_arch())),
+        ("cpu", cpu_model(roots)),
+        ("cores", logical_cores(roots).map(|n| n.to_string()).or(cores)),
+        ("physical cores", System::physical_core_count().ok().map(|n| n.to_string())),
+        ("memory", memory(roots)),
+    ];
+    facts.into_iter().filter_map(|(word, value)| Some((word.to_string(), value.filter(|v| !v.is_empty())?))).collect()
+}
+
+fn memory(roots: &Roots) -> Option<String> {
+    let bytes = memory_bytes(roots)?;
+    let (number, symbol) = shared::unit::quantity(bytes as f64, shared::unit::Unit::Bytes);
+    Some(format!("{number} {symbol}"))
+}
+
+/// Memory of the machine, in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn memory_bytes(roots: &Roots) -> Option<u64> {
+    use crate::read::procfs::{fields, lines, number};
+    let text = std::fs::read(roots.proc.join("meminfo")).ok()?;
+    let line = lines(&text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
+    fields(line).next().and_then(number)?.checked_mul(1 << 10)
+}
+
+/// Logical cores that are online.
+#[cfg(target_os = "linux")]
+pub(crate) fn logical_cores(roots: &Roots) -> Option<usize> {
+    use crate::read::procfs::lines;
+    let text = std::fs::read(roots.proc.join("stat")).ok()?;
+    let is_core =
+        |line: &&[u8]| line.strip_prefix(b"cpu").and_then(|rest| rest.first()).is_some_and(u8::is_ascii_digit);
+    Some(lines(&text).filter(is_core).count()).filter(|n| *n > 0)
+}
+
+/// The name of the first core's model. Only the beginning of /proc/cpuinfo is read: the kernel asks each core for its
+/// clock as the file is read on.
+#[cfg(target_os = "linux")]
+fn cpu_model(roots: &Roots) -> Option<String> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    std::fs::File::open(roots.proc.join("cpuinfo")).ok()?.take(2 << 10).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let named = |line: &&str| line.starts_with("model name") || line.starts_with("Model");
+    text.lines().find(named).and_then(|line| line.split_once(':')).map(|(_, name)| name.trim().to_string())
+}
+
+/// Bytes of a page of memory.
+#[cfg(target_os = "linux")]
+pub(crate) fn page_size() -> u64 {
+    // SAFETY: the call takes a number and answers one.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4 << 10)
+}
+
+/// Ticks of a second in which /proc counts CPU time.
+#[cfg(target_os = "linux")]
+pub(crate) fn ticks_per_second() -> f64 {
+    // SAFETY: the call takes a number and answers one.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    if ticks > 0 { ticks as f64 } else { 100.0 }
+}
+
+/// Memory of the machine, in bytes.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn memory_bytes(_: &Roots) -> Option<u64> {
+    let mut system = System::new();
+    system.refresh_memory();
+    Some(system.total_memory()).filter(|bytes| *bytes > 0)
+}
+
+/// Logical cores that are online.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn logical_cores(_: &Roots) -> Option<usize> {
+    std::thread::available_parallelism().ok().map(|n| n.get())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_model(_: &Roots) -> Option<String> {
+    let mut system = System::new();
+    system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
+    system.cpus().first().map(|cpu| cpu.brand().trim().to_string())
+}

@@ -1,0 +1,41 @@
+//! Reading: everything here touches the machine or turns its plain text into numbers; what the numbers mean is the
+//! collectors' part.
+
+pub(crate) mod dylib;
+
+#[cfg(target_os = "linux")]
+pub(crate) mod cgroup;
+#[cfg(target_os = "linux")]
+pub(crate) mod procfs;
+#[cfg(target_os = "linux")]
+pub(crate) mod sysfs;
+
+use crate::CollectError;
+
+/// Counts the sources of one reading that answered and that did not, and keeps the first reason.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    answered: bool,
+    reason: Option<String>,
+}
+
+impl Sources {
+    /// A source answered.
+    pub fn answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// A source did not answer.
+    pub fn failed(&mut self, reason: impl FnOnce() -> String) {
+        self.reason.get_or_insert_with(reason);
+    }
+
+    /// What the sampler is told.
+    pub fn outcome(self) -> Result<(), CollectError> {
+        match self.reason {
+            None => Ok(()),
+            Some(reason) if self.answered => Err(CollectError::partial(reason)),
+            Some(reason) => Err(CollectError::failed(reason)),
+        }
+    }
+}
