@@ -13,6 +13,7 @@ pub mod store;
 use config::Config;
 use live::Hub;
 use sampler::{Chosen, Plan};
+use shared::wire::SourceId;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -71,20 +72,30 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener
 
 /// Collects and serves until `stop` becomes true; then within a second, hung collectors or not.
 pub async fn run(config: Config, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
-    let clock = Arc::new(clock::System);
-    let plan = plan(&config);
     let retention = config.retention.as_millis() as i64;
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: MEMORY });
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
-    let source = store.add_source(name, config.interval.as_millis() as i64, collectors::facts(&plan.roots));
-    let hub = Hub::new(store, clock, random(), retention);
+    let facts = collectors::facts(&config.roots());
+    let source = store.add_source(name, config.interval.as_millis() as i64, facts);
+    let hub = Hub::new(store, Arc::new(clock::System), random(), retention);
+    serve(&config, hub, source, listeners, stop).await;
+}
+
+/// Samples this machine into a hub's source and serves the hub until `stop` becomes true.
+pub async fn serve(
+    config: &Config,
+    hub: Arc<Hub>,
+    source: SourceId,
+    listeners: Vec<TcpListener>,
+    stop: watch::Receiver<bool>,
+) {
     let ended = Arc::new(AtomicBool::new(false));
-    let (theirs, told) = (hub.clone(), ended.clone());
+    let (theirs, told, plan) = (hub.clone(), ended.clone(), plan(config));
     std::thread::Builder::new()
         .name("sampler".into())
         .spawn(move || sampler::run(theirs, source, plan, told))
         .expect("the first thread can be started");
-    let door = Arc::new(http::door::Door::new(&config));
+    let door = Arc::new(http::door::Door::new(config));
     let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone());
     http::listen::serve(listeners, http::router(app), door, stop).await;
     ended.store(true, Ordering::Relaxed);

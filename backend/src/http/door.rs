@@ -69,9 +69,9 @@ impl Door {
         }
     }
 
-    /// Whether callers are told apart by uid.
+    /// Whether callers are told apart by uid: asked for, and possible on this system.
     pub fn asks_uid(&self) -> bool {
-        self.users.is_some()
+        self.users.is_some() && super::peer::SUPPORTED
     }
 
     /// Whether a local user may read: our own uid, root, the user who called sudo, `--allow-user`.

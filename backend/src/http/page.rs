@@ -43,6 +43,11 @@ pub fn built() -> bool {
     !files::FILES.is_empty()
 }
 
+/// Bytes of all files as a browser that takes brotli loads them; 0 without the page.
+pub fn weight() -> usize {
+    files::FILES.iter().map(|f| if f.brotli.is_empty() { f.identity.len() } else { f.brotli.len() }).sum()
+}
+
 /// Serves a file, the page at `/`.
 pub(super) async fn serve(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
     let path = app.below_base(uri.path()).trim_start_matches('/');

@@ -1,0 +1,184 @@
+//! What Watchglass costs: CPU of a host sample, of the whole process, and its memory after 12 hours.
+
+use crate::record::Recording;
+use crate::table::Table;
+use backend::config::Config;
+use backend::live::Hub;
+use backend::store::{Limits, Store};
+use collectors::{COLLECTORS, Options, Out, Roots};
+use shared::series::SeriesDef;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Collectors of the four sources that the goal names, and our own process.
+const HOST: &[&str] = &["cpu", "memory", "disk", "network", "monitor"];
+/// Ticks of 12 hours.
+const TWELVE_HOURS: i64 = 43_200;
+
+/// Measures all three.
+pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
+    let micros = host_sample();
+    table.at_most(
+        "CPU of a host sample",
+        micros,
+        "µs",
+        100.0,
+        "100 µs",
+        "node_exporter 1,400 µs",
+        &format!("{} cores, median of 500", std::thread::available_parallelism().map_or(0, |n| n.get())),
+    );
+    match idle(30) {
+        Ok(seconds) => table.at_most(
+            "CPU of the process at 1 Hz, a minute",
+            seconds,
+            "s",
+            0.06,
+            "0.06 s",
+            "W&B 0.31: 0.304 s",
+            "30 s without a viewer, doubled",
+        ),
+        Err(why) => table.missing("CPU of the process at 1 Hz, a minute", "0.06 s", &why),
+    }
+    match after_twelve_hours(folder) {
+        Ok(mib) => table.at_most(
+            "RSS after 12 h of ticks",
+            mib,
+            "MiB",
+            25.0,
+            "25 MB",
+            "W&B 0.31: 41 MB",
+            &format!("{} series of our own, repeated", own.steps.len()),
+        ),
+        Err(why) => table.missing("RSS after 12 h of ticks", "25 MB", &why),
+    }
+}
+
+/// Median CPU time of one sample of the host collectors, microseconds.
+fn host_sample() -> f64 {
+    let options = Options::default();
+    let mut parts: Vec<_> = COLLECTORS
+        .iter()
+        .filter(|entry| HOST.contains(&entry.name))
+        .filter_map(|entry| (entry.open)(&options, &Roots::default()).ok())
+        .flatten()
+        .map(|part| (part.collector, Out::default()))
+        .collect();
+    let start = Instant::now();
+    let mut costs: Vec<Duration> = (0..500)
+        .map(|_| {
+            let before = thread_cpu();
+            for (collector, out) in &mut parts {
+                out.begin(start.elapsed());
+                let _ = collector.collect(out);
+            }
+            thread_cpu() - before
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2].as_secs_f64() * 1e6
+}
+
+fn thread_cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0))
+}
+
+/// The server's executable beside this one.
+fn server() -> Result<std::path::PathBuf, String> {
+    let path = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("watchglass");
+    if path.exists() { Ok(path) } else { Err("build the server first: cargo xtask build".into()) }
+}
+
+/// CPU seconds a minute of the server at 1 Hz without a viewer.
+fn idle(seconds: u64) -> Result<f64, String> {
+    #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
+    let mut child = Command::new(server()?)
+        .args(["--port", "0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let cpu = |pid: u32| {
+        // schedstat of the process is its main thread's; the others stand in files of their own.
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+        let total: u64 = tasks
+            .flatten()
+            .filter_map(|t| fs::read_to_string(t.path().join("schedstat")).ok()?.split_whitespace().next()?.parse::<u64>().ok())
+            .sum();
+        Some(Duration::from_nanos(total))
+    };
+    // Start-up is not what is measured.
+    std::thread::sleep(Duration::from_secs(5));
+    let before = cpu(child.id());
+    std::thread::sleep(Duration::from_secs(seconds));
+    let after = cpu(child.id());
+    let _ = child.kill();
+    let _ = child.wait();
+    match (before, after) {
+        (Some(before), Some(after)) => Ok((after - before).as_secs_f64() * 60.0 / seconds as f64),
+        _ => Err("the server ended early".into()),
+    }
+}
+
+/// RSS in MiB of a server that was fed 12 hours of ticks.
+fn after_twelve_hours(folder: &Path) -> Result<f64, String> {
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the server's memory counts")]
+    let output = Command::new(exe).arg("feed").arg(folder).output().map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().map_err(|_| format!("the fed server said {:?}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The child of [`after_twelve_hours`]: feeds a store, serves and samples for a while, prints its RSS.
+#[allow(clippy::print_stdout, reason = "its one line is read by the parent")]
+pub fn fed(args: &[String]) -> ExitCode {
+    let Some(Ok((_, own))) = args.first().map(|folder| crate::record::recordings(Path::new(folder), None)) else {
+        return ExitCode::FAILURE;
+    };
+    let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() else {
+        return ExitCode::FAILURE;
+    };
+    let config = Config { port: 0, ..Config::default() };
+    let (stopping, stop) = tokio::sync::watch::channel(false);
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: i64::MAX / 4, bytes: 256 << 20 });
+    let source = store.add_source("fed".into(), 1_000, Vec::new());
+    feed(&mut store, source, &own);
+    drop(own);
+    let clock = Arc::new(backend::clock::System);
+    let hub = Hub::new(store, clock, 1, TWELVE_HOURS * 1_000);
+    let served = runtime.spawn(async move {
+        let listeners = backend::bind(&config).await?;
+        backend::serve(&config, hub, source, listeners, stop).await;
+        Ok::<_, std::io::Error>(())
+    });
+    std::thread::sleep(Duration::from_secs(5));
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let rss = status.lines().find_map(|l| l.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    let _ = stopping.send(true);
+    let _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(2), served).await });
+    match rss {
+        Some(kib) => {
+            println!("{}", kib / 1024.0);
+            ExitCode::SUCCESS
+        }
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Feeds 12 hours: the recording over and over. Its series are given names of the catalogue with the same stored steps.
+fn feed(store: &mut Store, source: u16, own: &Recording) {
+    let catalog = store.catalog().clone();
+    for (i, &steps) in own.steps.iter().enumerate() {
+        let with_place = |m: &&shared::catalog::Metric| m.steps == steps && m.tag.contains("{i}");
+        let metric = catalog.metrics.iter().find(with_place).or(catalog.metrics.iter().find(|m| m.tag.contains("{i}")));
+        let Some(metric) = metric.and_then(|m| catalog.position(&m.tag)) else { continue };
+        store.intern(source, SeriesDef { metric, instance: i.to_string() });
+    }
+    for i in 0..TWELVE_HOURS {
+        let tick = &own.ticks[i as usize % own.ticks.len()];
+        store.append(source, 1_700_000_000_000 + i * 1_000, false, tick);
+    }
+}

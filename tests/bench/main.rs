@@ -1,0 +1,47 @@
+//! `cargo xtask bench`: a table of figure, goal, and the peer's figure where there is one.
+//!
+//! Machines are shared and noisy, so figures are CPU time, counts, bytes and paired ratios, never bare wall time. What a
+//! figure was measured on stands beside it. `--record SECONDS` first records this machine at 1 Hz (procfs and our own
+//! series); the recording stays in `target/bench` and later runs use it.
+
+mod codec;
+mod cost;
+mod page;
+mod record;
+mod table;
+
+use std::path::PathBuf;
+use table::Table;
+
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|a| a == "feed") {
+        return cost::fed(&args[1..]);
+    }
+    let mut seconds = None;
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match (arg.as_str(), rest.next().and_then(|n| n.parse().ok())) {
+            ("--record", Some(n)) => seconds = Some(n),
+            _ => {
+                eprintln!("usage: cargo xtask bench [-- --record SECONDS]");
+                return std::process::ExitCode::from(2);
+            }
+        }
+    }
+    let folder = PathBuf::from("target/bench");
+    let mut table = Table::default();
+    let recorded = record::recordings(&folder, seconds);
+    let (procfs, own) = match recorded {
+        Ok(recordings) => recordings,
+        Err(error) => {
+            eprintln!("cannot record: {error}");
+            return std::process::ExitCode::FAILURE;
+        }
+    };
+    codec::measure(&mut table, &procfs, &own);
+    cost::measure(&mut table, &own, &folder);
+    page::measure(&mut table);
+    table.print();
+    std::process::ExitCode::SUCCESS
+}

@@ -1,0 +1,53 @@
+//! The table that the bench prints.
+
+/// One figure.
+struct Row {
+    what: String,
+    figure: String,
+    goal: &'static str,
+    peer: &'static str,
+    met: Option<bool>,
+    on: String,
+}
+
+/// Figures in the order measured.
+#[derive(Default)]
+pub struct Table(Vec<Row>);
+
+impl Table {
+    /// A figure that is met when it is at most `most`, in `unit`.
+    pub fn at_most(&mut self, what: &str, figure: f64, unit: &str, most: f64, goal: &'static str, peer: &'static str, on: &str) {
+        self.0.push(Row {
+            what: what.into(),
+            figure: format!("{} {unit}", shared::unit::number(figure)),
+            goal,
+            peer,
+            met: Some(figure <= most),
+            on: on.into(),
+        });
+        let row = self.0.last().expect("pushed above");
+        eprintln!("  {}: {}", row.what, row.figure);
+    }
+
+    /// A figure that could not be measured, and why.
+    pub fn missing(&mut self, what: &str, goal: &'static str, why: &str) {
+        self.0.push(Row { what: what.into(), figure: "not measured".into(), goal, peer: "", met: None, on: why.into() });
+    }
+
+    /// Prints all rows.
+    #[allow(clippy::print_stdout, reason = "the table is what the command is for")]
+    pub fn print(&self) {
+        let width = |f: fn(&Row) -> &str| self.0.iter().map(|r| f(r).chars().count()).max().unwrap_or(0);
+        let (a, b) = (width(|r| &r.what), width(|r| &r.figure));
+        let (c, d) = (width(|r| r.goal), width(|r| r.peer));
+        println!("\n  {:a$}  {:>b$}  {:c$}  {:d$}  measured on", "figure", "ours", "goal", "peer");
+        for row in &self.0 {
+            let mark = match row.met {
+                Some(true) => "●",
+                Some(false) => "▲",
+                None => "◌",
+            };
+            println!("{mark} {:a$}  {:>b$}  {:c$}  {:d$}  {}", row.what, row.figure, row.goal, row.peer, row.on);
+        }
+    }
+}
