@@ -1,1 +1,6 @@
 //! Tests of the whole product.
+
+mod catalog;
+mod cli;
+mod door;
+mod house;

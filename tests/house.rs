@@ -1,0 +1,148 @@
+//! The rules of the house that Cargo and clippy cannot keep: who may import whom, where tags and units stand, and what a
+//! module says of itself. A rule has a name here and a planted violation below it.
+
+mod rules;
+mod source;
+
+use source::{Source, tree};
+
+fn holds(faults: Vec<String>) {
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn packages_depend_along_the_arrows() {
+    holds(rules::packages(&tree()));
+}
+
+#[test]
+fn rooms_import_along_the_arrows() {
+    holds(rules::rooms(&tree()));
+}
+
+#[test]
+fn tags_stand_in_the_catalogue_only() {
+    holds(rules::tags(&tree(), &collectors::catalog()));
+}
+
+#[test]
+fn multiples_of_1024_stand_with_the_units() {
+    holds(rules::kibi(&tree()));
+}
+
+#[test]
+fn each_module_says_what_it_is_for() {
+    holds(rules::modules(&tree()));
+}
+
+#[test]
+fn the_tree_names_no_place_where_it_was_made() {
+    holds(rules::places(&tree()));
+}
+
+#[test]
+fn files_are_small() {
+    let sources = tree();
+    let lengths = rules::lengths(&sources);
+    let (median, longest) = (lengths[lengths.len() / 2].0, &lengths[lengths.len().saturating_sub(5)..]);
+    println!("{} files, median {median} lines, longest {longest:?}", lengths.len());
+    assert!(median <= 180, "the median file has {median} lines: split what has two reasons to change");
+}
+
+/// The rule finds a fault in the second text, at the planted place, and none in the first.
+fn catches(rule: impl Fn(&[Source]) -> Vec<String>, path: &str, good: &str, bad: &str) {
+    assert_eq!(rule(&[Source::new(path, good)]), Vec::<String>::new(), "{path}: {good}");
+    assert_eq!(rule(&[Source::new(path, bad)]).len(), 1, "{path}: {bad}");
+}
+
+#[test]
+fn a_planted_dependency_is_caught() {
+    let good = "[package]\nname = \"x\"\n[dependencies]\nshared.workspace = true\n[lints]\nworkspace = true\n";
+    for bad in [
+        "backend.workspace = true",
+        "leptos = { version = \"1\" }",
+        "[dependencies.axum]",
+        "[dev-dependencies]\ntokio = \"1\"",
+    ] {
+        catches(
+            rules::packages,
+            "backend/collectors/Cargo.toml",
+            good,
+            &good.replace("[lints]", &format!("{bad}\n[lints]")),
+        );
+    }
+    catches(rules::packages, "frontend/charts/Cargo.toml", good, &format!("{good}[dependencies]\nweb-sys = \"1\""));
+    catches(rules::packages, "frontend/Cargo.toml", good, &format!("{good}[dependencies]\nplotters = \"1\""));
+}
+
+#[test]
+fn a_planted_import_is_caught() {
+    let rule = rules::rooms;
+    catches(
+        rule,
+        "backend/src/live.rs",
+        "use crate::{clock, store::Store};",
+        "use crate::{clock, store::Store, http::App};",
+    );
+    catches(rule, "backend/src/store/read.rs", "use super::Chunk; use super::live;", "use super::super::live::Hub;");
+    catches(rule, "backend/src/store/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
+    catches(rule, "backend/src/http/api.rs", "use crate::store::{http, x};", "use crate::sampler;");
+    catches(rule, "backend/src/live.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
+    catches(rule, "backend/src/live.rs", "fn f() { \"crate::http\"; }", "use collectors::Entry;");
+    catches(rule, "backend/src/clock.rs", "use std::time::Instant;", "use super::store::Store;");
+    catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
+    catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");
+    assert_eq!(rule(&[Source::new("backend/src/new.rs", "")]).len(), 1, "a new room is put into the table");
+}
+
+#[test]
+fn a_planted_tag_is_caught() {
+    let catalog = collectors::catalog();
+    let rule = |sources: &[Source]| rules::tags(sources, &catalog);
+    for bad in [
+        "gpu.{i}.temp",
+        "gpu.0.temp",
+        "memory_percent",
+        "disk./.usageGB",
+        "trn.host_total_memory_usage.tensors",
+        "gpu.memory.percent",
+    ] {
+        for path in ["backend/src/live.rs", "frontend/src/panels/panel.rs", "frontend/charts/src/line.rs"] {
+            catches(
+                rule,
+                path,
+                &format!("// {bad}\nconst A: &str = \"memory\";"),
+                &format!("const A: &str = {bad:?};"),
+            );
+        }
+    }
+    catches(
+        rule,
+        "backend/collectors/src/own.rs",
+        "const A: &str = \"monitor.cpu\";",
+        "const A: &str = \"cpu.0.cpu_percent\";",
+    );
+    catches(
+        rule,
+        "backend/src/live.rs",
+        "#[cfg(test)]\nmod tests {\n    const A: &str = \"gpu.0.temp\";\n}",
+        "const A: &str = \"monitor.cpu\";",
+    );
+}
+
+#[test]
+fn a_planted_number_name_or_place_is_caught() {
+    catches(rules::kibi, "backend/src/live.rs", "const A: u32 = 1024; // pages of the kernel", "const A: u32 = 1024;");
+    catches(rules::kibi, "backend/src/live.rs", "// a page\nconst A: u32 = 1_048_576;", "const A: u32 = 1_048_576;");
+    catches(
+        rules::kibi,
+        "shared/src/tick.rs",
+        "const A: u32 = 10240; const B: &str = \"1024\";",
+        "const A: f64 = 1024.0;",
+    );
+    catches(rules::modules, "backend/src/live.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
+    assert_eq!(rules::modules(&[Source::new("backend/src/utils.rs", "//! Live.\n")]).len(), 1);
+    for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
+        catches(rules::places, "README.md", "https://example.org/work", bad);
+    }
+}

@@ -1,0 +1,243 @@
+//! The rules, each a function from sources to faults.
+
+use super::source::{Source, word};
+use shared::catalog::{Catalog, VOCABULARY};
+use std::collections::BTreeSet;
+
+/// Package folder, the packages of the workspace that it may name, and what else it may never name.
+const PACKAGES: &[(&str, &[&str], &[&str])] = &[
+    ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
+    ("backend/collectors", &["shared"], &["tokio", "axum", "hyper", "tower", "leptos", "plotters"]),
+    ("backend", &["shared", "collectors"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
+    ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
+    ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
+    ("xtask", &[], &["leptos", "plotters", "axum"]),
+    ("tests", &["shared", "collectors", "backend", "charts"], &["plotters", "leptos"]),
+];
+
+/// Folder of sources, room, and the rooms beside it that it may import.
+const ROOMS: &[(&str, &str, &[&str])] = &[
+    ("backend/src", "clock", &[]),
+    ("backend/src", "config", &[]),
+    ("backend/src", "store", &[]),
+    ("backend/src", "live", &["clock", "store"]),
+    ("backend/src", "sampler", &["clock", "live", "store"]),
+    ("backend/src", "doctor", &["clock", "live", "sampler", "store"]),
+    ("backend/src", "http", &["clock", "config", "doctor", "live", "store"]),
+];
+
+/// Rooms of a folder that every other room may use, or that may use every room.
+const ROOTS: &[&str] = &["lib", "main"];
+
+/// Package folder and the room that alone may name it.
+const ONLY: &[(&str, &str, &[&str])] = &[
+    ("plotters::", "frontend/charts/", &[]),
+    ("leptos::", "frontend/src/", &[]),
+    ("collectors::", "backend/src/", &["store", "live", "http"]),
+];
+
+const WORKSPACE: &[&str] = &["shared", "collectors", "backend", "charts", "frontend", "xtask"];
+
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    manifest.lines().filter_map(move |line| {
+        if line.starts_with('[') {
+            inside = line.ends_with("dependencies]");
+            // [dependencies.name] is a dependency of its own
+            return line.split_once("dependencies.").map(|(_, name)| name.trim_end_matches(']'));
+        }
+        let name = line.split(['.', '=', ' ']).next().unwrap_or("");
+        (inside && line.contains('=') && !name.is_empty() && !name.starts_with('#')).then_some(name)
+    })
+}
+
+/// The arrows between packages, from their manifests.
+pub fn packages(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (folder, may, never) in PACKAGES {
+        let Some(manifest) = sources.iter().find(|s| s.path == format!("{folder}/Cargo.toml")) else {
+            continue;
+        };
+        for name in dependencies(&manifest.text) {
+            if (WORKSPACE.contains(&name) && !may.contains(&name)) || never.contains(&name) {
+                faults.push(format!("{}: {folder} may not depend on {name}", manifest.path));
+            }
+        }
+    }
+    faults
+}
+
+/// Names at the begin of each path in a `use` tree: `a` and `b` of `{a, b::{c, d}}`, `a` of `a::b`.
+fn heads(tree: &str) -> Vec<&str> {
+    let name = |text: &str| text.len() - text.trim_start_matches(word).len();
+    let Some(group) = tree.strip_prefix('{') else { return vec![&tree[..name(tree)]] };
+    let (mut heads, mut depth, mut fresh) = (Vec::new(), 0, true);
+    for (i, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => fresh = true,
+            c if depth == 0 && fresh && word(c) => {
+                heads.push(&group[i..i + name(&group[i..])]);
+                fresh = false;
+            }
+            _ => {}
+        }
+    }
+    heads
+}
+
+/// Rooms that this code names by `crate::` or by as many `super::` as the file lies deep.
+fn imports(code: &str, depth: usize) -> Vec<(usize, &str)> {
+    let up = "super::".repeat(depth);
+    let mut found = Vec::new();
+    for root in ["crate::", up.as_str()].into_iter().filter(|r| !r.is_empty()) {
+        for (at, _) in code.match_indices(root) {
+            let before = &code[..at];
+            if !before.ends_with(word) && !before.ends_with("::") {
+                let line = before.matches('\n').count() + 1;
+                found.extend(heads(code[at + root.len()..].trim_start()).into_iter().map(|room| (line, room)));
+            }
+        }
+    }
+    found
+}
+
+/// Room and depth of a file: `http` and 2 for `backend/src/http/live.rs`.
+fn room<'a>(path: &'a str, folder: &str) -> Option<(&'a str, usize)> {
+    let inner = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    let depth = inner.split('/').filter(|part| *part != "mod").count();
+    Some((inner.split('/').next()?, depth))
+}
+
+/// The arrows between rooms.
+pub fn rooms(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let folders: BTreeSet<&str> = ROOMS.iter().map(|(folder, ..)| *folder).collect();
+    for source in sources.iter().filter(|s| !s.is_test()) {
+        for folder in &folders {
+            let Some((from, depth)) = room(&source.path, folder) else { continue };
+            if ROOTS.contains(&from) {
+                continue;
+            }
+            let Some((.., may)) = ROOMS.iter().find(|(f, r, _)| f == folder && *r == from) else {
+                faults.push(format!("{}: the table of rooms does not say what {from} may import", source.path));
+                continue;
+            };
+            for (line, to) in imports(&source.code, depth) {
+                let is_room = ROOMS.iter().any(|(f, r, _)| f == folder && *r == to);
+                if is_room && to != from && !may.contains(&to) {
+                    faults.push(format!("{}:{line}: {from} may not import {to}", source.path));
+                }
+            }
+        }
+        for (name, folder, never) in ONLY {
+            for (line, text) in source.code.lines().enumerate() {
+                let named = text.match_indices(name).any(|(at, _)| !text[..at].ends_with(|c| word(c) || c == ':'));
+                let here = room(&source.path, folder.trim_end_matches('/')).map(|(room, _)| room);
+                let allowed = source.path.starts_with(folder) && here.is_none_or(|room| !never.contains(&room));
+                let crate_itself = source.path.starts_with("xtask/") || source.path.starts_with("tests/");
+                if named && !allowed && !crate_itself {
+                    faults.push(format!("{}:{}: {name} has no place here", source.path, line + 1));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// No tag and no chart's id is written outside the catalogue; a collector writes its own rows' tags only.
+pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
+    let vocabulary = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| !s.is_test() && !s.path.starts_with("shared/src/catalog/")) {
+        // Rows that are not W&B's stand with the collector that fills them.
+        let known = if source.path.starts_with("backend/collectors/src/") { &vocabulary } else { catalog };
+        for (line, text) in &source.literals {
+            let shaped = text.contains(['.', '_', '{']) && !text.ends_with(".rs") && !text.contains(' ');
+            let is_chart = || known.layout.charts.iter().any(|c| c.id == *text && text.contains('.'));
+            let is_template =
+                || known.metrics.iter().any(|m| m.tag == *text || m.aliases.iter().any(|alias| alias == text));
+            let own_chart = source.path.starts_with("backend/collectors/src/") && is_chart();
+            if shaped && (is_template() || known.find(text).is_ok() || is_chart()) && !own_chart {
+                faults.push(format!("{}:{line}: {text:?} is a tag or a chart; name the catalogue's row", source.path));
+            }
+        }
+    }
+    faults
+}
+
+/// Multiples of 1024 are a unit's business; elsewhere the line, or the one above it, says why.
+pub fn kibi(sources: &[Source]) -> Vec<String> {
+    const NUMBERS: &[&str] = &["1024", "1024.0", "1048576", "1048576.0", "1073741824", "1073741824.0"];
+    let at_home = |path: &str| path == "shared/src/unit.rs" || path.starts_with("shared/src/catalog/");
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| !s.is_test() && !at_home(&s.path)) {
+        let lines: Vec<&str> = source.text.lines().collect();
+        for (i, code) in source.code.lines().enumerate() {
+            let mut numbers = code.split(|c: char| !(word(c) || c == '.'));
+            let reason = lines[i].contains("//") || (i > 0 && lines[i - 1].trim_start().starts_with("//"));
+            if !reason && numbers.any(|n| NUMBERS.contains(&n.replace('_', "").as_str())) {
+                faults.push(format!(
+                    "{}:{}: 1024 without a reason; units convert in shared/src/unit.rs",
+                    source.path,
+                    i + 1
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// Each module says what it is for, and has a name that does.
+pub fn modules(sources: &[Source]) -> Vec<String> {
+    const NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "types", "core", "manager", "misc"];
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
+        let first = source.text.lines().find(|line| !line.trim().is_empty() && !line.starts_with("#!["));
+        if !first.is_some_and(|line| line.starts_with("//! ")) {
+            faults.push(format!("{}: a module begins with what it is for (//!)", source.path));
+        }
+        if source.path.split('/').any(|part| NAMES.contains(&part.trim_end_matches(".rs"))) {
+            faults.push(format!("{}: the name says nothing", source.path));
+        }
+    }
+    faults
+}
+
+/// The tree does not speak of the places where it was made or where its parts come from.
+pub fn places(sources: &[Source]) -> Vec<String> {
+    // Written apart, so that this file does not break its own rule.
+    let words = [
+        concat!("crates", ".io"),
+        concat!("docs", ".rs/"),
+        concat!("pypi", ".org"),
+        concat!("npmjs", ".com"),
+        concat!("npmjs", ".org"),
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("fa", "rm-"),
+    ];
+    let mut faults = Vec::new();
+    // Cargo writes its lock file itself.
+    for source in sources.iter().filter(|s| s.path != "Cargo.lock") {
+        for (i, line) in source.text.lines().enumerate() {
+            faults.extend(
+                words
+                    .iter()
+                    .filter(|word| line.contains(**word))
+                    .map(|word| format!("{}:{}: {word} does not belong in the tree", source.path, i + 1)),
+            );
+        }
+    }
+    faults
+}
+
+/// Lines of the sources of the product, shortest first.
+pub fn lengths(sources: &[Source]) -> Vec<(usize, &str)> {
+    let own = sources.iter().filter(|s| s.path.ends_with(".rs") && s.path.contains("src/"));
+    let mut lengths: Vec<_> = own.map(|s| (s.text.lines().count(), s.path.as_str())).collect();
+    lengths.sort_unstable();
+    lengths
+}
