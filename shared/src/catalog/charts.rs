@@ -115,7 +115,6 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("monitor.duration", "Time a collector takes", "monitor"),
     ("monitor.ok", "Collectors that answered", "monitor"),
     ("monitor.late", "Missed ticks and clock steps", "monitor"),
-    ("monitor.late", "Missed ticks and clock steps", "monitor"),
 ];
 
 /// id, title, collectors that explain its absence.
