@@ -72,6 +72,7 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         .dir(&paths::root().join("frontend"))
         .envs(&tools.compiler.env())
         .path_first(std::slice::from_ref(&tools.wasm_bindgen))
+        .env("RUST_BACKTRACE", "0")
         .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
         .run()?;
     let wasm = only_wasm(&dist)?;
