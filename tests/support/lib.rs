@@ -1,1 +1,4 @@
 //! Support for the tests.
+
+pub mod server;
+pub mod stream;

@@ -1,0 +1,169 @@
+//! The real binary: built, started on a free port of loopback, asked over raw HTTP, ended when dropped.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+/// How long anything on loopback may take before a test fails.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The binary, built in the profile of the tests; `WATCHGLASS_BINARY` names another.
+pub fn binary() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        if let Some(path) = std::env::var_os("WATCHGLASS_BINARY") {
+            return path.into();
+        }
+        let own = std::env::current_exe().expect("this program");
+        let folder = own.ancestors().nth(2).expect("target/PROFILE/deps/NAME").to_path_buf();
+        let profile = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        // Cargo builds a package's library for the tests of another package, not its binary.
+        let mut cargo = command(env!("CARGO"));
+        let built =
+            cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--profile", profile]);
+        let built = built.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo starts");
+        assert!(built.success(), "the binary does not build");
+        folder.join("watchglass")
+    })
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests start the binary and nothing else")]
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// The binary with arguments, without the caller's own settings.
+pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = command(binary());
+    command.args(args).env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").stdin(Stdio::null());
+    command
+}
+
+/// Runs the binary to its end.
+pub fn run<'a>(args: impl IntoIterator<Item = &'a str>) -> Output {
+    watchglass(args).output().expect("the binary starts")
+}
+
+/// A running server. Dropped, it is killed.
+pub struct Server {
+    child: Child,
+    /// What the first line of standard output says.
+    pub url: String,
+    log: std::sync::Arc<Mutex<String>>,
+}
+
+impl Server {
+    /// Starts it on a free port.
+    pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::start_command(watchglass(["--port", "0"].into_iter().chain(args)))
+    }
+
+    /// Starts a prepared command and waits for its address.
+    pub fn start_command(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let log = std::sync::Arc::new(Mutex::new(String::new()));
+        let (theirs, mut from) = (log.clone(), BufReader::new(child.stderr.take().expect("a pipe")));
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while from.read_line(&mut line).is_ok_and(|n| n > 0) {
+                theirs.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
+            }
+        });
+        let mut url = String::new();
+        let stdout = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut url).expect("the first line");
+        let server = Server { child, url: url.trim_end().to_string(), log };
+        assert!(server.url.starts_with("http://"), "no address: {:?}; {}", server.url, server.log());
+        server
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        let authority = self.url.trim_start_matches("http://").split('/').next();
+        authority.and_then(|text| text.parse().ok()).expect("an address in the first line")
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("no panic while it is held").clone()
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks for a path with these header lines; `Host` is added when none is given.
+    pub fn get(&self, path: &str, headers: &[&str]) -> Answer {
+        let named = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("host:"));
+        let host = if named { String::new() } else { format!("Host: {}\r\n", self.addr()) };
+        let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        ask(self.addr(), &format!("GET {path} HTTP/1.1\r\n{host}{lines}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Status code, 0 when the connection was closed without an answer.
+    pub status: u16,
+    /// Header lines.
+    pub head: String,
+    /// Body as it came.
+    pub body: String,
+}
+
+impl Answer {
+    /// Value of a header, empty when there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next().unwrap_or_default()
+    }
+
+    /// The sentence of an error, which is always JSON.
+    #[track_caller]
+    pub fn error(&self) -> String {
+        let json: serde_json::Value = serde_json::from_str(&self.body).expect("errors are JSON");
+        json["error"].as_str().expect("a sentence").to_string()
+    }
+
+    /// Takes an answer apart.
+    pub fn read(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_string(), body: body.to_string() }
+    }
+}
+
+/// Sends a request's first lines and asks for the connection's end after the answer. Of an upgrade only the head is read.
+pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
+    let mut stream = TcpStream::connect(addr).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    let upgrade = lines.to_ascii_lowercase().contains("\r\nupgrade:");
+    let end = if upgrade { "" } else { "Connection: close\r\n" };
+    stream.write_all(format!("{lines}{end}\r\n").as_bytes()).expect("a request");
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    // A connection that is refused at accept may end in a reset: what came before it counts.
+    while let Ok(n) = stream.read(&mut part) {
+        bytes.extend_from_slice(&part[..n]);
+        if n == 0 || (bytes.starts_with(b"HTTP/1.1 101") && bytes.windows(4).any(|w| w == b"\r\n\r\n")) {
+            break;
+        }
+    }
+    Answer::read(&bytes)
+}
