@@ -61,7 +61,12 @@ pub struct Server {
 impl Server {
     /// Starts it on a free port.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::start_command(watchglass(["--port", "0"].into_iter().chain(args)))
+        Self::start_on(0, args)
+    }
+
+    /// Starts it on this port, which an earlier one has left.
+    pub fn start_on<'a>(port: u16, args: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::start_command(watchglass(["--port", &port.to_string()].into_iter().chain(args)))
     }
 
     /// Starts a prepared command and waits for its address.

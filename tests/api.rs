@@ -1,0 +1,149 @@
+//! The HTTP API of the real binary.
+
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use watchglass_tests::server::{Answer, PATIENCE, Server};
+
+fn json(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.header("cache-control"), "no-store");
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+/// A server with at least `ticks` ticks behind it.
+fn server(ticks: usize) -> Server {
+    let server = Server::start(["--interval", "100ms"]);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answer = json(&server.get("/api/v1/query?tag=system.load1", &[]));
+        if answer["series"][0]["points"].as_array().is_some_and(|p| p.len() >= ticks) {
+            return server;
+        }
+        assert!(Instant::now() < end, "no ticks: {}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_table_the_machine_and_its_series_are_listed() {
+    let server = server(2);
+    let catalog = json(&server.get("/api/v1/catalog", &[]));
+    let metrics = catalog["metrics"].as_array().expect("a list");
+    assert!(metrics.len() > 100);
+    let temp = metrics.iter().find(|m| m["tag"] == "gpu.{i}.temp").expect("GPU rows are in the table");
+    assert_eq!((&temp["unit"], &temp["kind"]), (&Value::from("celsius"), &Value::from("gauge")));
+    assert!(temp["help"].as_str().is_some_and(|h| h.len() > 20) && temp["section"].is_string());
+
+    let sources = json(&server.get("/api/v1/sources", &[]));
+    assert!(sources["sources"][0]["facts"].is_object() && sources["sources"][0]["last"].is_number());
+
+    let cores = json(&server.get("/api/v1/series?match=cpu.*.cpu_percent", &[]));
+    let kernel = std::fs::read_to_string("/proc/stat").expect("this machine");
+    let count = kernel
+        .lines()
+        .filter(|l| l.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    assert_eq!(cores["series"].as_array().map(Vec::len), Some(count.count()));
+
+    let doctor = json(&server.get("/api/v1/doctor", &[]));
+    assert!(doctor["checks"].as_array().is_some_and(|c| c.iter().any(|c| c["id"] == "memory" && c["state"] == "ok")));
+}
+
+#[test]
+fn samples_come_raw_rolled_up_and_by_any_spelling() {
+    let server = server(12);
+    let now = json(&server.get("/api/v1/sources", &[]))["sources"][0]["last"].as_f64().expect("a time");
+    let span = format!("from={}&to={now}", now - 60.0);
+    let raw = json(&server.get(&format!("/api/v1/query?tag=memory&{span}"), &[]));
+    assert_eq!(raw["series"][0]["tag"], "memory_percent", "answers are canonical");
+    let points = raw["series"][0]["points"].as_array().expect("points");
+    assert!(points.len() >= 10);
+    assert!(points.windows(2).all(|w| w[0][0].as_f64() < w[1][0].as_f64()));
+    assert!(points.iter().all(|p| p[1].as_f64().is_some_and(|v| (0.0..=100.0).contains(&v))));
+
+    let rolled = json(&server.get(&format!("/api/v1/query?tag=memory_percent&step=1h&{span}"), &[]));
+    let buckets = rolled["series"][0]["buckets"].as_array().expect("buckets");
+    let counted: u64 = buckets.iter().filter_map(|b| b["count"].as_u64()).sum();
+    assert_eq!(counted, points.len() as u64);
+    let largest = points.iter().filter_map(|p| p[1].as_f64()).fold(f64::MIN, f64::max);
+    assert_eq!(buckets.iter().filter_map(|b| b["max"].as_f64()).fold(f64::MIN, f64::max), largest);
+
+    let none = json(&server.get("/api/v1/query?tag=gpu.99.temp", &[]));
+    assert_eq!(none["series"], Value::Array(Vec::new()), "known to the table, without data");
+}
+
+#[test]
+fn bad_questions_get_a_sentence_that_says_what_to_do() {
+    let server = server(1);
+    for (path, status, word) in [
+        ("/api/v1/query", 400, "tag"),
+        ("/api/v1/query?tag=memory_prcent", 404, "memory_percent"),
+        ("/api/v1/query?tag=memory&from=noon", 400, "Unix seconds"),
+        ("/api/v1/query?tag=memory&from=2&to=1", 400, "later"),
+        ("/api/v1/query?tag=memory&step=0", 400, "duration"),
+        ("/api/v1/query?tags=memory", 400, "tags"),
+        ("/api/v1/export?tag=memory&format=xml", 400, "openmetrics"),
+        ("/api/v1/nothing", 404, "catalog"),
+        ("/nothing", 404, "/api/v1/"),
+    ] {
+        let answer = server.get(path, &[]);
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.error().contains(word), "{path}: {}", answer.error());
+    }
+}
+
+#[test]
+fn an_export_holds_every_sample_in_every_form() {
+    let server = server(8);
+    let raw = json(&server.get("/api/v1/query?tag=system.load1", &[]));
+    let to = raw["series"][0]["points"].as_array().and_then(|p| p.last()).expect("points")[0].as_f64().expect("a time");
+    let span = format!("tag=system.load1&tag=disk.*.usageGB&to={to}");
+    let raw = json(&server.get(&format!("/api/v1/query?{span}"), &[]));
+    let points: usize =
+        raw["series"].as_array().expect("series").iter().filter_map(|s| s["points"].as_array()).map(Vec::len).sum();
+
+    let csv = server.get(&format!("/api/v1/export?format=csv&{span}"), &[]);
+    assert!(csv.header("content-disposition").contains("watchglass.csv"));
+    assert_eq!(csv.body.matches(",system.load1,").count() + csv.body.matches(",disk./.usageGB,").count(), points);
+    let lines = server.get(&format!("/api/v1/export?format=json&{span}"), &[]);
+    assert_eq!(lines.body.lines().filter(|l| l.starts_with('{')).count(), points);
+    let open = server.get(&format!("/api/v1/export?format=openmetrics&{span}"), &[]);
+    assert!(open.header("content-type").starts_with("application/openmetrics-text"));
+    assert!(
+        open.body.contains("# UNIT watchglass_disk_path_usage_gb_gibibytes gibibytes") && open.body.contains("# EOF")
+    );
+}
+
+#[test]
+fn prometheus_reads_our_values_and_our_own_health() {
+    let server = server(2);
+    let text = server.get("/metrics", &[]);
+    assert!(text.header("content-type").starts_with("text/plain"));
+    assert!(text.body.contains("# TYPE watchglass_network_recv_bytes_total counter"));
+    assert!(text.body.contains("watchglass_self_ticks_total"));
+    let open = server.get("/metrics", &["Accept: application/openmetrics-text; version=1.0.0"]);
+    assert!(open.body.contains("# TYPE watchglass_network_recv_bytes counter"));
+    assert!(open.body.trim_end().trim_end_matches("\r\n0").trim_end().ends_with("# EOF"), "the end is marked");
+}
+
+#[test]
+fn a_base_path_is_served_with_and_without_itself() {
+    let server = Server::start(["--base-path", "/lab/metrics/"]);
+    assert!(server.url.ends_with("/lab/metrics/"), "{}", server.url);
+    for path in ["/lab/metrics/healthz", "/healthz", "/lab/metrics/api/v1/catalog", "/lab/metrics/"] {
+        assert_eq!(server.get(path, &[]).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn a_head_that_never_comes_is_not_waited_for() {
+    use std::io::{Read, Write};
+    let server = server(1);
+    let mut stream = std::net::TcpStream::connect(server.addr()).expect("it listens");
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: loc").expect("half a head");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    let begun = Instant::now();
+    let mut bytes = Vec::new();
+    // Closed, with or without words: either ends the read long before the test's patience.
+    let _ = stream.read_to_end(&mut bytes);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,189 @@
+//! The stream of the real binary, as pages and scripts see it.
+
+use futures_util::StreamExt;
+use shared::wire::{CheckState, PROTOCOL, PageMessage};
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::Message;
+use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::stream::Page;
+
+const FAST: [&str; 2] = ["--interval", "100ms"];
+const WINDOW: i64 = 300_000;
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work)
+}
+
+#[test]
+fn a_page_sees_this_machine_live() {
+    let server = Server::start(FAST);
+    block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), WINDOW).await;
+        page.until(&mut connection, |page| page.ticks.len() >= 10 && !page.checks.is_empty()).await;
+        assert!(page.whole() && page.repeated == 0);
+        let total = page.newest("memory.total").expect("memory is read");
+        let kernel = std::fs::read_to_string("/proc/meminfo").expect("the kernel's own figure");
+        let kib: f64 = kernel.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("MemTotal");
+        assert!(total <= kib * 1024.0 && total > 0.0, "{total} of {kib} KiB");
+        for tag in ["system.cpu_percent", "system.load1", "disk.in", "network.recv", "monitor.cpu", "monitor.cpu.ok"] {
+            assert!(page.newest(tag).is_some(), "{tag}");
+        }
+        assert!(page.checks.iter().any(|check| check.id == "cpu" && check.state == CheckState::Ok));
+        let times: Vec<i64> = page.ticks.values().map(|(t, _)| *t).collect();
+        assert!(times[2..].iter().all(|t| t % 100 == 0), "ticks stand on the boundary: {times:?}");
+    });
+}
+
+#[test]
+fn a_break_leaves_no_hole() {
+    let server = Server::start(FAST);
+    block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), WINDOW).await;
+        page.until(&mut connection, |page| page.ticks.len() >= 5).await;
+        for round in 1..=5usize {
+            drop(connection);
+            connection = page.connect(server.addr(), WINDOW).await;
+            let before = page.ticks.len();
+            page.until(&mut connection, |page| page.ticks.len() >= before + round).await;
+        }
+        assert!(page.whole() && page.repeated == 0 && page.resyncs == 0);
+        assert_eq!(page.ticks.keys().next(), Some(&1));
+    });
+}
+
+#[test]
+fn a_restarted_server_is_told_apart_and_followed() {
+    let first = Server::start(FAST);
+    block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(first.addr(), WINDOW).await;
+        page.until(&mut connection, |page| page.ticks.len() >= 12).await;
+        let boot = page.hello.as_ref().map(|h| h.boot);
+        let port = first.addr().port();
+        drop(first);
+        while page.take(&mut connection).await {}
+        let second = Server::start_on(port, FAST);
+        let mut connection = page.connect(second.addr(), WINDOW).await;
+        page.until(&mut connection, |page| page.hello.as_ref().map(|h| h.boot) != boot && page.ticks.len() >= 3).await;
+        assert!(page.whole());
+        assert_eq!(page.ticks.keys().next(), Some(&1));
+    });
+}
+
+#[test]
+fn a_viewer_that_never_reads_is_sent_its_credit_and_others_do_not_notice() {
+    let server = Server::start(FAST);
+    block_on(async {
+        let mut sleeping = Page::default();
+        let mut asleep = sleeping.connect(server.addr(), WINDOW).await;
+        sleeping.until(&mut asleep, |page| !page.ticks.is_empty()).await;
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), WINDOW).await;
+        page.until(&mut connection, |page| page.ticks.len() >= 60).await;
+        assert!(page.whole());
+        let own = server.get("/metrics", &[]).body;
+        let figure = |name: &str| {
+            let line = own.lines().find(|l| l.starts_with(name) && !l.starts_with('#')).expect("our own health");
+            line.rsplit(' ').next().and_then(|n| n.parse::<f64>().ok()).expect("a number")
+        };
+        assert_eq!(figure("watchglass_self_viewers"), 2.0);
+        assert!(figure("watchglass_self_live_held_back_total") > 0.0);
+        // Awake again it gets what it missed, without a hole.
+        let newest = *page.ticks.keys().next_back().expect("ticks");
+        sleeping.until(&mut asleep, |page| page.ticks.contains_key(&newest)).await;
+        assert!(sleeping.whole());
+    });
+}
+
+#[test]
+fn what_is_no_page_is_told_why_before_the_end() {
+    let server = Server::start([]);
+    block_on(async {
+        for wrong in [
+            Message::Binary(vec![9, 9, 9].into()),
+            Message::Text("hello".into()),
+            Message::Binary(
+                shared::wire::encode(&PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None }).into(),
+            ),
+            Message::Binary(shared::wire::encode(&PageMessage::Ack { messages: 1_000_000 }).into()),
+        ] {
+            let mut page = Page::default();
+            let mut connection = page.connect(server.addr(), WINDOW).await;
+            connection.send(wrong).await;
+            let end = async { while page.take(&mut connection).await {} };
+            tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+            assert!(page.goodbye.is_some(), "it says why");
+        }
+        // A frame beyond the limit ends the connection before it takes memory.
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), WINDOW).await;
+        connection.send(Message::Binary(vec![0; 1 << 20].into())).await;
+        let end = async { while page.take(&mut connection).await {} };
+        tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+    });
+    assert_eq!(server.get("/healthz", &[]).status, 200);
+}
+
+#[test]
+fn scripts_read_one_json_text_a_tick() {
+    let server = Server::start(FAST);
+    block_on(async {
+        let url = format!("ws://{}/api/v1/live?format=json", server.addr());
+        let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it listens");
+        let mut times = Vec::new();
+        while times.len() < 5 {
+            let message =
+                tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time").expect("more").expect("text");
+            let Message::Text(text) = message else { continue };
+            let tick: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            assert!(tick["values"]["system.load1"].is_number(), "{tick}");
+            assert!(tick["source"].is_string());
+            times.push(tick["t"].as_f64().expect("a time"));
+        }
+        assert!(times.windows(2).all(|w| w[1] > w[0]), "{times:?}");
+    });
+    assert_eq!(
+        server
+            .get(
+                "/api/v1/live?format=yaml",
+                &[
+                    "Connection: Upgrade",
+                    "Upgrade: websocket",
+                    "Sec-WebSocket-Version: 13",
+                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+                ]
+            )
+            .status,
+        400
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn it_ends_when_asked_with_viewers_connected() {
+    use std::process::Stdio;
+    let mut child = watchglass_tests::server::watchglass(["--port", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().expect("a pipe")), &mut line)
+        .expect("an address");
+    let addr = line.trim().trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
+    block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(addr, WINDOW).await;
+        page.until(&mut connection, |page| !page.ticks.is_empty()).await;
+        let asked = Instant::now();
+        #[allow(clippy::disallowed_methods, reason = "tests end what they started, by its id")]
+        let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        assert!(kill.is_ok_and(|s| s.success()));
+        while page.take(&mut connection).await {}
+        assert_eq!(page.goodbye.as_deref(), Some("the server ends"));
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+        assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    });
+}

@@ -1,0 +1,158 @@
+//! A page without a browser: follows the stream of a server and keeps what it was shown.
+
+use crate::server::PATIENCE;
+use futures_util::{SinkExt, StreamExt};
+use shared::catalog::Catalog;
+use shared::column;
+use shared::series::SeriesDef;
+use shared::tick::{Applied, TickState};
+use shared::wire::{self, Check, Hello, PROTOCOL, PageMessage, Received, Resume, ServerMessage};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+/// What a page has been shown of the one source, across connections.
+#[derive(Default)]
+pub struct Page {
+    /// The newest greeting.
+    pub hello: Option<Hello>,
+    /// The table.
+    pub catalog: Catalog,
+    /// Series in order of id.
+    pub series: Vec<SeriesDef>,
+    /// How collectors stand.
+    pub checks: Vec<Check>,
+    /// Samples by sequence, then by series id: (time, values).
+    pub ticks: BTreeMap<u64, (i64, Vec<f64>)>,
+    /// Times it was told to begin anew.
+    pub resyncs: usize,
+    /// Frames that came twice.
+    pub repeated: usize,
+    /// Reason of the newest goodbye.
+    pub goodbye: Option<String>,
+    state: TickState,
+    messages: u32,
+}
+
+/// A connection of a page.
+pub struct Connection(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Page {
+    /// Connects, resuming where the page left off when it has been connected to this run before.
+    pub async fn connect(&mut self, addr: SocketAddr, window: i64) -> Connection {
+        self.connect_to(&format!("ws://{addr}/api/v1/live"), window).await
+    }
+
+    /// Likewise, by the whole address.
+    pub async fn connect_to(&mut self, url: &str, window: i64) -> Connection {
+        let request = url.into_client_request().expect("an address");
+        let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
+        let mut connection = Connection(socket);
+        let resume = self
+            .hello
+            .as_ref()
+            .map(|hello| Resume { boot: hello.boot, places: vec![(0, self.state.seq(), self.series.len() as u32)] });
+        self.messages = 0;
+        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume }).await;
+        connection
+    }
+
+    /// Takes in messages until the condition holds.
+    ///
+    /// # Panics
+    /// When it does not within the patience of the tests, or the connection ends before.
+    pub async fn until(&mut self, connection: &mut Connection, done: impl Fn(&Page) -> bool) {
+        let all = async {
+            while !done(self) {
+                assert!(self.take(connection).await, "the stream ended: {:?}", self.goodbye);
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("the page is shown it in time");
+    }
+
+    /// Takes in one message; false when the connection has ended.
+    pub async fn take(&mut self, connection: &mut Connection) -> bool {
+        let bytes = loop {
+            match connection.0.next().await {
+                Some(Ok(Message::Binary(bytes))) => break bytes,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
+                Some(Ok(_)) => {}
+            }
+        };
+        assert!(bytes.len() <= wire::MAX_MESSAGE + 64 * 1024, "a message of {} bytes", bytes.len());
+        match wire::decode_server(&bytes).expect("a message") {
+            Received::Control(message) => self.control(message),
+            Received::Ticks(_, frames) => {
+                for frame in frames {
+                    if let Applied::Tick { .. } = self.state.apply(frame).expect("a frame that follows") {
+                        let tick = (self.state.t(), self.state.values().to_vec());
+                        self.repeated += usize::from(self.ticks.insert(self.state.seq(), tick).is_some());
+                    }
+                }
+                self.messages += 1;
+                connection.say(&PageMessage::Ack { messages: self.messages }).await;
+            }
+        }
+        true
+    }
+
+    fn control(&mut self, message: ServerMessage) {
+        match message {
+            ServerMessage::Hello(hello) => {
+                if self.hello.as_ref().is_some_and(|before| before.boot != hello.boot) {
+                    *self = Page { resyncs: self.resyncs, ..Page::default() };
+                }
+                self.hello = Some(hello);
+            }
+            ServerMessage::Catalog(catalog) => self.catalog = catalog,
+            ServerMessage::Series { first, defs, .. } => {
+                assert_eq!(first as usize, self.series.len(), "series are announced in order");
+                let steps = defs.iter().map(|d| self.catalog.metric(d).expect("a row of the table").steps);
+                self.state.extend(steps.collect::<Vec<_>>());
+                self.series.extend(defs);
+            }
+            ServerMessage::Checks { checks, .. } => self.checks = checks,
+            ServerMessage::Columns(columns) => {
+                let times = column::decode_times(&columns.times, columns.ticks as usize).expect("a time column");
+                for (i, t) in times.iter().enumerate() {
+                    self.ticks.entry(columns.first_seq + i as u64).or_insert((*t, Vec::new()));
+                }
+            }
+            ServerMessage::Resync => {
+                self.resyncs += 1;
+                self.series.clear();
+                self.ticks.clear();
+                self.state = TickState::default();
+            }
+            ServerMessage::Goodbye { reason } => self.goodbye = Some(reason),
+            ServerMessage::Sources(_) | ServerMessage::HistoryEnd { .. } | ServerMessage::Heartbeat { .. } => {}
+        }
+    }
+
+    /// The newest value of a tag.
+    pub fn newest(&self, tag: &str) -> Option<f64> {
+        let at = self.series.iter().position(|def| self.catalog.tag(def) == tag)?;
+        self.ticks.values().next_back()?.1.get(at).copied().filter(|v| v.is_finite())
+    }
+
+    /// Whether the sequences held have no hole.
+    pub fn whole(&self) -> bool {
+        self.ticks.keys().zip(self.ticks.keys().skip(1)).all(|(a, b)| a + 1 == *b)
+    }
+}
+
+impl Connection {
+    /// Sends a message of a page.
+    pub async fn say(&mut self, message: &PageMessage) {
+        self.send(Message::Binary(wire::encode(message).into())).await;
+    }
+
+    /// Sends anything.
+    pub async fn send(&mut self, message: Message) {
+        // The server may have closed already; the test sees that when it reads.
+        let _ = self.0.send(message).await;
+    }
+}
