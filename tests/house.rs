@@ -140,6 +140,7 @@ fn a_planted_number_name_or_place_is_caught() {
         "const A: u32 = 10240; const B: &str = \"1024\";",
         "const A: f64 = 1024.0;",
     );
+    catches(rules::kibi, "backend/src/live.rs", "f(64 * 1024, 4 * 1024 * 1024)", "f(kb * 1024)");
     catches(rules::modules, "backend/src/live.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
     assert_eq!(rules::modules(&[Source::new("backend/src/utils.rs", "//! Live.\n")]).len(), 1);
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {

@@ -8,7 +8,10 @@ use shared::tick::TickState;
 /// Measures both on both recordings.
 pub fn measure(table: &mut Table, procfs: &Recording, own: &Recording) {
     let on = |r: &Recording| format!("{} series, {} ticks recorded here", r.steps.len(), r.ticks.len());
-    let goals = [("a tick of 500 procfs series", procfs, 300.0, "300 B", "JSON 12,100 B"), ("a tick of our own series", own, f64::INFINITY, "", "")];
+    let goals = [
+        ("a tick of 500 procfs series", procfs, 300.0, "300 B", "JSON 12,100 B"),
+        ("a tick of our own series", own, f64::INFINITY, "", ""),
+    ];
     for (what, recording, most, goal, peer) in goals {
         table.at_most(what, tick_bytes(recording), "B", most, goal, peer, &on(recording));
     }

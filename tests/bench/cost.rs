@@ -106,7 +106,9 @@ fn idle(seconds: u64) -> Result<f64, String> {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
         let total: u64 = tasks
             .flatten()
-            .filter_map(|t| fs::read_to_string(t.path().join("schedstat")).ok()?.split_whitespace().next()?.parse::<u64>().ok())
+            .filter_map(|t| {
+                fs::read_to_string(t.path().join("schedstat")).ok()?.split_whitespace().next()?.parse::<u64>().ok()
+            })
             .sum();
         Some(Duration::from_nanos(total))
     };
@@ -156,7 +158,8 @@ pub fn fed(args: &[String]) -> ExitCode {
     });
     std::thread::sleep(Duration::from_secs(5));
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let rss = status.lines().find_map(|l| l.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    let rss =
+        status.lines().find_map(|l| l.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
     let _ = stopping.send(true);
     let _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(2), served).await });
     match rss {

@@ -17,8 +17,17 @@ pub struct Recording {
 }
 
 const FILES: &[&str] = &[
-    "stat", "meminfo", "vmstat", "softirqs", "diskstats", "net/dev", "net/snmp", "pressure/cpu", "pressure/memory",
-    "pressure/io", "loadavg",
+    "stat",
+    "meminfo",
+    "vmstat",
+    "softirqs",
+    "diskstats",
+    "net/dev",
+    "net/snmp",
+    "pressure/cpu",
+    "pressure/memory",
+    "pressure/io",
+    "loadavg",
 ];
 /// What is recorded when there is no recording yet: enough for the bytes of a tick, too short for columns.
 const SHORT: usize = 120;

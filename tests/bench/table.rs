@@ -16,7 +16,16 @@ pub struct Table(Vec<Row>);
 
 impl Table {
     /// A figure that is met when it is at most `most`, in `unit`.
-    pub fn at_most(&mut self, what: &str, figure: f64, unit: &str, most: f64, goal: &'static str, peer: &'static str, on: &str) {
+    pub fn at_most(
+        &mut self,
+        what: &str,
+        figure: f64,
+        unit: &str,
+        most: f64,
+        goal: &'static str,
+        peer: &'static str,
+        on: &str,
+    ) {
         self.0.push(Row {
             what: what.into(),
             figure: format!("{} {unit}", shared::unit::number(figure)),
@@ -31,7 +40,14 @@ impl Table {
 
     /// A figure that could not be measured, and why.
     pub fn missing(&mut self, what: &str, goal: &'static str, why: &str) {
-        self.0.push(Row { what: what.into(), figure: "not measured".into(), goal, peer: "", met: None, on: why.into() });
+        self.0.push(Row {
+            what: what.into(),
+            figure: "not measured".into(),
+            goal,
+            peer: "",
+            met: None,
+            on: why.into(),
+        });
     }
 
     /// Prints all rows.

@@ -33,7 +33,7 @@ const ROOTS: &[&str] = &["lib", "main"];
 const ONLY: &[(&str, &str, &[&str])] = &[
     ("plotters::", "frontend/charts/", &[]),
     ("leptos::", "frontend/src/", &[]),
-    ("collectors::", "backend/src/", &["store", "live", "http"]),
+    ("collectors::", "backend/", &["store", "live", "http"]),
 ];
 
 const WORKSPACE: &[&str] = &["shared", "collectors", "backend", "charts", "frontend", "xtask"];
@@ -135,7 +135,7 @@ pub fn rooms(sources: &[Source]) -> Vec<String> {
         for (name, folder, never) in ONLY {
             for (line, text) in source.code.lines().enumerate() {
                 let named = text.match_indices(name).any(|(at, _)| !text[..at].ends_with(|c| word(c) || c == ':'));
-                let here = room(&source.path, folder.trim_end_matches('/')).map(|(room, _)| room);
+                let here = folders.iter().find_map(|f| room(&source.path, f)).map(|(room, _)| room);
                 let allowed = source.path.starts_with(folder) && here.is_none_or(|room| !never.contains(&room));
                 let crate_itself = source.path.starts_with("xtask/") || source.path.starts_with("tests/");
                 if named && !allowed && !crate_itself {
@@ -168,22 +168,29 @@ pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
     faults
 }
 
-/// Multiples of 1024 are a unit's business; elsewhere the line, or the one above it, says why.
+/// Conversion by 1024 is a unit's business; elsewhere the line, or the one above it, says why. A size written as a product
+/// of numbers (`64 * 1024`) converts nothing.
 pub fn kibi(sources: &[Source]) -> Vec<String> {
     const NUMBERS: &[&str] = &["1024", "1024.0", "1048576", "1048576.0", "1073741824", "1073741824.0"];
     let at_home = |path: &str| path == "shared/src/unit.rs" || path.starts_with("shared/src/catalog/");
+    let factor = |before: &str| {
+        before.trim_end().strip_suffix('*').is_some_and(|b| b.trim_end().ends_with(|c: char| c.is_ascii_digit()))
+    };
     let mut faults = Vec::new();
     for source in sources.iter().filter(|s| !s.is_test() && !at_home(&s.path)) {
         let lines: Vec<&str> = source.text.lines().collect();
         for (i, code) in source.code.lines().enumerate() {
-            let mut numbers = code.split(|c: char| !(word(c) || c == '.'));
+            let mut at = 0;
+            let found = code.split_inclusive(|c: char| !(word(c) || c == '.')).any(|part| {
+                let number = part.trim_end_matches(|c: char| !word(c)).replace('_', "");
+                let before = &code[..at];
+                at += part.len();
+                NUMBERS.contains(&number.as_str()) && !factor(before)
+            });
             let reason = lines[i].contains("//") || (i > 0 && lines[i - 1].trim_start().starts_with("//"));
-            if !reason && numbers.any(|n| NUMBERS.contains(&n.replace('_', "").as_str())) {
-                faults.push(format!(
-                    "{}:{}: 1024 without a reason; units convert in shared/src/unit.rs",
-                    source.path,
-                    i + 1
-                ));
+            if found && !reason {
+                let place = format!("{}:{}", source.path, i + 1);
+                faults.push(format!("{place}: 1024 without a reason; units convert in shared/src/unit.rs"));
             }
         }
     }

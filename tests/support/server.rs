@@ -66,7 +66,9 @@ impl Server {
 
     /// Starts it on this port, which an earlier one has left.
     pub fn start_on<'a>(port: u16, args: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::start_command(watchglass(["--port", &port.to_string()].into_iter().chain(args)))
+        let mut command = watchglass(["--port"]);
+        command.arg(port.to_string()).args(args);
+        Self::start_command(command)
     }
 
     /// Starts a prepared command and waits for its address.
