@@ -15,6 +15,7 @@ mod total;
 #[cfg(unix)]
 mod disk_usage;
 pub mod monitor;
+mod nvidia;
 
 #[cfg(target_os = "linux")]
 mod cpu;
@@ -28,6 +29,8 @@ mod mounts;
 mod network;
 #[cfg(target_os = "linux")]
 mod pressure;
+#[cfg(target_os = "linux")]
+mod process;
 #[cfg(target_os = "linux")]
 mod temperature;
 
@@ -162,7 +165,19 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[rows::network::ROWS],
         open: network::open,
     },
+    Entry {
+        name: "process",
+        about: "The watched processes with all their descendants.",
+        metrics: &[rows::process::ROWS],
+        open: process::open,
+    },
     Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },
+    Entry {
+        name: "nvidia",
+        about: "NVIDIA GPUs by the driver's library NVML.",
+        metrics: &[rows::gpu::ROWS],
+        open: nvidia::open,
+    },
 ];
 
 /// The table: the fold of all collectors' rows.
