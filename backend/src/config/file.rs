@@ -51,6 +51,7 @@ pub struct File {
     disk_paths: Option<Vec<PathBuf>>,
     #[serde(deserialize_with = "pids")]
     pid: Option<Vec<u32>>,
+    #[serde(deserialize_with = "folder")]
     root: Option<PathBuf>,
     #[serde(deserialize_with = "log")]
     log: Option<String>,
@@ -216,6 +217,7 @@ readers! {
     local_auth: one LocalAuth = value::local_auth;
     log: one String = value::log;
     path: one PathBuf = value::absolute;
+    folder: one PathBuf = value::folder;
     bind: many IpAddr = value::bind;
     hosts: many String = value::host;
     origins: many String = value::origin;

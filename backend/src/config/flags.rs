@@ -68,7 +68,7 @@ pub struct Flags {
     )]
     collectors: Vec<String>,
     /// Folder that holds the proc and sys to read, such as a host's mounted into a container
-    #[arg(long, value_name = "DIR", global = true, help_heading = "What is measured")]
+    #[arg(long, value_name = "DIR", value_parser = value::folder, global = true, help_heading = "What is measured")]
     root: Option<PathBuf>,
 
     /// How long samples are kept [default: 12h]

@@ -138,6 +138,7 @@ fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
         ("port = ", "line 1"),
         ("hosts = true", "a boolean cannot stand here"),
         ("interval = [\"1s\", \"2s\"]", "one value stands here, not a list"),
+        ("root = \"\"", "leave it out"),
         ("bind = []", "at least one address"),
         ("bind = \"0.0.0.0\"", "0.0.0.0 would let other machines in"),
         ("port = 1\nport = 2", "line 2"),

@@ -188,6 +188,15 @@ pub fn absolute(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// A folder, relative to where the program was started or absolute.
+pub fn folder(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        Err("the name of the folder is empty; leave it out to read this machine".into())
+    } else {
+        Ok(text.into())
+    }
+}
+
 /// A process id.
 pub fn pid(text: &str) -> Result<u32, String> {
     let pid = text.parse::<i32>().ok().filter(|pid| *pid > 0);

@@ -141,7 +141,7 @@ impl Door {
             scripts.push_str(&format!(" '{hash}'"));
         }
         let policy = format!(
-            "default-src 'none'; {scripts}; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
+            "default-src 'none'; {scripts}; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
              manifest-src 'self'; base-uri 'none'; form-action 'none'; {}",
             self.frame_ancestors
         );

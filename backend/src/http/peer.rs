@@ -97,7 +97,7 @@ mod linux {
         if sent != request.len() as isize {
             return Err(Error::last_os_error());
         }
-        let mut answer = [0u8; 1024];
+        let mut answer = [0u8; 512];
         // SAFETY: the pointer and the length are those of `answer`.
         let got = unsafe { libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
         let got = usize::try_from(got).map_err(|_| Error::last_os_error())?;
