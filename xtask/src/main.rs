@@ -25,7 +25,7 @@ cargo xtask COMMAND
   build              one release binary with the page inside it: target/release/watchglass
   run [-- ARGS]      setup and build, then start it with ARGS; its first line is the address
   test               setup, format, lints, unit, integration, documentation and browser tests
-  bench [FILTER]     the figures that we publish, each beside its goal and its peer
+  bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
   help               this text
 
@@ -38,9 +38,9 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "setup" => setup_only(&args),
         "build" => no_more(&args).and_then(|()| run::build()),
-        "run" => run::run(args.strip_prefix(&["--".to_owned()]).unwrap_or(&args)),
+        "run" => run::run(after_dashes(&args)),
         "test" => no_more(&args).and_then(|()| test::test()),
-        "bench" => bench::bench(&args),
+        "bench" => bench::bench(after_dashes(&args)),
         "check-page" => page::check(&args),
         "help" | "--help" | "-h" => {
             eprint!("{HELP}");
@@ -70,6 +70,14 @@ fn setup_only(args: &[String]) -> Result<(), Failure> {
         setup::browser(&mut steps)?;
     }
     Ok(())
+}
+
+/// The arguments for the program that we start: `--` may stand before them.
+fn after_dashes(args: &[String]) -> &[String] {
+    match args {
+        [first, rest @ ..] if first == "--" => rest,
+        _ => args,
+    }
 }
 
 fn no_more(args: &[String]) -> Result<(), Failure> {

@@ -1,6 +1,54 @@
-//! `cargo xtask test`: every check, in the order in which they cost.
+//! `cargo xtask test`: every check. A step that fails does not keep the others from running.
 
 use crate::Failure;
+use crate::exec::{Cmd, cargo};
+use crate::page;
+use crate::paths;
+use crate::setup;
+use crate::steps::{Done, Steps};
+
+/// Runs all checks and ends with the table of steps.
+///
+/// The compiling steps name the same packages, the whole workspace: cargo unites the features of what it is asked for,
+/// and with another choice it would compile the dependencies once more.
 pub fn test() -> Result<(), Failure> {
-    Ok(())
+    let mut steps = Steps::new();
+    // Errors are in the table of steps, which decides at the end.
+    let _ = setup::checkers(&mut steps);
+    let tools = setup::page_tools(&mut steps);
+    let _ = setup::browser(&mut steps);
+
+    check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
+    check(&mut steps, "lints", || {
+        let packages = ["--workspace", "--exclude", page::PACKAGE, "--all-targets"];
+        cargo().args(["clippy", "--quiet"]).args(packages).args(["--", "-D", "warnings"]).run()
+    });
+    // The page comes before the programs that have it inside.
+    match &tools {
+        Ok(tools) => {
+            let _ = steps.step("page", || page::build(tools));
+            let _ = steps.step("lints of the page", || page::clippy(tools));
+        }
+        Err(reason) => {
+            let _ = steps.step("page", || Err(format!("not built: {reason}")));
+        }
+    }
+    check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
+    check(&mut steps, "unit and integration tests", || {
+        tests().args(["--lib", "--bins", "--tests", "--", "--skip", "browser::"]).run_shown()
+    });
+    check(&mut steps, "browser tests", || tests().args(["--test", "main", "--", "browser::"]).run_shown());
+    check(&mut steps, "documentation tests", || tests().arg("--doc").run_shown());
+    Ok(steps.finish()?)
+}
+
+fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String>) {
+    eprintln!("[{name}]");
+    let _ = steps.step(name, || work().map(|()| Done::Now("passed".to_owned())));
+}
+
+fn tests() -> Cmd {
+    // The tests of another package do not get the binary built for them; it is, by the step before.
+    let binary = paths::target().join("debug").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
+    cargo().args(["test", "--workspace", "--no-fail-fast"]).env("WATCHGLASS_BINARY", binary)
 }

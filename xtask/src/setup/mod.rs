@@ -8,7 +8,7 @@ mod browser;
 mod tools;
 mod wasm32;
 
-use crate::exec::cargo;
+use crate::exec::{cargo, cmd};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
@@ -54,6 +54,20 @@ pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
     let wasm_bindgen = tools::wasm_bindgen(steps)?;
     let wasm_opt = tools::wasm_opt(steps)?;
     Ok(PageTools { compiler, trunk, wasm_bindgen, wasm_opt })
+}
+
+/// Makes rustfmt and clippy of the active toolchain ready.
+pub fn checkers(steps: &mut Steps) -> Result<(), String> {
+    steps.step("rustfmt and clippy", || {
+        let there = || ["fmt", "clippy"].iter().all(|tool| cargo().args([tool, "--version"]).output().is_ok());
+        if there() {
+            return Ok(Done::Already("of the active toolchain".to_owned()));
+        }
+        let command = "rustup component add rustfmt clippy";
+        eprintln!("    {command}");
+        cmd("rustup").args(["component", "add", "rustfmt", "clippy"]).run()?;
+        if there() { Ok(Done::Now("added".to_owned())) } else { Err(format!("still missing after: {command}")) }
+    })
 }
 
 /// Makes Chromium and its driver ready.
