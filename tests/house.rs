@@ -2,7 +2,7 @@
 //! module says of itself. A rule has a name here and a planted violation below it.
 
 mod rules;
-mod source;
+pub mod source;
 
 use source::{Source, tree};
 

@@ -1,3 +1,5 @@
+//! The sampler against collectors that hang, fail and come back.
+
 use super::*;
 use crate::clock::System;
 use crate::store::{Limits, Store};

@@ -1,3 +1,5 @@
+//! The store: what went in comes out, in order and within its bounds.
+
 use super::*;
 use shared::catalog::{MetricDef, VOCABULARY};
 

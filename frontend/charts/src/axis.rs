@@ -35,7 +35,7 @@ pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
 
 fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     let smallest = match unit {
-        Unit::Bytes | Unit::BytesPerSecond => 1024.0,
+        Unit::Bytes | Unit::BytesPerSecond => 1024.0, // an idle disk does not fill its chart
         Unit::Seconds => 1e-4,
         _ => 1.0,
     };

@@ -1,10 +1,16 @@
-//! What only Apple silicon has. Its GPU, memory and swap use the common rows.
+//! What only Apple silicon has. Its GPU, memory in use and swap use the common rows.
 
 use super::{MetricDef, gpu};
 use crate::unit::Unit;
 
 const MILLIWATTS: f64 = 1000.0;
 const TENTHS: f64 = 10.0;
+
+/// Memory, as macOS counts it.
+pub static MEMORY_PERCENT: MetricDef = MetricDef::gauge("memory.used_percent", Unit::Percent)
+    .title("Memory used, Apple")
+    .on("memory.percent", "used")
+    .help("Share of memory in use as macOS counts it. Sent on Apple silicon only.");
 
 /// Efficiency cores.
 pub static ECPU_PERCENT: MetricDef = MetricDef::gauge("cpu.ecpu_percent", Unit::Percent)
@@ -62,6 +68,7 @@ pub static ROWS: &[&MetricDef] = &[
     &CPU_POWER,
     &ANE_POWER,
     &SYSTEM_POWER,
+    &MEMORY_PERCENT,
     &gpu::FREQUENCY,
     &gpu::RECOVERIES,
 ];

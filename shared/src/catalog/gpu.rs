@@ -234,7 +234,7 @@ pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit:
     .steps(1024.0)
     .help("Device memory that is not in use, under the name that W&B gives DCGM's field DEV_FB_FREE.");
 
-/// In order on screen.
+/// What every NVIDIA driver tells, in order on screen.
 pub static ROWS: &[&MetricDef] = &[
     &UTILISATION,
     &MEMORY_ALLOCATED_BYTES,
@@ -242,21 +242,25 @@ pub static ROWS: &[&MetricDef] = &[
     &POWER_WATTS,
     &POWER_LIMIT_WATTS,
     &TEMP,
-    &MAX_OP_TEMP,
     &MEMORY_ACTIVITY,
     &MEMORY_ALLOCATED,
     &POWER_PERCENT,
-    &POWER_MEAN_WATTS,
     &ENERGY_JOULES,
     &SM_CLOCK,
     &MEMORY_CLOCK,
-    &GRAPHICS_CLOCK,
-    &THROTTLE_REASONS,
     &FAN_SPEED,
-    &MEMORY_TEMP,
-    &MEMORY_MAX_OP_TEMP,
     &CORRECTED_ERRORS,
     &UNCORRECTED_ERRORS,
+];
+
+/// What some boards tell, or what costs more to ask.
+pub static MORE: &[&MetricDef] = &[
+    &MAX_OP_TEMP,
+    &POWER_MEAN_WATTS,
+    &GRAPHICS_CLOCK,
+    &THROTTLE_REASONS,
+    &MEMORY_TEMP,
+    &MEMORY_MAX_OP_TEMP,
     &ENCODER,
     &DECODER,
 ];

@@ -55,12 +55,6 @@ pub static DIRTY: MetricDef = MetricDef::gauge("memory.dirty", Unit::Bytes)
     .steps(KIB)
     .help("File data in memory that has yet to be written to disk. Dirty plus Writeback of /proc/meminfo.");
 
-/// Apple's percentage.
-pub static USED_PERCENT: MetricDef = MetricDef::gauge("memory.used_percent", Unit::Percent)
-    .title("Memory used, Apple")
-    .on("memory.percent", "used")
-    .help("Share of memory in use as macOS counts it. Sent on Apple silicon only.");
-
 /// Swap used.
 pub static SWAP_USED: MetricDef = MetricDef::gauge("swap.used", Unit::Bytes)
     .title("Swap used")
@@ -83,16 +77,5 @@ pub static SWAP_PERCENT: MetricDef = MetricDef::gauge("swap.used_percent", Unit:
     .help("Share of swap in use; 0 on a machine without swap.");
 
 /// In order on screen.
-pub static ROWS: &[&MetricDef] = &[
-    &USED,
-    &TOTAL,
-    &PERCENT,
-    &WORKING_SET,
-    &AVAILABLE,
-    &CACHED,
-    &DIRTY,
-    &USED_PERCENT,
-    &SWAP_USED,
-    &SWAP_TOTAL,
-    &SWAP_PERCENT,
-];
+pub static ROWS: &[&MetricDef] =
+    &[&USED, &TOTAL, &PERCENT, &WORKING_SET, &AVAILABLE, &CACHED, &DIRTY, &SWAP_USED, &SWAP_TOTAL, &SWAP_PERCENT];

@@ -286,6 +286,7 @@ impl Catalog {
 /// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.
 pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::ROWS,
+    gpu::MORE,
     gpu_profile::ROWS,
     gpu_profile::PCIE,
     gpu_process::ROWS,
