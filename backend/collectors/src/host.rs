@@ -79,7 +79,7 @@ pub(crate) fn ticks_per_second() -> f64 {
 /// Memory of the machine, in bytes.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_bytes(_: &Roots) -> Option<u64> {
-    let mut system = System::new();
+    let mut system = System::new().ok()?;
     system.refresh_memory();
     Some(system.total_memory()).filter(|bytes| *bytes > 0)
 }
@@ -92,7 +92,7 @@ pub(crate) fn logical_cores(_: &Roots) -> Option<usize> {
 
 #[cfg(not(target_os = "linux"))]
 fn cpu_model(_: &Roots) -> Option<String> {
-    let mut system = System::new();
+    let mut system = System::new().ok()?;
     system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
     system.cpus().first().map(|cpu| cpu.brand().trim().to_string())
 }

@@ -17,6 +17,13 @@ mod disk_usage;
 pub mod monitor;
 mod nvidia;
 
+#[cfg(any(test, not(target_os = "linux")))]
+mod portable;
+#[cfg(windows)]
+use portable::disk_usage;
+#[cfg(not(target_os = "linux"))]
+use portable::{cpu, disk, memory, network, pressure, process};
+
 #[cfg(target_os = "linux")]
 mod cpu;
 #[cfg(target_os = "linux")]

@@ -134,7 +134,13 @@ mod own {
 
     impl Own {
         pub fn open() -> Result<Self, OpenError> {
-            Ok(Own { system: System::new(), pid: Pid::from_u32(std::process::id()) })
+            let system = System::new().map_err(|error| OpenError {
+                kind: crate::OpenErrorKind::Failed,
+                tried: vec!["sysinfo".into()],
+                reason: format!("the system does not answer: {error:?}"),
+                remedy: String::new(),
+            })?;
+            Ok(Own { system, pid: Pid::from_u32(std::process::id()) })
         }
 
         pub fn tried(&self) -> Vec<String> {

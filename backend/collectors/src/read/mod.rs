@@ -10,15 +10,18 @@ pub(crate) mod procfs;
 #[cfg(target_os = "linux")]
 pub(crate) mod sysfs;
 
+#[cfg(target_os = "linux")]
 use crate::CollectError;
 
 /// Counts the sources of one reading that answered and that did not, and keeps the first reason.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     answered: bool,
     reason: Option<String>,
 }
 
+#[cfg(target_os = "linux")]
 impl Sources {
     /// A source answered.
     pub fn answered(&mut self) {
