@@ -1,2 +1,5 @@
 //! Starts the page.
-fn main() {}
+
+fn main() {
+    leptos::mount::mount_to_body(frontend::app::App);
+}

@@ -48,3 +48,9 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
     }
     paint::gap_words(area, frame, &plot)
 }
+
+/// The drawing area of a backend, so that callers need no plotters of their own.
+pub fn into_area<DB: DrawingBackend>(backend: DB) -> Area<DB> {
+    use plotters::drawing::IntoDrawingArea;
+    backend.into_drawing_area()
+}

@@ -1,0 +1,108 @@
+//! The root: the page's state, what listens to the window, and the parts in order.
+
+use crate::link;
+use crate::page::{LinkState, Page, browser};
+use crate::pages::overview::Overview;
+use crate::panels::board::Board;
+use crate::widgets::banner::Banner;
+use crate::widgets::bar::Bar;
+use crate::widgets::tooltip::Tooltip;
+use leptos::ev;
+use leptos::prelude::*;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+
+/// The whole page.
+#[component]
+pub fn App() -> impl IntoView {
+    let page = Page::new();
+    provide_context(page);
+    mark(page);
+    listen(page);
+    watch_sight(page);
+    link::connect(page);
+    set_interval(move || link::beat(page), Duration::from_secs(1));
+    view! {
+        <Bar/>
+        <main id="page"><Overview/></main>
+        <Banner/>
+        <Tooltip/>
+    }
+}
+
+/// Link and theme stand on the root element, for the stylesheet, tests and people's own scripts.
+fn mark(page: Page) {
+    let Some(root) = browser().document().and_then(|d| d.document_element()) else { return };
+    let link = root.clone();
+    let set = |element: &web_sys::Element, name: &str, value: &str| {
+        // Only names that are no attribute names are refused.
+        let _ = element.set_attribute(name, value);
+    };
+    Effect::new(move |_| {
+        let frozen = page.view.with(|v| v.frozen.is_some());
+        let state = match page.state.get() {
+            LinkState::Connecting => "connecting",
+            LinkState::Live if frozen => "frozen",
+            LinkState::Live => "live",
+            LinkState::Reconnecting => "reconnecting",
+            LinkState::Lost => "lost",
+        };
+        set(&link, "data-link", state);
+    });
+    Effect::new(move |_| {
+        set(&root, "data-theme", page.tone.get().name());
+        page.redraw();
+    });
+}
+
+fn listen(page: Page) {
+    let on_key = window_event_listener(ev::keydown, move |event| {
+        if event.ctrl_key() || event.meta_key() || event.alt_key() || event.repeat() {
+            return;
+        }
+        let focused = event.target().and_then(|t| t.dyn_into::<web_sys::Element>().ok()).map(|e| e.tag_name());
+        let presses = matches!(focused.as_deref(), Some("BUTTON" | "SUMMARY" | "INPUT" | "SELECT"));
+        if !(presses && event.key() == " ") && page.key(&event.key()) {
+            event.prevent_default();
+        }
+    });
+    let on_resize = window_event_listener(ev::resize, move |_| Board::resized(page));
+    on_cleanup(move || {
+        on_key.remove();
+        on_resize.remove();
+    });
+}
+
+/// Hidden by the tab or by what embeds the page: `visibilitychange` alone misses a covered or collapsed frame.
+fn watch_sight(page: Page) {
+    let (tab, frame) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(true)));
+    let document = browser().document().expect("a page has a document");
+    let seen = {
+        let (tab, frame) = (tab.clone(), frame.clone());
+        move || link::set_hidden(page, !(tab.get() && frame.get()))
+    };
+    let changed = {
+        let (document, seen) = (document.clone(), seen.clone());
+        Closure::<dyn FnMut()>::new(move || {
+            tab.set(!document.hidden());
+            seen();
+        })
+    };
+    // Both callbacks live as long as the page.
+    let callback: js_sys::Function = changed.into_js_value().unchecked_into();
+    // A listener is never refused.
+    let _ = document.add_event_listener_with_callback("visibilitychange", &callback);
+    let crossing = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
+        if let Ok(entry) = entries.get(entries.length().saturating_sub(1)).dyn_into::<web_sys::IntersectionObserverEntry>() {
+            frame.set(entry.is_intersecting());
+            seen();
+        }
+    });
+    let callback: js_sys::Function = crossing.into_js_value().unchecked_into();
+    if let (Ok(observer), Some(root)) = (web_sys::IntersectionObserver::new(&callback), document.document_element()) {
+        observer.observe(&root);
+    }
+}

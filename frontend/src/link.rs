@@ -1,0 +1,258 @@
+//! The WebSocket: opens, resumes, acknowledges, notices silence, tries again.
+//!
+//! An open socket proves nothing (a proxy answers before it has reached the server), so the page is live, and the
+//! waiting time between attempts starts again, with the first sample.
+
+use crate::page::{LinkState, Page, browser, now};
+use crate::store::Changed;
+use leptos::prelude::*;
+use shared::wire::{self, HEARTBEAT_MS, PROTOCOL, PageMessage, Received, ServerMessage, SourceId};
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+use web_sys::{BinaryType, MessageEvent, WebSocket};
+
+/// First and longest waiting time between attempts, ms.
+const WAIT: (u32, u32) = (250, 4_000);
+/// Silence after which a connection is dead: the server sends something at least every 5 s.
+const SILENCE: i64 = 12_000;
+/// Attempts after which the page says that the server is gone: about a minute.
+const MANY: u32 = 18;
+
+type Handlers = (Closure<dyn FnMut(MessageEvent)>, Closure<dyn FnMut()>);
+
+/// The connection of the page.
+#[derive(Default)]
+pub struct Link {
+    socket: Option<WebSocket>,
+    /// Kept as long as the socket; of sockets before too, whose last events may still be on their way.
+    handlers: Option<Handlers>,
+    attempt: u32,
+    number: u32,
+    taken: u32,
+    acked: i64,
+    heard: i64,
+    hidden: bool,
+    waiting: bool,
+    anew: bool,
+}
+
+impl Link {
+    fn send(&self, message: &PageMessage) {
+        if let Some(socket) = self.socket.as_ref().filter(|s| s.ready_state() == WebSocket::OPEN) {
+            // A socket that is closing says so in its own event.
+            let _ = socket.send_with_u8_array(&wire::encode(message));
+        }
+    }
+
+    /// Asks for sealed history.
+    pub fn history(&mut self, source: SourceId, from: i64, to: i64) {
+        self.send(&PageMessage::History { source, from, to });
+    }
+
+    fn ack(&mut self) {
+        self.acked = now();
+        self.send(&PageMessage::Ack { messages: self.taken });
+    }
+
+    fn close(&mut self) {
+        if let Some(socket) = self.socket.take() {
+            socket.set_onopen(None);
+            socket.set_onmessage(None);
+            socket.set_onclose(None);
+            // Refused only for a wrong code, and none is given.
+            let _ = socket.close();
+        }
+    }
+}
+
+fn address() -> Option<String> {
+    let base = browser().location().href().ok()?;
+    let url = web_sys::Url::new_with_base("api/v1/live", &base).ok()?;
+    url.set_search("");
+    url.set_hash("");
+    url.set_protocol(if url.protocol() == "https:" { "wss:" } else { "ws:" });
+    Some(url.href())
+}
+
+/// Opens the connection, unless the page is hidden.
+pub fn connect(page: Page) {
+    {
+        let mut link = page.link.borrow_mut();
+        link.close();
+        link.waiting = false;
+        if link.hidden {
+            return;
+        }
+        (link.taken, link.heard, link.acked) = (0, now(), now());
+        link.number += 1;
+    }
+    let number = page.link.borrow().number;
+    let Some(socket) = address().and_then(|url| WebSocket::new(&url).ok()) else {
+        return lost(page, number);
+    };
+    socket.set_binary_type(BinaryType::Arraybuffer);
+    let opened = socket.clone();
+    let on_open = Closure::once_into_js(move || {
+        let message = open(page);
+        // A socket that is closing says so in its own event.
+        let _ = opened.send_with_u8_array(&wire::encode(&message));
+    });
+    socket.set_onopen(Some(on_open.unchecked_ref()));
+    let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
+        if let Ok(buffer) = event.data().dyn_into::<js_sys::ArrayBuffer>() {
+            receive(page, &js_sys::Uint8Array::new(&buffer).to_vec(), number);
+        }
+    });
+    let on_close = Closure::<dyn FnMut()>::new(move || lost(page, number));
+    socket.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    socket.set_onclose(Some(on_close.as_ref().unchecked_ref()));
+    let mut link = page.link.borrow_mut();
+    link.socket = Some(socket);
+    link.handlers = Some((on_message, on_close));
+}
+
+fn open(page: Page) -> PageMessage {
+    let resume = if std::mem::take(&mut page.link.borrow_mut().anew) { None } else { page.store.borrow().places() };
+    let (from, to) = page.span();
+    let window = (page.server_now() - from).max(to - from) + 5_000;
+    PageMessage::Open { protocol: PROTOCOL, window: window.min(12 * 3_600_000 + 5_000), resume }
+}
+
+fn receive(page: Page, bytes: &[u8], number: u32) {
+    if page.link.borrow().number != number {
+        return;
+    }
+    page.link.borrow_mut().heard = now();
+    match wire::decode_server(bytes) {
+        Ok(Received::Ticks(source, frames)) => {
+            let applied = page.store.borrow_mut().ticks(source, &frames);
+            {
+                let mut link = page.link.borrow_mut();
+                link.taken += 1;
+                link.ack();
+            }
+            match applied {
+                Ok(true) => sampled(page, source),
+                Ok(false) => {}
+                Err(_) => anew(page),
+            }
+        }
+        Ok(Received::Control(message)) => control(page, message),
+        Err(_) => anew(page),
+    }
+}
+
+fn sampled(page: Page, source: SourceId) {
+    page.link.borrow_mut().attempt = 0;
+    if page.state.get_untracked() != LinkState::Live {
+        page.goodbye.set(String::new());
+        page.state.set(LinkState::Live);
+    }
+    let back = page.store.borrow_mut().sources.get_mut(&source).and_then(|s| s.hand_back());
+    if let Some((from, to)) = back {
+        page.link.borrow_mut().history(source, from, to);
+    }
+    page.changed(Changed { ticks: true, ..Changed::default() });
+}
+
+fn control(page: Page, message: ServerMessage) {
+    match &message {
+        ServerMessage::Hello(hello) => {
+            page.ahead.set(hello.now - now());
+            if hello.protocol != PROTOCOL {
+                page.goodbye.set(format!("The server is now version {}: reload the page.", hello.version));
+                page.state.set(LinkState::Lost);
+            }
+        }
+        ServerMessage::Heartbeat { now: theirs } => page.ahead.set(theirs - now()),
+        ServerMessage::Goodbye { reason } => page.goodbye.set(reason.clone()),
+        _ => {}
+    }
+    let ended = matches!(message, ServerMessage::HistoryEnd { .. });
+    let changed = page.store.borrow_mut().take(message);
+    page.changed(changed);
+    if ended {
+        page.load();
+    }
+}
+
+/// The bytes made no sense, or a tick is missing: everything is asked for anew.
+fn anew(page: Page) {
+    page.link.borrow_mut().anew = true;
+    page.store.borrow_mut().take(ServerMessage::Resync);
+    let number = page.link.borrow().number;
+    page.link.borrow_mut().close();
+    lost(page, number);
+}
+
+fn lost(page: Page, number: u32) {
+    let wait = {
+        let mut link = page.link.borrow_mut();
+        if link.number != number || link.waiting || link.hidden {
+            return;
+        }
+        link.close();
+        link.waiting = true;
+        let step = WAIT.0.checked_shl(link.attempt.min(8)).unwrap_or(WAIT.1).min(WAIT.1);
+        link.attempt += 1;
+        f64::from(step) * (0.75 + js_sys::Math::random() * 0.5)
+    };
+    let many = page.link.borrow().attempt > MANY;
+    let state = match page.state.get_untracked() {
+        _ if many => LinkState::Lost,
+        LinkState::Connecting => LinkState::Connecting,
+        LinkState::Lost => LinkState::Lost,
+        _ => LinkState::Reconnecting,
+    };
+    page.state.set(state);
+    page.redraw();
+    set_timeout(
+        move || {
+            if page.link.borrow().waiting {
+                connect(page);
+            }
+        },
+        std::time::Duration::from_millis(wait as u64),
+    );
+}
+
+/// Once a second: heartbeat, silence, and a new picture when ticks stay away.
+pub fn beat(page: Page) {
+    let (silent, number) = {
+        let mut link = page.link.borrow_mut();
+        if now() - link.acked > HEARTBEAT_MS as i64 - 1_500 {
+            link.ack();
+        }
+        (link.socket.is_some() && now() - link.heard > SILENCE, link.number)
+    };
+    if silent {
+        lost(page, number);
+    }
+    page.beat.update(|n| *n = n.wrapping_add(1));
+    let late = {
+        let store = page.store.borrow();
+        let view = page.view.get_untracked();
+        let source = store.source(view.source.as_deref());
+        source.is_none_or(|s| s.last_t().is_none_or(|t| page.server_now() - t > s.info.interval * 2))
+    };
+    if late {
+        page.redraw();
+    }
+}
+
+/// The page was hidden or is seen again: hidden it asks for nothing, and comes back from where it left off.
+pub fn set_hidden(page: Page, hidden: bool) {
+    {
+        let mut link = page.link.borrow_mut();
+        if link.hidden == hidden {
+            return;
+        }
+        link.hidden = hidden;
+        if hidden {
+            link.close();
+            link.waiting = false;
+            return;
+        }
+    }
+    connect(page);
+}

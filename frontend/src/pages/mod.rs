@@ -1,0 +1,3 @@
+//! The pages; so far there is one.
+
+pub mod overview;

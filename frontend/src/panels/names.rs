@@ -1,0 +1,53 @@
+//! Names and colours of the series of one chart.
+
+use charts::Hue;
+use shared::catalog::Catalog;
+use shared::series::{SeriesDef, SeriesId};
+use std::collections::BTreeSet;
+
+/// A series by name and colour.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    /// As it stands beside its line.
+    pub text: String,
+    /// In full, for the tooltip.
+    pub full: String,
+    /// Its colour.
+    pub hue: Hue,
+}
+
+/// The series of a chart by name; a word that begins all names is left out but on a wide chart.
+pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId], wide: bool) -> Vec<Name> {
+    let of = |id: &SeriesId| defs.get(*id as usize);
+    let full: Vec<String> = series.iter().map(|id| of(id).map_or_else(String::new, |d| catalog.label(d))).collect();
+    let word = full.first().and_then(|f| f.rfind(' ').map(|i| f[..=i].to_string())).filter(|w| !w.trim().is_empty());
+    let common = word.filter(|w| !wide && full.len() > 1 && full.iter().all(|f| f.starts_with(w) && f.len() > w.len()));
+    let hues = hues(&series.iter().map(|id| of(id).map_or("", |d| d.instance.as_str())).collect::<Vec<_>>());
+    let short = |f: &String| f[common.as_ref().map_or(0, String::len)..].to_string();
+    full.iter().zip(hues).map(|(f, hue)| Name { text: short(f), full: f.clone(), hue }).collect()
+}
+
+/// One GPU has one hue in every chart; what is not numbered takes hues by position, a pair the two that differ most.
+fn hues(instances: &[&str]) -> Vec<Hue> {
+    let numbers: Option<Vec<u32>> = instances.iter().map(|i| i.parse().ok()).collect();
+    let distinct = |n: &Vec<u32>| n.iter().collect::<BTreeSet<_>>().len() == n.len();
+    match (instances.len(), numbers.filter(distinct)) {
+        (0 | 1, _) => vec![Hue::Ink; instances.len()],
+        (_, Some(numbers)) => numbers.into_iter().map(|n| Hue::Of((n % 8) as u8)).collect(),
+        (2, None) => vec![Hue::Of(1), Hue::Of(0)],
+        (n, None) => (0..n).map(|i| Hue::Of(([1, 0, 2, 3, 4, 5, 6, 7][i % 8]) as u8)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_its_hue_and_a_pair_the_two_that_differ_most() {
+        assert_eq!(hues(&["3", "9"]), [Hue::Of(3), Hue::Of(1)]);
+        assert_eq!(hues(&["", ""]), [Hue::Of(1), Hue::Of(0)]);
+        assert_eq!(hues(&["0"]), [Hue::Ink]);
+        assert_eq!(hues(&["0", "0", "1"])[0], Hue::Of(1));
+    }
+}

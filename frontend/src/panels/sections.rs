@@ -1,0 +1,92 @@
+//! Families of charts below the top, each under a line that folds, and the list of what is not available here.
+
+use super::panel::PanelCard;
+use crate::page::page;
+use crate::store::plan::{Absent, Section};
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+
+/// The small triangle of a fold.
+#[component]
+fn Triangle() -> impl IntoView {
+    view! { <svg class="tri" viewBox="0 0 10 10" aria-hidden="true"><path d="M3.5 2 6.5 5l-3 3"/></svg> }
+}
+
+/// One family. Its charts exist only while it is open.
+#[component]
+pub fn Fold(
+    /// As planned when it appeared.
+    section: Section,
+) -> impl IntoView {
+    let page = page();
+    let open = RwSignal::new(section.open);
+    let id = section.id.clone();
+    let panels = Memo::new(move |_| {
+        page.plan.with(|p| p.sections.iter().find(|s| s.id == id).map(|s| s.panels.clone()).unwrap_or_default())
+    });
+    let toggled = move |event: leptos::ev::Event| {
+        let details = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
+        if let Some(details) = details {
+            open.set(details.open());
+        }
+    };
+    let names = move || {
+        let list = panels.get();
+        let more = if list.len() > 4 { ", …" } else { "" };
+        let first: Vec<String> = list.into_iter().take(4).map(|p| p.title).collect();
+        first.join(", ") + more
+    };
+    view! {
+        <details class="fold" open=section.open on:toggle=toggled>
+            <summary>
+                <Triangle/>
+                <span class="name">{section.title}</span>
+                <span class="n">{move || panels.with(Vec::len)}</span>
+                <span class="gist narrow-off">{move || (!open.get()).then(names)}</span>
+            </summary>
+            <div class="more">
+                <For each=move || if open.get() { panels.get() } else { Vec::new() } key=|p| p.id.clone() let:panel>
+                    <PanelCard panel/>
+                </For>
+            </div>
+        </details>
+    }
+}
+
+/// A family of the top that is not here: one dashed line with the reason and what to do.
+#[component]
+pub fn AbsentLine(
+    /// Why and what to do.
+    absent: Absent,
+) -> impl IntoView {
+    view! {
+        <article class="absent" data-panel=absent.id data-window="" data-samples="0" data-state="unsupported">
+            <span class="shape is-unknown">"◌"</span>
+            <span><b>{format!("No {} here:", absent.title)}</b>" "{absent.reason}" "<span class="u">{absent.remedy}</span></span>
+        </article>
+    }
+}
+
+/// Everything that is not available here, and why.
+#[component]
+pub fn Missing() -> impl IntoView {
+    let page = page();
+    let missing = Memo::new(move |_| page.plan.with(|p| p.missing.clone()));
+    let count = move || missing.with(Vec::len);
+    view! {
+        <Show when=move || { count() > 0 }>
+            <details class="fold why">
+                <summary>
+                    <Triangle/>
+                    <span>{move || format!("Not available here: {}, because …", count())}</span>
+                </summary>
+                <dl>
+                    <For each=move || missing.get() key=|a| (a.id.clone(), a.reason.clone()) let:a>
+                        <dt>{a.title}</dt>
+                        <dd>{a.reason}" "<span class="remedy">{a.remedy}</span></dd>
+                    </For>
+                </dl>
+            </details>
+        </Show>
+    }
+}

@@ -1,0 +1,197 @@
+//! The four numbers on top: a fold over series, its denominator, the extreme one by name, and where it comes from.
+
+use super::board::{Layer, Words};
+use super::picture::Look;
+use crate::store::source::Source;
+use crate::store::trace::{Trace, unit};
+use crate::store::{Store, reading};
+use charts::value::{self, Spark};
+use shared::catalog::{Fold, Note, Tile};
+use shared::series::SeriesId;
+use shared::unit::{Scale, Unit};
+use std::collections::BTreeMap;
+use web_sys::{Element, HtmlCanvasElement};
+
+/// Length of the small line, ms.
+const SPAN: i64 = 300_000;
+/// Width of its columns, ms.
+const STEP: i64 = 5_000;
+
+/// A tile on the page.
+pub struct TileView {
+    /// Its id.
+    pub id: String,
+    /// Its canvas.
+    pub layer: Layer,
+    corner: Words,
+    number: Words,
+    symbol: Words,
+    note: Words,
+    traces: BTreeMap<SeriesId, Trace>,
+}
+
+impl TileView {
+    /// A tile around its element; none when a part of it is missing.
+    pub fn new(id: String, element: &Element) -> Option<Self> {
+        use wasm_bindgen::JsCast;
+        let canvas = element.query_selector("canvas").ok()??.dyn_into::<HtmlCanvasElement>().ok()?;
+        Some(TileView {
+            id,
+            layer: Layer::new(canvas)?,
+            corner: Words::find(element, ".corner")?,
+            number: Words::find(element, ".number")?,
+            symbol: Words::find(element, ".symbol")?,
+            note: Words::find(element, ".note")?,
+            traces: BTreeMap::new(),
+        })
+    }
+
+    /// Writes its words and draws its line.
+    pub fn draw(&mut self, store: &Store, source: Option<&Source>, look: &Look) {
+        let Some(tile) = store.catalog.layout.tiles.iter().find(|t| t.id == self.id) else { return };
+        let Some(source) = source else { return };
+        let t = look.span.1.min(source.last_t().unwrap_or(look.span.1));
+        let say = Say { store, source, tile, t };
+        let value = say.folded(&tile.metrics);
+        let of = tile.of.as_ref().and_then(|tag| say.folded(std::slice::from_ref(tag)));
+        let unit = say.unit();
+        let scale = unit.scale(of.or(value).unwrap_or(0.0));
+        self.number.set(&value.map_or("–".to_string(), |v| scale.number(v)));
+        let symbol = match of {
+            Some(of) => format!("of {} {}", scale.number(of), scale.symbol),
+            None => scale.symbol.to_string(),
+        };
+        self.symbol.set(if value.is_some() { &symbol } else { "" });
+        self.corner.set(&say.corner());
+        self.note.set(&say.note(scale));
+        self.line(&say, look, of, unit);
+    }
+
+    fn line(&mut self, say: &Say, look: &Look, of: Option<f64>, unit: Unit) {
+        let (from, to) = (look.span.1 - SPAN, look.span.1);
+        let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
+        for tag in &say.tile.metrics {
+            let mut slots: BTreeMap<i64, (i64, Vec<f64>)> = BTreeMap::new();
+            for id in say.series(tag) {
+                let fits = self.traces.get(&id).is_some_and(|t| t.fits(STEP, from, say.source));
+                if !fits {
+                    self.traces.insert(id, Trace::new(id, STEP, from, say.source, &say.store.catalog));
+                }
+                if let Some(trace) = self.traces.get_mut(&id) {
+                    trace.feed(say.source, from);
+                    for c in trace.within(from, to) {
+                        slots.entry(c.slot).or_insert((c.t, Vec::new())).1.push(c.mean());
+                    }
+                }
+            }
+            for (slot, (t, values)) in slots {
+                if let Some(v) = fold(say.tile.fold, values) {
+                    sums.entry(slot).or_insert((t, 0.0)).1 += v;
+                }
+            }
+        }
+        let mut points = Vec::with_capacity(sums.len() + 4);
+        let mut before = None;
+        for (slot, (t, v)) in sums {
+            if before.is_some_and(|b| slot > b + 1 && STEP > say.source.info.interval) {
+                points.push((t - STEP, f64::NAN));
+            }
+            before = Some(slot);
+            points.push((t.min(to), v));
+        }
+        let most = points.iter().map(|p| p.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let hi = of.unwrap_or(if unit == Unit::Percent && most <= 100.0 { 100.0 } else { most * 1.1 });
+        let spark = Spark {
+            size: self.layer.units(),
+            css: look.css,
+            line: look.measures.line,
+            theme: look.theme,
+            span: (from, to),
+            points: &points,
+            hi,
+        };
+        // Our backend refuses nothing.
+        self.layer.draw(|area| drop(value::draw(area, &spark)));
+    }
+}
+
+fn fold(fold: Fold, values: Vec<f64>) -> Option<f64> {
+    let n = values.len();
+    (n > 0).then(|| match fold {
+        Fold::Mean => values.iter().sum::<f64>() / n as f64,
+        Fold::Max => values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        Fold::Sum => values.iter().sum(),
+    })
+}
+
+/// What a tile says at an instant.
+struct Say<'a> {
+    store: &'a Store,
+    source: &'a Source,
+    tile: &'a Tile,
+    t: i64,
+}
+
+impl Say<'_> {
+    fn series(&self, tag: &str) -> Vec<SeriesId> {
+        let Some(metric) = self.store.catalog.position(tag) else { return Vec::new() };
+        let defs = self.source.defs.iter().enumerate();
+        defs.filter(|(_, d)| d.metric == metric).map(|(i, _)| i as SeriesId).collect()
+    }
+
+    fn at(&self, id: SeriesId) -> Option<f64> {
+        reading::at(self.source, &self.store.catalog, id, self.t)
+    }
+
+    fn folded(&self, tags: &[String]) -> Option<f64> {
+        let each = tags.iter().filter_map(|tag| {
+            fold(self.tile.fold, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect())
+        });
+        each.reduce(|a, b| a + b)
+    }
+
+    fn unit(&self) -> Unit {
+        let first = self.tile.metrics.first().and_then(|tag| self.store.catalog.position(tag));
+        first.and_then(|m| self.store.catalog.metrics.get(usize::from(m))).map_or(Unit::Count, unit)
+    }
+
+    fn corner(&self) -> String {
+        let (text, tag) = &self.tile.corner;
+        if tag.is_empty() {
+            return text.clone();
+        }
+        match self.series(tag).len() {
+            0 => String::new(),
+            1 if text.contains(" of ") => String::new(),
+            n => text.replace("{n}", &n.to_string()),
+        }
+    }
+
+    fn note(&self, scale: Scale) -> String {
+        match &self.tile.note {
+            Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
+            Note::Lowest(tag, word) => self.extreme(tag, word, |a, b| b.total_cmp(&a)),
+            Note::Parts(parts) => {
+                let parts = parts.iter().filter_map(|(tag, word)| {
+                    let values: Vec<f64> = self.series(tag).into_iter().filter_map(|id| self.at(id)).collect();
+                    Some(format!("{word} {}", scale.number(fold(Fold::Sum, values)?)))
+                });
+                parts.collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    fn extreme(&self, tag: &str, word: &str, order: impl Fn(f64, f64) -> std::cmp::Ordering) -> String {
+        let all: Vec<(SeriesId, f64)> = self.series(tag).into_iter().filter_map(|id| Some((id, self.at(id)?))).collect();
+        let Some((id, value)) = all.iter().copied().reduce(|a, b| if order(b.1, a.1).is_gt() { b } else { a }) else {
+            return String::new();
+        };
+        let def = &self.source.defs[id as usize];
+        let scale = self.store.catalog.metric(def).map_or(Unit::Count, unit).scale(value);
+        let name = self.store.catalog.label(def);
+        match all.len() {
+            1 => format!("{name} {} {}", scale.number(value), scale.symbol),
+            _ => format!("{word}: {name}, {} {}", scale.number(value), scale.symbol),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! How many instants of a span have a sample of a chart; sealed stretches are looked at once.
+
+use super::source::Source;
+use shared::series::SeriesId;
+use std::collections::BTreeMap;
+
+/// What is known of one chart.
+#[derive(Default)]
+pub struct Presence {
+    members: usize,
+    chunks: BTreeMap<u64, (usize, Vec<bool>)>,
+}
+
+impl Presence {
+    /// Distinct instants from `from` to `to` with a sample of any of the series.
+    pub fn count(&mut self, source: &Source, series: &[SeriesId], from: i64, to: i64) -> usize {
+        if self.members != series.len() {
+            self.members = series.len();
+            self.chunks.clear();
+        }
+        self.chunks.retain(|first, _| source.chunks.contains_key(first));
+        let head = source.head.front().map_or(u64::MAX, |t| t.seq);
+        let mut total = 0;
+        for (first, chunk) in &source.chunks {
+            let end = chunk.times.partition_point(|t| *t <= to).min(head.saturating_sub(*first) as usize);
+            let start = chunk.times.partition_point(|t| *t < from);
+            if start >= end {
+                continue;
+            }
+            // A stretch may come in several messages: what was seen of an incomplete one is looked at again.
+            let stale = self.chunks.get(first).is_none_or(|(columns, _)| *columns != chunk.columns.len());
+            if stale {
+                let mut here = vec![false; chunk.times.len()];
+                for id in series {
+                    if let Some(values) = chunk.values(*id) {
+                        here.iter_mut().zip(&values).for_each(|(h, v)| *h |= v.is_finite());
+                        if here.iter().all(|h| *h) {
+                            break;
+                        }
+                    }
+                }
+                self.chunks.insert(*first, (chunk.columns.len(), here));
+            }
+            total += self.chunks[first].1[start..end].iter().filter(|h| **h).count();
+        }
+        let here = |values: &[f64]| series.iter().any(|id| values.get(*id as usize).is_some_and(|v| v.is_finite()));
+        total + source.head.iter().filter(|t| t.t >= from && t.t <= to && here(&t.values)).count()
+    }
+}

@@ -1,0 +1,37 @@
+//! The value of a series at an instant, for tiles and headlines: base units, counters as rates.
+
+use super::source::Source;
+use super::trace::Rate;
+use shared::catalog::Catalog;
+use shared::series::SeriesId;
+
+/// How far back a value may lie, in samples.
+const REACH: i64 = 3;
+
+/// The newest value at or shortly before `t`; none when there is none.
+pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Option<f64> {
+    let metric = catalog.metric(source.defs.get(series as usize)?)?;
+    let cadence = source.cadence(series);
+    let counter = source.is_counter(series, catalog);
+    let (mut rate, mut found) = (Rate::default(), None);
+    let mut take = |at: i64, v: f64| {
+        if at > t {
+            return;
+        }
+        let v = if counter { rate.push(at, v, cadence * 3 / 2) } else { v };
+        if v.is_finite() {
+            found = Some(v);
+        }
+    };
+    let from = t - cadence * REACH;
+    if source.head.front().is_some_and(|tick| tick.t <= from) {
+        // The usual case: the last few ticks of the head, without a look at the chunks.
+        let start = source.head.partition_point(|tick| tick.t < from);
+        for tick in source.head.range(start..) {
+            take(tick.t, tick.values.get(series as usize).copied().unwrap_or(f64::NAN));
+        }
+    } else {
+        source.samples(series, 0, from, take);
+    }
+    found.map(|v| v * metric.unit.to_base())
+}

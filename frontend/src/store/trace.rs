@@ -1,0 +1,102 @@
+//! One series as a chart draws it: base units, counters as rates, reduced to columns; fed with what is new only.
+
+use super::source::Source;
+use charts::reduce::{Column, Reducer};
+use shared::catalog::{Catalog, Kind, Metric};
+use shared::series::SeriesId;
+use shared::unit::Unit;
+
+/// The base unit in which a metric is drawn: per second for counters.
+pub fn unit(metric: &Metric) -> Unit {
+    if metric.kind == Kind::Counter { metric.unit.per_second() } else { metric.unit.base() }
+}
+
+/// Makes rates of a counter's samples as [`shared::rollup::rate`] does, one by one; NaN where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rate {
+    before: Option<(i64, f64)>,
+}
+
+impl Rate {
+    /// The rate per second up to this sample.
+    pub fn push(&mut self, t: i64, v: f64, longest: i64) -> f64 {
+        if !v.is_finite() {
+            return f64::NAN;
+        }
+        let Some((t0, v0)) = self.before.replace((t, v)) else { return f64::NAN };
+        let ms = t - t0;
+        if ms > 0 && ms <= longest && v >= v0 { (v - v0) * 1000.0 / ms as f64 } else { f64::NAN }
+    }
+}
+
+/// A series on its way to the screen.
+pub struct Trace {
+    series: SeriesId,
+    reducer: Reducer,
+    rate: Option<Rate>,
+    factor: f64,
+    longest: i64,
+    after: u64,
+    from: i64,
+    epoch: u32,
+}
+
+impl Trace {
+    /// A series in columns of `step` ms from `from` on; nothing is read yet.
+    pub fn new(series: SeriesId, step: i64, from: i64, source: &Source, catalog: &Catalog) -> Self {
+        let metric = source.defs.get(series as usize).and_then(|d| catalog.metric(d));
+        let longest = source.cadence(series) * 3 / 2;
+        Trace {
+            series,
+            reducer: Reducer::new(step, longest),
+            rate: metric.is_some_and(|m| m.kind == Kind::Counter).then(Rate::default),
+            factor: metric.map_or(1.0, |m| m.unit.to_base()),
+            longest,
+            after: 0,
+            from,
+            epoch: source.epoch,
+        }
+    }
+
+    /// False when it must be built anew: other columns, an earlier start, older history, another cadence.
+    pub fn fits(&self, step: i64, from: i64, source: &Source) -> bool {
+        self.reducer.step() == step.max(1)
+            && self.from <= from
+            && self.epoch == source.epoch
+            && self.longest == source.cadence(self.series) * 3 / 2
+    }
+
+    /// Takes in what is new since the last time and forgets what lies before `from`.
+    pub fn feed(&mut self, source: &Source, from: i64) {
+        // A little earlier than the window, so that the line comes in from the left and a rate has its first sample.
+        let reach = self.from - self.longest.max(self.reducer.step()) * 2;
+        let Trace { reducer, rate, factor, longest, .. } = self;
+        self.after = source.samples(self.series, self.after, reach, |t, v| {
+            let v = rate.as_mut().map_or(v, |r| r.push(t, v, *longest));
+            reducer.push(t, v * *factor);
+        });
+        self.reducer.forget_before(from);
+    }
+
+    /// Its columns, oldest first, some of them before the window.
+    pub fn columns(&self) -> &[Column] {
+        self.reducer.columns()
+    }
+
+    /// The columns that begin within a span.
+    pub fn within(&self, from: i64, to: i64) -> &[Column] {
+        let columns = self.columns();
+        let start = columns.partition_point(|c| c.last_t < from);
+        let end = columns.partition_point(|c| c.first_t <= to);
+        &columns[start..end.max(start)]
+    }
+
+    /// The column nearest to an instant, when one is within reach of it.
+    pub fn at(&self, t: i64) -> Option<&Column> {
+        let columns = self.columns();
+        let after = columns.partition_point(|c| c.t < t);
+        let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|i| columns.get(i));
+        let nearest = candidates.min_by_key(|c| (c.t - t).abs())?;
+        ((nearest.t - t).abs() <= self.longest.max(self.reducer.step())).then_some(nearest)
+    }
+}

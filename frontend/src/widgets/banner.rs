@@ -1,0 +1,28 @@
+//! What the page says while the server is away. It lies over the page, so that nothing moves.
+
+use crate::page::{LinkState, page};
+use charts::axis;
+use leptos::prelude::*;
+
+/// The banner.
+#[component]
+pub fn Banner() -> impl IntoView {
+    let page = page();
+    let words = move || match page.state.get() {
+        LinkState::Reconnecting => {
+            let kept = page.store.borrow().hello.as_ref().map_or(43_200_000, |h| h.retention);
+            Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", axis::duration(kept))))
+        }
+        LinkState::Lost => Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into())),
+        _ => None,
+    };
+    view! {
+        <Show when=move || words().is_some()>
+            <div class="banner" role="status">
+                <span class="shape is-unknown">"◌"</span>
+                <span><b>{move || words().map(|w| w.0)}</b>" "{move || words().map(|w| w.1)}</span>
+                <span class="end">{move || page.goodbye.get()}</span>
+            </div>
+        </Show>
+    }
+}

@@ -1,0 +1,111 @@
+//! The top bar: machine, live or frozen, windows, theme.
+
+use crate::page::{LinkState, offset, page};
+use charts::axis;
+use leptos::prelude::*;
+use shared::window::WINDOWS;
+
+/// The bar.
+#[component]
+pub fn Bar() -> impl IntoView {
+    let page = page();
+    view! {
+        <header class="bar">
+            <Machine/>
+            <span class="stretch"></span>
+            <LinkButton/>
+            <div class="windows" role="group" aria-label="Window">
+                {WINDOWS
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, window)| {
+                        view! {
+                            <button
+                                data-window-choice=window.name
+                                title=format!("Key {}", i + 1)
+                                aria-pressed=move || {
+                                    if page.view.with(|v| v.window == window) { "true" } else { "false" }
+                                }
+                                on:click=move |_| page.choose(window)
+                            >
+                                {window.name}
+                            </button>
+                        }
+                    })
+                    .collect_view()}
+            </div>
+            <span class="icons">
+                <button class="icon" aria-label="Theme" title="Theme (t)" on:click=move |_| page.toggle_theme()>
+                    <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" class="fill"/></svg>
+                </button>
+            </span>
+        </header>
+    }
+}
+
+/// Its name and what does not change about it.
+#[component]
+fn Machine() -> impl IntoView {
+    let page = page();
+    let words = Memo::new(move |_| {
+        page.plan.track();
+        let view = page.view.get();
+        let store = page.store.borrow();
+        let simulated = store.hello.as_ref().is_some_and(|h| h.simulated);
+        let source = store.source(view.source.as_deref())?;
+        let facts: Vec<&str> = source.info.facts.iter().map(|(_, v)| v.as_str()).filter(|v| !v.is_empty()).collect();
+        let all: Vec<String> = source.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+        Some((source.info.name.clone(), facts.join(", "), all.join("\n"), simulated))
+    });
+    let name = move || words.get().map(|w| w.0);
+    Effect::new(move |_| {
+        if let (Some(name), Some(document)) = (name(), crate::page::browser().document()) {
+            document.set_title(&format!("{name} – Watchglass"));
+        }
+    });
+    view! {
+        <div class="source" title=move || words.get().map(|w| w.2)>
+            <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
+                <circle cx="10" cy="10" r="8.25"/>
+                <path d="M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2"/>
+            </svg>
+            <span class="source-name">{move || name().unwrap_or_else(|| "Watchglass".into())}</span>
+            <Show when=move || words.get().is_some_and(|w| w.3)>
+                <span class="simulated">"simulated"</span>
+            </Show>
+            <span class="source-facts">{move || words.get().map(|w| w.1)}</span>
+        </div>
+    }
+}
+
+/// Live, or frozen and what is shown.
+#[component]
+fn LinkButton() -> impl IntoView {
+    let page = page();
+    let word = move || match (page.state.get(), page.view.with(|v| v.frozen)) {
+        (LinkState::Reconnecting, _) => "RECONNECTING",
+        (LinkState::Lost, _) => "NO SERVER",
+        (_, Some(_)) => "FROZEN",
+        (LinkState::Connecting, None) => "CONNECTING",
+        (LinkState::Live, None) => "LIVE",
+    };
+    let rest = move || {
+        let (from, to) = page.view.with(|v| v.frozen)?;
+        page.beat.track();
+        let clock = |t: i64| axis::clock(t + offset(t), true);
+        let new = (page.server_now() - to) / 60_000;
+        let since = match new {
+            ..=0 => String::new(),
+            1 => ", 1 new minute".to_string(),
+            n => format!(", {n} new minutes"),
+        };
+        Some(format!("{}–{}{since}", clock(from), clock(to)))
+    };
+    view! {
+        <button class="link" title="Freeze or go on (space)" on:click=move |_| page.toggle_frozen()>
+            <span class="dot"></span>
+            <span role="status">{word}</span>
+            <small>{rest}</small>
+        </button>
+    }
+}

@@ -1,0 +1,5 @@
+//! Parts of the page that know no metric: the bar with its buttons, the banner, the tooltip.
+
+pub mod banner;
+pub mod bar;
+pub mod tooltip;
