@@ -11,6 +11,7 @@ const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     // What the NVIDIA collector does not ask NVML for yet.
     ("nvidia", &[rows::gpu::MORE, rows::gpu_profile::ROWS, rows::gpu_profile::PCIE, rows::gpu_process::ROWS]),
     ("amd", &[rows::gpu::AMD]),
+    ("intel", &[]), // it will speak the common rows of GPUs
     ("apple", &[rows::apple::ROWS]),
     ("dcgm", &[rows::gpu::DCGM]),
     ("graphcore", &[rows::ipu::ROWS]),
@@ -85,6 +86,17 @@ fn collectors_are_told_apart_and_say_what_they_read() {
         assert!(names.insert(entry.name), "two collectors are called {}", entry.name);
         assert!(entry.about.ends_with('.'), "{}: about is a full sentence", entry.name);
         assert!(!entry.metrics.is_empty(), "{}: it produces nothing", entry.name);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sections_name_collectors_that_are_or_that_are_waited_for() {
+    for section in collectors::catalog().layout.sections {
+        for name in &section.checks {
+            let is = COLLECTORS.iter().any(|entry| entry.name == name);
+            assert!(is || WAITING.iter().any(|(waiting, _)| waiting == name), "{}: {name} is unknown", section.id);
+        }
     }
 }
 

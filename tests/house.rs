@@ -92,6 +92,15 @@ fn a_planted_import_is_caught() {
     catches(rule, "backend/src/clock.rs", "use std::time::Instant;", "use super::store::Store;");
     catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
     catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");
+    let widget = "frontend/src/widgets/picker.rs";
+    catches(rule, widget, "use crate::address::View;", "use crate::panels::board::Board;");
+    catches(rule, widget, "use shared::window::Window;", "use shared::{catalog::Metric, window::Window};");
+    catches(
+        rule,
+        "frontend/src/store/plan.rs",
+        "use shared::catalog::Chart;",
+        "use crate::{panels::Panel, store::Store};",
+    );
     assert_eq!(rule(&[Source::new("backend/src/new.rs", "")]).len(), 1, "a new room is put into the table");
 }
 

@@ -24,16 +24,26 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "sampler", &["clock", "live", "store"]),
     ("backend/src", "doctor", &["clock", "live", "sampler", "store"]),
     ("backend/src", "http", &["clock", "config", "doctor", "live", "store"]),
+    ("frontend/src", "address", &[]),
+    ("frontend/src", "surface", &[]),
+    ("frontend/src", "store", &[]),
+    ("frontend/src", "widgets", &["address", "page", "surface"]),
+    // The page is what all of its parts are handed: its state, and how they tell each other.
+    ("frontend/src", "page", &["address", "link", "panels", "store"]),
+    ("frontend/src", "link", &["page", "store"]),
+    ("frontend/src", "panels", &["address", "page", "store", "surface", "widgets"]),
+    ("frontend/src", "pages", &["address", "link", "page", "panels", "store", "surface", "widgets"]),
 ];
 
-/// Rooms of a folder that every other room may use, or that may use every room.
-const ROOTS: &[&str] = &["lib", "main"];
+/// What puts the rooms together may import them all.
+const ROOTS: &[&str] = &["lib", "main", "app"];
 
 /// Package folder and the room that alone may name it.
 const ONLY: &[(&str, &str, &[&str])] = &[
     ("plotters::", "frontend/charts/", &[]),
     ("leptos::", "frontend/src/", &[]),
     ("collectors::", "backend/", &["store", "live", "http"]),
+    ("catalog", "", &["widgets"]), // a widget knows no metric
 ];
 
 const WORKSPACE: &[&str] = &["shared", "collectors", "backend", "charts", "frontend", "xtask"];

@@ -125,7 +125,7 @@ pub(super) const SECTIONS: &[(&str, &str, &[&str])] = &[
     ("trainium", "Trainium", &["trainium"]),
     ("cpu", "CPU", &["cpu"]),
     ("memory", "Memory", &["memory"]),
-    ("disk", "Disk", &["disk"]),
+    ("disk", "Disk", &["disk", "disk_usage"]),
     ("network", "Network", &["network"]),
     ("pressure", "Pressure", &["pressure"]),
     ("process", "Watched processes", &["process"]),

@@ -95,17 +95,17 @@ pub static POWER_PERCENT: MetricDef = MetricDef::gauge("gpu.{i}.powerPercent", U
 /// Mean power from the energy counter.
 pub static POWER_MEAN_WATTS: MetricDef = MetricDef::gauge("gpu.{i}.powerMeanWatts", Unit::Watts)
     .title("GPU mean power")
-    .on("gpu.power.mean", LINE)
+    .on("gpu.power.mean", "GPU {i}, mean")
+    .draw(Draw::Hidden)
     .steps(THOUSANDTHS)
-    .help("Increase of gpu.{i}.energyJoules / time since the previous sample: the mean over the whole interval, where gpu.{i}.powerWatts is the driver's reading at its end.");
+    .help("Increase of gpu.{i}.energyJoules / time since the previous sample: the mean over the whole interval, where gpu.{i}.powerWatts is the driver's reading at its end. The chart draws the energy's rate, which is the same.");
 
 /// Energy.
 pub static ENERGY_JOULES: MetricDef = MetricDef::counter("gpu.{i}.energyJoules", Unit::Joules)
     .title("GPU energy")
-    .on("gpu.power.mean", "GPU {i} energy")
-    .draw(Draw::Hidden)
+    .on("gpu.power.mean", LINE)
     .steps(THOUSANDTHS)
-    .help("Energy since the driver was loaded, so only differences have a meaning; the chart draws gpu.{i}.powerMeanWatts. NVML total energy consumption / 1000; AMD rsmi_dev_energy_count_get x resolution / 10^6.");
+    .help("Energy since the driver was loaded, so only differences have a meaning; drawn as a rate it is the mean power. NVML total energy consumption / 1000; AMD rsmi_dev_energy_count_get x resolution / 10^6.");
 
 /// Energy by DCGM's name.
 pub static TOTAL_ENERGY: MetricDef = MetricDef::counter("gpu.{i}.totalEnergyConsumption", Unit::Joules)
