@@ -1,6 +1,7 @@
 //! Tests of the whole product.
 
 mod api;
+mod browser;
 mod catalog;
 mod cli;
 mod door;

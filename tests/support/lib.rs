@@ -1,4 +1,6 @@
 //! Support for the tests.
 
+pub mod browser;
+pub mod proxy;
 pub mod server;
 pub mod stream;

@@ -1,0 +1,109 @@
+//! What a person does with the view: window, stop, theme, size, reload.
+
+use super::{live, no_faults};
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
+
+const LINK: &str = "document.documentElement.dataset.link";
+const THEME: &str = "document.documentElement.dataset.theme";
+
+/// That all panels show this window.
+fn all_show(window: &str) -> String {
+    format!(r#"[...document.querySelectorAll("article[data-panel]")].every(p => p.dataset.window === "{window}")"#)
+}
+
+#[test]
+fn each_window_can_be_chosen_and_survives_a_reload() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    for window in ["1m", "15m", "1h", "3h", "6h", "12h", "5m"] {
+        browser.click(&format!(r#"[data-window-choice="{window}"]"#));
+        browser.until(&all_show(window));
+        browser.until(&format!(r#"new URLSearchParams(location.search).get("w") === "{window}""#));
+    }
+    browser.click(r#"[data-window-choice="1h"]"#);
+    browser.until(&all_show("1h"));
+    browser.reload();
+    live(&browser);
+    browser.until(&all_show("1h"));
+    no_faults(&browser);
+}
+
+#[test]
+fn samples_survive_a_reload() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    let most = r#"Math.max(0, ...[...document.querySelectorAll("article[data-panel]")].map(p => +p.dataset.samples))"#;
+    browser.open(&server.url);
+    browser.until(&format!("{most} >= 4"));
+    let before = browser.eval(most).as_u64().expect("a count");
+    browser.reload();
+    live(&browser);
+    let after = browser.eval(most).as_u64().expect("a count");
+    assert!(after >= before, "{before} samples before the reload, {after} after it");
+}
+
+#[test]
+fn the_view_stands_still_and_runs_again() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.click("#link");
+    browser.until(&format!(r#"{LINK} === "frozen""#));
+    browser.until(r#"new URLSearchParams(location.search).has("from")"#);
+    browser.reload();
+    browser.until(&format!(r#"{LINK} === "frozen""#));
+    browser.press("Escape");
+    live(&browser);
+    assert_eq!(browser.eval(r#"new URLSearchParams(location.search).has("from")"#), false);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_theme_follows_the_system_until_a_person_chooses() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    for theme in ["dark", "light"] {
+        browser.prefer(theme);
+        browser.open(&server.url);
+        live(&browser);
+        assert_eq!(browser.eval(THEME), theme);
+    }
+    let paper = "getComputedStyle(document.body).backgroundColor";
+    let light = browser.eval(paper);
+    browser.screenshot("light");
+    browser.click("#theme");
+    browser.until(&format!(r#"{THEME} === "dark""#));
+    assert_ne!(browser.eval(paper), light, "the theme changes the page");
+    browser.reload();
+    live(&browser);
+    assert_eq!(browser.eval(THEME), "dark", "the choice survives a reload");
+    no_faults(&browser);
+}
+
+#[test]
+fn the_page_fits_a_phone_and_a_wall() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    for (width, height) in [(390, 844), (250, 600), (2560, 1440), (1440, 900)] {
+        browser.size(width, height);
+        browser.until(&format!("innerWidth === {width}"));
+        let overflow = "document.documentElement.scrollWidth > innerWidth";
+        browser.until(&format!("!({overflow})"));
+        // A canvas that kept its old size would be stretched or cut off.
+        browser.until(
+            r#"[...document.querySelectorAll("article[data-panel] canvas")].filter(c => c.clientWidth && c.width)
+                .every(c => c.getBoundingClientRect().right <= innerWidth + 1)"#,
+        );
+        if width == 390 {
+            browser.screenshot("phone");
+        }
+    }
+    live(&browser);
+    no_faults(&browser);
+}

@@ -1,0 +1,268 @@
+//! A real browser: chromedriver on a free port, headless Chromium with an empty profile, ended when dropped.
+
+use crate::server::{PATIENCE, command};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing but loopback can be reached, and nothing is asked for that the page did not ask for.
+const FLAGS: [&str; 10] = [
+    "--headless",
+    "--no-sandbox", // root, as in most containers, has no sandbox; the only pages opened are ours
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+];
+
+/// Runs before the page's own scripts: what goes wrong is kept, and the moment when the page is first live.
+const WITNESS: &str = r#"
+window.__faults = [];
+const fault = text => window.__faults.push(String(text));
+addEventListener("error", e => fault("error: " + (e.message || (e.target && e.target.outerHTML))), true);
+addEventListener("unhandledrejection", e => fault("rejection: " + e.reason));
+addEventListener("securitypolicyviolation", e => fault("csp: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));
+const error = console.error;
+console.error = (...words) => { fault("console: " + words.join(" ")); error.apply(console, words); };
+window.__live = null;
+const look = () => {
+  const panels = document.querySelectorAll('article[data-panel][data-state="live"]');
+  const drawn = [...panels].filter(p => Number(p.dataset.samples) > 0).length;
+  if (document.documentElement.dataset.link === "live" && drawn >= 20) window.__live = performance.now();
+  else requestAnimationFrame(look);
+};
+requestAnimationFrame(look);
+"#;
+
+/// The state of the page, for the message of a failed test.
+const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.dataset.link, faults: window.__faults,
+  panels: [...document.querySelectorAll("article[data-panel]")].map(
+    p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
+  text: document.body && document.body.innerText.slice(0, 300) }"#;
+
+/// A browser with one page. Dropped, it ends its browser and its driver.
+pub struct Browser {
+    driver: Child,
+    addr: SocketAddr,
+    /// Path of the session; empty before there is one.
+    session: String,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Starts a browser with a page of 1440 x 900.
+    ///
+    /// # Panics
+    /// When chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
+    pub fn start() -> Self {
+        let mut driver = command("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver starts; it is installed by: cargo xtask setup --browser");
+        let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines();
+        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let port = line.trim_end_matches('.').rsplit_once("successfully on port ")?.1;
+            port.parse::<u16>().ok()
+        });
+        std::thread::spawn(move || lines.for_each(drop)); // a full pipe would stop the driver
+        let addr = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says its port")));
+
+        let profile = tempfile::tempdir().expect("a folder for the profile");
+        let mut flags = FLAGS.map(str::to_string).to_vec();
+        flags.push(format!("--user-data-dir={}", profile.path().display()));
+        let mut browser = Browser { driver, addr, session: String::new(), _profile: profile };
+        let wanted = json!({ "goog:chromeOptions": { "args": flags }, "goog:loggingPrefs": { "browser": "ALL" } });
+        let session = browser.post("/session", json!({ "capabilities": { "alwaysMatch": wanted } }));
+        let session = session.expect("Chromium starts; it is installed by: cargo xtask setup --browser");
+        browser.session = format!("/session/{}", session["sessionId"].as_str().expect("a session has an id"));
+        browser.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }));
+        browser.size(1440, 900);
+        browser
+    }
+
+    /// Goes to an address and waits until the document is loaded.
+    pub fn open(&self, url: &str) {
+        self.in_session("/url", json!({ "url": url })).expect("the page loads");
+    }
+
+    /// Loads the page again.
+    pub fn reload(&self) {
+        self.in_session("/refresh", json!({})).expect("the page loads");
+    }
+
+    /// Value of a JavaScript expression in the page.
+    ///
+    /// # Panics
+    /// When it throws.
+    #[track_caller]
+    pub fn eval(&self, expression: &str) -> Value {
+        self.try_eval(expression).expect("the expression has a value")
+    }
+
+    fn try_eval(&self, expression: &str) -> Result<Value, String> {
+        self.in_session("/execute/sync", json!({ "script": format!("return ({expression});"), "args": [] }))
+    }
+
+    /// Waits until a JavaScript expression is true-ish and gives its value.
+    ///
+    /// # Panics
+    /// When it is not in time; says what the page looked like.
+    #[track_caller]
+    pub fn until(&self, expression: &str) -> Value {
+        let started = Instant::now();
+        loop {
+            // While a page is being replaced there is nothing to ask.
+            let value = self.try_eval(expression);
+            if value.as_ref().is_ok_and(|v| !matches!(v, Value::Null | Value::Bool(false)) && *v != 0 && *v != "") {
+                return value.unwrap_or_default();
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "not in {PATIENCE:?}: {expression}\nit was {value:?}\n{:#}",
+                self.try_eval(DESCRIBE).unwrap_or_default()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Clicks in the middle of the first element of a CSS selector, as a mouse does: what covers it gets the click.
+    #[track_caller]
+    pub fn click(&self, selector: &str) {
+        let found = self.in_session("/element", json!({ "using": "css selector", "value": selector })).expect(selector);
+        let element = found.as_object().and_then(|ids| ids.values().next()?.as_str()).expect("an element has an id");
+        self.in_session(&format!("/element/{element}/click"), json!({})).expect(selector);
+    }
+
+    /// Presses and releases a key, by its name in JavaScript.
+    pub fn press(&self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            self.cdp("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "code": key }));
+        }
+    }
+
+    /// Sets the size of the page in CSS pixels; narrow ones are phones, with two device pixels for one.
+    pub fn size(&self, width: u32, height: u32) {
+        let phone = width < 600;
+        let scale = if phone { 2 } else { 1 };
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone });
+        self.cdp("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
+    /// Sets the theme that the system prefers, `dark` or `light`.
+    pub fn prefer(&self, theme: &str) {
+        let feature = json!({ "name": "prefers-color-scheme", "value": theme });
+        self.cdp("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
+    }
+
+    /// What went wrong since the page was loaded: errors, refusals of the content security policy, failed requests.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults: Vec<String> =
+            serde_json::from_value(self.eval("window.__faults")).expect("a list of sentences");
+        // A refusal in the first document comes too early for a script, and a missing file is nobody's error.
+        let log = self.in_session("/se/log", json!({ "type": "browser" })).expect("a log");
+        let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
+        faults.extend(severe.map(|entry| format!("log: {}", entry["message"].as_str().unwrap_or_default())));
+        faults
+    }
+
+    /// Writes a picture of the page to `target/screenshots/NAME.png`.
+    pub fn screenshot(&self, name: &str) -> PathBuf {
+        let picture = self.cdp("Page.captureScreenshot", json!({ "format": "png" }));
+        let own = std::env::current_exe().expect("this program");
+        let folder = own.ancestors().nth(3).expect("target/PROFILE/deps/NAME").join("screenshots");
+        std::fs::create_dir_all(&folder).expect("target can be written");
+        let path = folder.join(format!("{name}.png"));
+        let bytes = base64(picture["data"].as_str().expect("a picture"));
+        std::fs::write(&path, bytes).expect("target can be written");
+        path
+    }
+
+    /// A command of the Chrome DevTools Protocol.
+    pub fn cdp(&self, name: &str, params: Value) -> Value {
+        self.in_session("/goog/cdp/execute", json!({ "cmd": name, "params": params })).expect("the browser knows it")
+    }
+
+    fn in_session(&self, path: &str, body: Value) -> Result<Value, String> {
+        self.post(&format!("{}{path}", self.session), body)
+    }
+
+    fn post(&self, path: &str, body: Value) -> Result<Value, String> {
+        let body = body.to_string();
+        let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
+        webdriver(self.addr, &format!("{head}\r\nHost: {}\r\n\r\n{body}", self.addr))
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver killed alone would leave its browser running: end the session first.
+        if !self.session.is_empty() {
+            let request = format!("DELETE {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.session, self.addr);
+            let _ = webdriver(self.addr, &request);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// One exchange with the driver: the `value` of its answer, or the message of its error.
+fn webdriver(addr: SocketAddr, request: &str) -> Result<Value, String> {
+    let text = exchange(addr, request).map_err(|error| format!("chromedriver: {error}"))?;
+    let answer: Value = serde_json::from_str(&text).map_err(|error| format!("chromedriver: {error}: {text}"))?;
+    match answer["value"]["error"].as_str() {
+        Some(_) => Err(answer["value"]["message"].as_str().unwrap_or_default().to_string()),
+        None => Ok(answer["value"].clone()),
+    }
+}
+
+/// The body of an answer, whose length the driver always gives.
+fn exchange(addr: SocketAddr, request: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(addr)?;
+    // The first start of a browser on a cold machine reads hundreds of megabytes.
+    stream.set_read_timeout(Some(4 * PATIENCE))?;
+    stream.write_all(request.as_bytes())?;
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line)? > 2 {
+        if let Some(("content-length", value)) = line.to_ascii_lowercase().split_once(':') {
+            length = value.trim().parse().map_err(std::io::Error::other)?;
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+/// Bytes of base64 text.
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut word, mut bits) = (Vec::new(), 0u32, 0);
+    for digit in text.chars().map_while(|c| DIGITS.find(c)) {
+        word = word << 6 | digit as u32;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn base64_comes_back() {
+        assert_eq!(super::base64("Z2xhc3M="), b"glass");
+        assert_eq!(super::base64("//79"), [255, 254, 253]);
+    }
+}

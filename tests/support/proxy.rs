@@ -1,0 +1,70 @@
+//! A proxy as notebooks have it: it serves us below a path, strips the path, and hands the rest on unchanged.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// A proxy on a free port; its threads end with the test program.
+pub struct Proxy {
+    /// Where it listens.
+    pub addr: SocketAddr,
+    strays: Arc<Mutex<Vec<String>>>,
+}
+
+impl Proxy {
+    /// Serves `upstream` below `prefix` (`/a/b`, without the last slash).
+    pub fn start(prefix: &'static str, upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let addr = listener.local_addr().expect("an address");
+        let strays = Arc::new(Mutex::new(Vec::new()));
+        let seen = strays.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let seen = seen.clone();
+                // A connection that breaks is the browser's to notice.
+                std::thread::spawn(move || serve(client, prefix, upstream, &seen));
+            }
+        });
+        Proxy { addr, strays }
+    }
+
+    /// Paths that were asked for outside the prefix.
+    pub fn strays(&self) -> Vec<String> {
+        self.strays.lock().expect("no panic while it is held").clone()
+    }
+}
+
+fn serve(mut client: TcpStream, prefix: &str, upstream: SocketAddr, strays: &Mutex<Vec<String>>) -> io::Result<()> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        client.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let mut words = head.splitn(3, ' ');
+    let (Some(method), Some(path), Some(rest)) = (words.next(), words.next(), words.next()) else {
+        return Ok(());
+    };
+    // Without the last slash too: such proxies do not redirect.
+    let Some(inner) = path.strip_prefix(prefix).filter(|inner| inner.is_empty() || inner.starts_with(['/', '?']))
+    else {
+        strays.lock().expect("no panic while it is held").push(path.to_string());
+        return client.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    };
+    let slash = if inner.starts_with('/') { "" } else { "/" };
+    let mut request = format!("{method} {slash}{inner} {rest}");
+    if !request.to_ascii_lowercase().contains("\r\nupgrade: websocket") {
+        // One request for each connection: then an answer ends with its connection and needs no parsing.
+        let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+        request = lines.collect::<Vec<_>>().join("\r\n").replacen("\r\n", "\r\nConnection: close\r\n", 1);
+    }
+    let mut server = TcpStream::connect(upstream)?;
+    server.write_all(request.as_bytes())?;
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut from_client, &mut to_server);
+        let _ = to_server.shutdown(Shutdown::Write);
+    });
+    io::copy(&mut server, &mut client)?;
+    client.shutdown(Shutdown::Both)
+}
