@@ -18,11 +18,12 @@ fn main() -> std::process::ExitCode {
     if args.first().is_some_and(|a| a == "feed") {
         return cost::fed(&args[1..]);
     }
-    let mut seconds = None;
+    let (mut seconds, mut redraw) = (None, None);
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
-        match (arg.as_str(), rest.next().and_then(|n| n.parse().ok())) {
-            ("--record", Some(n)) => seconds = Some(n),
+        match (arg.as_str(), rest.next()) {
+            ("--record", Some(n)) if n.parse::<usize>().is_ok() => seconds = n.parse().ok(),
+            ("--redraw", Some(folder)) => redraw = Some(PathBuf::from(folder)),
             _ => {
                 eprintln!("usage: cargo xtask bench [-- --record SECONDS]");
                 return std::process::ExitCode::from(2);
@@ -41,7 +42,7 @@ fn main() -> std::process::ExitCode {
     };
     codec::measure(&mut table, &procfs, &own);
     cost::measure(&mut table, &own, &folder);
-    page::measure(&mut table);
+    page::measure(&mut table, redraw.as_deref());
     table.print();
     std::process::ExitCode::SUCCESS
 }

@@ -5,7 +5,7 @@ struct Row {
     what: String,
     figure: String,
     goal: &'static str,
-    peer: &'static str,
+    peer: String,
     met: Option<bool>,
     on: String,
 }
@@ -23,14 +23,14 @@ impl Table {
         unit: &str,
         most: f64,
         goal: &'static str,
-        peer: &'static str,
+        peer: &str,
         on: &str,
     ) {
         self.0.push(Row {
             what: what.into(),
             figure: format!("{} {unit}", shared::unit::number(figure)),
             goal,
-            peer,
+            peer: peer.into(),
             met: Some(figure <= most),
             on: on.into(),
         });
@@ -44,7 +44,7 @@ impl Table {
             what: what.into(),
             figure: "not measured".into(),
             goal,
-            peer: "",
+            peer: String::new(),
             met: None,
             on: why.into(),
         });
@@ -55,7 +55,7 @@ impl Table {
     pub fn print(&self) {
         let width = |f: fn(&Row) -> &str| self.0.iter().map(|r| f(r).chars().count()).max().unwrap_or(0);
         let (a, b) = (width(|r| &r.what), width(|r| &r.figure));
-        let (c, d) = (width(|r| r.goal), width(|r| r.peer));
+        let (c, d) = (width(|r| r.goal), width(|r| &r.peer));
         println!("\n  {:a$}  {:>b$}  {:c$}  {:d$}  measured on", "figure", "ours", "goal", "peer");
         for row in &self.0 {
             let mark = match row.met {

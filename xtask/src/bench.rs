@@ -4,16 +4,48 @@
 //! must not. Here the page is built first, so that its weight is that of the real one.
 
 use crate::Failure;
-use crate::exec::cargo;
+use crate::exec::{cargo, cmd};
 use crate::page;
-use crate::setup;
-use crate::steps::Steps;
+use crate::paths;
+use crate::setup::{self, PageTools};
+use crate::steps::{Done, Steps};
+use std::path::Path;
 
 /// Runs the benches with `args`.
 pub fn bench(args: &[String]) -> Result<(), Failure> {
     let mut steps = Steps::new();
     let tools = setup::page_tools(&mut steps)?;
+    setup::browser(&mut steps)?;
     steps.step("page", || page::build(&tools))?;
-    let bench = cargo().args(["run", "--release", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    let uplot = setup::uplot(&mut steps)?;
+    // The CPU of the server is measured on the real binary.
+    steps.step("server", || {
+        cargo().args(["build", "--release", "--quiet", "--package", "watchglass"]).run()?;
+        Ok(Done::Now("target/release/watchglass".to_owned()))
+    })?;
+    let mut bench = cargo().args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    if let Some(uplot) = uplot {
+        let folder = paths::root().join("target/bench/redraw");
+        steps.step("redraw", || redraw(&tools, &uplot, &folder))?;
+        bench = bench.arg("--redraw").arg(&folder);
+    }
     Ok(bench.args(args).run_shown()?)
+}
+
+/// Our drawing as wasm beside uPlot's script, in one folder for the browser.
+fn redraw(tools: &PageTools, uplot: &Path, folder: &Path) -> Result<Done, String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let wasm = page::binary(tools, "redraw")?;
+    cmd(tools.wasm_bindgen.join("wasm-bindgen"))
+        .args(["--target", "web", "--no-typescript", "--out-name", "redraw", "--out-dir"])
+        .arg(folder)
+        .arg(wasm)
+        .run()?;
+    let own = paths::root().join("tests/bench/redraw");
+    let files = [(&own, "index.html"), (&own, "redraw-bench.js")];
+    let theirs = uplot.join("node_modules/uplot/dist");
+    for (from, name) in files.into_iter().chain([(&theirs, "uPlot.iife.min.js"), (&theirs, "uPlot.min.css")]) {
+        std::fs::copy(from.join(name), folder.join(name)).map_err(|e| format!("{name}: {e}"))?;
+    }
+    Ok(Done::Now(folder.display().to_string()))
 }

@@ -55,6 +55,14 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     Ok(Done::Now("no warnings".to_owned()))
 }
 
+/// Builds one further binary of the page's package for wasm32, with the page's profile.
+pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
+    forget_other_compilers(tools)?;
+    let build = cargo().args(["build", "--quiet", "--package", PACKAGE, "--target", TARGET, "--profile", PROFILE]);
+    build.args(["--bin", name]).envs(&tools.compiler.env()).run()?;
+    Ok(paths::page_target().join(TARGET).join(PROFILE).join(format!("{name}.wasm")))
+}
+
 /// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
 pub fn build(tools: &PageTools) -> Result<Done, String> {
     let stamp = paths::page_target().join("built");

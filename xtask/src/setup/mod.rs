@@ -13,6 +13,7 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
+pub use tools::uplot;
 pub use wasm32::{Compiler, TARGET};
 
 /// The tools that build the page.

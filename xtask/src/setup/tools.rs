@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 const TRUNK: &str = "0.21.14";
 const BINARYEN: &str = "132.0.0";
+const UPLOT: &str = "1.6.32";
 
 /// trunk, pinned: the shape of what it writes differs between versions.
 pub fn trunk(steps: &mut Steps) -> Result<PathBuf, String> {
@@ -25,28 +26,45 @@ pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
 
 /// wasm-opt, if it can be had: Debian's is too old, npm's package carries a new one.
 pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
+    let root = npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a fifth larger")?;
+    Ok(root.map(|root| root.join("node_modules/.bin/wasm-opt")))
+}
+
+/// The folder with uPlot, the peer that our drawing is measured against, if it can be had.
+pub fn uplot(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
+    npm(steps, "uPlot", "uplot", UPLOT, "node_modules/uplot/dist/uPlot.iife.min.js", "redrawing is not compared")
+}
+
+/// The folder of an npm package of an exact version: from our cache, or installed now. Without npm `cost` is said.
+fn npm(
+    steps: &mut Steps,
+    name: &str,
+    package: &str,
+    version: &str,
+    file: &str,
+    cost: &str,
+) -> Result<Option<PathBuf>, String> {
     let mut found = None;
-    steps.step("wasm-opt", || {
-        let root = paths::tool("binaryen", BINARYEN)?;
-        let path = root.join("node_modules/.bin/wasm-opt");
-        let package = format!("binaryen@{BINARYEN}");
-        let wanted = format!("npm install --prefix {} {package}", root.display());
-        if path.exists() {
-            found = Some(path);
-            return Ok(Done::Already(format!("binaryen {BINARYEN}")));
+    steps.step(name, || {
+        let root = paths::tool(package, version)?;
+        let exact = format!("{package}@{version}");
+        let wanted = format!("npm install --prefix {} {exact}", root.display());
+        if root.join(file).exists() {
+            found = Some(root);
+            return Ok(Done::Already(format!("{package} {version}")));
         }
         let Some(npm) = find("npm") else {
-            return Ok(Done::Without(format!("the page gets a fifth larger; install Node.js, then: {wanted}")));
+            return Ok(Done::Without(format!("{cost}; install Node.js, then: {wanted}")));
         };
         eprintln!("    {wanted}");
         std::fs::create_dir_all(&root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
         let flags =
             ["install", "--no-audit", "--no-fund", "--no-save", "--no-progress", "--loglevel=error", "--prefix"];
-        if let Err(reason) = cmd(npm).args(flags).arg(&root).arg(&package).dir(&root).run() {
-            return Ok(Done::Without(format!("the page gets a fifth larger: {reason}")));
+        if let Err(reason) = cmd(npm).args(flags).arg(&root).arg(&exact).dir(&root).run() {
+            return Ok(Done::Without(format!("{cost}: {reason}")));
         }
-        found = Some(path);
-        Ok(Done::Now(format!("binaryen {BINARYEN}")))
+        found = Some(root);
+        Ok(Done::Now(format!("{package} {version}")))
     })?;
     Ok(found)
 }

@@ -1,0 +1,73 @@
+//! The page's drawing on its own, for `cargo xtask bench`: samples in, a drawn canvas out.
+
+use charts::canvas::{Canvas, Pen, SUBPIXELS};
+use charts::reduce::Reducer;
+use charts::{Chart, Frame, Hue, Line, Measures, Theme, axis};
+use frontend::surface::CanvasSurface;
+use shared::catalog::Range;
+use shared::unit::Unit;
+use wasm_bindgen::prelude::wasm_bindgen;
+use web_sys::CanvasRenderingContext2d;
+
+/// One chart with one series of 1 Hz samples.
+#[wasm_bindgen]
+pub struct Redraw {
+    surface: CanvasSurface,
+    pen: Pen,
+    values: Vec<f64>,
+    size: (u32, u32),
+}
+
+/// Time of the first sample, ms.
+const START: i64 = 1_700_000_000_000;
+
+#[wasm_bindgen]
+impl Redraw {
+    /// A chart on this canvas.
+    #[wasm_bindgen(constructor)]
+    pub fn new(context: CanvasRenderingContext2d, width: u32, height: u32, values: Vec<f64>) -> Redraw {
+        let surface = CanvasSurface { context, family: "sans-serif".into() };
+        Redraw { surface, pen: Pen::default(), values, size: (width, height) }
+    }
+
+    /// Reduces all samples and draws the chart anew; nothing is kept from the time before.
+    pub fn draw(&mut self) {
+        let (from, to) = (START, START + self.values.len() as i64 * 1_000);
+        let (width, height) = (self.size.0 as i32 * SUBPIXELS, self.size.1 as i32 * SUBPIXELS);
+        let measures = Measures::default();
+        let pixels = (f64::from(self.size.0) - measures.left - measures.right) as i64;
+        let step = ((to - from) / 1_000 + pixels - 1) / pixels * 1_000;
+        let mut reducer = Reducer::new(step, 1_500);
+        for (i, &v) in self.values.iter().enumerate() {
+            reducer.push(START + i as i64 * 1_000, v);
+        }
+        let columns = reducer.columns();
+        let lo = columns.iter().map(|c| c.min).fold(f64::INFINITY, f64::min);
+        let hi = columns.iter().map(|c| c.max).fold(f64::NEG_INFINITY, f64::max);
+        let axis = axis::values(Unit::Percent, Range::FromZero, lo, hi);
+        self.surface.context.clear_rect(0.0, 0.0, f64::from(self.size.0), f64::from(self.size.1));
+        let canvas = Canvas::new(&mut self.surface, &mut self.pen, self.size);
+        // A canvas refuses nothing.
+        let _ = charts::draw(&charts::into_area(canvas), &Frame {
+            chart: Chart::Line,
+            size: (width, height),
+            css: f64::from(SUBPIXELS),
+            device: f64::from(SUBPIXELS),
+            theme: &charts::theme::DARK,
+            measures,
+            from,
+            to,
+            offset: 0,
+            axis: &axis,
+            step,
+            interval: 1_000,
+            lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
+            band: &[],
+            limits: &[],
+            gaps: &[],
+            live: true,
+        });
+    }
+}
+
+fn main() {}
