@@ -69,10 +69,12 @@ fn a_row_that_is_claimed_is_named_by_a_collector() {
     let claimed = tags(COLLECTORS.iter().flat_map(|entry| entry.metrics).copied());
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let names = |code: &str, name: &str| code.split(|c: char| !is_word(c)).any(|word| word == name);
+    // The table itself names slices, and the readers of other systems put nothing here.
+    let elsewhere = |path: &str| path.ends_with("/lib.rs") || path.ends_with("/portable.rs");
     let mut checked = 0;
     for (module, name, tag) in statics(&sources).iter().filter(|(.., tag)| claimed.contains(tag.as_str())) {
         let mut collectors = sources.iter().filter(|s| s.path.starts_with("backend/collectors/src/") && !s.is_test());
-        let named = collectors.any(|s| !s.path.ends_with("/lib.rs") && names(&s.code, module) && names(&s.code, name));
+        let named = collectors.any(|s| !elsewhere(&s.path) && names(&s.code, module) && names(&s.code, name));
         assert!(named, "{tag} is claimed by an entry, but no collector names {module}::{name}");
         checked += 1;
     }

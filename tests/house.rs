@@ -41,6 +41,17 @@ fn the_tree_names_no_place_where_it_was_made() {
 }
 
 #[test]
+fn links_in_documents_lead_somewhere() {
+    let mut sources = tree();
+    // Pictures are no text, so the tree does not hold them.
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../static")).expect("static/ is there") {
+        let name = entry.expect("static/ can be read").file_name();
+        sources.push(Source::new(&format!("static/{}", name.to_string_lossy()), ""));
+    }
+    holds(rules::links(&sources));
+}
+
+#[test]
 fn files_are_small() {
     let sources = tree();
     let lengths = rules::lengths(&sources);
@@ -152,6 +163,7 @@ fn a_planted_number_name_or_place_is_caught() {
     catches(rules::kibi, "backend/src/live.rs", "f(64 * 1024, 4 * 1024 * 1024)", "f(kb * 1024)");
     catches(rules::modules, "backend/src/live.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
     assert_eq!(rules::modules(&[Source::new("backend/src/utils.rs", "//! Live.\n")]).len(), 1);
+    catches(rules::links, "README.md", "[a](README.md#x) [b](https://example.org) [c](#d)", "[a](static/none.md)");
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
         catches(rules::places, "README.md", "https://example.org/work", bad);
     }

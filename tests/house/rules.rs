@@ -36,7 +36,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// What puts the rooms together may import them all.
-const ROOTS: &[&str] = &["lib", "main", "app"];
+const ROOTS: &[&str] = &["lib", "main", "app", "bin"];
 
 /// Package folder and the room that alone may name it.
 const ONLY: &[(&str, &str, &[&str])] = &[
@@ -246,6 +246,24 @@ pub fn places(sources: &[Source]) -> Vec<String> {
                     .filter(|word| line.contains(**word))
                     .map(|word| format!("{}:{}: {word} does not belong in the tree", source.path, i + 1)),
             );
+        }
+    }
+    faults
+}
+
+/// A link in a document leads to something in the tree.
+pub fn links(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| s.path.ends_with(".md")) {
+        let folder = source.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for target in source.text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let path = format!("{folder}/{target}");
+            let path = path.trim_matches('/');
+            let inside = !target.is_empty() && !target.contains(':');
+            let below = format!("{path}/");
+            if inside && !sources.iter().any(|s| s.path == path || s.path.starts_with(&below)) {
+                faults.push(format!("{}: {target} is not there", source.path));
+            }
         }
     }
     faults

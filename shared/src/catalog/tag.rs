@@ -252,6 +252,26 @@ mod tests {
         assert_eq!(error.nearest, "memory_percent");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_but_never_panics(text in "(system\\.)?(ipu|disk|gpu|openmetrics)?.{0,40}(/l:)?.{0,9}") {
+            let catalog = catalog();
+            if let Ok(found) = catalog.find(&text) {
+                let metric = &catalog.metrics[usize::from(found.metric)];
+                proptest::prop_assert!(split(&metric.tag).is_some() || found.instance.is_empty());
+            }
+        }
+
+        #[test]
+        fn any_path_comes_back(path in "/[a-z0-9./ {}\"'é%()-]{0,30}") {
+            let catalog = catalog();
+            let tag = format!("disk.{path}.usagePercent");
+            let found = catalog.find(&tag).expect("known");
+            let series = crate::series::SeriesDef { metric: found.metric, instance: found.instance };
+            proptest::prop_assert_eq!(catalog.tag(&series), tag);
+        }
+    }
+
     #[test]
     fn a_star_stands_for_anything() {
         assert!(glob("disk.*.usageGB", "disk./mnt/data.v2.usageGB"));
