@@ -1,0 +1,11 @@
+//! Golden output of the Linux collectors over machines that the tests build: folders that look like /proc and /sys.
+#![cfg(target_os = "linux")]
+
+mod cpu;
+mod disk;
+mod machine;
+mod memory;
+mod network;
+mod pressure;
+mod process;
+mod table;

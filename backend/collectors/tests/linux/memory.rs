@@ -1,0 +1,128 @@
+use crate::machine::{Machine, readings, value};
+
+const GIB: u64 = 1 << 30;
+const TAGS_OF_A_LIMIT: [&str; 4] =
+    ["memory.used", "memory.working_set_percent", "memory_percent", "proc.memory.availableMB"];
+
+/// 64 GiB, of which 48 are available; 8 GiB of swap, of which 6 are free.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    let mut text = String::new();
+    for (name, mib) in [
+        ("MemTotal", 65536),
+        ("MemFree", 1024),
+        ("MemAvailable", 49152),
+        ("Buffers", 512),
+        ("Cached", 40960),
+        ("SwapCached", 0),
+        ("Active", 9),
+        ("SwapTotal", 8192),
+        ("SwapFree", 6144),
+        ("Dirty", 3),
+        ("Writeback", 1),
+        ("AnonPages", 5),
+    ] {
+        text += &format!("{name}: {} kB\n", mib << 10);
+    }
+    machine.write("proc/meminfo", text);
+    machine
+}
+
+fn limit(machine: &Machine, group: &str, max: &str, current: u64, inactive_file: u64) {
+    let dir = format!("sys/fs/cgroup{group}");
+    machine.write(&format!("{dir}/memory.max"), format!("{max}\n"));
+    machine.write(&format!("{dir}/memory.current"), format!("{current}\n"));
+    machine.write(&format!("{dir}/memory.stat"), format!("anon 1\nfile 2\ninactive_file {inactive_file}\n"));
+}
+
+#[test]
+fn the_whole_host() {
+    let machine = machine();
+    let expected = readings([
+        ("memory.cached", 40.0 * GIB as f64),
+        ("memory.dirty", 4.0 * f64::from(1 << 20)),
+        ("memory.total", 64.0 * GIB as f64),
+        ("memory.used", 16.0 * GIB as f64),
+        ("memory.working_set_percent", 25.0),
+        ("memory_percent", 25.0),
+        ("proc.memory.availableMB", 49152.0),
+        ("swap.total", 8.0 * GIB as f64),
+        ("swap.used", 2.0 * GIB as f64),
+        ("swap.used_percent", 25.0),
+    ]);
+    assert_eq!(machine.open("memory").next(), expected);
+    // Groups of version 1 alone, and groups without a limit, change nothing.
+    machine.write("proc/self/cgroup", "4:memory:/job\n");
+    limit(&machine, "/job", "1000", 1, 0);
+    assert_eq!(machine.open("memory").next(), expected);
+    machine.write("proc/self/cgroup", "4:memory:/\n0::/slice/job\n");
+    limit(&machine, "/slice/job", "max", 1, 0);
+    assert_eq!(machine.open("memory").next(), expected);
+}
+
+#[test]
+fn the_smallest_limit_up_to_the_visible_root_binds() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "0::/pod/job/leaf\n");
+    limit(&machine, "/pod/job/leaf", "max", GIB, 0);
+    limit(&machine, "/pod/job", &(16 * GIB).to_string(), 9 * GIB, 0);
+    limit(&machine, "/pod", &(8 * GIB).to_string(), 6 * GIB, 4 * GIB);
+    limit(&machine, "", &(32 * GIB).to_string(), 20 * GIB, 0);
+    let now = machine.open("memory").next();
+    assert_eq!(value(&now, "memory.total"), Some(8.0 * GIB as f64));
+    assert_eq!(value(&now, "memory.used"), Some(2.0 * GIB as f64));
+    assert_eq!(value(&now, "memory_percent"), Some(75.0), "page cache included");
+    assert_eq!(value(&now, "memory.working_set_percent"), Some(25.0), "without inactive page cache");
+    assert_eq!(value(&now, "proc.memory.availableMB"), Some(2048.0));
+    assert_eq!(value(&now, "memory.cached"), Some(40.0 * GIB as f64), "of the host");
+}
+
+#[test]
+fn beside_version_1_the_groups_stand_in_a_folder_of_their_own() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "1:cpu:/\n0::/job\n");
+    machine.write("sys/fs/cgroup/unified/cgroup.controllers", "memory\n");
+    limit(&machine, "/unified/job", &GIB.to_string(), GIB / 2, 0);
+    assert_eq!(value(&machine.open("memory").next(), "memory_percent"), Some(50.0));
+}
+
+#[test]
+fn use_above_the_limit_leaves_nothing_available() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "0::/\n");
+    limit(&machine, "", &GIB.to_string(), GIB + 4096, 0);
+    assert_eq!(value(&machine.open("memory").next(), "proc.memory.availableMB"), Some(0.0));
+}
+
+#[test]
+fn a_limit_without_a_reading_is_not_replaced_by_the_hosts() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "0::/\n");
+    limit(&machine, "", &GIB.to_string(), 0, 0);
+    machine.write("sys/fs/cgroup/memory.current", "nothing\n");
+    let mut memory = machine.open("memory");
+    let now = memory.next();
+    assert!(TAGS_OF_A_LIMIT.iter().all(|tag| value(&now, tag).is_none()), "{now:?}");
+    assert_eq!(value(&now, "swap.used_percent"), Some(25.0));
+    let (reason, partial) = memory.trouble().unwrap();
+    assert!(reason.ends_with("memory.current: not a number") && partial, "{reason}");
+}
+
+#[test]
+fn a_limit_that_is_lifted_is_noticed() {
+    let machine = machine();
+    machine.write("proc/self/cgroup", "0::/\n");
+    limit(&machine, "", &GIB.to_string(), GIB / 4, 0);
+    let mut memory = machine.open("memory");
+    assert_eq!(value(&memory.next(), "memory.total"), Some(GIB as f64));
+    machine.write("sys/fs/cgroup/memory.max", "max\n");
+    assert_eq!(value(&memory.after(10.0), "memory.total"), Some(64.0 * GIB as f64));
+}
+
+#[test]
+fn without_swap_its_share_is_zero_and_without_available_nothing_is_made_up() {
+    let machine = Machine::new();
+    machine.write("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 512 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+    let expected = [("memory.total", 1_048_576.0), ("swap.total", 0.0), ("swap.used", 0.0), ("swap.used_percent", 0.0)];
+    assert_eq!(machine.open("memory").next(), readings(expected));
+}

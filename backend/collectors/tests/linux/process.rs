@@ -1,0 +1,272 @@
+use crate::machine::{Machine, Readings, readings, value};
+use collectors::OpenErrorKind;
+use std::cell::Cell;
+
+/// A machine of 8 cores and 1 GiB, whose clock of boot the test moves.
+struct Proc {
+    machine: Machine,
+    uptime: Cell<u64>,
+}
+
+/// A process as its files tell of it. Times are in ticks, a hundredth of a second.
+#[derive(Clone)]
+struct Process {
+    pid: u32,
+    parent: u32,
+    start: u64,
+    own: u64,
+    reaped: u64,
+    state: char,
+    pages: u64,
+    /// Threads beside the first, and the children of each thread.
+    threads: Vec<(u32, Vec<u32>)>,
+}
+
+fn process(pid: u32, parent: u32, start: u64) -> Process {
+    Process { pid, parent, start, own: 0, reaped: 0, state: 'S', pages: 256, threads: vec![(pid, vec![])] }
+}
+
+impl Proc {
+    fn new(pids: &[u32]) -> Proc {
+        let mut machine = Machine::new();
+        machine.options.pids = pids.to_vec();
+        let cores: String = (0..8).map(|i| format!("cpu{i} 1 1 1 1 1 1 1 1 1 1\n")).collect();
+        machine.write("proc/stat", format!("cpu 1 1 1 1 1 1 1 1 1 1\n{cores}intr 1\n"));
+        machine.write("proc/meminfo", "MemTotal: 1048576 kB\n");
+        let proc = Proc { machine, uptime: Cell::new(0) };
+        proc.pass(1000);
+        proc
+    }
+
+    /// Moves the clock of boot.
+    fn pass(&self, seconds: u64) {
+        self.uptime.set(self.uptime.get() + seconds);
+        self.machine.write("proc/uptime", format!("{}.00 1.00\n", self.uptime.get()));
+    }
+
+    fn put(&self, process: &Process) {
+        let Process { pid, parent, start, own, reaped, state, pages, threads } = process;
+        self.machine.write(
+            &format!("proc/{pid}/stat"),
+            format!(
+                "{pid} (a ) b) {state} {parent} 1 1 0 -1 4194304 0 0 0 0 {own} 0 {reaped} 0 20 0 {} 0 {start} 1 {pages} 1\n",
+                threads.len()
+            ),
+        );
+        for (thread, children) in threads {
+            let children: String = children.iter().map(|child| format!("{child} ")).collect();
+            self.machine.write(&format!("proc/{pid}/task/{thread}/children"), children);
+        }
+    }
+
+    fn end(&self, pid: u32) {
+        self.machine.remove(&format!("proc/{pid}"));
+    }
+
+    fn in_group(&self, pid: u32, group: &str, cores: &str) {
+        self.machine.write(&format!("proc/{pid}/cgroup"), format!("0::{group}\n"));
+        self.machine.write(&format!("proc/{pid}/status"), format!("Name:\tx\nCpus_allowed_list:\t{cores}\n"));
+    }
+}
+
+fn with_children(mut process: Process, threads: &[(u32, &[u32])]) -> Process {
+    process.threads = threads.iter().map(|(thread, children)| (*thread, children.to_vec())).collect();
+    process
+}
+
+fn using(mut process: Process, own: u64, reaped: u64) -> Process {
+    (process.own, process.reaped) = (own, reaped);
+    process
+}
+
+fn count(now: &Readings) -> Option<f64> {
+    value(now, "proc.processes")
+}
+
+#[test]
+fn nothing_is_watched_unless_asked_for() {
+    let error = Machine::new().try_open("process").err().unwrap();
+    assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "no process is watched"));
+    assert_eq!(error.remedy, "start with --pid PID");
+    let error = Proc::new(&[7]).machine.try_open("process").err().unwrap();
+    assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "process 7 does not run"));
+}
+
+#[test]
+fn children_of_every_thread_belong() {
+    let proc = Proc::new(&[10]);
+    let root = with_children(process(10, 1, 500), &[(10, &[20]), (11, &[]), (12, &[30])]);
+    let grandchild = process(31, 30, 700);
+    proc.put(&using(root.clone(), 5000, 0));
+    proc.put(&process(20, 10, 600));
+    proc.put(&with_children(process(30, 10, 600), &[(30, &[31])]));
+    proc.put(&grandchild);
+    proc.put(&process(99, 1, 600));
+    let mut collector = proc.machine.open("process");
+    let at_once =
+        [("proc.cpu.threads", 6.0), ("proc.memory.percent", 0.39), ("proc.memory.rssMB", 4.0), ("proc.processes", 4.0)];
+    assert_eq!(collector.next(), readings(at_once), "use needs two readings");
+    proc.put(&using(root, 5040, 0));
+    proc.put(&using(grandchild, 40, 0));
+    proc.pass(1);
+    let mut expected = at_once.to_vec();
+    expected.push(("cpu", 10.0));
+    assert_eq!(collector.next(), readings(expected), "80 of 800 ticks");
+    assert_eq!(collector.trouble(), None);
+}
+
+#[test]
+fn a_kernel_that_lists_no_children_is_searched_by_parents() {
+    let proc = Proc::new(&[10]);
+    proc.put(&with_children(process(10, 1, 500), &[]));
+    // The child has the lower number, so it is met before its parent.
+    proc.put(&with_children(process(5, 30, 700), &[]));
+    proc.put(&with_children(process(30, 10, 600), &[]));
+    proc.put(&with_children(process(99, 1, 600), &[]));
+    let mut collector = proc.machine.open("process");
+    assert_eq!(count(&collector.next()), Some(3.0));
+    proc.put(&with_children(process(100, 5, 800), &[]));
+    assert_eq!(count(&collector.next()), Some(4.0));
+    proc.end(5);
+    proc.put(&with_children(process(100, 1, 800), &[]));
+    assert_eq!(count(&collector.next()), Some(3.0), "it has another parent now and still belongs");
+}
+
+#[test]
+fn a_tree_of_many_threads_is_searched_by_parents_too() {
+    let proc = Proc::new(&[10]);
+    let mut root = process(10, 1, 500);
+    root.threads = (100..200).map(|thread| (thread, vec![])).collect();
+    root.threads[50].1.push(20);
+    proc.put(&root);
+    proc.machine.write("proc/10/task/10/children", "");
+    proc.put(&process(20, 10, 600));
+    let mut collector = proc.machine.open("process");
+    assert_eq!(count(&collector.next()), Some(2.0));
+    // From the second reading on the number of threads is known; the new child is listed nowhere.
+    proc.put(&process(30, 20, 700));
+    assert_eq!(count(&collector.next()), Some(3.0));
+}
+
+#[test]
+fn death_takes_the_processs_tags_and_reuse_of_its_number_does_not_bring_them_back() {
+    let proc = Proc::new(&[10]);
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[20])]));
+    proc.put(&process(20, 10, 600));
+    let mut collector = proc.machine.open("process");
+    assert_eq!(count(&collector.next()), Some(2.0));
+    let reused = process(10, 1, 90_000);
+    proc.put(&reused);
+    assert_eq!(collector.next(), []);
+    let (reason, partial) = collector.trouble().unwrap();
+    assert_eq!(reason, "process 10 has ended, and its number belongs to another process now");
+    assert!(!partial);
+    proc.put(&process(10, 1, 500));
+    assert_eq!(collector.next(), [], "gone is gone");
+}
+
+#[test]
+fn a_process_that_waits_for_its_parent_to_notice_has_ended() {
+    let proc = Proc::new(&[10, 50]);
+    proc.put(&process(10, 1, 500));
+    proc.put(&process(50, 1, 500));
+    let mut collector = proc.machine.open("process");
+    assert_eq!(count(&collector.next()), Some(2.0));
+    proc.put(&Process { state: 'Z', ..process(10, 1, 500) });
+    assert_eq!(count(&collector.next()), Some(1.0), "the other one goes on");
+    assert_eq!(collector.trouble(), Some(("process 10 has ended", true)));
+    proc.end(50);
+    assert_eq!(collector.next(), []);
+    assert_eq!(collector.trouble(), Some(("process 10 has ended, process 50 has ended", false)));
+}
+
+#[test]
+fn trees_that_overlap_count_once() {
+    let proc = Proc::new(&[20, 10, 10]);
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[20])]));
+    proc.put(&with_children(process(20, 10, 600), &[(20, &[30])]));
+    proc.put(&process(30, 20, 700));
+    let mut collector = proc.machine.open("process");
+    assert_eq!(count(&collector.next()), Some(3.0));
+    proc.end(20);
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[])]));
+    proc.put(&process(30, 1, 700));
+    assert_eq!(count(&collector.next()), Some(1.0), "30 lived below 20");
+}
+
+#[test]
+fn time_of_children_that_ended_counts_once() {
+    let proc = Proc::new(&[10]);
+    let root = with_children(process(10, 1, 500), &[(10, &[20])]);
+    proc.put(&using(root.clone(), 100, 1000));
+    proc.put(&using(process(20, 10, 600), 300, 0));
+    let mut collector = proc.machine.open("process");
+    collector.next();
+    let cpu = |now: &Readings| value(now, "cpu");
+    // 20 used 40 more ticks and ended; besides, a child that lived for less than a tick of ours used 120.
+    proc.put(&using(with_children(root.clone(), &[(10, &[])]), 100, 1000 + 340 + 120));
+    proc.end(20);
+    proc.pass(1);
+    assert_eq!(cpu(&collector.next()), Some(20.0), "160 of 800 ticks");
+    // A new child counts from its birth.
+    let root = using(with_children(root, &[(10, &[40])]), 100, 1460);
+    proc.put(&root);
+    proc.put(&using(process(40, 10, 100_150), 80, 0));
+    proc.pass(1);
+    assert_eq!(cpu(&collector.next()), Some(10.0));
+    // It ends and nobody takes note of its time: nothing is counted back.
+    proc.put(&with_children(root.clone(), &[(10, &[])]));
+    proc.end(40);
+    proc.pass(1);
+    assert_eq!(cpu(&collector.next()), Some(0.0));
+    // An old process that joins brings none of its past.
+    proc.put(&with_children(root, &[(10, &[60])]));
+    proc.put(&using(process(60, 10, 300), 1_000_000, 0));
+    proc.pass(1);
+    assert_eq!(cpu(&collector.next()), Some(0.0));
+}
+
+#[test]
+fn a_groups_limits_are_the_capacity() {
+    let proc = Proc::new(&[10, 20]);
+    let group = |file: &str, text: &str| {
+        proc.machine.write(&format!("sys/fs/cgroup/pod/{file}"), text);
+    };
+    group("cpu.max", "200000 100000\n");
+    group("memory.max", "16777216\n");
+    group("memory.events", "low 0\noom 5\noom_kill 7\n");
+    group("cpu.stat", "usage_usec 1\nnr_periods 100\nnr_throttled 50\n");
+    for pid in [10, 20] {
+        proc.put(&process(pid, 1, 500));
+        proc.in_group(pid, "/pod", "0-7");
+    }
+    let mut collector = proc.machine.open("process");
+    let now = collector.next();
+    assert_eq!(value(&now, "proc.memory.percent"), Some(12.5), "2 of 16 MiB");
+    assert_eq!(value(&now, "proc.memory.oomKills"), Some(0.0));
+    assert_eq!(value(&now, "proc.cpu.throttledPercent"), None);
+    proc.put(&using(process(10, 1, 500), 100, 0));
+    group("cpu.stat", "usage_usec 1\nnr_periods 110\nnr_throttled 54\n");
+    let now = collector.next();
+    assert_eq!(value(&now, "cpu"), Some(50.0), "a core of two");
+    assert_eq!(value(&now, "proc.cpu.throttledPercent"), Some(40.0));
+    assert_eq!(value(&collector.next(), "proc.cpu.throttledPercent"), None, "no period passed");
+    // The kill that ends the watched processes is still told.
+    proc.end(10);
+    proc.end(20);
+    group("memory.events", "low 0\noom 6\noom_kill 9\n");
+    assert_eq!(collector.next(), readings([("proc.memory.oomKills", 2.0)]));
+}
+
+#[test]
+fn pinned_processes_have_the_cores_of_both() {
+    let proc = Proc::new(&[10, 20]);
+    for (pid, cores) in [(10, "0-1"), (20, "1,6")] {
+        proc.put(&process(pid, 1, 500));
+        proc.in_group(pid, "/", cores);
+    }
+    let mut collector = proc.machine.open("process");
+    collector.next();
+    proc.put(&using(process(10, 1, 500), 150, 0));
+    assert_eq!(value(&collector.next(), "cpu"), Some(50.0), "150 of 300 ticks");
+}
