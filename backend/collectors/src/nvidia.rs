@@ -43,9 +43,14 @@ fn open_error(library: &OsString, error: &NvmlError) -> OpenError {
     let shown = Path::new(library).display().to_string();
     let says = |text: &str| format!("{shown}: {text}");
     let (kind, reason, remedy) = match error {
-        NvmlError::LibloadingError(loader) => (
+        NvmlError::LibloadingError(loader) if dylib::is_file(library) => (
+            OpenErrorKind::Failed,
+            format!("{shown} could not be loaded: {loader}"),
+            "set library under [collectors.nvidia] to the driver's libnvidia-ml.so.1",
+        ),
+        NvmlError::LibloadingError(_) => (
             OpenErrorKind::Absent,
-            dylib::why_not(library, &loader.to_string()),
+            format!("{shown} was not found"),
             "install NVIDIA's driver, or set library under [collectors.nvidia]",
         ),
         NvmlError::DriverNotLoaded => {
@@ -179,5 +184,16 @@ mod tests {
         assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1"]);
         assert_eq!(error.reason, "/nowhere/libnvidia-ml.so.1 was not found");
         assert!(error.remedy.contains("library under [collectors.nvidia]"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("libnvidia-ml.so.1");
+        std::fs::write(&library, "not a library").unwrap();
+        let options = Options { nvml_library: Some(library), ..Options::default() };
+        let error = open(&options, &Roots::default()).err().unwrap();
+        assert_eq!(error.kind, OpenErrorKind::Failed);
+        assert!(error.reason.contains("could not be loaded"), "{}", error.reason);
     }
 }

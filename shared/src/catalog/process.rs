@@ -32,7 +32,7 @@ pub static RSS: MetricDef = MetricDef::gauge("proc.memory.rssMB", Unit::Mebibyte
     .title("Process memory")
     .on("process.memory", "resident")
     .steps(256.0)
-    .help("Resident set of the watched processes and all their descendants; a page shared by several counts once for each. Field 24 of /proc/PID/stat.");
+    .help("Resident set of the watched processes and all their descendants; a page shared by several counts once for each. Second number of /proc/PID/statm.");
 
 /// Resident set, share.
 pub static RSS_PERCENT: MetricDef = MetricDef::gauge("proc.memory.percent", Unit::Percent)

@@ -9,4 +9,5 @@ mod memory;
 mod network;
 mod pressure;
 mod process;
+mod real;
 mod table;

@@ -49,10 +49,13 @@ impl Proc {
         self.machine.write(
             &format!("proc/{pid}/stat"),
             format!(
-                "{pid} (a ) b) {state} {parent} 1 1 0 -1 4194304 0 0 0 0 {own} 0 {reaped} 0 20 0 {} 0 {start} 1 {pages} 1\n",
-                threads.len()
+                "{pid} (a ) b) {state} {parent} 1 1 0 -1 4194304 0 0 0 0 {own} 0 {reaped} 0 20 0 {} 0 {start} 1 {} 1\n",
+                threads.len(),
+                pages - 1
             ),
         );
+        // The field of the stat file above falls short by a page, as it may.
+        self.machine.write(&format!("proc/{pid}/statm"), format!("9999 {pages} 1 1 0 1 0\n"));
         for (thread, children) in threads {
             let children: String = children.iter().map(|child| format!("{child} ")).collect();
             self.machine.write(&format!("proc/{pid}/task/{thread}/children"), children);

@@ -1,0 +1,90 @@
+//! On the machine that the tests run on.
+
+use collectors::{COLLECTORS, Options, Out, Part, Roots};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A shell with a child of its own, ended when the test ends.
+struct Family {
+    shell: Child,
+}
+
+impl Family {
+    #[allow(clippy::disallowed_methods, reason = "the test watches a process of its own")]
+    fn start() -> Family {
+        Family { shell: Command::new("sh").args(["-c", "sleep 300 & wait"]).spawn().unwrap() }
+    }
+
+    fn child(&self) -> Option<i32> {
+        let pid = self.shell.id();
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+            .ok()?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    }
+
+    fn end(&mut self) {
+        let child = self.child();
+        // SAFETY: the child was started by our shell, which has not ended yet, so the number is still its own.
+        child.inspect(|pid| unsafe { assert_eq!(libc::kill(*pid, libc::SIGKILL), 0) });
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn watch(pid: u32) -> Part {
+    let entry = COLLECTORS.iter().find(|entry| entry.name == "process").unwrap();
+    let options = Options { pids: vec![pid], ..Options::default() };
+    (entry.open)(&options, &Roots::default()).unwrap().remove(0)
+}
+
+#[test]
+fn a_process_and_its_child_are_watched_until_they_end() {
+    let mut family = Family::start();
+    let mut part = watch(family.shell.id());
+    let mut out = Out::default();
+    let start = Instant::now();
+    let mut read = |part: &mut Part| {
+        out.begin(start.elapsed());
+        let outcome = part.collector.collect(&mut out);
+        (out.present(), outcome)
+    };
+    loop {
+        let (now, outcome) = read(&mut part);
+        assert_eq!(outcome, Ok(()));
+        if now.contains(&("proc.processes".to_string(), 2.0)) {
+            assert!(now.iter().any(|(tag, mib)| tag == "proc.memory.rssMB" && *mib > 0.0), "{now:?}");
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{now:?}");
+        std::thread::yield_now();
+    }
+    family.end();
+    let (now, outcome) = read(&mut part);
+    assert!(now.iter().all(|(tag, _)| tag == "proc.memory.oomKills"), "{now:?}");
+    assert!(outcome.unwrap_err().reason.ends_with("has ended"));
+}
+
+#[test]
+fn the_disks_that_count_are_those_with_a_device() {
+    let entry = COLLECTORS.iter().find(|entry| entry.name == "disk").unwrap();
+    let Ok(mut parts) = (entry.open)(&Options { disk_paths: Vec::new(), ..Options::default() }, &Roots::default())
+    else {
+        return;
+    };
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    parts[0].collector.collect(&mut out).unwrap();
+    for (tag, _) in out.present() {
+        let Some(name) = tag.strip_prefix("disk.").and_then(|rest| rest.strip_suffix(".in")) else { continue };
+        assert!(std::path::Path::new("/sys/block").join(name.replace('/', "!")).join("device").exists(), "{tag}");
+    }
+}
