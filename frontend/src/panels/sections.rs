@@ -59,8 +59,9 @@ pub fn AbsentLine(
     /// Why and what to do.
     absent: Absent,
 ) -> impl IntoView {
+    let page = page();
     view! {
-        <article class="absent" data-panel=absent.id data-window="" data-samples="0" data-state="unsupported">
+        <article class="absent" data-panel=absent.id data-window=move || page.view.with(|v| v.window.name) data-samples="0" data-state="unsupported">
             <span class="shape is-unknown">"◌"</span>
             <span><b>{format!("No {} here:", absent.title)}</b>" "{absent.reason}" "<span class="u">{absent.remedy}</span></span>
         </article>
