@@ -8,6 +8,7 @@ use watchglass_tests::server::{Server, watchglass};
 fn the_page_is_live_and_stays_alive() {
     let server = Server::start([]);
     let browser = Browser::start();
+    browser.prefer("dark");
     browser.open(&server.url);
     let first = browser.until("window.__live").as_f64().expect("a time");
     eprintln!("live with 20 panels {first:.0} ms after the navigation began; the goal is 1000 ms");
