@@ -55,7 +55,8 @@ const RETRY: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)]
 /// One part as the sampler sees it.
 struct Running {
     entry: usize,
-    requests: SyncSender<Request>,
+    /// Where to ask it; none when its thread has ended.
+    requests: Option<SyncSender<Request>>,
     /// Series of the part's slots.
     ids: Vec<SeriesId>,
     micros: SeriesId,
@@ -104,8 +105,8 @@ pub fn run(hub: Arc<Hub>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
     let (wall, steady) = (sampler.clock.wall(), sampler.clock.steady());
     sampler.tick(wall, steady, false);
     let mut pace = Pace::new(wall, steady, interval);
-    // The second tick would be too close to give rates a fair share of time.
-    let mut skip = until_boundary(wall, interval) < interval / 4;
+    // A boundary this close gives rates no fair share of time, and collectors would not be asked at it.
+    let mut skip = until_boundary(wall, interval) <= interval / 2;
     loop {
         let wait = until_boundary(sampler.clock.wall(), interval);
         sampler.rest(wait, &stop);
@@ -133,6 +134,9 @@ fn until_boundary(wall: i64, interval: Duration) -> Duration {
 /// The cadence: which instant a tick is stamped with, and what happened since the one before.
 struct Pace {
     interval: i64,
+    /// Stamp of the tick before.
+    last: i64,
+    /// Both clocks at the last look.
     wall: i64,
     steady: Duration,
 }
@@ -150,20 +154,21 @@ struct Beat {
 
 impl Pace {
     fn new(wall: i64, steady: Duration, interval: Duration) -> Self {
-        Pace { interval: interval.as_millis() as i64, wall, steady }
+        Pace { interval: interval.as_millis() as i64, last: wall, wall, steady }
     }
 
     /// None when this boundary has had its tick.
     fn next(&mut self, wall: i64, steady: Duration) -> Option<Beat> {
-        let t = (wall + self.interval / 2).div_euclid(self.interval) * self.interval;
+        // Woken early by a clock that is being slewed: the boundary ahead is meant. Woken late: the one behind.
+        let t = (wall + (self.interval / 8).min(10)).div_euclid(self.interval) * self.interval;
         let passed = steady.saturating_sub(self.steady).as_millis() as i64;
         let clock_step = (wall - self.wall - passed).abs() > (self.interval / 2).max(200);
-        if t <= self.wall && !clock_step {
+        (self.wall, self.steady) = (wall, steady);
+        if t <= self.last && !clock_step {
             return None;
         }
-        let missed = if clock_step { 0 } else { ((t - self.wall) / self.interval - 1).max(0) as u64 };
-        self.steady = steady.saturating_sub(Duration::from_millis((wall - t).max(0) as u64));
-        self.wall = t.min(wall);
+        let missed = if clock_step { 0 } else { ((t - self.last) / self.interval - 1).max(0) as u64 };
+        self.last = t;
         Some(Beat { t, clock_step, missed })
     }
 }
@@ -249,7 +254,7 @@ impl Sampler {
             else {
                 continue;
             };
-            let requests = worker::start(self.parts.len(), &instance, part, self.sender.clone());
+            let requests = Some(worker::start(self.parts.len(), &instance, part, self.sender.clone()));
             self.parts.push(Running {
                 entry,
                 requests,
@@ -279,6 +284,9 @@ impl Sampler {
         let part = &mut self.parts[report.part];
         part.asked = None;
         part.hung = false;
+        if report.ended {
+            part.requests = None;
+        }
         self.checks.answered(part.entry, report.part, &report.result);
         let in_time = Duration::from_micros(report.micros) <= self.plan.chosen[part.entry].deadline;
         part.answer = in_time.then_some(report);
@@ -297,9 +305,13 @@ impl Sampler {
                 // Half an interval of play: boundaries are not met to the microsecond.
                 None if since.is_some_and(|since| since + self.plan.interval / 2 < chosen.every) => {}
                 None => {
-                    (part.asked, part.at) = (Some(number), Some(steady));
-                    if part.requests.try_send(Request { at: steady }).is_err() {
-                        // The worker is gone: its collector panicked. The check says so.
+                    let Some(requests) = &part.requests else { continue };
+                    part.at = Some(steady);
+                    if requests.try_send(Request { at: steady }).is_ok() {
+                        part.asked = Some(number);
+                    } else {
+                        // It could not be started.
+                        part.requests = None;
                         self.checks.ended(part.entry, index);
                     }
                 }
@@ -335,7 +347,7 @@ impl Sampler {
                 part.ids.iter().zip(&report.values).for_each(|(&id, &v)| put(id, v));
                 put(part.micros, report.micros as f64);
                 put(part.ok, f64::from(u8::from(report.result.is_ok())));
-            } else if part.asked.is_some() {
+            } else if part.asked.is_some() || part.requests.is_none() {
                 put(part.ok, 0.0);
             }
         }

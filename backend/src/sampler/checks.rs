@@ -77,7 +77,14 @@ impl Checks {
     }
 
     pub(super) fn ended(&mut self, entry: usize, part: usize) {
-        self.set(entry, part, Some((CheckState::Failed, "it panicked and was stopped; restart to try again".into())));
+        self.set(
+            entry,
+            part,
+            Some((
+                CheckState::Failed,
+                "its thread could not be started; free some of the system's threads and restart".into(),
+            )),
+        );
     }
 
     fn set(&mut self, entry: usize, part: usize, trouble: Option<(CheckState, String)>) {

@@ -139,6 +139,11 @@ fn one_that_panics_ends_alone() {
     assert_eq!(value(&sampler, "system.load1"), Some(3.0));
     assert_eq!(value(&sampler, "system.load15"), None);
     assert_eq!(state(&sampler, "panics"), CheckState::Failed);
+    for i in 3..12 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(value(&sampler, "monitor.panics.ok"), Some(0.0));
+    }
+    assert_eq!(state(&sampler, "panics"), CheckState::Failed, "one that is gone does not hang");
 }
 
 #[test]
@@ -155,4 +160,15 @@ fn ticks_stand_on_the_boundary_and_a_step_of_the_clock_is_marked() {
     assert_eq!(next(1_699_996_414_001, 13_701), Some(Beat { t: 1_699_996_414_000, clock_step: false, missed: 0 }));
     // Woken twice for one boundary.
     assert_eq!(next(1_699_996_414_020, 13_720), None);
+}
+
+#[test]
+fn a_late_wake_is_stamped_with_its_boundary_and_never_twice() {
+    let mut pace = Pace::new(1_700_000_000_300, Duration::from_secs(100), Duration::from_secs(1));
+    let mut next = |ms: u64| pace.next(1_700_000_000_300 + ms as i64, Duration::from_millis(100_000 + ms));
+    assert_eq!(next(1_300), Some(Beat { t: 1_700_000_001_000, clock_step: false, missed: 0 }), "600 ms late");
+    assert_eq!(next(1_700), Some(Beat { t: 1_700_000_002_000, clock_step: false, missed: 0 }));
+    assert_eq!(next(2_699), Some(Beat { t: 1_700_000_003_000, clock_step: false, missed: 0 }), "1 ms early");
+    assert_eq!(next(2_701), None);
+    assert_eq!(next(3_701), Some(Beat { t: 1_700_000_004_000, clock_step: false, missed: 0 }));
 }

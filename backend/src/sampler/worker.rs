@@ -24,6 +24,8 @@ pub(super) struct Report {
     pub result: Result<(), CollectError>,
     /// How long it took.
     pub micros: u64,
+    /// The last one: the collector panicked, and its thread ends.
+    pub ended: bool,
 }
 
 /// What the threads tell the sampler.
@@ -69,12 +71,14 @@ pub(super) fn start(index: usize, name: &str, mut part: Part, events: SyncSender
             let begin = Instant::now();
             let read = catch_unwind(AssertUnwindSafe(|| part.collector.collect(&mut out)));
             let micros = begin.elapsed().as_micros() as u64;
-            let panicked = read.is_err();
-            let result = read.unwrap_or_else(|_| Err(CollectError::failed("it panicked and was stopped")));
+            let ended = read.is_err();
+            let result = read.unwrap_or_else(|_| {
+                Err(CollectError::failed("it panicked and was stopped; the log says where; restart to try again"))
+            });
             let new: Vec<_> = out.slots(known).collect();
             known += new.len();
-            let report = Report { part: index, values: out.values().to_vec(), new, result, micros };
-            if events.send(Event::Report(report)).is_err() || panicked {
+            let report = Report { part: index, values: out.values().to_vec(), new, result, micros, ended };
+            if events.send(Event::Report(report)).is_err() || ended {
                 return;
             }
         }
