@@ -10,11 +10,14 @@ mod error;
 mod host;
 mod out;
 mod read;
+#[cfg(test)]
+mod recordings;
 mod total;
 
 #[cfg(unix)]
 mod disk_usage;
 pub mod monitor;
+mod numbers;
 mod nvidia;
 
 #[cfg(any(test, not(target_os = "linux")))]
@@ -43,10 +46,12 @@ mod temperature;
 
 pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::{facts, host_name};
+pub use numbers::GpuNumbers;
 pub use out::{Instance, Out};
 
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A sensor.
@@ -98,11 +103,19 @@ pub struct Options {
     pub gpus: Vec<u32>,
     /// NVIDIA's library by path, instead of the system's.
     pub nvml_library: Option<PathBuf>,
+    /// The numbers of GPUs, over all vendors.
+    pub gpu_numbers: Arc<GpuNumbers>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { disk_paths: vec!["/".into()], pids: Vec::new(), gpus: Vec::new(), nvml_library: None }
+        Options {
+            disk_paths: vec!["/".into()],
+            pids: Vec::new(),
+            gpus: Vec::new(),
+            nvml_library: None,
+            gpu_numbers: Arc::default(),
+        }
     }
 }
 

@@ -157,6 +157,7 @@ impl Config {
             pids: self.pids.clone(),
             gpus: self.gpus.clone(),
             nvml_library: self.nvml_library.clone(),
+            ..collectors::Options::default()
         }
     }
 
