@@ -96,7 +96,9 @@ fn watch_sight(page: Page) {
     // A listener is never refused.
     let _ = document.add_event_listener_with_callback("visibilitychange", &callback);
     let crossing = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
-        if let Ok(entry) = entries.get(entries.length().saturating_sub(1)).dyn_into::<web_sys::IntersectionObserverEntry>() {
+        if let Ok(entry) =
+            entries.get(entries.length().saturating_sub(1)).dyn_into::<web_sys::IntersectionObserverEntry>()
+        {
             frame.set(entry.is_intersecting());
             seen();
         }

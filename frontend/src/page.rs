@@ -98,7 +98,8 @@ impl Page {
             }
         }
         let view = address::read(pairs);
-        let bright = || browser().match_media("(prefers-color-scheme: light)").ok().flatten().is_some_and(|m| m.matches());
+        let bright =
+            || browser().match_media("(prefers-color-scheme: light)").ok().flatten().is_some_and(|m| m.matches());
         let tone = view.theme.unwrap_or(if bright() { Tone::Light } else { Tone::Dark });
         let shared = Shared {
             store: RefCell::new(Store::default()),

@@ -18,6 +18,15 @@ pub struct Axis {
     pub cut: bool,
 }
 
+impl Axis {
+    /// A number as this chart writes it: no more digits than can be told apart on the axis.
+    pub fn number(&self, base: f64) -> String {
+        let shown = base / self.scale.divisor;
+        let coarse = shown.abs() >= 9.5 && self.hi / self.scale.divisor >= 100.0;
+        shared::unit::number(if coarse { shown.round() } else { shown })
+    }
+}
+
 /// The axis for values from `min` to `max` (base unit of `unit`; not finite when there are none).
 pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
     let unit = unit.base();
@@ -83,13 +92,15 @@ fn tick(value: f64, decimals: usize) -> String {
     if value == 0.0 { "0".into() } else { text }
 }
 
-/// The round step that is nearest above `wish`.
+/// The round step that is next above `wish`.
 fn step(unit: Unit, wish: f64) -> f64 {
     if unit == Unit::Bytes {
         return 2f64.powf(wish.log2().ceil());
     }
     let power = 10f64.powf(wish.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
+    // A quarter only where it is a whole number.
+    let quarter = if power >= 10.0 { 2.5 } else { 2.0 };
+    [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }
 
 const SECOND: i64 = 1000;
@@ -143,8 +154,7 @@ pub fn clock(local: i64, seconds: bool) -> String {
 
 /// Day and month of a day since the epoch: `20 Nov`.
 pub fn date(day: i64) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     // Civil date from a day number, counted in years that begin in March and eras of 400 years.
     let z = day + 719_468;
     let of_era = z.rem_euclid(146_097);

@@ -95,7 +95,8 @@ impl<S: Surface> Canvas<'_, S> {
     fn stroke(&mut self, style: &impl BackendStyle) -> &mut S {
         let (surface, pen) = self.inner.get_mut();
         let color = style.color();
-        let key = ((color.rgb.0, color.rgb.1, color.rgb.2, color.alpha), style.stroke_width() as f32 / SUBPIXELS as f32);
+        let key =
+            ((color.rgb.0, color.rgb.1, color.rgb.2, color.alpha), style.stroke_width() as f32 / SUBPIXELS as f32);
         if pen.stroke != Some(key) {
             pen.stroke = Some(key);
             surface.set_stroke(key.0, key.1);

@@ -12,7 +12,7 @@ const STANDS_OUT: f64 = 0.06;
 
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let mut order: Vec<&Line> = frame.lines.iter().collect();
-    order.sort_by_key(|l| (l.bright, l.hue.depth()));
+    order.sort_unstable_by_key(|l| (l.bright, l.hue.depth()));
     for line in &order {
         shade(area, frame, plot, line)?;
     }

@@ -68,7 +68,7 @@ pub fn draw<DB: DrawingBackend>(
     }
     // In steps, else equal lines would trade places each second.
     let rank = |l: &Label| (l.value / (plot.hi - plot.lo) * 40.0).round() as i64;
-    shown.sort_by(|(i, a), (j, b)| rank(b).cmp(&rank(a)).then(i.cmp(j)));
+    shown.sort_unstable_by(|(i, a), (j, b)| rank(b).cmp(&rank(a)).then(i.cmp(j)));
     let (top, bottom) = (plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
     let room = (bottom - top) / (shown.len() as i32 - 1).max(1);
     let pitch = frame.px(frame.measures.text + 2.0).min(room);

@@ -111,20 +111,7 @@ impl Reducer {
 }
 
 fn one(slot: i64, t: i64, v: f64, joined: bool) -> Column {
-    Column {
-        slot,
-        t,
-        first: v,
-        min: v,
-        max: v,
-        last: v,
-        rising: true,
-        sum: v,
-        count: 1,
-        first_t: t,
-        last_t: t,
-        joined,
-    }
+    Column { slot, t, first: v, min: v, max: v, last: v, rising: true, sum: v, count: 1, first_t: t, last_t: t, joined }
 }
 
 /// The polyline of a column: first, then both extremes in the order in which they came, then last.

@@ -6,11 +6,10 @@ use charts::reduce::Reducer;
 use charts::theme::{DARK, LIGHT};
 use charts::{Band, Chart, Frame, Gap, Hue, Limit, Line, Measures, Theme, axis};
 use plotters::drawing::IntoDrawingArea;
-use plotters::style::Color;
 use plotters::prelude::SVGBackend;
+use plotters::style::Color;
 use shared::catalog::Range;
 use shared::unit::Unit;
-
 
 const END: i64 = 1_795_219_200_000; // a midnight, so that a date stands on the axis
 const SPAN: i64 = 300_000;

@@ -105,13 +105,13 @@ fn tip(panel: &PanelView, hover: &Hover, look: &Look) -> Tip {
     let at = picture.snap(hover.t);
     let values = picture.values(Some(at.unwrap_or(hover.t)), look.span.1);
     let mut rows: Vec<(usize, f64)> = values.into_iter().enumerate().filter(|(_, v)| v.is_finite()).collect();
-    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let band = Chart::for_series(picture.names.len()) == Chart::Band;
     let rest = if rows.is_empty() {
         "no data here".to_string()
     } else if rows.len() > ROWS {
         let mut all: Vec<f64> = rows.iter().map(|r| r.1).collect();
-        all.sort_by(f64::total_cmp);
+        all.sort_unstable_by(f64::total_cmp);
         let word = |share: f64| picture.number(quantile(&all, share));
         format!("… {} more (min {}, median {}, max {})", rows.len() - ROWS, word(0.0), word(0.5), word(1.0))
     } else {

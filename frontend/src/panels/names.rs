@@ -8,23 +8,23 @@ use std::collections::BTreeSet;
 /// A series by name and colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// As it stands beside its line.
-    pub text: String,
-    /// In full, for the tooltip.
+    /// Without the word that all names of the chart begin with.
+    pub short: String,
+    /// In full.
     pub full: String,
     /// Its colour.
     pub hue: Hue,
 }
 
-/// The series of a chart by name; a word that begins all names is left out but on a wide chart.
-pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId], wide: bool) -> Vec<Name> {
+/// The series of a chart by name.
+pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<Name> {
     let of = |id: &SeriesId| defs.get(*id as usize);
     let full: Vec<String> = series.iter().map(|id| of(id).map_or_else(String::new, |d| catalog.label(d))).collect();
     let word = full.first().and_then(|f| f.rfind(' ').map(|i| f[..=i].to_string())).filter(|w| !w.trim().is_empty());
-    let common = word.filter(|w| !wide && full.len() > 1 && full.iter().all(|f| f.starts_with(w) && f.len() > w.len()));
+    let common = word.filter(|w| full.len() > 1 && full.iter().all(|f| f.starts_with(w) && f.len() > w.len()));
     let hues = hues(&series.iter().map(|id| of(id).map_or("", |d| d.instance.as_str())).collect::<Vec<_>>());
     let short = |f: &String| f[common.as_ref().map_or(0, String::len)..].to_string();
-    full.iter().zip(hues).map(|(f, hue)| Name { text: short(f), full: f.clone(), hue }).collect()
+    full.iter().zip(hues).map(|(f, hue)| Name { short: short(f), full: f.clone(), hue }).collect()
 }
 
 /// One GPU has one hue in every chart; what is not numbered takes hues by position, a pair the two that differ most.

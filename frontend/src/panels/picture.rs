@@ -78,6 +78,7 @@ pub struct Picture {
     pub unit: &'static str,
     /// Width of a column, ms; 1 when each sample is shown.
     pub step: i64,
+    full_names: bool,
     chart: Option<Chart>,
     axis: Option<Axis>,
     interval: i64,
@@ -117,10 +118,12 @@ impl Picture {
         let chart = Chart::for_series(members.lines.len());
         if self.ids != members.lines {
             self.ids = members.lines.clone();
-            self.names = source.map(|s| names(catalog, &s.defs, &self.ids, wide)).unwrap_or_default();
+            self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
             self.traces.retain(|i, _| members.lines.contains(i));
             self.band.clear();
         }
+        // A wide chart names its series in full, where there is room.
+        self.full_names = wide && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
         self.step = step(look, width, self.interval, chart);
         if let Some(source) = source {
@@ -150,9 +153,9 @@ impl Picture {
         let top = self.limits.iter().map(|l| l.value).fold(hi, f64::max);
         let axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
         self.unit = axis.scale.symbol;
-        let word = |v: f64| axis.scale.number(v);
+        let word = |v: f64| axis.number(v);
         self.sums = if count > 0 { [word(lo), word(sum / count as f64), word(hi)] } else { Default::default() };
-        let cut = if axis.cut { format!("axis from {}", axis.scale.number(axis.lo)) } else { String::new() };
+        let cut = if axis.cut { format!("axis from {}", axis.number(axis.lo)) } else { String::new() };
         let many = if chart == Chart::Band {
             format!("{}: median, middle 80 %, extremes", self.ids.len())
         } else {
@@ -163,7 +166,7 @@ impl Picture {
         self.find_gaps(look, wide);
         for limit in &mut self.limits {
             if let Some(axis) = &self.axis {
-                limit.text = format!("{} {} {}", limit.text, axis.scale.number(limit.value), axis.scale.symbol);
+                limit.text = format!("{} {} {}", limit.text, axis.number(limit.value), axis.scale.symbol);
             }
         }
     }
@@ -238,17 +241,22 @@ impl Picture {
         let label = |name: &str, value: f64, hue, strength, bright| Label {
             name: name.to_string(),
             value,
-            text: axis.scale.number(value),
+            text: axis.number(value),
             hue,
             strength,
             bright,
         };
         if self.chart != Some(Chart::Band) {
             let all = self.names.iter().zip(values).enumerate();
-            return all.map(|(i, (n, v))| label(&n.text, v, n.hue, 1.0, focus.is_none_or(|f| f == i))).collect();
+            return all
+                .map(|(i, (n, v))| {
+                    let name = if self.full_names { &n.full } else { &n.short };
+                    label(name, v, n.hue, 1.0, focus.is_none_or(|f| f == i))
+                })
+                .collect();
         }
         let mut sorted: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         [("max", 1.0, 0.35), ("median", 0.5, 1.0), ("min", 0.0, 0.35)]
             .into_iter()
             .map(|(name, share, strength)| label(name, quantile(&sorted, share), Hue::Ink, strength, true))
@@ -257,7 +265,7 @@ impl Picture {
 
     /// A number as this chart writes it.
     pub fn number(&self, v: f64) -> String {
-        self.axis.as_ref().map_or_else(String::new, |a| a.scale.number(v))
+        self.axis.as_ref().map_or_else(String::new, |a| a.number(v))
     }
 
     /// Newest column end of any series, ms.
@@ -279,12 +287,12 @@ impl Picture {
             let first = columns.partition_point(|c| c.slot < start || c.last_t < from - self.step * 2);
             cells.extend(columns[first..].iter().map(|c| (c.slot, c)));
         }
-        cells.sort_by_key(|(slot, _)| *slot);
+        cells.sort_unstable_by_key(|(slot, _)| *slot);
         let mut means = Vec::new();
         for group in cells.chunk_by(|a, b| a.0 == b.0) {
             means.clear();
             means.extend(group.iter().map(|(_, c)| c.mean()));
-            means.sort_by(f64::total_cmp);
+            means.sort_unstable_by(f64::total_cmp);
             let min = group.iter().map(|(_, c)| c.min).fold(f64::INFINITY, f64::min);
             let max = group.iter().map(|(_, c)| c.max).fold(f64::NEG_INFINITY, f64::max);
             let values = [min, quantile(&means, 0.1), quantile(&means, 0.5), quantile(&means, 0.9), max];
@@ -345,15 +353,22 @@ fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
     if span / interval <= pixels * 2 { 1 } else { (span + pixels * interval - 1) / (pixels * interval) * interval }
 }
 
-/// Limits with the name alone as their text; equal ones once.
+/// Limits with the name alone as their text. Equal ones of several instances stand there once, without an instance.
 fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec<Limit> {
     let mut list: Vec<Limit> = Vec::new();
     for id in &members.limits {
         let Some(value) = reading::at(source, &store.catalog, *id, to) else { continue };
         let def = &source.defs[*id as usize];
-        let text = store.catalog.label(def);
-        if value > 0.0 && !list.iter().any(|l| l.value == value) {
-            list.push(Limit { value, text });
+        if value <= 0.0 {
+            continue;
+        }
+        match list.iter_mut().find(|l| l.value == value) {
+            // What the template says behind the instance.
+            Some(same) => {
+                let after = store.catalog.metric(def).and_then(|m| m.label.rsplit_once("} "));
+                same.text = after.map_or_else(|| same.text.clone(), |(_, text)| text.to_string());
+            }
+            None => list.push(Limit { value, text: store.catalog.label(def) }),
         }
     }
     list

@@ -182,7 +182,8 @@ impl Say<'_> {
     }
 
     fn extreme(&self, tag: &str, word: &str, order: impl Fn(f64, f64) -> std::cmp::Ordering) -> String {
-        let all: Vec<(SeriesId, f64)> = self.series(tag).into_iter().filter_map(|id| Some((id, self.at(id)?))).collect();
+        let all: Vec<(SeriesId, f64)> =
+            self.series(tag).into_iter().filter_map(|id| Some((id, self.at(id)?))).collect();
         let Some((id, value)) = all.iter().copied().reduce(|a, b| if order(b.1, a.1).is_gt() { b } else { a }) else {
             return String::new();
         };

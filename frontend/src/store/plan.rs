@@ -123,13 +123,8 @@ fn absent(layout: &Layout, source: &Source, section: &shared::catalog::Section) 
 
 fn missing(source: &Source) -> Vec<Absent> {
     let gone = source.checks.iter().filter(|c| is_missing(c.state));
-    gone.map(|c| Absent {
-        id: c.id.clone(),
-        title: c.id.clone(),
-        reason: c.reason.clone(),
-        remedy: c.remedy.clone(),
-    })
-    .collect()
+    gone.map(|c| Absent { id: c.id.clone(), title: c.id.clone(), reason: c.reason.clone(), remedy: c.remedy.clone() })
+        .collect()
 }
 
 fn tile_has_data(store: &Store, source: &Source, tile: &Tile) -> bool {

@@ -125,7 +125,10 @@ impl Source {
 
     /// Sequence of the newest tick.
     pub fn last_seq(&self) -> Option<u64> {
-        self.head.back().map(|t| t.seq).or_else(|| self.chunks.last_key_value().map(|(s, c)| s + c.times.len() as u64 - 1))
+        self.head
+            .back()
+            .map(|t| t.seq)
+            .or_else(|| self.chunks.last_key_value().map(|(s, c)| s + c.times.len() as u64 - 1))
     }
 
     /// Time of the newest tick, ms.
@@ -173,10 +176,7 @@ impl Source {
                 *newest = (*newest).max(last);
             }
         }
-        let chunk = self
-            .chunks
-            .entry(message.first_seq)
-            .or_insert_with(|| Chunk { times, columns: BTreeMap::new() });
+        let chunk = self.chunks.entry(message.first_seq).or_insert_with(|| Chunk { times, columns: BTreeMap::new() });
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 

@@ -13,7 +13,9 @@ pub fn Banner() -> impl IntoView {
             let kept = page.store.borrow().hello.as_ref().map_or(43_200_000, |h| h.retention);
             Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", axis::duration(kept))))
         }
-        LinkState::Lost => Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into())),
+        LinkState::Lost => {
+            Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into()))
+        }
         _ => None,
     };
     view! {
