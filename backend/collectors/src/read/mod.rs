@@ -2,6 +2,7 @@
 //! collectors' part.
 
 pub(crate) mod dylib;
+pub(crate) mod exec;
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cgroup;

@@ -1,0 +1,340 @@
+//! Tools of vendors: where they are, and one run of them with a deadline and a limit on what they print. The one place
+//! that starts processes.
+//!
+//! A tool gets nothing on standard input, `LC_ALL=C`, `/` as its folder and a process group of its own, which is killed as
+//! a whole. Its exit status is a fact, not a verdict: some tools end well with nothing said, others fail after usable
+//! output, so callers judge by content.
+
+mod stream;
+
+pub(crate) use stream::{Line, Stream};
+
+use crate::{OpenError, OpenErrorKind};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much of standard error is kept: its end.
+const ERRORS_KEPT: usize = 2048;
+
+/// How long a killed process may take to go. One that hangs in a driver stays.
+const REAP: Duration = Duration::from_secs(2);
+
+/// How often a wait looks at the process.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Processes that did not go when they were killed. Their tools are not started again while they are there.
+static STUCK: Mutex<Vec<(PathBuf, Child)>> = Mutex::new(Vec::new());
+
+/// What a run may take.
+pub(crate) struct Limits {
+    /// Time until the tool and all that it started are killed.
+    pub deadline: Duration,
+    /// Bytes of standard output.
+    pub output: usize,
+}
+
+impl Limits {
+    /// 4 MiB of output.
+    pub fn within(deadline: Duration) -> Self {
+        Limits { deadline, output: 4 << 20 }
+    }
+}
+
+/// What a tool printed before it ended.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Standard output, whole.
+    pub stdout: Vec<u8>,
+    /// Standard error, its last 2 KiB.
+    pub errors: String,
+    /// How it ended.
+    pub status: ExitStatus,
+}
+
+impl Output {
+    /// In one sentence without a full stop what a tool that gave nothing usable said instead.
+    pub fn said(&self, tool: &Path) -> String {
+        let last = self.errors.lines().rev().find(|line| !line.trim().is_empty());
+        let text = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(4 * ERRORS_KEPT)]);
+        match last.or_else(|| text.lines().find(|line| !line.trim().is_empty())) {
+            Some(line) => format!("{} said: {}", tool.display(), short(line)),
+            None => format!("{} printed nothing ({})", tool.display(), self.status),
+        }
+    }
+}
+
+/// The first 200 characters without what would act on a terminal.
+pub(crate) fn short(text: &str) -> String {
+    text.trim().chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// Why a run gave no output.
+#[derive(Debug)]
+pub(crate) enum ExecError {
+    /// It could not be started.
+    Start(PathBuf, std::io::Error),
+    /// It had not ended at the deadline, and was killed.
+    Hung(PathBuf, Duration),
+    /// It printed more than the limit in bytes, and was killed.
+    Flood(PathBuf, usize),
+    /// An earlier run could not be killed and is still there.
+    Stuck(PathBuf),
+}
+
+impl std::fmt::Display for ExecError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExecError::Start(path, error) => write!(f, "{} cannot be started: {error}", path.display()),
+            ExecError::Hung(path, after) => {
+                write!(f, "{} did not end within {:.1} s and was killed", path.display(), after.as_secs_f64())
+            }
+            ExecError::Flood(path, limit) => {
+                write!(f, "{} printed more than {limit} bytes and was killed", path.display())
+            }
+            ExecError::Stuck(path) => {
+                write!(f, "{} was killed and does not end: it hangs in the driver", path.display())
+            }
+        }
+    }
+}
+
+/// Looks for a tool: where the configuration says, else each name in `PATH`, then in `dirs`. Starts nothing.
+///
+/// # Errors
+/// Absent when it is nowhere; failed when the configuration names a file that is not there; denied when this user may
+/// not execute it. The remedy is the caller's to write where it is empty.
+pub(crate) fn find(names: &[&str], dirs: &[&str], configured: Option<&Path>) -> Result<PathBuf, OpenError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).chain(dirs.iter().map(PathBuf::from)).collect();
+    find_in(names, &dirs, configured)
+}
+
+fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>) -> Result<PathBuf, OpenError> {
+    let denied = |path: &Path| OpenError {
+        kind: OpenErrorKind::Denied,
+        tried: vec![path.display().to_string()],
+        reason: format!("this user may not execute {}", path.display()),
+        remedy: format!("sudo chmod a+rx {}", path.display()),
+    };
+    if let Some(path) = configured {
+        return match executable(path) {
+            Some(true) => Ok(path.to_path_buf()),
+            Some(false) => Err(denied(path)),
+            None => Err(OpenError {
+                kind: OpenErrorKind::Failed,
+                tried: vec![path.display().to_string()],
+                reason: format!("{} was not found", path.display()),
+                remedy: "correct the path in the configuration, or take it out".into(),
+            }),
+        };
+    }
+    // A relative folder in PATH would mean something else wherever the server is started.
+    let files = names.iter().flat_map(|name| {
+        let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        dirs.iter().filter(|dir| dir.is_absolute()).map(move |dir| dir.join(&name))
+    });
+    let mut refused = None;
+    for file in files.clone() {
+        match executable(&file) {
+            Some(true) => return Ok(file),
+            Some(false) => refused = refused.or(Some(file)),
+            None => {}
+        }
+    }
+    match refused {
+        Some(file) => Err(denied(&file)),
+        None => {
+            let reason = format!("{} was not found", names.join(" or "));
+            Err(OpenError::absent(files.map(|f| f.display().to_string()).collect::<Vec<_>>(), reason, ""))
+        }
+    }
+}
+
+/// Whether a file may be executed; none when there is no such file.
+fn executable(path: &Path) -> Option<bool> {
+    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0);
+    #[cfg(not(unix))]
+    Some(meta.len() > 0)
+}
+
+/// Runs a tool to its end.
+///
+/// # Errors
+/// [`ExecError`]. Whatever comes back, no process of the tool's group runs on, unless it hangs in the kernel.
+pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> Result<Output, ExecError> {
+    let begin = Instant::now();
+    let mut child = start(path, args, false)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // The tool waits when its output is not taken, so nothing piles up.
+    let (sender, pieces) = sync_channel(8);
+    read_from(child.stdout.take(), Piece::Out, &sender, &stop);
+    read_from(child.stderr.take(), Piece::Err, &sender, &stop);
+    drop(sender);
+    let (mut stdout, mut errors) = (Vec::new(), Vec::new());
+    let outcome = loop {
+        let left = limits.deadline.saturating_sub(begin.elapsed());
+        if left.is_zero() {
+            break Err(ExecError::Hung(path.into(), limits.deadline));
+        }
+        match pieces.recv_timeout(left.min(LOOK)) {
+            Ok(Piece::Out(bytes)) if stdout.len() + bytes.len() > limits.output => {
+                break Err(ExecError::Flood(path.into(), limits.output));
+            }
+            Ok(Piece::Out(bytes)) => stdout.extend(bytes),
+            Ok(Piece::Err(bytes)) => keep_end(&mut errors, &bytes),
+            // Ended, and nothing more comes: what it started may hold the pipe open for ever.
+            Err(RecvTimeoutError::Timeout) if ended(&mut child) => break Ok(()),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if ended(&mut child) => break Ok(()),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),
+        }
+    };
+    stop.store(true, Ordering::Relaxed);
+    let status = end(path, child);
+    outcome?;
+    let status = status.ok_or_else(|| ExecError::Stuck(path.into()))?;
+    Ok(Output { stdout, errors: String::from_utf8_lossy(&errors).into_owned(), status })
+}
+
+/// Starts a tool in a group of its own. `bound`: the kernel kills it when the thread that starts it ends.
+#[allow(clippy::disallowed_methods, reason = "the one place that starts tools")]
+fn start(path: &Path, args: &[impl AsRef<OsStr>], bound: bool) -> Result<Child, ExecError> {
+    let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
+    stuck.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
+    if stuck.iter().any(|(other, _)| other == path) {
+        return Err(ExecError::Stuck(path.into()));
+    }
+    drop(stuck);
+    let mut command = Command::new(path);
+    command.args(args).env("LC_ALL", "C");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command.current_dir("/"), 0);
+    #[cfg(target_os = "linux")]
+    if bound {
+        let die_with_thread = || {
+            // SAFETY: a plain system call with constant arguments, safe to make between fork and exec.
+            match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        };
+        // SAFETY: the closure makes one system call, takes no lock and allocates nothing.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, die_with_thread) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = bound; // There the tool ends when it finds its pipe closed.
+    command.spawn().map_err(|error| ExecError::Start(path.into(), error))
+}
+
+/// Whether a process has ended. It keeps its number until [`end`], so that its group can be killed safely.
+#[cfg(unix)]
+fn ended(child: &mut Child) -> bool {
+    // SAFETY: all-zero bytes are a valid siginfo_t, a structure of integers.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is a live siginfo_t that the call fills.
+    let found = unsafe { libc::waitid(libc::P_PID, child.id(), &mut info, flags) };
+    // SAFETY: waitid filled the fields of a child's change of state, or left the zeroes.
+    found != 0 || unsafe { info.si_pid() } != 0
+}
+
+#[cfg(not(unix))]
+fn ended(child: &mut Child) -> bool {
+    !matches!(child.try_wait(), Ok(None))
+}
+
+/// Kills a process with its whole group.
+fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    // SAFETY: a plain system call. The child was not waited for, so the number is its group's and nobody else's.
+    unsafe {
+        libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL);
+    }
+    #[cfg(not(unix))]
+    let _ = child.kill(); // It fails only when the process has ended.
+}
+
+/// Kills what is left of a tool and takes its status; none when it does not go.
+fn end(path: &Path, mut child: Child) -> Option<ExitStatus> {
+    kill(&mut child);
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if begin.elapsed() < REAP => std::thread::sleep(LOOK / 20),
+            _ => break,
+        }
+    }
+    STUCK.lock().unwrap_or_else(PoisonError::into_inner).push((path.into(), child));
+    None
+}
+
+enum Piece {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+/// Sends what comes out of a pipe, from a thread of its own that ends with the pipe or after `stop`.
+fn read_from(pipe: Option<impl Pipe>, piece: fn(Vec<u8>) -> Piece, sender: &SyncSender<Piece>, stop: &Arc<AtomicBool>) {
+    let (sender, stop) = (sender.clone(), stop.clone());
+    let read = move |mut pipe| {
+        let mut buffer = [0; 16 << 10];
+        while let Some(n) = next(&mut pipe, &mut buffer, &stop).filter(|n| *n > 0) {
+            if sender.send(piece(buffer[..n].to_vec())).is_err() {
+                return;
+            }
+        }
+    };
+    // A thread that cannot be started drops the pipe: the tool then counts as one that printed nothing.
+    let _ = pipe.map(|pipe| std::thread::Builder::new().stack_size(64 << 10).spawn(move || read(pipe)));
+}
+
+/// The next bytes of a pipe; 0 at its end, none after `stop` or an error.
+fn next(pipe: &mut impl Pipe, buffer: &mut [u8], stop: &AtomicBool) -> Option<usize> {
+    while !ready(pipe, 5 * LOOK) {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+    }
+    pipe.read(buffer).ok()
+}
+
+#[cfg(unix)]
+trait Pipe: Read + std::os::fd::AsRawFd + Send + 'static {}
+#[cfg(unix)]
+impl<T: Read + std::os::fd::AsRawFd + Send + 'static> Pipe for T {}
+#[cfg(not(unix))]
+trait Pipe: Read + Send + 'static {}
+#[cfg(not(unix))]
+impl<T: Read + Send + 'static> Pipe for T {}
+
+/// Waits until a pipe has bytes or has ended. Without it a thread would wait for ever on a pipe that a process outside
+/// the killed group holds open.
+#[cfg(unix)]
+fn ready(pipe: &impl Pipe, wait: Duration) -> bool {
+    let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live pollfd, whose descriptor `pipe` owns.
+    unsafe { libc::poll(&mut polled, 1, wait.as_millis() as libc::c_int) > 0 }
+}
+
+#[cfg(not(unix))]
+fn ready(_: &impl Pipe, _: Duration) -> bool {
+    true
+}
+
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    kept.drain(..kept.len().saturating_sub(ERRORS_KEPT));
+}
+
+#[cfg(test)]
+mod tests;
