@@ -87,7 +87,7 @@ struct Place {
 pub struct Session {
     hub: Arc<Hub>,
     places: Vec<Place>,
-    /// Messages that are ready; bounded by one window of history, whose chunks are shared until they are sent.
+    /// What is to be sent: one window of history, whose chunks are shared until they are sent, or one message of ticks a source.
     waiting: VecDeque<Waiting>,
     sent: u32,
     acknowledged: u32,
@@ -175,11 +175,12 @@ impl Session {
     /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
     fn restart(&mut self, at: usize) {
         let source = self.places[at].source;
+        let from = self.hub.clock.wall() - self.window;
+        // Taken before the series are listed: a keyframe must not speak of one that appeared in between.
+        let opening = self.hub.store().opening(source, from);
         self.places[at].series = 0;
         self.announce_series(at);
         self.announce_checks(at);
-        let from = self.hub.clock.wall() - self.window;
-        let opening = self.hub.store().opening(source, from);
         if let Some((chunks, keyframe, seq)) = opening {
             self.waiting.extend(chunks.into_iter().map(|c| Waiting::Chunk(source, c)));
             self.say(&ServerMessage::HistoryEnd { source, from });
@@ -239,39 +240,34 @@ impl Session {
         }
     }
 
-    /// Puts what is new in a source among the waiting messages.
+    /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
     fn advance(&mut self, at: usize) {
         let Place { source, seq, .. } = self.places[at];
         let since = self.hub.store().since(source, seq);
         self.announce_checks(at);
         match since {
             Since::Frames(frames) if frames.is_empty() => {}
-            Since::Frames(frames) => {
+            Since::Frames(mut frames) => {
                 self.announce_series(at);
+                let mut size = 0;
+                let fits = frames.iter().take_while(|f| {
+                    size += f.message.len();
+                    size <= MAX_MESSAGE
+                });
+                frames.truncate(fits.count().max(1));
                 self.places[at].seq = frames.last().map_or(seq, |f| f.seq);
-                if let [frame] = &frames[..] {
-                    self.waiting.push_back(Waiting::Message(frame.message.clone()));
-                    self.sent += 1;
-                    return;
-                }
-                let mut rest = &frames[..];
-                while !rest.is_empty() {
-                    let mut size = 0;
-                    let fits = rest.iter().take_while(|f| {
-                        size += f.bytes().len() + 3;
-                        size < MAX_MESSAGE
-                    });
-                    let n = fits.count().max(1);
-                    let message = wire::encode_ticks(source, rest[..n].iter().map(|f| f.bytes()));
-                    self.waiting.push_back(Waiting::Message(message.into()));
-                    self.sent += 1;
-                    rest = &rest[n..];
-                }
+                let message = match &frames[..] {
+                    [frame] => frame.message.clone(),
+                    frames => wire::encode_ticks(source, frames.iter().map(|f| f.bytes())).into(),
+                };
+                self.waiting.push_back(Waiting::Message(message));
+                self.sent += 1;
             }
             Since::Lost => {
                 self.hub.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.say(&ServerMessage::Resync);
-                self.restart(at);
+                // The page forgets all of its sources.
+                (0..self.places.len()).for_each(|at| self.restart(at));
             }
         }
     }
@@ -300,11 +296,12 @@ fn columns(source: SourceId, chunk: &Chunk) -> VecDeque<Bytes> {
         .into()
     };
     let mut messages = VecDeque::new();
-    let (mut part, mut size) = (Vec::new(), 0);
+    let head = chunk.times.len() + 64;
+    let (mut part, mut size) = (Vec::new(), head);
     for (id, bytes) in &chunk.columns {
         if size + bytes.len() + 16 > MAX_MESSAGE && !part.is_empty() {
             messages.push_back(message(std::mem::take(&mut part)));
-            size = 0;
+            size = head;
         }
         size += bytes.len() + 16;
         part.push((*id, ColumnBytes(bytes.to_vec())));
@@ -469,6 +466,35 @@ mod tests {
         page.take(&mut session);
         assert_eq!(page.resyncs, 1);
         assert_eq!(page.seqs.last(), Some(&(bench.n as u64)));
+    }
+
+    #[test]
+    fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_credit() {
+        let mut bench = Bench::new();
+        for core in 0..400 {
+            let metric = bench.hub.store().catalog().position(cpu::LOAD1.tag).unwrap();
+            bench.hub.store().intern(bench.source, SeriesDef { metric, instance: core.to_string() }).unwrap();
+        }
+        bench.tick(1);
+        let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+        session.receive(open(300_000, None)).unwrap();
+        page.take(&mut session);
+        for _ in 0..SEAL - 50 {
+            bench.n += 1;
+            let values: Vec<f64> = (0..401).map(|i| ((bench.n * (i + 7)) as f64).sin() * 1e9).collect();
+            bench.clock.pass(Duration::from_secs(1));
+            bench.hub.store().append(bench.source, bench.clock.wall(), false, &values);
+        }
+        let mut again = Session::new(bench.hub.clone());
+        again.receive(open(300_000, Some(page.resume()))).unwrap();
+        let (mut sent, mut most) = (0, 0);
+        while let Some(bytes) = again.next() {
+            most = most.max(bytes.len());
+            sent += u32::from(bytes[0] == wire::TICKS);
+            assert!(again.waiting.len() <= 1, "one message at a time");
+        }
+        assert!(sent > 1 && sent <= CREDIT, "{sent} messages");
+        assert!(most <= MAX_MESSAGE, "{most} bytes");
     }
 
     #[test]
