@@ -23,7 +23,8 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
         cargo().args(["build", "--release", "--quiet", "--package", "watchglass"]).run()?;
         Ok(Done::Now("target/release/watchglass".to_owned()))
     })?;
-    let mut bench = cargo().args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    let mut bench =
+        cargo().args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
     if let Some(uplot) = uplot {
         let folder = paths::root().join("target/bench/redraw");
         steps.step("redraw", || redraw(&tools, &uplot, &folder))?;

@@ -21,7 +21,7 @@ pub fn test() -> Result<(), Failure> {
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
     check(&mut steps, "lints", || {
         let packages = ["--workspace", "--exclude", page::PACKAGE, "--all-targets"];
-        cargo().args(["clippy", "--quiet"]).args(packages).args(["--", "-D", "warnings"]).run()
+        cargo().args(["clippy", "--quiet", "--keep-going"]).args(packages).args(["--", "-D", "warnings"]).run()
     });
     // The page comes before the programs that have it inside.
     match &tools {

@@ -26,7 +26,8 @@ pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
 
 /// wasm-opt, if it can be had: Debian's is too old, npm's package carries a new one.
 pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
-    let root = npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a fifth larger")?;
+    let root =
+        npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a fifth larger")?;
     Ok(root.map(|root| root.join("node_modules/.bin/wasm-opt")))
 }
 
