@@ -49,8 +49,16 @@ impl Surface for CanvasSurface {
         self.context.set_text_baseline("middle");
     }
 
-    fn polyline(&mut self, points: &[f32]) {
-        self.trace(points);
+    fn polylines(&mut self, points: &[f32], ends: &[usize]) {
+        self.context.begin_path();
+        let mut start = 0;
+        for &end in ends {
+            for (i, p) in points[start..end].chunks_exact(2).enumerate() {
+                let (x, y) = (f64::from(p[0]), f64::from(p[1]));
+                if i == 0 { self.context.move_to(x, y) } else { self.context.line_to(x, y) }
+            }
+            start = end;
+        }
         self.context.stroke();
     }
 

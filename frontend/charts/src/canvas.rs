@@ -1,8 +1,8 @@
 //! Our plotters backend for a browser's canvas, behind a trait of a few calls so that this crate needs no browser.
 //!
 //! Against a backend that asks the browser for everything: text is measured by the canvas and remembered (measuring
-//! by inserting elements costs a layout each), a path is handed over whole, a style that has not changed is not set
-//! again, and coordinates count quarters of a device pixel, so that a line 1.5 pixels wide can lie where it should.
+//! by inserting elements costs a layout each), lines of one style that follow each other (dashes, strokes to extremes)
+//! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a device pixel, so that a line 1.5 pixels wide can lie where it should.
 
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
@@ -26,8 +26,8 @@ pub trait Surface {
     fn set_stroke(&mut self, color: (u8, u8, u8, f64), width: f32);
     /// Sets size (device pixels) and weight of texts.
     fn set_font(&mut self, size: f32, bold: bool);
-    /// Draws a line through points: x and y in turn.
-    fn polyline(&mut self, points: &[f32]);
+    /// Draws lines in one stroke: x and y in turn, and where in `points` each line ends.
+    fn polylines(&mut self, points: &[f32], ends: &[usize]);
     /// Fills a shape.
     fn polygon(&mut self, points: &[f32]);
     /// Fills a rectangle.
@@ -48,12 +48,16 @@ pub struct Pen {
     font: Option<(f32, bool)>,
     widths: HashMap<(u32, bool, String), f32>,
     points: Vec<f32>,
+    lines: Vec<f32>,
+    ends: Vec<usize>,
 }
 
 impl Pen {
     /// To be called when the canvas was resized or its font changed: it has forgotten what was set.
     pub fn reset(&mut self) {
         (self.fill, self.stroke, self.font) = (None, None, None);
+        self.lines.clear();
+        self.ends.clear();
     }
 
     /// Forgets the widths too, because the font is another.
@@ -82,7 +86,18 @@ fn px(units: i32) -> f32 {
 type Refused = DrawingErrorKind<Infallible>;
 
 impl<S: Surface> Canvas<'_, S> {
+    /// Strokes the lines that wait for more of their style.
+    fn flush(&mut self) {
+        let (surface, pen) = self.inner.get_mut();
+        if !pen.ends.is_empty() {
+            surface.polylines(&pen.lines, &pen.ends);
+            pen.lines.clear();
+            pen.ends.clear();
+        }
+    }
+
     fn fill(&mut self, color: BackendColor) -> &mut S {
+        self.flush();
         let (surface, pen) = self.inner.get_mut();
         let color = (color.rgb.0, color.rgb.1, color.rgb.2, color.alpha);
         if pen.fill != Some(color) {
@@ -92,25 +107,22 @@ impl<S: Surface> Canvas<'_, S> {
         surface
     }
 
-    fn stroke(&mut self, style: &impl BackendStyle) -> &mut S {
-        let (surface, pen) = self.inner.get_mut();
+    fn stroke(&mut self, style: &impl BackendStyle) {
         let color = style.color();
         let key =
             ((color.rgb.0, color.rgb.1, color.rgb.2, color.alpha), style.stroke_width() as f32 / SUBPIXELS as f32);
-        if pen.stroke != Some(key) {
+        if self.inner.get_mut().1.stroke != Some(key) {
+            self.flush();
+            let (surface, pen) = self.inner.get_mut();
             pen.stroke = Some(key);
             surface.set_stroke(key.0, key.1);
         }
-        surface
     }
+}
 
-    fn hand_over(&mut self, path: impl IntoIterator<Item = BackendCoord>, draw: impl FnOnce(&mut S, &[f32])) {
-        let (surface, pen) = self.inner.get_mut();
-        pen.points.clear();
-        for (x, y) in path {
-            pen.points.extend([px(x), px(y)]);
-        }
-        draw(surface, &pen.points);
+impl<S: Surface> Drop for Canvas<'_, S> {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 
@@ -135,6 +147,7 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
     }
 
     fn present(&mut self) -> Result<(), Refused> {
+        self.flush();
         Ok(())
     }
 
@@ -168,7 +181,11 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
         style: &T,
     ) -> Result<(), Refused> {
         self.stroke(style);
-        self.hand_over(path, |surface, points| surface.polyline(points));
+        let (_, pen) = self.inner.get_mut();
+        for (x, y) in path {
+            pen.lines.extend([px(x), px(y)]);
+        }
+        pen.ends.push(pen.lines.len());
         Ok(())
     }
 
@@ -189,7 +206,12 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
         style: &T,
     ) -> Result<(), Refused> {
         self.fill(style.color());
-        self.hand_over(path, |surface, points| surface.polygon(points));
+        let (surface, pen) = self.inner.get_mut();
+        pen.points.clear();
+        for (x, y) in path {
+            pen.points.extend([px(x), px(y)]);
+        }
+        surface.polygon(&pen.points);
         Ok(())
     }
 
@@ -250,8 +272,8 @@ mod tests {
         fn set_font(&mut self, size: f32, bold: bool) {
             self.0.push(format!("font {size} {bold}"));
         }
-        fn polyline(&mut self, points: &[f32]) {
-            self.0.push(format!("line {points:?}"));
+        fn polylines(&mut self, points: &[f32], ends: &[usize]) {
+            self.0.push(format!("lines {points:?} {ends:?}"));
         }
         fn polygon(&mut self, points: &[f32]) {
             self.0.push(format!("shape {points:?}"));
@@ -272,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_goes_over_whole_in_quarter_pixels_and_a_style_is_set_once() {
+    fn lines_of_a_style_go_over_in_one_stroke_and_in_quarter_pixels() {
         let (mut notes, mut pen) = (Notes::default(), Pen::default());
         {
             let area = Canvas::new(&mut notes, &mut pen, (100, 50)).into_drawing_area();
@@ -281,7 +303,8 @@ mod tests {
             area.draw(&PathElement::new(vec![(0, 0), (6, 9), (10, 0)], style)).unwrap();
             area.draw(&PathElement::new(vec![(0, 0), (4, 4)], style)).unwrap();
         }
-        assert_eq!(notes.0, ["stroke 1.5", "line [0.0, 0.0, 1.5, 2.25, 2.5, 0.0]", "line [0.0, 0.0, 1.0, 1.0]"]);
+        let lines = "lines [0.0, 0.0, 1.5, 2.25, 2.5, 0.0, 0.0, 0.0, 1.0, 1.0] [6, 10]";
+        assert_eq!(notes.0, ["stroke 1.5", lines]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
 use charts::reduce::Reducer;
-use charts::{Chart, Frame, Hue, Line, Measures, Theme, axis};
+use charts::{Chart, Frame, Hue, Line, Measures, axis};
 use frontend::surface::CanvasSurface;
 use shared::catalog::Range;
 use shared::unit::Unit;

@@ -4,11 +4,18 @@ use super::source::Source;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
+/// What is known of one stretch.
+struct Seen {
+    columns: usize,
+    here: Vec<bool>,
+    total: usize,
+}
+
 /// What is known of one chart.
 #[derive(Default)]
 pub struct Presence {
     members: usize,
-    chunks: BTreeMap<u64, (usize, Vec<bool>)>,
+    chunks: BTreeMap<u64, Seen>,
 }
 
 impl Presence {
@@ -28,7 +35,7 @@ impl Presence {
                 continue;
             }
             // A stretch may come in several messages: what was seen of an incomplete one is looked at again.
-            let stale = self.chunks.get(first).is_none_or(|(columns, _)| *columns != chunk.columns.len());
+            let stale = self.chunks.get(first).is_none_or(|s| s.columns != chunk.columns.len());
             if stale {
                 let mut here = vec![false; chunk.times.len()];
                 for id in series {
@@ -39,9 +46,12 @@ impl Presence {
                         }
                     }
                 }
-                self.chunks.insert(*first, (chunk.columns.len(), here));
+                let all = here.iter().filter(|h| **h).count();
+                self.chunks.insert(*first, Seen { columns: chunk.columns.len(), here, total: all });
             }
-            total += self.chunks[first].1[start..end].iter().filter(|h| **h).count();
+            let seen = &self.chunks[first];
+            let whole = start == 0 && end == seen.here.len();
+            total += if whole { seen.total } else { seen.here[start..end].iter().filter(|h| **h).count() };
         }
         let here = |values: &[f64]| series.iter().any(|id| values.get(*id as usize).is_some_and(|v| v.is_finite()));
         total + source.head.iter().filter(|t| t.t >= from && t.t <= to && here(&t.values)).count()
