@@ -147,6 +147,8 @@ fn sampled(page: Page, source: SourceId) {
     if page.state.get_untracked() != LinkState::Live {
         page.goodbye.set(String::new());
         page.state.set(LinkState::Live);
+        // What was asked for while the connection was away.
+        page.load();
     }
     let back = page.store.borrow_mut().sources.get_mut(&source).and_then(|s| s.hand_back());
     if let Some((from, to)) = back {
