@@ -10,7 +10,6 @@ use std::collections::HashSet;
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     // What the NVIDIA collector does not ask NVML for yet.
     ("nvidia", &[rows::gpu::MORE, rows::gpu_profile::ROWS, rows::gpu_profile::PCIE, rows::gpu_process::ROWS]),
-    ("amd", &[rows::gpu::AMD]),
     ("intel", &[]), // it will speak the common rows of GPUs
     ("apple", &[rows::apple::ROWS]),
     ("dcgm", &[rows::gpu::DCGM]),

@@ -5,6 +5,8 @@
 //! driver, mount or endpoint costs its own series only. This crate reads no wall clock and starts no server.
 //!
 //! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
+mod amd;
+mod gpu_reading;
 
 mod error;
 mod host;
@@ -100,6 +102,10 @@ pub struct Options {
     /// Processes to watch, with descendants; empty: none.
     pub pids: Vec<u32>,
     /// NVML indices to keep; empty: all.
+    /// AMD's rocm-smi by path; it then takes the place of the kernel's files.
+    pub rocm_smi: Option<PathBuf>,
+    /// AMD's amd-smi by path, likewise.
+    pub amd_smi: Option<PathBuf>,
     pub gpus: Vec<u32>,
     /// NVIDIA's library by path, instead of the system's.
     pub nvml_library: Option<PathBuf>,
@@ -107,6 +113,8 @@ pub struct Options {
     pub gpu_numbers: Arc<GpuNumbers>,
 }
 
+            rocm_smi: None,
+            amd_smi: None,
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -189,6 +197,12 @@ pub static COLLECTORS: &[Entry] = &[
         name: "process",
         about: "The watched processes with all their descendants.",
         metrics: &[rows::process::ROWS],
+    Entry {
+        name: "amd",
+        about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
+        metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
+        open: amd::open,
+    },
         open: process::open,
     },
     Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },

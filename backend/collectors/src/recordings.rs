@@ -42,6 +42,34 @@ pub fn expected(name: &str) -> Option<BTreeMap<String, f64>> {
     Some(numbers.filter_map(|(key, value)| Some((key, value.as_f64()?))).collect())
 }
 
+/// A recording of /sys as the folder that it was: the files of `{vendor}/sysfs_{name}.json` below `class/drm`.
+///
+/// # Panics
+/// When the recording is not one of /sys.
+pub fn sys(path: &str) -> Option<tempfile::TempDir> {
+    let recording: Value = serde_json::from_str(&text(path)?).expect("a recording of /sys is JSON");
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let entries = |key: &str| recording[key].as_object().into_iter().flatten().collect::<Vec<_>>();
+    let put = |path: &str, bytes: &[u8]| {
+        let path = dir.path().join("class/drm").join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    };
+    for (path, value) in entries("files") {
+        put(path, value.as_str().expect("text").as_bytes());
+    }
+    for (path, value) in entries("hex") {
+        put(path, &bytes(value.as_str().expect("text")));
+    }
+    Some(dir)
+}
+
+/// Bytes that are written as pairs of hexadecimal digits.
+pub fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16));
+    pairs.collect::<Result<_, _>>().expect("hexadecimal digits")
+}
+
 /// Compares what was read from a recording with its list, tag by tag: nothing missing, nothing beside it, and each value
 /// within the tolerance or within the steps in which its row is stored. Does nothing without recordings.
 ///

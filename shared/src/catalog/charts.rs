@@ -14,6 +14,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.clock.memory", "GPU memory clock", "gpu"),
     ("gpu.clock.graphics", "GPU graphics clock", "gpu"),
     ("gpu.throttle", "GPU throttle reasons", "gpu"),
+    ("gpu.fan.rpm", "GPU fan, revolutions", "gpu"),
     ("gpu.fan", "GPU fan speed", "gpu"),
     ("gpu.temp.memory", "GPU memory temperature", "gpu"),
     ("gpu.errors.corrected", "GPU corrected memory errors", "gpu"),

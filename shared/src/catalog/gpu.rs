@@ -154,6 +154,12 @@ pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Per
     .title("GPU fan speed")
     .on("gpu.fan", LINE)
     .help("Intended speed of the first fan, percent of its maximum; absent on boards without a fan of their own. NVML fan speed, fan 0.");
+/// Fan in revolutions.
+pub static FAN_RPM: MetricDef = MetricDef::gauge("gpu.{i}.fanRpm", Unit::Count)
+    .title("GPU fan, revolutions")
+    .on("gpu.fan.rpm", LINE)
+    .help("Revolutions per minute of the first fan; 0 while it stands. fan1_input of the driver's sensors on AMD and Intel.");
+
 
 /// Memory's temperature.
 pub static MEMORY_TEMP: MetricDef = MetricDef::gauge("gpu.{i}.memoryTemp", Unit::Celsius)
@@ -266,7 +272,7 @@ pub static MORE: &[&MetricDef] = &[
 ];
 
 /// What only AMD has.
-pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE];
+pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE, &FAN_RPM];
 
 /// Names that only DCGM's exporter leads W&B to.
 pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_TOTAL, &MEMORY_FREE, &TOTAL_ENERGY];

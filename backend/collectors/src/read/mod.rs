@@ -1,6 +1,8 @@
 //! Reading: everything here touches the machine or turns its plain text into numbers; what the numbers mean is the
 //! collectors' part.
+pub(crate) mod drm;
 
+pub(crate) mod sysfs;
 pub(crate) mod dylib;
 pub(crate) mod exec;
 
@@ -8,8 +10,6 @@ pub(crate) mod exec;
 pub(crate) mod cgroup;
 #[cfg(target_os = "linux")]
 pub(crate) mod procfs;
-#[cfg(target_os = "linux")]
-pub(crate) mod sysfs;
 
 #[cfg(target_os = "linux")]
 use crate::CollectError;

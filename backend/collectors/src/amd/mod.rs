@@ -1,0 +1,75 @@
+//! AMD GPUs: the kernel's own files, else what rocm-smi or amd-smi print.
+//!
+//! The files need no library, no process and no rights, so they come first, with a part for each card: a card that hangs
+//! while it is reset costs its own series only. A tool that the configuration names takes their place.
+
+mod amd_smi;
+mod json;
+mod metrics;
+mod rocm_smi;
+mod sysfs;
+mod tool;
+
+use crate::read::{drm, exec};
+use crate::{OpenError, OpenErrorKind, Options, Part, Roots};
+
+/// Drivers of AMD's cards; `radeon` has the old ones.
+const DRIVERS: &[&str] = &["amdgpu", "radeon"];
+
+/// Where AMD's packages put their tools.
+const DIRS: &[&str] = &["/opt/rocm/bin", "/usr/bin"];
+
+const REMEDY: &str = "load the driver: sudo modprobe amdgpu; in a container pass /sys/class/drm, or set rocm_smi or \
+                      amd_smi under [collectors.amd]";
+
+/// Opens the tool that the configuration names, else all cards in /sys, else a tool that is installed.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    for (configured, tool) in [(&options.rocm_smi, &tool::ROCM_SMI), (&options.amd_smi, &tool::AMD_SMI)] {
+        if let Some(configured) = configured {
+            let path = exec::find(tool.names, DIRS, Some(configured))?;
+            return tool::open(tool, path, options);
+        }
+    }
+    let cards = drm::cards(&roots.sys, DRIVERS);
+    if !cards.is_empty() {
+        return Ok(cards.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
+    }
+    let mut tried = vec![drm::folder(&roots.sys).display().to_string()];
+    for tool in [&tool::ROCM_SMI, &tool::AMD_SMI] {
+        match exec::find(tool.names, DIRS, None) {
+            Ok(path) => return tool::open(tool, path, options),
+            Err(error) if error.kind == OpenErrorKind::Absent => tried.extend(tool.names.iter().map(|n| n.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(OpenError::absent(
+        tried,
+        "the driver amdgpu has no card here, and neither rocm-smi nor amd-smi is installed",
+        REMEDY,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(options: &Options) -> OpenError {
+        let sys = tempfile::tempdir().unwrap();
+        open(options, &Roots::below(sys.path())).err().expect("nothing opens")
+    }
+
+    #[test]
+    fn nothing_is_absent_and_says_what_to_do() {
+        let error = opened(&Options::default());
+        assert_eq!(error.kind, OpenErrorKind::Absent);
+        assert!(error.tried[0].ends_with("class/drm") && error.tried.contains(&"rocm-smi".to_string()));
+        assert!(error.remedy.contains("modprobe amdgpu"), "{}", error.remedy);
+    }
+
+    #[test]
+    fn a_configured_tool_that_is_missing_failed() {
+        let error = opened(&Options { rocm_smi: Some("/nowhere/rocm-smi".into()), ..Options::default() });
+        assert_eq!(error.kind, OpenErrorKind::Failed);
+        assert!(error.reason.contains("/nowhere/rocm-smi"), "{}", error.reason);
+    }
+}
