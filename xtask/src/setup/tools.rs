@@ -27,7 +27,7 @@ pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
 /// wasm-opt, if it can be had: Debian's is too old, npm's package carries a new one.
 pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     let root =
-        npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a fifth larger")?;
+        npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a quarter larger")?;
     Ok(root.map(|root| root.join("node_modules/.bin/wasm-opt")))
 }
 
