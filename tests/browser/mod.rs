@@ -2,6 +2,7 @@
 
 mod base;
 mod link;
+mod served;
 mod view;
 
 use watchglass_tests::browser::Browser;

@@ -1,0 +1,60 @@
+//! The files of the page as they are served: packed, kept for ever where the name says so, and under a strict policy.
+
+use watchglass_tests::server::{Answer, Server};
+
+/// Addresses in the page's elements and in its loader.
+fn addresses(html: &str) -> Vec<&str> {
+    let quoted = |open: &str, close: char| {
+        let parts = html.split(open).skip(1);
+        parts.filter_map(|rest| rest.split_once(close).map(|(address, _)| address)).collect::<Vec<_>>()
+    };
+    let mut all =
+        [quoted("href=\"", '"'), quoted("src=\"", '"'), quoted("from '", '\''), quoted("path: '", '\'')].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn length(answer: &Answer) -> usize {
+    answer.header("content-length").parse().expect("a length")
+}
+
+#[test]
+fn every_file_of_the_page_is_packed_and_kept_for_ever() {
+    let server = Server::start([]);
+    let page = server.get("/", &[]);
+    assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert_eq!(page.header("cache-control"), "no-cache", "the page itself names the newest files");
+    let addresses = addresses(&page.body);
+    assert!(addresses.len() >= 4, "style, icon, script and wasm: {addresses:?}");
+    let mut weight = length(&server.get("/", &["Accept-Encoding: br"]));
+    for address in addresses {
+        let path = address.strip_prefix('.').expect("addresses are relative");
+        let plain = server.get(path, &[]);
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, ""), "{path}");
+        assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable", "{path}");
+        assert!(!plain.header("content-type").contains("octet-stream"), "{path} has a type of its own");
+        let sizes = ["gzip", "br"].map(|coding| {
+            let packed = server.get(path, &[&format!("Accept-Encoding: {coding}")]);
+            assert_eq!(packed.header("content-encoding"), coding, "{path}");
+            assert_eq!(packed.header("content-type"), plain.header("content-type"), "{path}");
+            length(&packed)
+        });
+        assert!(sizes.iter().all(|size| *size < length(&plain)), "{path}: {} {sizes:?}", length(&plain));
+        weight += sizes[1];
+    }
+    assert!(weight < 400_000, "the page weighs {weight} bytes; the goal for a release is 200,000");
+    assert_eq!(server.get("/page-0000000000000000.js", &[]).status, 404);
+}
+
+#[test]
+fn only_the_scripts_of_the_page_may_run() {
+    let server = Server::start([]);
+    let page = server.get("/", &[]);
+    let policy = page.header("content-security-policy");
+    let scripts = policy.split(';').map(str::trim).find(|part| part.starts_with("script-src ")).expect("a policy");
+    let inline = page.body.matches("<script").count() - page.body.matches("<script src").count();
+    assert_eq!(scripts.matches("'sha256-").count(), inline, "{scripts}");
+    assert!(!scripts.contains("unsafe-inline") && !scripts.contains("'unsafe-eval'"), "{scripts}");
+    assert!(!page.body.contains(" style=\"") && !page.body.contains(" onload="), "the policy refuses both");
+}
