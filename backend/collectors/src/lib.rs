@@ -5,22 +5,26 @@
 //! driver, mount or endpoint costs its own series only. This crate reads no wall clock and starts no server.
 //!
 //! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
-mod amd;
-mod gpu_reading;
 
+mod amd;
 mod error;
+mod graphcore;
+mod gpu_reading;
 mod host;
 mod out;
 mod read;
 #[cfg(test)]
 mod recordings;
 mod total;
+mod trainium;
 
 #[cfg(unix)]
 mod disk_usage;
 pub mod monitor;
 mod numbers;
 mod nvidia;
+pub mod openmetrics;
+mod processes;
 
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable;
@@ -50,8 +54,10 @@ pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::{facts, host_name};
 pub use numbers::GpuNumbers;
 pub use out::{Instance, Out};
+pub use processes::{GpuUse, Processes};
 
 use shared::catalog::{self as rows, Catalog, MetricDef};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,19 +108,29 @@ pub struct Options {
     /// Processes to watch, with descendants; empty: none.
     pub pids: Vec<u32>,
     /// NVML indices to keep; empty: all.
+    pub gpus: Vec<u32>,
+    /// NVIDIA's library by path, instead of the system's.
+    pub nvml_library: Option<PathBuf>,
     /// AMD's rocm-smi by path; it then takes the place of the kernel's files.
     pub rocm_smi: Option<PathBuf>,
     /// AMD's amd-smi by path, likewise.
     pub amd_smi: Option<PathBuf>,
-    pub gpus: Vec<u32>,
-    /// NVIDIA's library by path, instead of the system's.
-    pub nvml_library: Option<PathBuf>,
+    /// Graphcore's gc-inventory or gc-info by path.
+    pub graphcore_command: Option<PathBuf>,
+    /// neuron-monitor by path.
+    pub trainium_command: Option<PathBuf>,
+    /// neuron-monitor's own configuration, instead of ours.
+    pub trainium_config: Option<PathBuf>,
+    /// Where TPU programs serve their metrics; empty: the usual port, on machines with a TPU.
+    pub tpu_endpoints: Vec<SocketAddr>,
     /// The numbers of GPUs, over all vendors.
     pub gpu_numbers: Arc<GpuNumbers>,
+    /// Endpoints to scrape.
+    pub endpoints: Vec<openmetrics::Endpoint>,
+    /// Where the process table is put.
+    pub processes: Arc<Processes>,
 }
 
-            rocm_smi: None,
-            amd_smi: None,
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -122,7 +138,15 @@ impl Default for Options {
             pids: Vec::new(),
             gpus: Vec::new(),
             nvml_library: None,
+            rocm_smi: None,
+            amd_smi: None,
+            graphcore_command: None,
+            trainium_command: None,
+            trainium_config: None,
+            tpu_endpoints: Vec::new(),
             gpu_numbers: Arc::default(),
+            endpoints: Vec::new(),
+            processes: Arc::default(),
         }
     }
 }
@@ -197,13 +221,14 @@ pub static COLLECTORS: &[Entry] = &[
         name: "process",
         about: "The watched processes with all their descendants.",
         metrics: &[rows::process::ROWS],
-    Entry {
-        name: "amd",
-        about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
-        metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
-        open: amd::open,
-    },
         open: process::open,
+    },
+    #[cfg(target_os = "linux")]
+    Entry {
+        name: "processes",
+        about: "What runs here: user, CPU, memory, threads, disks and container of every process, every 5 s.",
+        metrics: &[],
+        open: processes::scan::open,
     },
     Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },
     Entry {
@@ -211,6 +236,30 @@ pub static COLLECTORS: &[Entry] = &[
         about: "NVIDIA GPUs by the driver's library NVML.",
         metrics: &[rows::gpu::ROWS],
         open: nvidia::open,
+    },
+    Entry {
+        name: "graphcore",
+        about: "Graphcore IPUs by the vendor's command line tools.",
+        metrics: &[rows::ipu::ROWS],
+        open: graphcore::open,
+    },
+    Entry {
+        name: "trainium",
+        about: "AWS Trainium and Inferentia by neuron-monitor.",
+        metrics: &[rows::trainium::ROWS],
+        open: trainium::open,
+    },
+    Entry {
+        name: "amd",
+        about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
+        metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
+        open: amd::open,
+    },
+    Entry {
+        name: "openmetrics",
+        about: "What named endpoints print in Prometheus or OpenMetrics text.",
+        metrics: &[rows::openmetrics::ROWS, openmetrics::dcgm::ROWS, openmetrics::ROWS],
+        open: openmetrics::open,
     },
 ];
 

@@ -68,6 +68,7 @@ pub struct Out {
     // Collectors put the same series in the same order each tick, so the next slot is nearly always the right one.
     next: usize,
     at: Duration,
+    wall: i64,
 }
 
 impl Out {
@@ -76,6 +77,16 @@ impl Out {
         self.values.fill(f64::NAN);
         self.next = 0;
         self.at = at;
+    }
+
+    /// Says what the wall clock shows in this tick, milliseconds since the Unix epoch.
+    pub fn stamp(&mut self, wall: i64) {
+        self.wall = wall;
+    }
+
+    /// Wall time of this tick, milliseconds since the Unix epoch; it may step, so nothing is divided by its differences.
+    pub fn wall(&self) -> i64 {
+        self.wall
     }
 
     /// Monotonic time of this tick.

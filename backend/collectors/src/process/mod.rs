@@ -4,7 +4,7 @@
 //! its number.
 
 mod limits;
-mod stat;
+pub(crate) mod stat;
 mod tree;
 
 use self::limits::Limits;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What we take from /proc/PID/stat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(crate) struct Stat {
     /// It ended and waits for its parent to notice.
     pub ended: bool,
     pub parent: u32,
@@ -50,6 +50,13 @@ impl Stat {
         let ended = matches!(state, b"Z" | b"X" | b"x") && threads <= 1;
         Some(Stat { ended, parent, own, reaped, threads, start, pages })
     }
+}
+
+/// The name between the outer brackets of a `stat` file.
+pub(crate) fn name_of(text: &[u8]) -> Option<&[u8]> {
+    let open = text.iter().position(|&b| b == b'(')?;
+    let close = text.iter().rposition(|&b| b == b')')?;
+    text.get(open + 1..close)
 }
 
 fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {

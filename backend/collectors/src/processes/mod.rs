@@ -1,0 +1,53 @@
+//! The process table: where the newest one is found, and the largest users of the last hours.
+//!
+//! It is no series: a process has a name and lives for a while. Linux only so far; elsewhere there is no table.
+
+mod history;
+#[cfg(target_os = "linux")]
+pub(crate) mod scan;
+
+use history::History;
+use shared::processes::ProcessTable;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
+pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
+
+/// Where the newest table and the largest users of the last hours are found.
+#[derive(Debug, Default)]
+pub struct Processes {
+    inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
+    gpus: Mutex<GpuUse>,
+}
+
+impl Processes {
+    /// The newest table.
+    pub fn newest(&self) -> Option<Arc<ProcessTable>> {
+        self.lock().0.clone()
+    }
+
+    /// The largest users at the table nearest to `t`.
+    pub fn at(&self, t: i64) -> Option<ProcessTable> {
+        self.lock().1.at(t)
+    }
+
+    /// What processes use of GPUs; replaces what was said before.
+    pub fn set_gpus(&self, used: GpuUse) {
+        *self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = used;
+    }
+
+    fn gpus(&self) -> GpuUse {
+        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<Arc<ProcessTable>>, History)> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn put(&self, table: ProcessTable) {
+        let mut inner = self.lock();
+        inner.1.keep(&table);
+        inner.0 = Some(Arc::new(table));
+    }
+}

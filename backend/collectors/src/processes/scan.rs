@@ -1,0 +1,226 @@
+//! Every process of a Linux machine, every five seconds.
+//!
+//! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
+//! for the watched tree and the busiest only. Arguments and environment are never read.
+
+use super::{GpuUse, Processes};
+use crate::process::stat::{Stat, name_of};
+use crate::read::procfs::{fill, lines, number, trim};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::processes::{Process, ProcessTable};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the table is made. A little less, so that a tick that comes early by a hair is not passed over.
+const EVERY: Duration = Duration::from_millis(4_900);
+/// Processes beside the watched tree whose details are read.
+const BUSIEST: usize = 50;
+/// The kernel's own threads are children of this process; idle ones have no row.
+const KTHREADD: u32 = 2;
+
+/// Opens it.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    std::fs::read_dir(&roots.proc).map_err(|error| OpenError::from_io(&roots.proc, &error))?;
+    let tried = [roots.proc.join("PID/stat").display().to_string()];
+    // Names of users are this system's; a mounted host has its own, which we cannot see.
+    let users = if *roots == Roots::default() {
+        users(&std::fs::read("/etc/passwd").unwrap_or_default())
+    } else {
+        HashMap::new()
+    };
+    let scan = Scan {
+        proc: roots.proc.clone(),
+        watched: options.pids.clone(),
+        users,
+        known: HashMap::new(),
+        at: None,
+        buffer: Vec::new(),
+        ticks: crate::host::ticks_per_second(),
+        page: crate::host::page_size(),
+    };
+    Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
+}
+
+struct Tables {
+    scan: Scan,
+    to: Arc<Processes>,
+}
+
+impl Collector for Tables {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        if self.scan.at.is_some_and(|at| out.at().saturating_sub(at) < EVERY) {
+            return Ok(());
+        }
+        let gpus = self.to.gpus();
+        let mut table = self.scan.table(out.at(), &gpus)?;
+        table.t = out.wall();
+        self.to.put(table);
+        Ok(())
+    }
+}
+
+/// What is known of a process between two tables.
+#[derive(Clone, Default)]
+struct Known {
+    start: u64,
+    user: String,
+    cpu_ticks: u64,
+    /// Bytes read and written, when they were read last.
+    disk: Option<(u64, u64)>,
+    container: Option<String>,
+    seen: bool,
+}
+
+struct Scan {
+    proc: PathBuf,
+    watched: Vec<u32>,
+    users: HashMap<u32, String>,
+    known: HashMap<u32, Known>,
+    at: Option<Duration>,
+    buffer: Vec<u8>,
+    ticks: f64,
+    page: u64,
+}
+
+impl Scan {
+    fn table(&mut self, at: Duration, gpus: &GpuUse) -> Result<ProcessTable, CollectError> {
+        let seconds = self.at.replace(at).map(|before| at.saturating_sub(before).as_secs_f64()).filter(|s| *s > 0.0);
+        let listed =
+            std::fs::read_dir(&self.proc).map_err(|e| CollectError::failed(format!("{}: {e}", self.proc.display())))?;
+        self.known.values_mut().for_each(|known| known.seen = false);
+        let (mut total, mut rows) = (0, Vec::with_capacity(self.known.len()));
+        for entry in listed.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // A process may end between the listing and the reading.
+            let Some((row, idle)) = self.row(pid, seconds) else { continue };
+            total += 1;
+            if !(idle && (row.parent == KTHREADD || row.pid == KTHREADD)) {
+                rows.push(row);
+            }
+        }
+        self.known.retain(|_, known| known.seen);
+        self.mark_watched(&mut rows);
+        rows.sort_by(|a, b| {
+            (b.cpu.unwrap_or(0.0)).total_cmp(&a.cpu.unwrap_or(0.0)).then(b.rss.cmp(&a.rss)).then(a.pid.cmp(&b.pid))
+        });
+        let mut busiest = 0;
+        for row in &mut rows {
+            busiest += usize::from(!row.watched);
+            if row.watched || busiest <= BUSIEST {
+                self.details(row, seconds);
+            }
+            if let Some((memory, share)) = gpus.get(&row.pid) {
+                (row.gpu_memory, row.gpu_share) = (Some(*memory), *share);
+            }
+        }
+        Ok(ProcessTable { t: 0, total, whole: true, rows })
+    }
+
+    /// A process by its `stat` file, and whether it used no CPU.
+    fn row(&mut self, pid: u32, seconds: Option<f64>) -> Option<(Process, bool)> {
+        let file = File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        let n = fill(&file, &mut self.buffer).ok()?;
+        let text = &self.buffer[..n];
+        let stat = Stat::parse(text)?;
+        let name = String::from_utf8_lossy(name_of(text)?).into_owned();
+        let known = self.known.entry(pid).or_default();
+        let same = known.start == stat.start && known.cpu_ticks <= stat.own;
+        if !same {
+            // The owner of the file is the process's user.
+            let uid = file.metadata().ok()?.uid();
+            let user = self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
+            *known = Known { start: stat.start, user, cpu_ticks: stat.own, ..Known::default() };
+        }
+        known.seen = true;
+        let used = stat.own - known.cpu_ticks;
+        known.cpu_ticks = stat.own;
+        let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
+        let row = Process {
+            pid,
+            parent: stat.parent,
+            user: known.user.clone(),
+            name,
+            cpu,
+            rss: stat.pages * self.page,
+            threads: stat.threads as u32,
+            ..Process::default()
+        };
+        Some((row, used == 0))
+    }
+
+    /// Marks the watched processes and all their descendants.
+    fn mark_watched(&self, rows: &mut [Process]) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let mut children: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (i, row) in rows.iter().enumerate() {
+            children.entry(row.parent).or_default().push(i);
+        }
+        let mut next: Vec<usize> = (0..rows.len()).filter(|&i| self.watched.contains(&rows[i].pid)).collect();
+        while let Some(i) = next.pop() {
+            if !std::mem::replace(&mut rows[i].watched, true) {
+                next.extend(children.get(&rows[i].pid).into_iter().flatten());
+            }
+        }
+    }
+
+    /// Exact resident set, disk traffic and container.
+    fn details(&mut self, row: &mut Process, seconds: Option<f64>) {
+        let dir = self.proc.join(row.pid.to_string());
+        let Some(known) = self.known.get_mut(&row.pid) else { return };
+        if let Some(text) = read(&dir.join("statm"), &mut self.buffer)
+            && let Some(pages) = text.split(|&b| b == b' ').nth(1).and_then(number)
+        {
+            row.rss = pages * self.page;
+        }
+        // Other users' processes keep this to themselves, unless we are root.
+        let disk = read(&dir.join("io"), &mut self.buffer).and_then(disk_bytes);
+        if let (Some(now), Some(before), Some(s)) = (disk, known.disk, seconds) {
+            row.read = Some((now.0.saturating_sub(before.0) as f64 / s) as f32);
+            row.written = Some((now.1.saturating_sub(before.1) as f64 / s) as f32);
+        }
+        known.disk = disk;
+        let container = known.container.get_or_insert_with(|| {
+            read(&dir.join("cgroup"), &mut self.buffer).and_then(container_of).unwrap_or_default()
+        });
+        row.container.clone_from(container);
+    }
+}
+
+fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    let n = fill(&File::open(path).ok()?, buffer).ok()?;
+    Some(&buffer[..n])
+}
+
+/// `read_bytes` and `write_bytes` of an `io` file: what went to and came from disks.
+fn disk_bytes(text: &[u8]) -> Option<(u64, u64)> {
+    let value = |key: &[u8]| lines(text).find_map(|line| number(trim(line.strip_prefix(key)?)));
+    Some((value(b"read_bytes:")?, value(b"write_bytes:")?))
+}
+
+/// First twelve digits of the 64-digit id that container runtimes put into the name of a control group.
+fn container_of(text: &[u8]) -> Option<String> {
+    let hex = |b: &u8| b.is_ascii_hexdigit();
+    let words = text.split(|b| !b.is_ascii_alphanumeric());
+    let id = words.into_iter().rfind(|word| word.len() == 64 && word.iter().all(|b| hex(b)))?;
+    Some(String::from_utf8_lossy(&id[..12]).into_owned())
+}
+
+/// Names by number from a passwd file.
+fn users(text: &[u8]) -> HashMap<u32, String> {
+    let user = |line: &[u8]| {
+        let mut parts = line.split(|&b| b == b':');
+        let name = String::from_utf8_lossy(parts.next()?).into_owned();
+        Some((number(parts.nth(1)?).and_then(|n| u32::try_from(n).ok())?, name))
+    };
+    lines(text).filter_map(user).collect()
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+use super::*;
+use proptest::prelude::*;
+
+/// A machine made of files.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        Machine(tempfile::tempdir().unwrap())
+    }
+
+    fn process(&self, pid: u32, name: &str, parent: u32, cpu_ticks: u64, pages: u64) {
+        let dir = self.0.path().join(pid.to_string());
+        std::fs::create_dir_all(&dir).unwrap();
+        let stat = format!(
+            "{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {cpu_ticks} 0 0 0 20 0 3 0 {} 0 {pages} 0\n",
+            1_000 + pid
+        );
+        std::fs::write(dir.join("stat"), stat).unwrap();
+        std::fs::write(dir.join("statm"), format!("9 {pages} 1 1 0 1 0\n")).unwrap();
+    }
+
+    fn scan(&self, watched: &[u32]) -> Scan {
+        Scan {
+            proc: self.0.path().into(),
+            watched: watched.to_vec(),
+            users: HashMap::new(),
+            known: HashMap::new(),
+            at: None,
+            buffer: Vec::new(),
+            ticks: 100.0,
+            page: 4096,
+        }
+    }
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn row(table: &ProcessTable, pid: u32) -> &Process {
+    table.rows.iter().find(|row| row.pid == pid).unwrap()
+}
+
+#[test]
+fn cpu_is_of_the_time_between_two_tables() {
+    let machine = Machine::new();
+    machine.process(10, "train.py", 1, 500, 100);
+    machine.process(11, "a) b (c", 10, 0, 7);
+    let mut scan = machine.scan(&[]);
+    let first = scan.table(at(0), &GpuUse::new()).unwrap();
+    assert_eq!(row(&first, 10).cpu, None, "there is no interval yet");
+    assert_eq!(row(&first, 11).name, "a) b (c");
+    machine.process(10, "train.py", 1, 1_500, 200);
+    let second = scan.table(at(5), &GpuUse::from([(10, (1 << 30, Some(55.0)))])).unwrap();
+    let train = row(&second, 10);
+    assert_eq!((train.cpu, train.rss, train.threads), (Some(200.0), 200 * 4096, 3));
+    assert_eq!((train.gpu_memory, train.gpu_share), (Some(1 << 30), Some(55.0)));
+    assert_eq!(second.rows[0].pid, 10, "the busiest first");
+}
+
+#[test]
+fn a_number_used_again_is_another_process() {
+    let machine = Machine::new();
+    machine.process(10, "old", 1, 500, 1);
+    let mut scan = machine.scan(&[]);
+    scan.table(at(0), &GpuUse::new()).unwrap();
+    machine.process(10, "new", 1, 3, 1);
+    let table = scan.table(at(5), &GpuUse::new()).unwrap();
+    assert_eq!((row(&table, 10).name.as_str(), row(&table, 10).cpu), ("new", None));
+}
+
+#[test]
+fn the_watched_tree_is_marked_to_its_leaves() {
+    let machine = Machine::new();
+    for (pid, parent) in [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1)] {
+        machine.process(pid, "p", parent, 0, 1);
+    }
+    let table = machine.scan(&[10]).table(at(0), &GpuUse::new()).unwrap();
+    let mut watched: Vec<u32> = table.rows.iter().filter(|row| row.watched).map(|row| row.pid).collect();
+    watched.sort_unstable();
+    assert_eq!(watched, [10, 11, 12]);
+}
+
+#[test]
+fn idle_threads_of_the_kernel_have_no_row_but_count() {
+    let machine = Machine::new();
+    machine.process(2, "kthreadd", 0, 0, 0);
+    machine.process(30, "kswapd0", 2, 0, 0);
+    machine.process(31, "kworker", 2, 0, 0);
+    let mut scan = machine.scan(&[]);
+    scan.table(at(0), &GpuUse::new()).unwrap();
+    machine.process(30, "kswapd0", 2, 400, 0);
+    let table = scan.table(at(5), &GpuUse::new()).unwrap();
+    assert_eq!(table.total, 3);
+    assert_eq!(table.rows.iter().map(|row| row.pid).collect::<Vec<_>>(), [30]);
+}
+
+#[test]
+fn details_are_read_of_the_watched_and_the_busiest() {
+    let machine = Machine::new();
+    let id = "0123456789abcdef".repeat(4);
+    for pid in 100..200 {
+        machine.process(pid, "p", 1, 0, 1);
+        let dir = machine.0.path().join(pid.to_string());
+        std::fs::write(dir.join("io"), "rchar: 9\nread_bytes: 1000\nwrite_bytes: 0\n").unwrap();
+        std::fs::write(dir.join("cgroup"), format!("0::/system.slice/docker-{id}.scope\n")).unwrap();
+    }
+    let mut scan = machine.scan(&[]);
+    scan.table(at(0), &GpuUse::new()).unwrap();
+    std::fs::write(machine.0.path().join("100/io"), "read_bytes: 6000\nwrite_bytes: 50\n").unwrap();
+    let table = scan.table(at(5), &GpuUse::new()).unwrap();
+    let first = row(&table, 100);
+    assert_eq!((first.read, first.written), (Some(1000.0), Some(10.0)));
+    assert_eq!(first.container, "0123456789ab");
+    assert_eq!(table.rows.iter().filter(|row| row.read.is_some()).count(), BUSIEST);
+}
+
+#[test]
+fn this_machine_agrees_with_itself() {
+    let roots = Roots::default();
+    let options = Options::default();
+    let mut part = open(&options, &roots).unwrap().remove(0);
+    let mut out = Out::default();
+    out.begin(at(0));
+    part.collector.collect(&mut out).unwrap();
+    let table = options.processes.newest().unwrap();
+    let own = row(&table, std::process::id());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let threads: u32 = status.lines().find_map(|l| l.strip_prefix("Threads:")?.trim().parse().ok()).unwrap();
+    assert!(own.threads.abs_diff(threads) <= 8, "{} {threads}", own.threads);
+    assert!(own.rss > 1 << 20);
+    assert_eq!(own.parent, std::os::unix::process::parent_id());
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text: Vec<u8>) {
+        disk_bytes(&text);
+        container_of(&text);
+        users(&text);
+    }
+}
