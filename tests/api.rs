@@ -80,6 +80,9 @@ fn bad_questions_get_a_sentence_that_says_what_to_do() {
         ("/api/v1/query?tag=memory&from=noon", 400, "Unix seconds"),
         ("/api/v1/query?tag=memory&from=2&to=1", 400, "later"),
         ("/api/v1/query?tag=memory&step=0", 400, "duration"),
+        ("/api/v1/query?tag=memory&step=10d", 400, "duration"),
+        ("/api/v1/live", 400, "WebSocket"),
+        ("/api/v1/live?form=json", 400, "format"),
         ("/api/v1/query?tags=memory", 400, "tags"),
         ("/api/v1/export?tag=memory&format=xml", 400, "openmetrics"),
         ("/api/v1/nothing", 404, "catalog"),
@@ -88,6 +91,17 @@ fn bad_questions_get_a_sentence_that_says_what_to_do() {
         let answer = server.get(path, &[]);
         assert_eq!(answer.status, status, "{path}");
         assert!(answer.error().contains(word), "{path}: {}", answer.error());
+    }
+}
+
+#[test]
+fn only_questions_are_answered() {
+    let server = server(1);
+    for path in ["/api/v1/query", "/metrics", "/"] {
+        let lines = format!("POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n", server.addr());
+        let answer = watchglass_tests::server::ask(server.addr(), &lines);
+        assert_eq!(answer.status, 405, "{path}");
+        assert!(answer.error().contains("GET"), "{path}");
     }
 }
 

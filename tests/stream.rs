@@ -127,6 +127,30 @@ fn what_is_no_page_is_told_why_before_the_end() {
 }
 
 #[test]
+fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
+    use futures_util::SinkExt;
+    use shared::wire::{self, Received};
+    let server = Server::start(FAST);
+    block_on(async {
+        let (mut socket, _) =
+            tokio_tungstenite::connect_async(format!("ws://{}/api/v1/live", server.addr())).await.expect("it listens");
+        let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None };
+        socket.send(Message::Binary(wire::encode(&open).into())).await.expect("sent");
+        let (mut messages, mut frames) = (0, 0);
+        while frames < 40 {
+            let message = tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time").expect("more");
+            let Message::Binary(bytes) = message.expect("a message") else { continue };
+            if let Ok(Received::Ticks(_, several)) = wire::decode_server(&bytes) {
+                messages += 1;
+                frames += several.len();
+                socket.send(Message::Binary(wire::encode(&PageMessage::Ack { messages }).into())).await.expect("sent");
+            }
+        }
+        assert!(messages <= 15, "{frames} ticks in {messages} messages");
+    });
+}
+
+#[test]
 fn scripts_read_one_json_text_a_tick() {
     let server = Server::start(FAST);
     block_on(async {

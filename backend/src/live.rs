@@ -212,6 +212,11 @@ impl Session {
         }
     }
 
+    /// Whether the page has used up its credit.
+    pub fn held(&self) -> bool {
+        self.sent - self.acknowledged >= CREDIT
+    }
+
     /// The next message to send, or none until the hub announces more or the page acknowledges.
     pub fn next(&mut self) -> Option<Bytes> {
         loop {
@@ -227,7 +232,7 @@ impl Session {
                 }
                 None => {}
             }
-            if self.sent.wrapping_sub(self.acknowledged) >= CREDIT {
+            if self.held() {
                 self.hub.counts.held_back.fetch_add(1, Ordering::Relaxed);
                 return None;
             }

@@ -94,6 +94,7 @@ pub(super) struct Asked {
     pub host: String,
     pub id: SeriesId,
     pub tag: String,
+    pub instance: String,
     pub metric: u16,
     pub unit: Unit,
 }
@@ -119,6 +120,7 @@ pub(super) fn asked(hub: &Hub, pattern: &str) -> Result<Vec<Asked>, shared::cata
                     host: source.name.clone(),
                     id: id as SeriesId,
                     tag,
+                    instance: def.instance.clone(),
                     metric: def.metric,
                     unit: metric.unit,
                 });
@@ -178,12 +180,9 @@ fn time(key: &str, text: &str) -> Result<i64, String> {
 }
 
 fn step(text: &str) -> Result<i64, String> {
-    let (digits, factor) = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
-        digits if text.ends_with("ms") => (digits, 1.0),
-        digits if text.ends_with('m') => (digits, 60_000.0),
-        digits if text.ends_with('h') => (digits, 3_600_000.0),
-        digits => (digits, 1_000.0),
-    };
+    let units = [("ms", 1.0), ("s", 1_000.0), ("m", 60_000.0), ("h", 3_600_000.0)];
+    let (digits, factor) =
+        units.iter().find_map(|&(unit, f)| Some((text.strip_suffix(unit)?, f))).unwrap_or((text, 1_000.0));
     match digits.parse::<f64>() {
         Ok(n) if n.is_finite() && n * factor >= 1.0 && n * factor < 1e12 => Ok((n * factor) as i64),
         _ => Err(format!("step is a duration above zero, such as 10s, 500ms or 5m, not {text:?}")),
@@ -327,6 +326,7 @@ mod tests {
         assert_eq!(step("10s"), Ok(10_000));
         assert_eq!(step("500ms"), Ok(500));
         assert_eq!(step("5m"), Ok(300_000));
+        assert!(step("10d").is_err() && step("10xs").is_err());
         assert!(step("0").is_err() && step("-3s").is_err() && step("").is_err());
     }
 

@@ -1,6 +1,6 @@
 //! `GET /api/v1/export`: every stored sample of a span as CSV, JSON lines or OpenMetrics, streamed.
 
-use super::api::{Asked, Span, number, samples, seconds, span};
+use super::api::{Span, number, samples, seconds, span};
 use super::{App, error, metrics};
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -79,7 +79,10 @@ fn write(app: &App, mut span: Span, format: Format, pieces: &Sender<Bytes>) {
                     let line = serde_json::json!({ "t": seconds(t), "source": asked.host, "tag": asked.tag, "value": number(v) });
                     let _ = writeln!(text, "{line}");
                 }
-                Format::OpenMetrics => open_metrics(&mut text, &catalog, asked, t, v),
+                Format::OpenMetrics => {
+                    let metric = &catalog.metrics[usize::from(asked.metric)];
+                    metrics::sample(&mut text, metric, &asked.host, &asked.instance, v, Some(t));
+                }
             }
             if text.len() > 256 * 1024 && !put(std::mem::take(&mut text)) {
                 return;
@@ -92,12 +95,6 @@ fn write(app: &App, mut span: Span, format: Format, pieces: &Sender<Bytes>) {
     if format == Format::OpenMetrics {
         put("# EOF\n".into());
     }
-}
-
-fn open_metrics(text: &mut String, catalog: &shared::catalog::Catalog, asked: &Asked, t: i64, v: f64) {
-    let metric = &catalog.metrics[usize::from(asked.metric)];
-    let instance = catalog.find(&asked.tag).map(|f| f.instance).unwrap_or_default();
-    metrics::sample(text, metric, &asked.host, &instance, v, Some(t));
 }
 
 /// A text as a CSV cell: quoted where needed, and never read as a formula by a spreadsheet.

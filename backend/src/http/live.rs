@@ -2,15 +2,15 @@
 
 use super::App;
 use crate::live::{Hub, Session};
-use crate::store::Since;
+use crate::store::{Frame, Since, Store};
 use axum::body::Body;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
-use serde::Deserialize;
 use shared::tick::TickState;
-use shared::wire::{HEARTBEAT_MS, SourceId, decode_page};
+use shared::wire::{HEARTBEAT_MS, PageMessage, SourceId, decode_page};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,21 +27,30 @@ const FRAME: usize = 64 * 1024;
 /// Viewers at once.
 const VIEWERS: u64 = 900;
 
-#[derive(Deserialize)]
-pub(super) struct Choice {
-    format: Option<String>,
-}
-
 pub(super) async fn get(
     State(app): State<Arc<App>>,
-    choice: Query<Choice>,
-    upgrade: WebSocketUpgrade,
+    query: Query<Vec<(String, String)>>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response<Body> {
-    let json = match choice.format.as_deref() {
-        None | Some("binary") => false,
-        Some("json") => true,
-        Some(other) => {
-            return super::error(StatusCode::BAD_REQUEST, format!("format is binary or json, not {other:?}"));
+    let mut json = false;
+    for (key, value) in &query.0 {
+        json = match (key.as_str(), value.as_str()) {
+            ("format", "json") => true,
+            ("format", "binary") => false,
+            ("format", other) => {
+                return super::error(StatusCode::BAD_REQUEST, format!("format is binary or json, not {other:?}"));
+            }
+            (other, _) => {
+                let sentence = format!("unknown parameter {other:?}; there is format=binary or json");
+                return super::error(StatusCode::BAD_REQUEST, sentence);
+            }
+        };
+    }
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(refused) => {
+            let sentence = format!("this is a WebSocket; open it as ws://HOST/api/v1/live?format=json ({refused})");
+            return super::error(refused.into_response().status(), sentence);
         }
     };
     let viewer = Viewer::new(&app.hub);
@@ -131,15 +140,23 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
         }
         let wake = if more { ready } else { (said + heartbeat).min(heard + SILENCE) };
         tokio::select! {
+            // In this order: what the page said while it was sent a long history counts before its silence does.
+            biased;
+            () = super::ended(&mut stop) => return close(&mut socket, hub, "the server ends", 1001).await,
             message = socket.recv() => match message {
                 Some(Ok(Message::Binary(bytes))) => {
                     heard = Instant::now();
-                    let received = decode_page(&bytes).map_err(|e| e.to_string()).and_then(|m| session.receive(m));
-                    if let Err(reason) = received {
+                    let message = decode_page(&bytes).map_err(|e| e.to_string());
+                    let question = !matches!(message, Ok(PageMessage::Ack { .. }));
+                    let held = session.held();
+                    if let Err(reason) = message.and_then(|m| session.receive(m)) {
                         return close(&mut socket, hub, &reason, 1008).await;
                     }
+                    more |= question || held;
                     // What the page asked for does not wait for the next tick.
-                    (more, ready) = (true, Instant::now());
+                    if question {
+                        ready = Instant::now();
+                    }
                 }
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => heard = Instant::now(),
                 Some(Ok(Message::Text(_))) => {
@@ -151,7 +168,6 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
                 Ok(()) => more = true,
                 Err(_) => return Ok(()),
             },
-            () = super::ended(&mut stop) => return close(&mut socket, hub, "the server ends", 1001).await,
             () = sleep_until(wake) => {
                 let now = Instant::now();
                 if now >= heard + SILENCE {
@@ -172,7 +188,14 @@ struct Followed {
     name: String,
     state: TickState,
     tags: Vec<String>,
-    seq: u64,
+}
+
+/// What a script has yet to be told of a source.
+enum News {
+    /// The tick that the state now holds.
+    Newest,
+    /// The ticks that follow the state.
+    Frames(Vec<Arc<Frame>>),
 }
 
 async fn script(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
@@ -180,8 +203,24 @@ async fn script(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
     let (mut newest, mut stop) = (hub.subscribe(), app.stop.clone());
     let mut followed: Vec<Followed> = Vec::new();
     loop {
-        for text in news(hub, &mut followed) {
-            send(&mut socket, hub, Message::Text(text.into())).await?;
+        let sources = hub.store().sources().into_iter().skip(followed.len());
+        followed.extend(sources.map(|info| Followed {
+            source: info.id,
+            name: info.name,
+            state: TickState::default(),
+            tags: Vec::new(),
+        }));
+        for place in &mut followed {
+            let news = news(&hub.store(), place);
+            match news {
+                News::Newest => send(&mut socket, hub, text(place)).await?,
+                News::Frames(frames) => {
+                    for frame in frames {
+                        place.state.apply(frame.bytes()).expect("the store's frames follow the store's state");
+                        send(&mut socket, hub, text(place)).await?;
+                    }
+                }
+            }
         }
         tokio::select! {
             message = socket.recv() => match message {
@@ -194,54 +233,32 @@ async fn script(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
     }
 }
 
-/// One text per tick since the last call. A source is followed from its newest tick on; a script that lost its place goes on
-/// from the newest, and the jump in `t` shows it.
-fn news(hub: &Hub, followed: &mut Vec<Followed>) -> Vec<String> {
-    let store = hub.store();
-    for info in store.sources().into_iter().skip(followed.len()) {
-        followed.push(Followed {
-            source: info.id,
-            name: info.name,
-            state: TickState::default(),
-            tags: Vec::new(),
-            seq: 0,
-        });
-    }
-    let mut texts = Vec::new();
-    for place in followed {
-        let defs = store.series(place.source, place.tags.len());
-        place.state.extend(defs.iter().filter_map(|d| store.catalog().metric(d)).map(|m| m.steps));
-        place.tags.extend(defs.iter().map(|d| store.catalog().tag(d)));
-        let first = place.seq == 0;
-        let frames = match store.since(place.source, place.seq) {
-            Since::Frames(frames) if !first => frames,
-            Since::Frames(frames) if frames.is_empty() => continue,
-            _ => {
-                let Some((t, values)) = store.newest(place.source) else { continue };
-                let Some((state, seq)) = store.state(place.source) else { continue };
-                (place.state, place.seq) = (state, seq);
-                texts.push(text(&place.name, t, &place.tags, &values));
-                continue;
+/// What is new in a source. It is followed from its newest tick on; a script that lost its place goes on from the newest,
+/// and the jump in `t` shows it.
+fn news(store: &Store, place: &mut Followed) -> News {
+    let defs = store.series(place.source, place.tags.len());
+    place.state.extend(defs.iter().filter_map(|d| store.catalog().metric(d)).map(|m| m.steps));
+    place.tags.extend(defs.iter().map(|d| store.catalog().tag(d)));
+    match store.since(place.source, place.state.seq()) {
+        Since::Frames(frames) if frames.is_empty() || place.state.seq() > 0 => News::Frames(frames),
+        _ => match store.state(place.source) {
+            Some(state) => {
+                place.state = state.clone();
+                News::Newest
             }
-        };
-        for frame in frames {
-            if place.state.apply(frame.bytes()).is_err() {
-                place.seq = 0;
-                break;
-            }
-            place.seq = frame.seq;
-            texts.push(text(&place.name, frame.t, &place.tags, place.state.values()));
-        }
+            None => News::Frames(Vec::new()),
+        },
     }
-    texts
 }
 
-fn text(source: &str, t: i64, tags: &[String], values: &[f64]) -> String {
-    let values: serde_json::Map<String, serde_json::Value> = tags
+fn text(place: &Followed) -> Message {
+    let values: serde_json::Map<String, serde_json::Value> = place
+        .tags
         .iter()
-        .zip(values)
+        .zip(place.state.values())
         .filter(|(_, v)| v.is_finite())
         .map(|(tag, &v)| (tag.clone(), super::api::number(v)))
         .collect();
-    serde_json::json!({ "source": source, "t": super::api::seconds(t), "values": values }).to_string()
+    let t = super::api::seconds(place.state.t());
+    Message::Text(serde_json::json!({ "source": place.name, "t": t, "values": values }).to_string().into())
 }

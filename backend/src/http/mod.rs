@@ -64,7 +64,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/doctor", get(api::doctor))
         .route("/api/v1/live", get(live::get))
         .route("/api/{*rest}", get(api::unknown))
-        .fallback(get(page::serve))
+        .fallback(get(page::serve).fallback(only_get))
+        .method_not_allowed_fallback(only_get)
         .with_state(app.clone());
     let router = match app.base.trim_matches('/') {
         "" => paths,
@@ -73,15 +74,23 @@ pub fn router(app: Arc<App>) -> Router {
     router.layer(from_fn_with_state(app, guard))
 }
 
-/// The door, and the headers of every answer.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
-    let caller = request.extensions().get::<Caller>().copied();
-    let path = app.below_base(request.uri().path());
-    let kind = match path {
+fn kind(path: &str) -> Kind {
+    match path {
         "/api/v1/live" => Kind::Socket,
         "/metrics" | "/healthz" => Kind::Data,
         path if path.starts_with("/api/") => Kind::Data,
         _ => Kind::Page,
+    }
+}
+
+/// The door, and the headers of every answer.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
+    let caller = request.extensions().get::<Caller>().copied();
+    let path = request.uri().path();
+    // Both readings of the path are served, so the stricter one counts: the base may itself begin with "api".
+    let kind = match kind(path) {
+        Kind::Page => kind(app.below_base(path)),
+        kind => kind,
     };
     let is_page = kind == Kind::Page;
     let mut response = match caller {
@@ -99,6 +108,12 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     app.door.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
+    response
+}
+
+async fn only_get() -> Response<Body> {
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "nothing here can be changed; ask with GET");
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
     response
 }
 
