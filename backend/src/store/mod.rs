@@ -179,7 +179,9 @@ impl Store {
     pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
         let kept = self.kept(source)?;
         let (first, last) = (*kept.spans.get(id as usize)?)?;
-        let oldest = kept.chunks.front().map(|c| c.from).or(kept.frames.front().map(|f| f.t))?;
+        // The smallest, not the first: the clock may have stepped back in between.
+        let head = kept.frames.get(kept.frames.len() - kept.head).map(|f| f.t);
+        let oldest = kept.chunks.iter().map(|c| c.from).chain(head).min()?;
         (last >= oldest).then_some((first.max(oldest), last))
     }
 
@@ -189,7 +191,7 @@ impl Store {
         self.counts.ticks += 1;
         for (_, span) in values.iter().zip(&mut kept.spans).filter(|(v, _)| v.is_finite()) {
             self.counts.samples += 1;
-            *span = Some((span.map_or(t, |(first, _)| first), t));
+            *span = Some((span.map_or(t, |(first, _)| first.min(t)), t));
         }
         // A chunk's times only grow: after a step back a new one begins.
         if kept.head >= SEAL || (kept.head > 0 && t <= kept.state.t()) {
@@ -208,7 +210,10 @@ impl Store {
     fn drop_old(&mut self, source: usize, now: i64) {
         let before = now - self.limits.retention;
         let kept = &mut self.sources[source];
-        while kept.chunks.front().is_some_and(|c| c.to < before) {
+        // By age, and by the ticks that came after, should the clock have been ahead when it was stamped.
+        let ticks = (self.limits.retention / kept.info.interval.max(1)) as u64;
+        let newest = kept.state.seq();
+        while kept.chunks.front().is_some_and(|c| c.to < before || c.first_seq + c.ticks as u64 + ticks <= newest) {
             kept.drop_chunk();
         }
         let mut total: usize = self.sources.iter().map(|s| s.chunk_bytes).sum();
@@ -261,9 +266,9 @@ impl Store {
         (kept.state.seq() > 0).then(|| (kept.state.t(), kept.state.values().to_vec()))
     }
 
-    /// The state after the newest tick, and its sequence, for a reader that begins here.
-    pub fn state(&self, source: SourceId) -> Option<(TickState, u64)> {
-        self.kept(source).map(|k| (k.state.clone(), k.state.seq()))
+    /// The state after the newest tick, for a reader that begins here.
+    pub fn state(&self, source: SourceId) -> Option<&TickState> {
+        self.kept(source).map(|k| &k.state)
     }
 
     /// Counts for our own health.

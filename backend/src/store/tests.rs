@@ -118,6 +118,19 @@ fn a_clock_that_steps_back_loses_nothing() {
     store.append(source, T0 - 3_600_000, true, &[2.0]);
     store.append(source, T0 - 3_599_000, false, &[3.0]);
     let samples = store.snapshot(source, 0, i64::MAX).unwrap().samples(&[id]).unwrap().remove(0);
+    assert_eq!(store.span(source, id), Some((T0 - 3_600_000, T0 - 3_599_000)));
     assert_eq!(samples.len(), 12);
     assert_eq!(samples[10], (T0 - 3_600_000, 2.0));
+}
+
+#[test]
+fn a_clock_that_was_a_year_ahead_does_not_keep_history_for_a_year() {
+    let (mut store, source) = store(Limits { retention: 1_000_000, bytes: usize::MAX });
+    series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
+    for i in 0..5 * SEAL as i64 {
+        let ahead = if i < SEAL as i64 { 31_536_000_000 } else { 0 };
+        store.append(source, T0 + ahead + i * 1_000, false, &[value(0, i)]);
+    }
+    let kept: usize = store.snapshot(source, 0, i64::MAX).unwrap().chunks().iter().map(|c| c.ticks).sum();
+    assert!(kept <= 1_000 + SEAL, "{kept} ticks");
 }
