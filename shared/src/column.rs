@@ -101,7 +101,8 @@ pub fn decode(mut bytes: &[u8], ticks: usize) -> Result<Vec<f64>, Damaged> {
             .collect::<Option<_>>()
             .ok_or(Damaged)?;
     }
-    if runs.iter().sum::<usize>() != ticks {
+    // As u64: on a 32-bit page the sum of damaged runs could wrap round to `ticks`.
+    if runs.iter().map(|&run| run as u64).sum::<u64>() != ticks as u64 {
         return Err(Damaged);
     }
     let n: usize = runs.iter().step_by(2).sum();
