@@ -81,7 +81,7 @@ pub async fn run(config: Config, listeners: Vec<TcpListener>, stop: watch::Recei
     serve(&config, hub, source, listeners, stop).await;
 }
 
-/// Samples this machine into a hub's source and serves the hub until `stop` becomes true.
+/// Samples this machine into a hub's source and serves the hub until `stop` becomes true, or the sampler ends.
 pub async fn serve(
     config: &Config,
     hub: Arc<Hub>,
@@ -91,13 +91,20 @@ pub async fn serve(
 ) {
     let ended = Arc::new(AtomicBool::new(false));
     let (theirs, told, plan) = (hub.clone(), ended.clone(), plan(config));
+    let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
     std::thread::Builder::new()
         .name("sampler".into())
-        .spawn(move || sampler::run(theirs, source, plan, told))
+        .spawn(move || {
+            sampler::run(theirs, source, plan, told);
+            drop(alive); // or by a panic; either ends the server, which must not go on showing old values
+        })
         .expect("the first thread can be started");
     let door = Arc::new(http::door::Door::new(config));
     let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone());
-    http::listen::serve(listeners, http::router(app), door, stop).await;
+    tokio::select! {
+        () = http::listen::serve(listeners, http::router(app), door, stop) => {}
+        _ = sampler_gone => tracing::error!("the sampler has ended"),
+    }
     ended.store(true, Ordering::Relaxed);
 }
 
