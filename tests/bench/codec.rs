@@ -46,7 +46,7 @@ fn stored(recording: &Recording) -> Option<f64> {
     for ticks in recording.ticks.chunks_exact(COLUMN) {
         bytes += column::encode_times(&(0..ticks.len() as i64).map(|i| i * 1_000).collect::<Vec<_>>()).len();
         for series in 0..recording.steps.len() {
-            let values: Vec<f64> = ticks.iter().map(|tick| tick[series]).collect();
+            let values: Vec<f64> = ticks.iter().map(|tick| tick.get(series).copied().unwrap_or(f64::NAN)).collect();
             samples += values.iter().filter(|v| v.is_finite()).count();
             bytes += column::encode(&values, recording.steps[series]).len() + size_of::<(u32, Box<[u8]>)>();
         }
