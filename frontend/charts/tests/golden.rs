@@ -73,11 +73,11 @@ fn picture(chart: Chart, theme: &Theme) -> String {
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, (1400, 352)).into_drawing_area();
-        area.fill(&theme.card.to_rgba()).unwrap();
-        charts::draw(&area, &frame).unwrap();
+        area.fill(&theme.card.to_rgba()).expect("SVG text refuses nothing");
+        charts::draw(&area, &frame).expect("SVG text refuses nothing");
         let at = (chart == Chart::Line).then_some(END - 30_000);
-        charts::over::draw(&area, &frame, "%", at, END + 60_000, &labels).unwrap();
-        area.present().unwrap();
+        charts::over::draw(&area, &frame, "%", at, END + 60_000, &labels).expect("SVG text refuses nothing");
+        area.present().expect("SVG text refuses nothing");
     }
     svg
 }
@@ -87,7 +87,7 @@ fn check(name: &str, chart: Chart) {
         let svg = picture(chart, theme);
         let path = format!("{}/tests/golden/{name}-{tone}.svg", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &svg).unwrap();
+            std::fs::write(&path, &svg).expect("the folder of golden pictures can be written");
         }
         let golden = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(svg == golden, "{name}-{tone} differs from {path}; BLESS=1 writes it anew, then look at it");

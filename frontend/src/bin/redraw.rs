@@ -48,25 +48,28 @@ impl Redraw {
         self.surface.context.clear_rect(0.0, 0.0, f64::from(self.size.0), f64::from(self.size.1));
         let canvas = Canvas::new(&mut self.surface, &mut self.pen, self.size);
         // A canvas refuses nothing.
-        let _ = charts::draw(&charts::into_area(canvas), &Frame {
-            chart: Chart::Line,
-            size: (width, height),
-            css: f64::from(SUBPIXELS),
-            device: f64::from(SUBPIXELS),
-            theme: &charts::theme::DARK,
-            measures,
-            from,
-            to,
-            offset: 0,
-            axis: &axis,
-            step,
-            interval: 1_000,
-            lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
-            band: &[],
-            limits: &[],
-            gaps: &[],
-            live: true,
-        });
+        let _ = charts::draw(
+            &charts::into_area(canvas),
+            &Frame {
+                chart: Chart::Line,
+                size: (width, height),
+                css: f64::from(SUBPIXELS),
+                device: f64::from(SUBPIXELS),
+                theme: &charts::theme::DARK,
+                measures,
+                from,
+                to,
+                offset: 0,
+                axis: &axis,
+                step,
+                interval: 1_000,
+                lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
+                band: &[],
+                limits: &[],
+                gaps: &[],
+                live: true,
+            },
+        );
     }
 }
 

@@ -250,6 +250,7 @@ impl Board {
         }
         let (measures, _, dpr) = self.page.as_ref().expect("it was set above");
         let span = page.span();
+        let frozen = page.view.with_untracked(|v| v.frozen.is_some());
         Look {
             theme: if page.tone.get_untracked() == Tone::Dark { &theme::DARK } else { &theme::LIGHT },
             measures: *measures,
@@ -258,7 +259,8 @@ impl Board {
             span,
             offset: offset(span.1),
             now: page.server_now(),
-            live: page.view.with_untracked(|v| v.frozen.is_none()) && page.state.get_untracked() == LinkState::Live,
+            live: !frozen && page.state.get_untracked() == LinkState::Live,
+            frozen,
         }
     }
 

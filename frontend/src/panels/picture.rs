@@ -55,8 +55,10 @@ pub struct Look {
     pub offset: i64,
     /// The server's clock, ms.
     pub now: i64,
-    /// Whether the right edge is now.
+    /// Whether the right edge is now and ticks come.
     pub live: bool,
+    /// Whether the span stands still.
+    pub frozen: bool,
 }
 
 /// What is kept of a panel between two frames.
@@ -324,7 +326,7 @@ impl Picture {
         }
         let words = |a: i64, b: i64| match () {
             () if !wide => String::new(),
-            () if b >= to && look.live => format!("last sample {} ago", axis::duration(look.now - a)),
+            () if b >= to && !look.frozen => format!("last sample {} ago", axis::duration(look.now - a)),
             () => format!("no data {}", axis::duration(b - a - self.interval)),
         };
         self.gaps =
@@ -355,6 +357,8 @@ fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
 
 /// Limits with the name alone as their text. Equal ones of several instances stand there once, without an instance.
 fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec<Limit> {
+    // They hold as long as nothing newer is known.
+    let to = to.min(source.last_t().unwrap_or(to));
     let mut list: Vec<Limit> = Vec::new();
     for id in &members.limits {
         let Some(value) = reading::at(source, &store.catalog, *id, to) else { continue };

@@ -53,6 +53,17 @@ pub fn Fold(
     }
 }
 
+/// The reason and what to do, as one line of text.
+fn why(absent: &Absent) -> String {
+    let (reason, remedy) = (absent.reason.trim_end(), absent.remedy.trim());
+    match (reason.is_empty(), remedy.is_empty()) {
+        (_, true) => reason.to_string(),
+        (true, _) => remedy.to_string(),
+        _ if reason.ends_with('.') => format!("{reason} {remedy}"),
+        _ => format!("{reason}; {remedy}"),
+    }
+}
+
 /// A family of the top that is not here: one dashed line with the reason and what to do.
 #[component]
 pub fn AbsentLine(
@@ -63,7 +74,7 @@ pub fn AbsentLine(
     view! {
         <article class="absent" data-panel=absent.id data-window=move || page.view.with(|v| v.window.name) data-samples="0" data-state="unsupported">
             <span class="shape is-unknown">"◌"</span>
-            <span><b>{format!("No {} here:", absent.title)}</b>" "{absent.reason}" "<span class="u">{absent.remedy}</span></span>
+            <span><b>{format!("No {} here:", absent.title)}</b>" "{why(&absent)}</span>
         </article>
     }
 }
@@ -83,8 +94,8 @@ pub fn Missing() -> impl IntoView {
                 </summary>
                 <dl>
                     <For each=move || missing.get() key=|a| (a.id.clone(), a.reason.clone()) let:a>
-                        <dt>{a.title}</dt>
-                        <dd>{a.reason}" "<span class="remedy">{a.remedy}</span></dd>
+                        <dt>{a.title.clone()}</dt>
+                        <dd>{why(&a)}</dd>
                     </For>
                 </dl>
             </details>

@@ -121,3 +121,194 @@ impl Store {
 pub fn is_missing(state: CheckState) -> bool {
     matches!(state, CheckState::Absent | CheckState::Denied | CheckState::Failed | CheckState::Hung)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::trace::Trace;
+    use super::*;
+    use presence::Presence;
+    use shared::catalog::VOCABULARY;
+    use shared::column;
+    use shared::series::SeriesDef;
+    use shared::tick::TickState;
+    use shared::wire::{Check, ColumnBytes, Columns};
+
+    const START: i64 = 1_795_219_200_000;
+
+    /// A server with a gauge and a counter: second `s` has the values `s % 100` and `s * 1000`.
+    struct Server {
+        state: TickState,
+        catalog: Catalog,
+        defs: Vec<SeriesDef>,
+        steps: Vec<f64>,
+        second: i64,
+    }
+
+    impl Server {
+        fn new() -> Self {
+            let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+            let counter =
+                catalog.metrics.iter().position(|m| m.kind == shared::catalog::Kind::Counter && !m.tag.contains('{'));
+            let gauge =
+                catalog.metrics.iter().position(|m| m.unit == shared::unit::Unit::Percent && !m.tag.contains('{'));
+            let defs: Vec<SeriesDef> = [gauge.unwrap(), counter.unwrap()]
+                .map(|m| SeriesDef { metric: m as u16, instance: String::new() })
+                .to_vec();
+            let steps: Vec<f64> = defs.iter().map(|d| catalog.metrics[usize::from(d.metric)].steps).collect();
+            let mut state = TickState::default();
+            state.extend(steps.iter().copied());
+            Server { state, catalog, defs, steps, second: 0 }
+        }
+
+        fn values(second: i64) -> [f64; 2] {
+            [(second % 100) as f64, (second * 1000) as f64]
+        }
+
+        fn tick(&mut self) -> Vec<u8> {
+            let frame = self.state.encode(START + self.second * 1000, false, &Self::values(self.second));
+            self.second += 1;
+            frame
+        }
+
+        fn sealed(&self, from: i64, to: i64) -> Columns {
+            let times: Vec<i64> = (from..to).map(|s| START + s * 1000).collect();
+            let column = |i: usize| {
+                let values: Vec<f64> = (from..to).map(|s| Self::values(s)[i]).collect();
+                (i as u32, ColumnBytes(column::encode(&values, self.steps[i])))
+            };
+            Columns {
+                source: 0,
+                first_seq: from as u64 + 1,
+                ticks: times.len() as u32,
+                times: column::encode_times(&times),
+                columns: vec![column(0), column(1)],
+            }
+        }
+
+        fn greet(&self, store: &mut Store, boot: u64) {
+            let hello = Hello {
+                protocol: 1,
+                version: String::new(),
+                boot,
+                now: START,
+                retention: 43_200_000,
+                simulated: false,
+            };
+            let info = shared::wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() };
+            store.take(ServerMessage::Hello(hello));
+            store.take(ServerMessage::Catalog(self.catalog.clone()));
+            store.take(ServerMessage::Sources(vec![info]));
+            store.take(ServerMessage::Series { source: 0, first: 0, defs: self.defs.clone() });
+        }
+    }
+
+    fn read(store: &Store, series: u32) -> Vec<(i64, f64)> {
+        let mut all = Vec::new();
+        store.sources[&0].samples(series, 0, i64::MIN, |t, v| all.push(((t - START) / 1000, v)));
+        all
+    }
+
+    #[test]
+    fn history_head_and_what_was_handed_back_read_as_one() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..900).for_each(|_| drop(server.tick()));
+        store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        let key = server.state.keyframe();
+        assert_eq!(store.ticks(0, &[&key]), Ok(false), "a keyframe is no tick");
+        let frames: Vec<Vec<u8>> = (0..2000).map(|_| server.tick()).collect();
+        for frame in &frames {
+            assert_eq!(store.ticks(0, &[frame]), Ok(true));
+        }
+        let expected: Vec<(i64, f64)> = (0..2900).map(|s| (s, Server::values(s)[0])).collect();
+        assert_eq!(read(&store, 0), expected);
+
+        let (from, to) = store.sources.get_mut(&0).unwrap().hand_back().expect("a head of 2,000 ticks is long");
+        assert_eq!((from, to), (START + 900_000, START + 2_899_000));
+        // One stretch comes in two messages; nothing may be missing in between.
+        let mut columns = server.sealed(900, 1800);
+        let rest = Columns { columns: columns.columns.split_off(1), ..columns.clone() };
+        store.take(ServerMessage::Columns(columns));
+        assert_eq!(read(&store, 1).len(), 2900);
+        assert_eq!(read(&store, 1)[1000].1, 1_000_000.0);
+        store.take(ServerMessage::Columns(rest));
+        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from });
+        assert!(!changed.history, "what was known already needs no new reduction");
+        assert_eq!(store.sources[&0].head.len(), 1100);
+        assert_eq!(read(&store, 0), expected);
+    }
+
+    #[test]
+    fn a_trace_that_is_fed_as_ticks_come_equals_one_that_is_built_anew() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        let make = |store: &Store| Trace::new(1, 7_000, START, &store.sources[&0], &store.catalog);
+        let mut fed = make(&store);
+        for _ in 0..300 {
+            let frame = server.tick();
+            store.ticks(0, &[&frame]).unwrap();
+            fed.feed(&store.sources[&0], START);
+        }
+        let mut anew = make(&store);
+        anew.feed(&store.sources[&0], START);
+        assert_eq!(fed.columns(), anew.columns());
+        let factor = store.catalog.metric(&server.defs[1]).unwrap().unit.to_base();
+        assert!(fed.columns().iter().all(|c| c.min == 1000.0 * factor && c.max == 1000.0 * factor), "a rate is even");
+    }
+
+    #[test]
+    fn instants_are_counted_across_chunks_and_head() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..900).for_each(|_| drop(server.tick()));
+        store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        let key = server.state.keyframe();
+        store.ticks(0, &[&key]).unwrap();
+        for _ in 0..100 {
+            let frame = server.tick();
+            store.ticks(0, &[&frame]).unwrap();
+        }
+        let mut presence = Presence::default();
+        let mut count =
+            |from: i64, to: i64| presence.count(&store.sources[&0], &[0, 1], START + from * 1000, START + to * 1000);
+        assert_eq!((count(0, 999), count(500, 949), count(880, 880)), (1000, 450, 1));
+    }
+
+    #[test]
+    fn the_place_survives_a_break_and_another_run_of_the_server_clears_the_table() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        assert_eq!(store.places(), None, "before the first tick there is nothing to go on from");
+        let frame = server.tick();
+        store.ticks(0, &[&frame]).unwrap();
+        assert_eq!(store.places(), Some(Resume { boot: 1, places: vec![(0, 1, 2)] }));
+        server.tick();
+        let frame = server.tick();
+        assert!(store.ticks(0, &[&frame]).is_err(), "a hole is noticed");
+        server.greet(&mut store, 2);
+        assert_eq!(store.places(), None);
+        assert!(store.sources[&0].head.is_empty());
+    }
+
+    #[test]
+    fn a_family_without_data_is_a_line_with_its_reason() {
+        let (server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        let section = store.catalog.layout.sections[0].clone();
+        let check = Check {
+            id: section.checks[0].clone(),
+            state: CheckState::Absent,
+            tried: Vec::new(),
+            found: String::new(),
+            reason: "no library".into(),
+            remedy: "install it".into(),
+        };
+        store.take(ServerMessage::Checks { source: 0, checks: vec![check] });
+        let plan = plan::plan(&store, store.source(None), &[]);
+        assert_eq!(plan.absent[0].id, section.id);
+        assert_eq!(plan.absent[0].reason, "no library");
+        let drawn: Vec<_> = plan.top.iter().chain(plan.sections.iter().flat_map(|s| &s.panels)).collect();
+        assert_eq!(drawn.len(), store.sources[&0].charts.len(), "each chart with data stands there once");
+    }
+}

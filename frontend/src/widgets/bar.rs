@@ -53,7 +53,12 @@ fn Machine() -> impl IntoView {
         let store = page.store.borrow();
         let simulated = store.hello.as_ref().is_some_and(|h| h.simulated);
         let source = store.source(view.source.as_deref())?;
-        let facts: Vec<&str> = source.info.facts.iter().map(|(_, v)| v.as_str()).filter(|v| !v.is_empty()).collect();
+        // A bare number says nothing without its name.
+        let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
+            true => format!("{v} {k}"),
+            false => v.clone(),
+        };
+        let facts: Vec<String> = source.info.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect();
         let all: Vec<String> = source.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect();
         Some((source.info.name.clone(), facts.join(", "), all.join("\n"), simulated))
     });
