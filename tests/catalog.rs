@@ -9,14 +9,18 @@ use std::collections::HashSet;
 /// and the test below insists on it.
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     // What the NVIDIA collector does not ask NVML for yet.
-    ("nvidia", &[rows::gpu::MORE, rows::gpu_profile::ROWS, rows::gpu_profile::PCIE, rows::gpu_process::ROWS]),
+    (
+        "nvidia",
+        &[
+            &[&rows::gpu::POWER_MEAN_WATTS, &rows::gpu::GRAPHICS_CLOCK, &rows::gpu::THROTTLE_REASONS],
+            &[&rows::gpu_profile::PCIE_GEN, &rows::gpu_profile::MAX_PCIE_GEN, &rows::gpu_profile::PCIE_WIDTH],
+            &[&rows::gpu_profile::MAX_PCIE_WIDTH, &rows::gpu_profile::PCIE_SPEED],
+            rows::gpu_process::ROWS,
+        ],
+    ),
     ("intel", &[]), // it will speak the common rows of GPUs
     ("apple", &[rows::apple::ROWS]),
-    ("dcgm", &[rows::gpu::DCGM]),
-    ("graphcore", &[rows::ipu::ROWS]),
     ("tpu", &[rows::tpu::DEVICE, rows::tpu::DISTRIBUTIONS]),
-    ("trainium", &[rows::trainium::ROWS]),
-    ("openmetrics", &[rows::openmetrics::ROWS]),
     // Rates that W&B derives for its terminal view; ours are drawn from the counters, so nobody will send them.
     ("wandb", &[rows::wandb::ROWS]),
 ];
@@ -128,6 +132,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("disk./mnt/data.v2.usagePercen", "disk./mnt/data.v2.usagePercent"),
     ("disk./.usageGB)", "disk./.usageGB"),
     ("gpu.3.unCorrectedMemoryErrors", "gpu.3.uncorrectedMemoryErrors"),
+    ("gpu.1.totalEnergyConsumption", "gpu.1.energyJoules"),
     ("tpu", "tpu.0.tensorcoreUtilization"),
     ("tpu.1.memoryUsage", "tpu.1.hbmMemoryUsage"),
     ("tpu.1.memoryUsageBytes", "tpu.1.hbmCapacityUsage"),
@@ -155,7 +160,7 @@ const CANONICAL: &str = "cpu cpu.0.cpu_percent proc.cpu.threads proc.cpu.throttl
     gpu.0.pipeFp16Active gpu.0.nvlinkTxBytes gpu.0.nvlinkRxBytes gpu.process.0.gpu gpu.process.0.memory \
     gpu.process.0.memoryAllocated gpu.process.0.memoryAllocatedBytes gpu.process.0.temp gpu.process.0.powerWatts \
     gpu.process.0.enforcedPowerLimitWatts gpu.process.0.powerPercent gpu.0.memoryUsed gpu.0.memoryTotal \
-    gpu.0.memoryFree gpu.0.memoryTemp gpu.0.maxOpTemp gpu.0.memoryMaxOpTemp gpu.0.totalEnergyConsumption \
+    gpu.0.memoryFree gpu.0.memoryTemp gpu.0.maxOpTemp gpu.0.memoryMaxOpTemp \
     gpu.0.memoryReadWriteActivity gpu.0.memoryOverDrive gpu.0.freq cpu.ecpu_freq cpu.pcpu_freq cpu.ecpu_percent \
     cpu.pcpu_percent cpu.powerWatts ane.power system.powerWatts gpu.0.recoveryCount tpu.0.tensorcoreUtilization \
     tpu.0.tensorcoreIdleDuration tpu.0.dutyCycle tpu.0.hbmCapacityTotal tpu.0.hbmCapacityUsage tpu.0.hbmMemoryUsage \

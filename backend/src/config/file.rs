@@ -4,7 +4,7 @@ use super::{Config, ConfigError, LocalAuth, value};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -71,6 +71,42 @@ struct Collector {
     gpus: Option<Vec<u32>>,
     #[serde(deserialize_with = "path")]
     library: Option<PathBuf>,
+    #[serde(deserialize_with = "path")]
+    command: Option<PathBuf>,
+    #[serde(deserialize_with = "path")]
+    config: Option<PathBuf>,
+    #[serde(deserialize_with = "path")]
+    rocm_smi: Option<PathBuf>,
+    #[serde(deserialize_with = "path")]
+    amd_smi: Option<PathBuf>,
+    #[serde(deserialize_with = "endpoints")]
+    endpoints: Option<Vec<SocketAddr>>,
+}
+
+impl Collector {
+    /// Keys that not every collector has: whether they were written, and the collectors that have them.
+    fn own_keys(&self) -> [(&'static str, bool, &'static [&'static str]); 7] {
+        [
+            ("gpus", self.gpus.is_some(), &["nvidia"]),
+            ("library", self.library.is_some(), &["nvidia"]),
+            ("command", self.command.is_some(), &["graphcore", "trainium"]),
+            ("config", self.config.is_some(), &["trainium"]),
+            ("rocm_smi", self.rocm_smi.is_some(), &["amd"]),
+            ("amd_smi", self.amd_smi.is_some(), &["amd"]),
+            ("endpoints", self.endpoints.is_some(), &["tpu"]),
+        ]
+    }
+
+    /// Tools and files that were named.
+    fn paths(self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let all = [
+            ("command", self.command),
+            ("config", self.config),
+            ("rocm_smi", self.rocm_smi),
+            ("amd_smi", self.amd_smi),
+        ];
+        all.into_iter().filter_map(|(key, path)| Some((key, path?)))
+    }
 }
 
 /// Reads the text of the file `name`.
@@ -87,8 +123,10 @@ pub fn read(name: &str, text: &str, known: &[&str]) -> Result<File, ConfigError>
             return Err(ConfigError::new(format!("{}: there is no collector {collector:?}{near}", place())));
         }
         let settings = settings.get_ref();
-        if collector != "nvidia" && (settings.gpus.is_some() || settings.library.is_some()) {
-            let sentence = "`gpus` and `library` belong below [collectors.nvidia]";
+        let misplaced = |(_, given, owners): &(_, bool, &[&str])| *given && !owners.contains(&collector.as_str());
+        if let Some((key, _, owners)) = settings.own_keys().into_iter().find(misplaced) {
+            let owners: Vec<String> = owners.iter().map(|owner| format!("[collectors.{owner}]")).collect();
+            let sentence = format!("`{key}` belongs below {}", owners.join(" or "));
             return Err(ConfigError::new(format!("{}: {sentence}", place())));
         }
     }
@@ -120,12 +158,16 @@ impl File {
         config.root = self.root;
         for (name, settings) in self.collectors {
             let settings = settings.into_inner();
-            put(&mut config.gpus, settings.gpus);
-            config.nvml_library = settings.library.or(config.nvml_library.take());
+            put(&mut config.gpus, settings.gpus.clone());
+            config.nvml_library = settings.library.clone().or(config.nvml_library.take());
+            if let Some(endpoints) = &settings.endpoints {
+                config.tpu_endpoints.clone_from(endpoints);
+            }
             if let Some(collector) = config.collectors.iter_mut().find(|c| c.name == name) {
                 put(&mut collector.enabled, settings.enabled);
                 collector.every = settings.every;
                 collector.deadline = settings.deadline;
+                collector.paths = settings.paths().collect();
             }
         }
     }
@@ -225,4 +267,5 @@ readers! {
     paths: many PathBuf = value::absolute;
     pids: many u32 = value::pid;
     gpus: many u32 = value::gpu;
+    endpoints: many SocketAddr = value::endpoint;
 }

@@ -6,17 +6,20 @@
 
 mod file;
 mod flags;
+mod fleet;
 mod print;
 mod user;
 mod value;
 
 pub use file::read_file;
+pub use fleet::{Fail, Fleet};
 pub use value::{is_host_name, show_duration, split_authority};
 
 use flags::{Flags, Word};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +34,15 @@ pub enum Command {
         config: Config,
         /// JSON instead of text.
         json: bool,
+        /// Where to write a report that can be passed on.
+        bundle: Option<PathBuf>,
+    },
+    /// Simulate a fleet and serve the page.
+    Demo {
+        /// What to serve with.
+        config: Config,
+        /// What to simulate.
+        fleet: Fleet,
     },
     /// Print what is in force, [`Config::to_toml`], and leave.
     PrintConfig(Config),
@@ -73,6 +85,8 @@ pub struct Config {
     pub root: Option<PathBuf>,
     /// NVIDIA's library by absolute path, instead of the system's.
     pub nvml_library: Option<PathBuf>,
+    /// Where TPU programs serve their metrics; empty: the usual port.
+    pub tpu_endpoints: Vec<SocketAddr>,
     /// Settings of every collector, in the order of the registration table.
     pub collectors: Vec<CollectorConfig>,
     /// What to log: a level, or directives of `tracing`.
@@ -92,6 +106,8 @@ pub struct CollectorConfig {
     pub every: Option<Duration>,
     /// How long one reading may take; none: [`collectors::deadline`] of the interval.
     pub deadline: Option<Duration>,
+    /// Tools and files that it is to use, by key.
+    pub paths: BTreeMap<&'static str, PathBuf>,
 }
 
 /// Whether local callers are told apart.
@@ -122,6 +138,7 @@ impl Default for Config {
             gpus: Vec::new(),
             root: None,
             nvml_library: None,
+            tpu_endpoints: Vec::new(),
             collectors: collector_defaults(&known_collectors()),
             log: "info".into(),
             memory: false,
@@ -152,11 +169,18 @@ impl Config {
 
     /// What the collectors need to know.
     pub fn options(&self) -> collectors::Options {
+        let path = |collector: &str, key: &str| self.collector(collector).paths.get(key).cloned();
         collectors::Options {
             disk_paths: self.disk_paths.clone(),
             pids: self.pids.clone(),
             gpus: self.gpus.clone(),
             nvml_library: self.nvml_library.clone(),
+            rocm_smi: path("amd", "rocm_smi"),
+            amd_smi: path("amd", "amd_smi"),
+            graphcore_command: path("graphcore", "command"),
+            trainium_command: path("trainium", "command"),
+            trainium_config: path("trainium", "config"),
+            tpu_endpoints: self.tpu_endpoints.clone(),
             ..collectors::Options::default()
         }
     }
@@ -174,7 +198,7 @@ impl Config {
 
 impl CollectorConfig {
     fn new(name: &str) -> Self {
-        CollectorConfig { name: name.into(), enabled: true, every: None, deadline: None }
+        CollectorConfig { name: name.into(), enabled: true, every: None, deadline: None, paths: BTreeMap::new() }
     }
 }
 
@@ -239,12 +263,17 @@ fn parse_with(
     }
     config.sudo_uid = env("SUDO_UID").and_then(|uid| uid.parse().ok());
     let Flags { print_config, command, .. } = flags.clone();
+    let fleet = command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
+    if let (Some(_), [flag, ..]) = (fleet, &flags.of_real_machines()[..]) {
+        return Err(ConfigError::new(format!("{flag} chooses what is read of this machine; a demo reads none of it")));
+    }
     flags.apply(&mut config, known)?;
     check_bind(&config)?;
-    Ok(match command {
+    Ok(match (command, fleet) {
         _ if print_config => Command::PrintConfig(config),
-        Some(Word::Doctor { json }) => Command::Doctor { config, json },
-        Some(Word::Serve) | None => Command::Serve(config),
+        (_, Some(fleet)) => Command::Demo { config, fleet },
+        (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
+        _ => Command::Serve(config),
     })
 }
 

@@ -43,6 +43,12 @@ fn collectors(config: &Config) -> Table {
                 own.insert("library".into(), library.to_string_lossy().into_owned().into());
             }
         }
+        if collector.name == "tpu" {
+            own.insert("endpoints".into(), list(config.tpu_endpoints.iter().map(ToString::to_string)));
+        }
+        for (key, path) in &collector.paths {
+            own.insert((*key).into(), path.to_string_lossy().into_owned().into());
+        }
         all.insert(collector.name.clone(), Value::Table(own));
     }
     all

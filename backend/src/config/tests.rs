@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const KNOWN: [&str; 5] = ["cpu", "memory", "disk", "nvidia", "monitor"];
+const KNOWN: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
 
 fn run(args: &[&str], file: &str, log: Option<&str>) -> Result<Command, ConfigError> {
     let args = std::iter::once("watchglass").chain(args.iter().copied()).map(OsString::from);
@@ -48,13 +48,40 @@ fn commands() {
     assert!(matches!(run(&["--port", "0", "serve"], "", None), Ok(Command::Serve(c)) if c.port == 0));
     assert!(matches!(run(&["doctor"], "", None), Ok(Command::Doctor { json: false, .. })));
     let doctor = run(&["doctor", "--json", "--root", "/host"], "", None);
-    assert!(matches!(doctor, Ok(Command::Doctor { json: true, config }) if config.root == Some("/host".into())));
+    assert!(matches!(doctor, Ok(Command::Doctor { json: true, config, .. }) if config.root == Some("/host".into())));
     assert!(matches!(run(&["--print-config"], "", None), Ok(Command::PrintConfig(_))));
     for args in [&["--help"][..], &["-h"], &["serve", "--help"], &["doctor", "--help"], &["--version"]] {
         assert!(matches!(run(args, "", None), Ok(Command::Say(text)) if text.contains("watchglass")), "{args:?}");
     }
-    for word in ["export", "demo", "record", "replay", "import"] {
+    for word in ["export", "record", "replay", "import"] {
         assert!(error(&[word], "").contains(word));
+    }
+}
+
+#[test]
+fn a_demo_has_limits_and_reads_nothing_of_this_machine() {
+    let demo = |args: &[&str]| match run(&[&["demo"], args].concat(), "", None) {
+        Ok(Command::Demo { fleet, config }) => (fleet, config),
+        other => panic!("{other:?}"),
+    };
+    let fleet = Fleet { gpus: 8, hosts: 1, fail: None, seed: 1 };
+    assert_eq!(demo(&[]).0, fleet);
+    assert_eq!(demo(&["--gpus", "64", "--hosts", "64"]).0, Fleet { gpus: 64, hosts: 64, ..fleet });
+    assert_eq!(demo(&["--fail=oom", "--seed=9"]).0, Fleet { fail: Some(Fail::Oom), seed: 9, ..fleet });
+    assert_eq!(demo(&["--port", "0", "--interval", "250ms"]).1.interval, Duration::from_millis(250));
+    for (args, words) in [
+        (&["--gpus", "4097"][..], "1 to 512 GPUs on each machine"),
+        (&["--gpus", "0"], "1 to 512"),
+        (&["--hosts", "65"], "1 to 64 machines"),
+        // 17 x 241 = 4,097.
+        (&["--hosts", "17", "--gpus", "241"], "are 4097 GPUs, and a demo has 4096 at most; write --gpus 240 or fewer"),
+        (&["--fail", "fire"], "write one of lost, hang, throttle, ecc, straggler, oom"),
+        (&["--seed", "-1"], "--seed"),
+        (&["--pid", "7"], "--pid chooses what is read of this machine"),
+        (&["--root", "/host"], "--root"),
+    ] {
+        let text = error(&[&["demo"], args].concat(), "");
+        assert!(text.contains(words), "{args:?}: {text}");
     }
 }
 
@@ -89,10 +116,10 @@ fn collectors_are_kept_or_left_out() {
         config(args, file).collectors.into_iter().filter(|c| c.enabled).map(|c| c.name).collect()
     };
     assert_eq!(kept(&["--collectors", "memory,cpu"], ""), ["cpu", "memory"]);
-    assert_eq!(kept(&["--collectors", "-cpu,-disk"], ""), ["memory", "nvidia", "monitor"]);
+    assert_eq!(kept(&["--collectors", "-cpu,-disk"], ""), ["memory", "nvidia", "monitor", "trainium", "tpu"]);
     assert_eq!(kept(&["--collectors", "cpu,disk", "--collectors=-cpu"], ""), ["disk"]);
     let file = "[collectors.disk]\nenabled = false\nevery = \"5s\"";
-    assert_eq!(kept(&["--config", "f"], file), ["cpu", "memory", "nvidia", "monitor"]);
+    assert_eq!(kept(&["--config", "f"], file), ["cpu", "memory", "nvidia", "monitor", "trainium", "tpu"]);
     assert_eq!(kept(&["--config", "f", "--collectors", "disk"], file), ["disk"]);
     let config = config(&["--config", "f"], file);
     assert_eq!(config.every("disk"), Duration::from_secs(5));
@@ -100,6 +127,21 @@ fn collectors_are_kept_or_left_out() {
     assert!(!config.keeps("disk") && config.keeps("cpu"));
     assert!(error(&["--collectors", "dsk"], "").contains("did you mean disk?"));
     assert!(error(&["--collectors", "-nvida"], "").contains("did you mean nvidia?"));
+}
+
+#[test]
+fn tools_and_endpoints_of_collectors_are_read() {
+    let file = "[collectors.trainium]\ncommand = \"/opt/neuron-monitor\"\nconfig = \"/etc/monitor.json\"\n\
+        [collectors.tpu]\nendpoints = [\"localhost:8431\", \"127.0.0.1:8432\"]";
+    let Ok(Command::Serve(config)) = run(&["--config", "f"], file, None) else { panic!("it is read") };
+    let options = config.options();
+    assert_eq!(options.trainium_command, Some("/opt/neuron-monitor".into()));
+    assert_eq!(options.trainium_config, Some("/etc/monitor.json".into()));
+    assert_eq!(options.graphcore_command, None);
+    let endpoints: Vec<String> = options.tpu_endpoints.iter().map(ToString::to_string).collect();
+    assert_eq!(endpoints, ["127.0.0.1:8431", "127.0.0.1:8432"]);
+    let wrong = file_error("[collectors.tpu]\nendpoints = \"8431\"");
+    assert!(wrong.contains("\"8431\" is not an address with a port; write 127.0.0.1:8431"), "{wrong}");
 }
 
 #[test]
@@ -120,7 +162,11 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
             "\n[collectors.nvidea]\nenabled = true",
             "w.toml, line 2: there is no collector \"nvidea\"; did you mean nvidia?",
         ),
-        ("[collectors.disk]\ngpus = [0]", "w.toml, line 1: `gpus` and `library` belong below [collectors.nvidia]"),
+        ("[collectors.disk]\ngpus = [0]", "w.toml, line 1: `gpus` belongs below [collectors.nvidia]"),
+        (
+            "[collectors.tpu]\ncommand = \"/bin/x\"",
+            "w.toml, line 1: `command` belongs below [collectors.graphcore] or [collectors.trainium]",
+        ),
     ];
     for (file, sentence) in cases {
         assert_eq!(file_error(file), format!("error: {sentence}"));
@@ -253,19 +299,28 @@ fn any_config() -> impl Strategy<Value = Config> {
         retention: numbers.2.min(Duration::from_secs(3650 * 86_400)),
         pids: file::unique(numbers.3),
         gpus: file::unique(numbers.4),
-        allow_users: file::unique(numbers.5),
+        allow_users: file::unique(numbers.5.clone()),
         hosts: file::unique(lists.0),
         origins: file::unique(lists.1.clone()),
         embed: file::unique(lists.1),
         disk_paths: file::unique(paths.0),
         root: paths.1,
-        nvml_library: paths.2,
+        nvml_library: paths.2.clone(),
         local_auth: if rest.0 { LocalAuth::Off } else { LocalAuth::Uid },
         memory: rest.1,
         log: rest.2.into(),
         collectors: std::iter::zip(KNOWN, collectors)
-            .map(|(name, (enabled, every, deadline))| CollectorConfig { name: name.into(), enabled, every, deadline })
+            .map(|(name, (enabled, every, deadline))| {
+                let paths = match &paths.2 {
+                    Some(path) if name == "trainium" => {
+                        BTreeMap::from([("command", path.clone()), ("config", path.clone())])
+                    }
+                    _ => BTreeMap::new(),
+                };
+                CollectorConfig { name: name.into(), enabled, every, deadline, paths }
+            })
             .collect(),
+        tpu_endpoints: file::unique(numbers.5).into_iter().map(|port| ([127, 0, 0, 1], port as u16).into()).collect(),
         ..Config::default()
     })
 }

@@ -2,7 +2,7 @@
 //! says what to write instead.
 
 use super::{LocalAuth, user};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -206,6 +206,13 @@ pub fn pid(text: &str) -> Result<u32, String> {
 /// The number of a GPU.
 pub fn gpu(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("\"{text}\" is not the number of a GPU; write 0, 1, ..."))
+}
+
+/// An address with a port; `localhost` is 127.0.0.1.
+pub fn endpoint(text: &str) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    let address = text.strip_prefix("localhost:").map_or(text.to_string(), |port| format!("127.0.0.1:{port}"));
+    address.parse().map_err(|_| format!("\"{text}\" is not an address with a port; write 127.0.0.1:8431"))
 }
 
 /// A level, or directives of `tracing` such as `warn,watchglass=debug`.

@@ -7,7 +7,7 @@
 
 mod stream;
 
-pub(crate) use stream::{Line, Stream};
+pub(crate) use stream::Stream;
 
 use crate::{OpenError, OpenErrorKind};
 use std::ffi::OsStr;

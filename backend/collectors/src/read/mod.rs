@@ -1,10 +1,11 @@
 //! Reading: everything here touches the machine or turns its plain text into numbers; what the numbers mean is the
 //! collectors' part.
-pub(crate) mod drm;
 
-pub(crate) mod sysfs;
+pub(crate) mod ancestry;
+pub(crate) mod drm;
 pub(crate) mod dylib;
 pub(crate) mod exec;
+pub(crate) mod sysfs;
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cgroup;
