@@ -7,21 +7,39 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub struct GpuNumbers {
     // Identities are UUIDs and PCI addresses: as many as this machine ever showed, so nothing has to be forgotten.
-    given: Mutex<HashMap<String, u32>>,
+    given: Mutex<HashMap<String, Given>>,
+}
+
+#[derive(Debug)]
+struct Given {
+    number: u32,
+    /// A driver on this machine reports the GPU.
+    driven: bool,
 }
 
 impl GpuNumbers {
     /// The number of a GPU: the one that it has; else the wanted one; else, when another GPU has that, the lowest above
     /// it that none ever had. `identity` is what stays with the GPU: UUID or PCI address.
     pub fn claim(&self, identity: &str, wanted: u32) -> u32 {
+        self.given(identity, wanted, true).unwrap_or(wanted)
+    }
+
+    /// Likewise for a GPU that another program tells of; none when a driver here reports the same GPU, so that it is not
+    /// counted twice.
+    pub fn claim_scraped(&self, identity: &str, wanted: u32) -> Option<u32> {
+        self.given(identity, wanted, false)
+    }
+
+    fn given(&self, identity: &str, wanted: u32, driven: bool) -> Option<u32> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = given.get(identity) {
-            return *number;
+        if let Some(known) = given.get_mut(identity) {
+            known.driven |= driven;
+            return (driven || !known.driven).then_some(known.number);
         }
-        let taken = |number: &u32| given.values().any(|other| other == number);
+        let taken = |number: &u32| given.values().any(|other| other.number == *number);
         let number = (wanted..=u32::MAX).find(|number| !taken(number)).unwrap_or(wanted);
-        given.insert(identity.to_string(), number);
-        number
+        given.insert(identity.to_string(), Given { number, driven });
+        Some(number)
     }
 }
 
@@ -46,5 +64,15 @@ mod tests {
         assert_eq!(numbers.claim("0000:83:00.0", 5), 5, "AMD's card5");
         assert_eq!(numbers.claim("0000:00:02.0", 0), 3, "Intel's card0");
         assert_eq!(numbers.claim("0000:83:00.0", 0), 5);
+    }
+
+    #[test]
+    fn what_is_scraped_gives_way_to_a_driver() {
+        let numbers = GpuNumbers::default();
+        assert_eq!(numbers.claim_scraped("GPU-1", 0), Some(0));
+        assert_eq!(numbers.claim_scraped("GPU-2", 0), Some(1));
+        assert_eq!(numbers.claim("GPU-1", 0), 0);
+        assert_eq!(numbers.claim_scraped("GPU-1", 0), None);
+        assert_eq!(numbers.claim_scraped("GPU-2", 0), Some(1));
     }
 }

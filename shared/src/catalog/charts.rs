@@ -14,12 +14,13 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("gpu.clock.memory", "GPU memory clock", "gpu"),
     ("gpu.clock.graphics", "GPU graphics clock", "gpu"),
     ("gpu.throttle", "GPU throttle reasons", "gpu"),
-    ("gpu.fan.rpm", "GPU fan, revolutions", "gpu"),
     ("gpu.fan", "GPU fan speed", "gpu"),
+    ("gpu.fan.rpm", "GPU fan, revolutions", "gpu"),
     ("gpu.temp.memory", "GPU memory temperature", "gpu"),
     ("gpu.errors.corrected", "GPU corrected memory errors", "gpu"),
     ("gpu.errors.uncorrected", "GPU uncorrected memory errors", "gpu"),
     ("gpu.errors.recoveries", "GPU recoveries", "gpu"),
+    ("gpu.engine", "GPU engine active", "gpu"),
     ("gpu.sm", "GPU SMs active", "gpu"),
     ("gpu.sm.occupancy", "GPU SM occupancy", "gpu"),
     ("gpu.dram", "GPU memory bandwidth in use", "gpu"),
@@ -116,6 +117,9 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("monitor.duration", "Time a collector takes", "monitor"),
     ("monitor.ok", "Collectors that answered", "monitor"),
     ("monitor.late", "Missed ticks and clock steps", "monitor"),
+    ("monitor.scrape", "Samples on scraped pages", "monitor"),
+    ("monitor.scrape.dropped", "Scraped samples dropped", "monitor"),
+    ("monitor.scrape.failed", "Scrapes that failed", "monitor"),
 ];
 
 /// id, title, collectors that explain its absence.

@@ -104,16 +104,9 @@ pub static POWER_MEAN_WATTS: MetricDef = MetricDef::gauge("gpu.{i}.powerMeanWatt
 pub static ENERGY_JOULES: MetricDef = MetricDef::counter("gpu.{i}.energyJoules", Unit::Joules)
     .title("GPU energy")
     .on("gpu.power.mean", LINE)
+    .aliases(&["gpu.{i}.totalEnergyConsumption"])
     .steps(THOUSANDTHS)
-    .help("Energy since the driver was loaded, so only differences have a meaning; drawn as a rate it is the mean power. NVML total energy consumption / 1000; AMD rsmi_dev_energy_count_get x resolution / 10^6.");
-
-/// Energy by DCGM's name.
-pub static TOTAL_ENERGY: MetricDef = MetricDef::counter("gpu.{i}.totalEnergyConsumption", Unit::Joules)
-    .title("GPU energy, DCGM")
-    .on("gpu.power.mean", "GPU {i} energy, DCGM")
-    .draw(Draw::Hidden)
-    .steps(THOUSANDTHS)
-    .help("Energy since the driver was loaded, under the name that W&B gives DCGM's field DEV_TOTAL_ENERGY_CONSUMPTION. W&B passes on millijoules; here they are divided by 1000.");
+    .help("Energy since the driver was loaded, so only differences have a meaning; drawn as a rate it is the mean power. NVML total energy consumption / 1000; AMD rsmi_dev_energy_count_get x resolution / 10^6; DCGM field DEV_TOTAL_ENERGY_CONSUMPTION / 1000, which W&B passes on in millijoules as totalEnergyConsumption.");
 
 /// Streaming multiprocessors' clock.
 pub static SM_CLOCK: MetricDef = MetricDef::gauge("gpu.{i}.smClock", Unit::Megahertz)
@@ -136,12 +129,12 @@ pub static GRAPHICS_CLOCK: MetricDef = MetricDef::gauge("gpu.{i}.graphicsClock",
     .steps(1.0)
     .help("Clock of the graphics engine at this instant. NVML clock info, graphics; W&B documents the tag and has not sent it since 0.18.2.");
 
-/// Mean frequency, Apple.
+/// Frequency, Apple and Intel.
 pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megahertz)
-    .title("GPU frequency, Apple")
+    .title("GPU frequency, Apple and Intel")
     .on("gpu.clock.graphics", LINE)
     .steps(TENTHS)
-    .help("Mean frequency since the previous sample, weighted by residency; absent while the GPU sleeps. Apple's IOReport.");
+    .help("Apple: mean frequency since the previous sample, weighted by residency, absent while the GPU sleeps; IOReport. Intel: actual frequency at this instant, 0 while it is powered down; act_freq of xe, rps_act_freq_mhz of i915, or xpu-smi.");
 
 /// What holds the clocks down.
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
@@ -154,12 +147,12 @@ pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Per
     .title("GPU fan speed")
     .on("gpu.fan", LINE)
     .help("Intended speed of the first fan, percent of its maximum; absent on boards without a fan of their own. NVML fan speed, fan 0.");
+
 /// Fan in revolutions.
 pub static FAN_RPM: MetricDef = MetricDef::gauge("gpu.{i}.fanRpm", Unit::Count)
     .title("GPU fan, revolutions")
     .on("gpu.fan.rpm", LINE)
     .help("Revolutions per minute of the first fan; 0 while it stands. fan1_input of the driver's sensors on AMD and Intel.");
-
 
 /// Memory's temperature.
 pub static MEMORY_TEMP: MetricDef = MetricDef::gauge("gpu.{i}.memoryTemp", Unit::Celsius)
@@ -217,28 +210,27 @@ pub static MEMORY_OVERDRIVE: MetricDef = MetricDef::gauge("gpu.{i}.memoryOverDri
     .help("How far the memory clock is set above its default, in percent. AMD rsmi_dev_mem_overdrive_level_get.");
 
 /// DCGM's spelling of memory in use.
-pub static MEMORY_USED: MetricDef = MetricDef::gauge("gpu.{i}.memoryUsed", Unit::Mebibytes)
+pub static MEMORY_USED: MetricDef = MetricDef::gauge("gpu.{i}.memoryUsed", Unit::Bytes)
     .title("GPU memory used, DCGM")
-    .on("gpu.memory", "GPU {i}, DCGM")
-    .draw(Draw::Hidden)
-    .steps(1024.0)
-    .help("Device memory in use, under the name that W&B gives DCGM's field DEV_FB_USED; the chart draws gpu.{i}.memoryAllocatedBytes.");
+    .on("gpu.memory", LINE)
+    .steps(KIB)
+    .help("Device memory in use, under the name that W&B gives DCGM's field DEV_FB_USED; sent for GPUs that only DCGM's exporter tells of. W&B passes on MiB, here it is bytes.");
 
 /// DCGM's spelling of memory that exists.
-pub static MEMORY_TOTAL: MetricDef = MetricDef::gauge("gpu.{i}.memoryTotal", Unit::Mebibytes)
+pub static MEMORY_TOTAL: MetricDef = MetricDef::gauge("gpu.{i}.memoryTotal", Unit::Bytes)
     .title("GPU memory total, DCGM")
-    .on("gpu.memory", "GPU {i} total, DCGM")
-    .draw(Draw::Hidden)
-    .steps(1024.0)
-    .help("Device memory that exists, under the name that W&B gives DCGM's field DEV_FB_TOTAL; the chart draws gpu.{i}.memoryTotalBytes.");
+    .on("gpu.memory", "GPU {i} total")
+    .draw(Draw::Limit)
+    .steps(KIB)
+    .help("Device memory that exists, under the name that W&B gives DCGM's field DEV_FB_TOTAL. W&B passes on MiB, here it is bytes.");
 
 /// DCGM's memory left.
-pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit::Mebibytes)
+pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit::Bytes)
     .title("GPU memory free, DCGM")
-    .on("gpu.memory", "GPU {i} free, DCGM")
+    .on("gpu.memory", "GPU {i} free")
     .draw(Draw::Hidden)
-    .steps(1024.0)
-    .help("Device memory that is not in use, under the name that W&B gives DCGM's field DEV_FB_FREE.");
+    .steps(KIB)
+    .help("Device memory that is not in use, under the name that W&B gives DCGM's field DEV_FB_FREE. W&B passes on MiB, here it is bytes.");
 
 /// What every NVIDIA driver tells, in order on screen.
 pub static ROWS: &[&MetricDef] = &[
@@ -274,5 +266,8 @@ pub static MORE: &[&MetricDef] = &[
 /// What only AMD has.
 pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE, &FAN_RPM];
 
+/// What Intel has beside the common rows.
+pub static INTEL: &[&MetricDef] = &[&FREQUENCY, &MEMORY_TEMP, &FAN_RPM];
+
 /// Names that only DCGM's exporter leads W&B to.
-pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_TOTAL, &MEMORY_FREE, &TOTAL_ENERGY];
+pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_TOTAL, &MEMORY_FREE];

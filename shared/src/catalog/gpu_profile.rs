@@ -5,6 +5,12 @@ use crate::unit::Unit;
 
 const LINE: &str = "GPU {i}";
 
+/// Any engine busy.
+pub static ENGINE_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.grEngineActive", Unit::Percent)
+    .title("GPU engine active")
+    .on("gpu.engine", LINE)
+    .help("Share of time in which the graphics or compute engine worked, since the previous sample; for a MIG device, which has no gpu.{i}.gpu, the nearest to a utilisation. NVML GPM graphics utilisation; DCGM field 1001. DCGM's exporter gives 0 to 1, which is multiplied by 100 here.");
+
 /// SMs with work.
 pub static SM_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.smActive", Unit::Percent)
     .title("GPU SMs active")
@@ -116,6 +122,7 @@ pub static PCIE_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.pcieLinkSpeed", Uni
 
 /// What NVML's GPM or DCGM profiles.
 pub static ROWS: &[&MetricDef] = &[
+    &ENGINE_ACTIVE,
     &SM_ACTIVE,
     &SM_OCCUPANCY,
     &DRAM_ACTIVE,

@@ -269,9 +269,11 @@ impl Catalog {
         self.metric(series).map(|m| tag::fill(&m.tag, &series.instance)).unwrap_or_default()
     }
 
-    /// The name of a series' line on its chart.
+    /// The name of a series' line on its chart; the title where its label says nothing.
     pub fn label(&self, series: &SeriesDef) -> String {
-        self.metric(series).map(|m| tag::fill(&m.label, &series.instance)).unwrap_or_default()
+        let Some(metric) = self.metric(series) else { return String::new() };
+        let label = tag::fill(&metric.label, &series.instance);
+        if label.is_empty() { metric.title.clone() } else { label }
     }
 
     /// Metric and instance of a tag, in any known spelling.

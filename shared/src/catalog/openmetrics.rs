@@ -1,9 +1,13 @@
 //! What is scraped from endpoints that speak Prometheus or OpenMetrics text.
+//!
+//! A name that an endpoint prints becomes a row at run time, `openmetrics.{endpoint}.{sample}` with the placeholder
+//! `{labels}` behind it, which stands for the sorted labels in their braces or for nothing. The row here is what such a
+//! tag is until then.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;
 
-/// Any sample of any endpoint.
+/// Any sample of any endpoint; rows made at run time begin as this one.
 pub static SAMPLE: MetricDef = MetricDef::gauge("openmetrics.{sample}", Unit::Count)
     .title("Scraped samples")
     .on("openmetrics", "{sample}")

@@ -52,14 +52,35 @@ pub(super) fn fill(template: &str, instance: &str) -> String {
     }
 }
 
+/// Between the number of a GPU and that of a device which MIG cuts from it: such a device is an instance of the GPU's rows.
+const MIG: &str = ".mig.";
+const GPU: &str = "gpu.";
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether the template's placeholder stands for the labels of a scraped sample.
+fn is_labels(template: &str) -> bool {
+    template.ends_with("{labels}")
+}
+
 /// The instance, when the text is of this template.
 fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
     let Some((before, after, number)) = split(template) else {
         return (template == text).then_some("");
     };
     let instance = text.strip_prefix(before)?.strip_suffix(after)?;
-    let fits = if number { instance.bytes().all(|b| b.is_ascii_digit()) } else { true };
-    (fits && !instance.is_empty()).then_some(instance)
+    let fits = match number {
+        // Labels bring their own braces, and a sample may have none.
+        _ if is_labels(template) => instance.is_empty() || (instance.starts_with('{') && instance.ends_with('}')),
+        true => {
+            is_number(instance)
+                || (before == GPU && instance.split_once(MIG).is_some_and(|(a, b)| is_number(a) && is_number(b)))
+        }
+        false => !instance.is_empty(),
+    };
+    fits.then_some(instance)
 }
 
 fn known_text(template: &str) -> usize {
@@ -250,6 +271,51 @@ mod tests {
     fn an_unknown_tag_names_the_nearest() {
         let error = catalog().find("memory_percnt").unwrap_err();
         assert_eq!(error.nearest, "memory_percent");
+    }
+
+    #[test]
+    fn devices_of_mig_are_instances_of_a_gpus_rows() {
+        let catalog = catalog();
+        for (text, tag, instance) in [
+            ("gpu.2.mig.13.memoryFree", Some("gpu.{i}.memoryFree"), "2.mig.13"),
+            ("gpu.process.0.temp", Some("gpu.process.{i}.temp"), "0"),
+            ("gpu.2.mig.temp", None, ""),
+            ("gpu.2.mig.3.mig.4.temp", None, ""),
+            ("cpu.2.mig.3.cpu_percent", None, ""),
+        ] {
+            let found = catalog.find(text).ok();
+            assert_eq!(found.as_ref().map(|f| catalog.metrics[usize::from(f.metric)].tag.as_str()), tag, "{text}");
+            assert_eq!(found.map(|f| f.instance).unwrap_or_default(), instance);
+        }
+    }
+
+    #[test]
+    fn labels_bring_their_braces_and_may_be_missing() {
+        use crate::catalog::MetricDef;
+        use crate::unit::Unit;
+        let row = |tag| Metric::from(&MetricDef::gauge(tag, Unit::Count));
+        let mut catalog = catalog();
+        let first = catalog.metrics.len() as u16;
+        catalog.metrics.push(row("openmetrics.n.load1{labels}"));
+        catalog.metrics.push(row("openmetrics.n.load15{labels}"));
+        for (text, metric, instance, label) in [
+            ("openmetrics.n.load1", first, "", None),
+            ("openmetrics.n.load15", first + 1, "", None),
+            ("openmetrics.n.load1{a=\"/l:}\",b=\"\"}", first, "{a=\"/l:}\",b=\"\"}", None),
+            ("openmetrics.n.load1{a=\"1\"}/l:x", first, "{a=\"1\"}", Some("x")),
+            ("openmetrics.n.load1/l:x", first, "", Some("x")),
+        ] {
+            let found = catalog.find(text).expect("known");
+            assert_eq!(
+                (found.metric, found.instance.as_str(), found.label.as_deref()),
+                (metric, instance, label),
+                "{text}"
+            );
+            let series = crate::series::SeriesDef { metric, instance: instance.into() };
+            assert_eq!(catalog.tag(&series), text.split("/l:x").next().unwrap_or(""));
+        }
+        let other = catalog.find("openmetrics.n.load1.0").expect("known");
+        assert_eq!(catalog.metrics[usize::from(other.metric)].tag, "openmetrics.{sample}");
     }
 
     proptest::proptest! {

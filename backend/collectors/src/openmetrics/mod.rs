@@ -1,0 +1,187 @@
+//! Endpoints that print Prometheus or OpenMetrics text: exporters, servers, schedulers.
+//!
+//! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalogue when it is first
+//! seen. Read `page.rs` (lines to series), then `text.rs` (the formats), `client.rs` (how a page is fetched) and
+//! `dcgm.rs` (pages of GPUs).
+
+mod client;
+pub(crate) mod dcgm;
+mod filter;
+mod histogram;
+mod page;
+mod row;
+mod text;
+
+pub use filter::Filter;
+
+use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Part, Roots};
+use client::{Client, Limits};
+use filter::Filters;
+use page::{Counts, Page};
+use shared::catalog::{MetricDef, Range};
+use shared::unit::Unit;
+use std::fmt;
+use std::time::Duration;
+use text::Bad;
+
+/// Samples on a page.
+pub static SAMPLES: MetricDef = MetricDef::gauge("monitor.scrape.{endpoint}.samples", Unit::Count)
+    .title("Samples on a scraped page")
+    .on("monitor.scrape", "{endpoint}")
+    .range(Range::FromZero)
+    .help("Samples that the endpoint printed, whether a filter keeps them or not. Counted at each scrape.");
+
+/// Samples left out.
+pub static DROPPED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.dropped", Unit::Count)
+    .title("Scraped samples dropped")
+    .on("monitor.scrape.dropped", "{endpoint}")
+    .help("Samples left out since the start because the endpoint has more series than its limit. A filter on the endpoint keeps those that matter.");
+
+/// Scrapes that gave nothing.
+pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.failed", Unit::Count)
+    .title("Scrapes that failed")
+    .on("monitor.scrape.failed", "{endpoint}")
+    .help("Scrapes since the start that gave nothing: no answer, an answer that broke off, or one that is no page of metrics.");
+
+/// What is told of each endpoint.
+pub static ROWS: &[&MetricDef] = &[&SAMPLES, &DROPPED, &FAILED];
+
+/// The most series of an endpoint, quantiles of histograms included.
+pub const SERIES: usize = 10_000;
+
+/// An endpoint as a user names it. Its debug form tells no header's value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name in tags: letters, digits, `_` and `-`.
+    pub name: String,
+    /// Its address, http or https.
+    pub url: String,
+    /// Samples to keep; empty: all.
+    pub filters: Vec<Filter>,
+    /// Headers that are sent along; their values are secret.
+    pub headers: Vec<(String, String)>,
+    /// Time between scrapes when it is longer than the collector's.
+    pub every: Option<Duration>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| (name, "***")).collect();
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("url", &client::bare(&self.url))
+            .field("filters", &self.filters)
+            .field("headers", &headers)
+            .field("every", &self.every)
+            .finish()
+    }
+}
+
+impl Endpoint {
+    /// Checks everything that can be checked without asking the endpoint.
+    ///
+    /// # Errors
+    /// What is wrong and what to write instead, the rest of a sentence; no header's value is in it.
+    pub fn check(&self) -> Result<(), String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
+            return Err(format!("{:?} is not a name for an endpoint; use letters, digits, _ and -", self.name));
+        }
+        client::address(&self.url)?;
+        Filters::new(&self.filters)?;
+        for (name, value) in &self.headers {
+            let name_fits = ureq::http::HeaderName::from_bytes(name.as_bytes()).is_ok();
+            if !name_fits || ureq::http::HeaderValue::from_str(value).is_err() {
+                return Err(format!("the header {name:?} cannot be sent; use a name and one line of visible text"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens one part per endpoint. Nothing is asked yet.
+pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
+    if options.endpoints.is_empty() {
+        return Err(OpenError::absent(
+            [],
+            "no endpoint is named",
+            "watchglass --openmetrics NAME=http://HOST:PORT/metrics",
+        ));
+    }
+    options.endpoints.iter().map(|endpoint| part(endpoint, options)).collect()
+}
+
+fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
+    let shown = client::bare(&endpoint.url);
+    let failed = |reason: String| OpenError {
+        kind: OpenErrorKind::Failed,
+        tried: vec![shown.clone()],
+        reason: format!("{}: {reason}", endpoint.name),
+        remedy: "correct the endpoint in the configuration".into(),
+    };
+    endpoint.check().map_err(failed)?;
+    let uri = client::address(&endpoint.url).map_err(failed)?;
+    let limits = Limits::of(client::is_local(&uri));
+    let filters = Filters::new(&endpoint.filters).map_err(failed)?;
+    let scraper = Scraper {
+        client: Client::new(uri, endpoint.headers.clone(), limits),
+        page: Page::new(&endpoint.name, filters, options.gpu_numbers.clone(), SERIES),
+        name: endpoint.name.clone(),
+        every: endpoint.every.unwrap_or_default(),
+        last: None,
+        dropped: 0,
+        failed: 0,
+    };
+    Ok(Part { name: endpoint.name.clone(), tried: vec![shown], collector: Box::new(scraper) })
+}
+
+struct Scraper {
+    client: Client,
+    page: Page,
+    name: String,
+    every: Duration,
+    /// When it was asked last, and how that went: what is said between scrapes.
+    last: Option<(Duration, Result<(), CollectError>)>,
+    dropped: u64,
+    failed: u64,
+}
+
+impl Collector for Scraper {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let now = out.at();
+        match &self.last {
+            // Ticks are not met to the microsecond.
+            Some((at, result)) if now.saturating_sub(*at) + Duration::from_millis(50) < self.every => result.clone(),
+            _ => {
+                let result = self.scrape(out);
+                self.failed += u64::from(result.as_ref().is_err_and(|error| !error.partial));
+                out.put(&DROPPED, self.name.as_str(), self.dropped as f64);
+                out.put(&FAILED, self.name.as_str(), self.failed as f64);
+                self.last = Some((now, result.clone()));
+                result
+            }
+        }
+    }
+}
+
+impl Scraper {
+    fn scrape(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let told = |reason: &str| CollectError::failed(format!("{}: {reason}", self.name));
+        let fetched = self.client.fetch().map_err(|failure| told(&failure.0))?;
+        let Counts { samples, dropped } =
+            self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
+                Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
+                Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
+            })?;
+        out.put(&SAMPLES, self.name.as_str(), samples as f64);
+        self.dropped += dropped as u64;
+        if dropped == 0 {
+            return Ok(());
+        }
+        let reason = format!(
+            "{}: {dropped} of {samples} samples are beyond the limit of {SERIES} series and were dropped: give the endpoint `filters`",
+            self.name
+        );
+        Err(CollectError::partial(reason))
+    }
+}

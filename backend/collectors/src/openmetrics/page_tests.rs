@@ -1,0 +1,363 @@
+//! Pages to series: our own small pages, the recordings, and pages that are damaged in every way.
+
+use super::super::filter::Filter;
+use super::*;
+use crate::recordings;
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn page(endpoint: &str) -> Page {
+    Page::new(endpoint, Filters::default(), Arc::default(), 10_000)
+}
+
+/// Everything that one page gives, with how it went.
+fn read(page: &mut Page, text: &str, open: bool) -> (Result<Counts, Bad>, Vec<(String, f64)>) {
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    let result = page.read(text, open, &mut out);
+    (result, out.present())
+}
+
+fn tags(text: &str) -> Vec<(String, f64)> {
+    let (result, present) = read(&mut page("e"), text, false);
+    result.expect("a page");
+    present
+}
+
+fn is(present: &[(String, f64)], expected: &[(&str, f64)]) {
+    let expected: Vec<_> = expected.iter().map(|(tag, v)| (tag.to_string(), *v)).collect();
+    assert_eq!(present, expected);
+}
+
+const SERVING: &str = "\
+# HELP llm:queue Requests that wait.
+# TYPE llm:queue gauge
+llm:queue{model=\"a/b\", node=\"n1\"} 3 1395066363000
+# TYPE llm:wait_seconds histogram
+llm:wait_seconds_bucket{le=\"0.1\",model=\"a/b\"} 10
+llm:wait_seconds_bucket{le=\"1.0\",model=\"a/b\"} 10 # {id=\"1\"} 0.5
+llm:wait_seconds_bucket{le=\"+Inf\",model=\"a/b\"} 10
+llm:wait_seconds_sum{model=\"a/b\"} 0.75
+llm:wait_seconds_count{model=\"a/b\"} 10
+# TYPE rpc_seconds summary
+rpc_seconds{quantile=\"0.5\"} 4.5e-3
+rpc_seconds{quantile=\"0.9\"} NaN
+rpc_seconds_sum 12
+rpc_seconds_count 7
+ledger_total 41
+bare 2.5
+odd{path=\"/l:\\\"x\\\\\"} -1
+";
+
+#[test]
+fn every_kind_of_sample_becomes_its_series() {
+    let mut page = page("e");
+    let (result, first) = read(&mut page, SERVING, false);
+    assert_eq!(result, Ok(Counts { samples: 13, dropped: 0 }));
+    let same = [
+        ("openmetrics.e.bare", 2.5),
+        ("openmetrics.e.ledger_total", 41.0),
+        ("openmetrics.e.llm:queue{model=\"a/b\",node=\"n1\"}", 3.0),
+        ("openmetrics.e.llm:wait_seconds_count{model=\"a/b\"}", 10.0),
+        ("openmetrics.e.llm:wait_seconds_sum{model=\"a/b\"}", 0.75),
+        ("openmetrics.e.odd{path=\"/l:\\\"x\\\\\"}", -1.0),
+        ("openmetrics.e.rpc_seconds_count", 7.0),
+        ("openmetrics.e.rpc_seconds_sum", 12.0),
+        ("openmetrics.e.rpc_seconds{quantile=\"0.5\"}", 0.0045),
+    ];
+    is(&first, &same);
+    // Ten more, all between 0.1 and 1.
+    let later = SERVING.replace("le=\"1.0\",model=\"a/b\"} 10", "le=\"1.0\",model=\"a/b\"} 20");
+    let later = later.replace("le=\"+Inf\",model=\"a/b\"} 10", "le=\"+Inf\",model=\"a/b\"} 20");
+    let (_, second) = read(&mut page, &later, false);
+    let quantiles: Vec<_> = second.iter().filter(|(tag, _)| tag.contains("llm:wait_seconds{")).cloned().collect();
+    is(
+        &quantiles.into_iter().map(|(tag, v)| (tag, (v * 1e9).round() / 1e9)).collect::<Vec<_>>(),
+        &[
+            ("openmetrics.e.llm:wait_seconds{model=\"a/b\",quantile=\"0.5\"}", 0.55),
+            ("openmetrics.e.llm:wait_seconds{model=\"a/b\",quantile=\"0.9\"}", 0.91),
+            ("openmetrics.e.llm:wait_seconds{model=\"a/b\",quantile=\"0.99\"}", 0.991),
+        ],
+    );
+}
+
+#[test]
+fn rows_say_kind_unit_and_help_and_openmetrics_counters_are_not_lost() {
+    let text = "# TYPE reads_bytes counter\n# UNIT reads_bytes bytes\n# HELP reads_bytes Read so far\n\
+                reads_bytes_total 5\nreads_bytes_created 1.5\n# EOF";
+    let mut page = page("e");
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    page.read(text, true, &mut out).expect("a page");
+    let rows: Vec<_> =
+        out.slots(0).map(|(def, instance)| (def.tag, def.kind, def.unit, def.draw, def.help, instance)).collect();
+    use shared::catalog::{Draw, Kind};
+    use shared::unit::Unit;
+    let tag = "openmetrics.e.reads_bytes_total{labels}";
+    assert_eq!(rows[0], (tag, Kind::Counter, Unit::Bytes, Draw::Line, "Read so far.", String::new()));
+    assert_eq!((rows[1].3, rows[1].1), (Draw::Hidden, Kind::Gauge));
+}
+
+#[test]
+fn series_stay_themselves_when_lines_come_go_and_move() {
+    let mut page = page("e");
+    let mut out = Out::default();
+    for (text, expected) in [
+        ("a{i=\"1\"} 1\na{i=\"2\"} 2\nb 3\n", vec![("a{i=\"1\"}", 1.0), ("a{i=\"2\"}", 2.0), ("b", 3.0)]),
+        ("b 30\na{i=\"2\"} 20\n", vec![("a{i=\"2\"}", 20.0), ("b", 30.0)]),
+        (
+            "a{i=\"10\"} 7\na{i=\"1\"} 8\nab 4\nb 9\n",
+            vec![("a{i=\"1\"}", 8.0), ("a{i=\"10\"}", 7.0), ("ab", 4.0), ("b", 9.0)],
+        ),
+    ] {
+        out.begin(Duration::ZERO);
+        page.read(text, false, &mut out).expect("a page");
+        let mut expected: Vec<_> = expected.into_iter().map(|(t, v)| (format!("openmetrics.e.{t}"), v)).collect();
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(out.present(), expected, "{text}");
+    }
+    assert_eq!(out.slots(0).count(), 5);
+}
+
+#[test]
+fn beyond_the_limit_samples_are_dropped_and_counted_and_the_rest_stays() {
+    let mut page = Page::new("e", Filters::default(), Arc::default(), 5);
+    let text: String = (0..8).map(|i| format!("x{{i=\"{i}\"}} {i}\n")).collect();
+    for _ in 0..3 {
+        let (result, present) = read(&mut page, &text, false);
+        assert_eq!(result, Ok(Counts { samples: 8, dropped: 3 }));
+        assert_eq!(present.len(), 5);
+    }
+    // A histogram has three series of its own.
+    let mut page = Page::new("e", Filters::default(), Arc::default(), 5);
+    let bucket = |h: &str| format!("{h}_bucket{{le=\"1\"}} 1\n{h}_bucket{{le=\"+Inf\"}} 1\n");
+    let (result, _) = read(&mut page, &format!("{}{}a 1\nb 2\nc 3\n", bucket("h"), bucket("g")), false);
+    assert_eq!(result, Ok(Counts { samples: 7, dropped: 3 }));
+}
+
+#[test]
+fn filters_keep_what_they_match() {
+    let keep =
+        |name: &str, label: &str, regex: &str| Filter { name: name.into(), labels: vec![(label.into(), regex.into())] };
+    let filters = Filters::new(&[keep("^e\\.a$", "i", "^1$")]).expect("expressions");
+    let mut page = Page::new("e", filters, Arc::default(), 10);
+    let (result, present) = read(&mut page, "a{i=\"1\"} 1\na{i=\"2\"} 2\na 3\nb{i=\"1\"} 4\n", false);
+    assert_eq!(result, Ok(Counts { samples: 4, dropped: 0 }));
+    is(&present, &[("openmetrics.e.a{i=\"1\"}", 1.0)]);
+}
+
+const GPUS: &str = "\
+# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).
+# TYPE DCGM_FI_DEV_GPU_TEMP gauge
+DCGM_FI_DEV_GPU_TEMP{gpu=\"0\", UUID=\"GPU-1\"} 41
+DCGM_FI_DEV_GPU_TEMP{gpu=\"1\", UUID=\"GPU-2\"} 42
+DCGM_FI_DEV_MEMORY_TEMP{gpu=\"0\", UUID=\"GPU-1\"} 9223372036854775794
+DCGM_FI_PROF_SM_ACTIVE{gpu=\"1\", UUID=\"GPU-2\"} 0.25
+DCGM_FI_DEV_XID_ERRORS{gpu=\"1\", UUID=\"GPU-2\"} 79
+DCGM_FI_DEV_ROW_REMAP_PENDING{gpu=\"1\", UUID=\"GPU-2\"} 2147483634
+";
+
+#[test]
+fn a_page_of_gpus_speaks_the_rows_of_gpus() {
+    is(
+        &tags(GPUS),
+        &[
+            ("gpu.0.temp", 41.0),
+            ("gpu.1.smActive", 25.0),
+            ("gpu.1.temp", 42.0),
+            ("openmetrics.e.DCGM_FI_DEV_XID_ERRORS{UUID=\"GPU-2\",gpu=\"1\"}", 79.0),
+        ],
+    );
+}
+
+#[test]
+fn a_gpu_that_a_driver_reports_is_not_counted_twice() {
+    let numbers = Arc::new(GpuNumbers::default());
+    let mut page = Page::new("e", Filters::default(), numbers.clone(), 100);
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    page.read(GPUS, false, &mut out).expect("a page");
+    assert_eq!(numbers.claim("GPU-1", 0), 0);
+    out.begin(Duration::from_secs(1));
+    page.read(GPUS, false, &mut out).expect("a page");
+    let temps: Vec<_> =
+        out.present().into_iter().filter(|(tag, _)| tag.contains("emp") || tag.contains("TEMP")).collect();
+    is(&temps, &[("gpu.1.temp", 42.0), ("openmetrics.e.DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-1\",gpu=\"0\"}", 41.0)]);
+}
+
+#[test]
+fn what_is_no_page_puts_nothing_and_says_where() {
+    for (text, bad) in [
+        ("<html>\n", Bad::Line(1)),
+        ("a 1\n\nb two\n", Bad::Line(3)),
+        ("a 1\nb 2", Bad::Truncated),
+        ("a 1\nb{x=\"\n", Bad::Line(2)),
+    ] {
+        let (result, present) = read(&mut page("e"), text, false);
+        assert_eq!((result, present), (Err(bad), Vec::new()), "{text}");
+    }
+    assert_eq!(tags("  a\t1 \n\r\n\t\n# a comment\n"), [("openmetrics.e.a".to_string(), 1.0)]);
+}
+
+/// A page cut anywhere puts nothing, or exactly what its whole lines say.
+fn survives_every_cut(text: &str, step: usize) {
+    let mut whole = Out::default();
+    whole.begin(Duration::ZERO);
+    page("e").read(text, false, &mut whole).expect("a page");
+    let whole: std::collections::HashMap<String, f64> = whole.present().into_iter().collect();
+    for end in (0..text.len()).step_by(step).filter(|end| text.is_char_boundary(*end)) {
+        let (result, present) = read(&mut page("e"), &text[..end], false);
+        assert!(result.is_ok() || present.is_empty());
+        assert_eq!(result.is_ok(), end == 0 || text[..end].ends_with('\n'), "cut at {end}");
+        for (tag, v) in present {
+            assert_eq!(whole.get(&tag), Some(&v), "cut at {end}: {tag}");
+        }
+        let (result, present) = read(&mut page("e"), &text[..end], true);
+        assert!(result.is_err() && present.is_empty(), "OpenMetrics cut at {end}");
+    }
+}
+
+#[test]
+fn pages_of_our_own_survive_every_cut() {
+    survives_every_cut(SERVING, 1);
+    survives_every_cut(GPUS, 1);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_but_never_panics(
+        pages in prop::collection::vec("([a-c_:]{1,2}(\\{[a-c]=\"[^\"\n]{0,3}\"\\})? -?[0-9]{1,3}\n|# TYPE [a-c]{1,2} (counter|histogram|x)\n|.{0,9}\n?){0,8}", 1..4),
+        open in any::<bool>(),
+    ) {
+        let mut page = page("p");
+        for text in &pages {
+            let (result, present) = read(&mut page, text, open);
+            prop_assert!(result.is_ok() || present.is_empty());
+        }
+    }
+}
+
+/// Recordings by name of their list, without the folder.
+fn recording(name: &str) -> Option<String> {
+    recordings::text(&format!("openmetrics/{name}"))
+}
+
+#[test]
+fn recordings_of_dcgm_give_their_lists() {
+    for name in [
+        "dcgm-exporter_t4_460",
+        "dcgm-exporter_h100x8_no-help-lines",
+        "dcgm-exporter_blank-sentinel",
+        "dcgm-exporter_mixed-rtx2000ada-a30mig_cut",
+        "dcgm-exporter_h100-mig_cut",
+        "dcgm-exporter_a100-mig_cut",
+    ] {
+        let Some(text) = recording(&format!("{name}.prom")) else { return };
+        let gpus: Vec<_> = tags(&text).into_iter().filter(|(tag, _)| tag.starts_with("gpu.")).collect();
+        recordings::check(&format!("openmetrics_{name}"), &gpus);
+        survives_every_cut(&text, 1);
+    }
+}
+
+/// The flat form in which lists of other exporters name a sample: labels without quotes, and not all of them.
+fn has(present: &[(String, f64)], name: &str, labels: &[(String, String)], value: f64) -> bool {
+    present.iter().any(|(tag, v)| {
+        let tag = tag.strip_prefix("openmetrics.e.").unwrap_or(tag);
+        let (bare, rest) = tag.split_once('{').unwrap_or((tag, ""));
+        let labelled = labels.iter().all(|(l, v)| rest.contains(&format!("{l}=\"{v}\"")));
+        bare == name && labelled && (v - value).abs() <= 1e-9 * value.abs()
+    })
+}
+
+fn flat(key: &str) -> (&str, Vec<(String, String)>) {
+    let (name, labels) = key.split_once('{').unwrap_or((key, ""));
+    let pairs = labels.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('='));
+    (name, pairs.map(|(l, v)| (l.to_string(), v.to_string())).collect())
+}
+
+#[test]
+fn recordings_of_servers_give_their_lists() {
+    for (name, list) in [
+        ("node_exporter_e2e-output", "node_exporter"),
+        ("vllm_opt125m_abridged", "vllm_opt125m"),
+        ("triton_1gpu_abridged", "triton_1gpu"),
+        ("triton_4gpu_gpu-part", "triton_4gpu"),
+    ] {
+        let Some(text) = recording(&format!("{name}.prom")) else { return };
+        let json = recordings::text(&format!("expected/openmetrics_{list}.json")).expect("a list");
+        let json: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&json).expect("JSON");
+        let (result, present) = read(&mut page("e"), &text, false);
+        let counts = result.expect("a page");
+        let mut compared = 0;
+        for (key, wanted) in json.iter().filter(|(key, _)| !key.starts_with('_')) {
+            let (sample, labels) = flat(key);
+            let mut must = |labels: &[(String, String)], value: f64| {
+                compared += 1;
+                assert!(has(&present, sample, labels, value), "{name}: {key} {labels:?} = {value}");
+            };
+            match wanted {
+                serde_json::Value::Number(n) => must(&labels, n.as_f64().expect("a number")),
+                list => {
+                    for entry in list.as_array().expect("a list") {
+                        let given = entry["labels"].as_object().expect("labels");
+                        let given: Vec<_> =
+                            given.iter().map(|(l, v)| (l.clone(), v.as_str().expect("text").to_string())).collect();
+                        must(&given, entry["value"].as_f64().expect("a number"));
+                    }
+                }
+            }
+        }
+        assert!(compared >= 7, "{name}: {compared} values");
+        if let Some(samples) = json.get("_samples") {
+            assert_eq!(Some(counts.samples as u64), samples.as_u64());
+            assert_eq!(counts.dropped, 0);
+        }
+        survives_every_cut(&text, if text.len() > 100_000 { 4_999 } else { 1 });
+    }
+}
+
+#[test]
+fn the_parser_data_of_prometheus_is_read() {
+    for (name, some) in [
+        ("prometheus-testdata_alltypes.5mfs.om.txt", "openmetrics.e.rpc_requests_total{service=\"uniform\"}"),
+        (
+            "prometheus-testdata_1histogram.om.txt",
+            "openmetrics.e.golang_manual_histogram_seconds_count{address=\"0.0.0.0\",generation=\"20\",port=\"5001\"}",
+        ),
+    ] {
+        let Some(text) = recording(name) else { return };
+        let (result, present) = read(&mut page("e"), &text, true);
+        let printed = text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(result, Ok(Counts { samples: printed, dropped: 0 }));
+        assert!(printed > 40, "{printed}");
+        assert!(present.iter().any(|(tag, _)| tag == some), "{present:?}");
+        for end in (0..text.len() - 5).filter(|end| text.is_char_boundary(*end)) {
+            assert!(read(&mut page("e"), &text[..end], true).0.is_err(), "cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn recordings_with_other_numbers_never_give_a_value_that_was_not_printed() {
+    for name in ["dcgm-exporter_t4_460.prom", "vllm_opt125m_abridged.prom"] {
+        let Some(text) = recording(name) else { return };
+        for junk in ["x", "", "1e999", "-1", "0x10", "nan", "--5", "1_000", "9e18"] {
+            let altered: String = text
+                .lines()
+                .map(|line| match line.rsplit_once(' ') {
+                    Some((key, _)) if !line.starts_with('#') => format!("{key} {junk}\n"),
+                    _ => format!("{line}\n"),
+                })
+                .collect();
+            let (_, present) = read(&mut page("e"), &altered, false);
+            for (tag, v) in present {
+                let printed = junk.parse::<f64>().ok().filter(|v| v.is_finite());
+                assert!(
+                    printed.is_some_and(|p| [p, p * 0.001, p * 1048576.0, p * 100.0].contains(&v)),
+                    "{junk}: {tag} = {v}"
+                );
+                assert!(!tag.starts_with("gpu.") || v >= 0.0 || tag.ends_with("temp"), "{junk}: {tag} = {v}");
+            }
+        }
+    }
+}
