@@ -218,7 +218,7 @@ impl Session {
     }
 
     /// The next message to send, or none until the hub announces more or the page acknowledges.
-    pub fn next(&mut self) -> Option<Bytes> {
+    pub fn next_message(&mut self) -> Option<Bytes> {
         loop {
             match self.waiting.pop_front() {
                 Some(Waiting::Message(bytes)) => return Some(bytes),
@@ -368,7 +368,7 @@ mod tests {
 
     impl Page {
         fn take(&mut self, session: &mut Session) {
-            while let Some(bytes) = session.next() {
+            while let Some(bytes) = session.next_message() {
                 self.largest = self.largest.max(bytes.len());
                 match decode_server(&bytes).unwrap() {
                     Received::Control(ServerMessage::Series { defs, .. }) => {
@@ -460,7 +460,7 @@ mod tests {
         let mut sent = 0;
         for _ in 0..3 * SEAL {
             bench.tick(1);
-            while let Some(bytes) = session.next() {
+            while let Some(bytes) = session.next_message() {
                 sent += usize::from(bytes[0] == wire::TICKS);
             }
             assert!(session.waiting.is_empty(), "nothing queues up for a slow page");
@@ -493,7 +493,7 @@ mod tests {
         let mut again = Session::new(bench.hub.clone());
         again.receive(open(300_000, Some(page.resume()))).unwrap();
         let (mut sent, mut most) = (0, 0);
-        while let Some(bytes) = again.next() {
+        while let Some(bytes) = again.next_message() {
             most = most.max(bytes.len());
             sent += u32::from(bytes[0] == wire::TICKS);
             assert!(again.waiting.len() <= 1, "one message at a time");

@@ -7,7 +7,11 @@ use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode, header};
 use std::fmt::Write;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
+
+/// Exports at once. Each waits for its reader on a thread of the pool that queries need as well.
+static SLOTS: Semaphore = Semaphore::const_new(4);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
@@ -32,9 +36,15 @@ pub(super) async fn get(State(app): State<Arc<App>>, query: Query<Vec<(String, S
     if span.step.is_some() {
         return error(StatusCode::BAD_REQUEST, "an export holds every sample; roll-ups are at api/v1/query?step=");
     }
+    let Ok(slot) = SLOTS.try_acquire() else {
+        return error(StatusCode::TOO_MANY_REQUESTS, "four exports are being read; try again when one has ended");
+    };
     // Four pieces of a series each: the writer waits for the reader.
     let (pieces, mut ready) = channel::<Bytes>(4);
-    tokio::task::spawn_blocking(move || write(&app, span, format, &pieces));
+    tokio::task::spawn_blocking(move || {
+        write(&app, span, format, &pieces);
+        drop(slot);
+    });
     let body = Body::from_stream(futures_util::stream::poll_fn(move |cx| {
         ready.poll_recv(cx).map(|piece| piece.map(Ok::<_, std::convert::Infallible>))
     }));

@@ -129,7 +129,7 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
         if more && Instant::now() >= ready {
             more = false;
             let mut any = false;
-            while let Some(bytes) = session.next() {
+            while let Some(bytes) = session.next_message() {
                 send(&mut socket, hub, Message::Binary(bytes)).await?;
                 any = true;
             }
