@@ -18,7 +18,7 @@ use wasm_bindgen::prelude::*;
 /// The whole page.
 #[component]
 pub fn App() -> impl IntoView {
-    let page = Page::new();
+    let page = Page::from_address();
     provide_context(page);
     mark(page);
     listen(page);

@@ -88,8 +88,8 @@ pub fn offset(t: i64) -> i64 {
 }
 
 impl Page {
-    /// The one page.
-    pub fn new() -> Self {
+    /// The one page, as the address says.
+    pub fn from_address() -> Self {
         let query = browser().location().search().unwrap_or_default();
         let mut pairs = Vec::new();
         if let Ok(params) = web_sys::UrlSearchParams::new_with_str(&query) {
