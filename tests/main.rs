@@ -4,6 +4,7 @@ mod api;
 mod browser;
 mod catalog;
 mod cli;
+mod demo;
 mod door;
 mod house;
 mod stream;

@@ -1,16 +1,19 @@
 //! The server of Watchglass. Read it along the pipe: [`sampler`] calls the collectors on the second, [`store`] keeps
 //! the ticks, [`live`] hands them to readers, [`http`] is the door and the paths behind it. [`config`] is everything
-//! that a user may choose; [`clock`] is the only place that reads a clock; [`doctor`] says what is here and what is not.
+//! that a user may choose; [`clock`] is the only place that reads a clock; [`doctor`] says what is here and what is not;
+//! [`demo`] simulates machines in place of the sampler.
 
 pub mod clock;
 pub mod config;
+pub mod demo;
 pub mod doctor;
 pub mod http;
 pub mod live;
 pub mod sampler;
 pub mod store;
 
-use config::Config;
+use clock::Clock;
+use config::{Config, Fleet};
 use live::Hub;
 use sampler::{Chosen, Plan};
 use shared::wire::SourceId;
@@ -89,13 +92,43 @@ pub async fn serve(
     listeners: Vec<TcpListener>,
     stop: watch::Receiver<bool>,
 ) {
+    let (theirs, plan) = (hub.clone(), plan(config));
+    serve_while(config, hub, listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
+}
+
+/// Simulates a fleet and serves it until `stop` becomes true.
+pub async fn run_demo(config: Config, fleet: Fleet, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
+    let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
+    let clock: Arc<dyn Clock> = Arc::new(clock::System);
+    let told = clock.clone();
+    // History takes up to some seconds of a core; callers wait at the open door.
+    let filled = tokio::task::spawn_blocking(move || {
+        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: MEMORY });
+        let mut demo = demo::Demo::new(&mut store, &fleet, interval, told.wall());
+        demo.fill(&mut store, &fleet, retention, &*told);
+        (store, demo)
+    });
+    let Ok((store, demo)) = filled.await else { return };
+    let hub = Hub::of_simulated(store, clock, random(), retention);
+    let theirs = hub.clone();
+    serve_while(&config, hub, listeners, stop, move |told| demo.run(theirs, told)).await;
+}
+
+/// Serves a hub until `stop` becomes true, or the work that fills it ends.
+async fn serve_while(
+    config: &Config,
+    hub: Arc<Hub>,
+    listeners: Vec<TcpListener>,
+    stop: watch::Receiver<bool>,
+    work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
+) {
     let ended = Arc::new(AtomicBool::new(false));
-    let (theirs, told, plan) = (hub.clone(), ended.clone(), plan(config));
+    let told = ended.clone();
     let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
     std::thread::Builder::new()
         .name("sampler".into())
         .spawn(move || {
-            sampler::run(theirs, source, plan, told);
+            work(told);
             drop(alive); // or by a panic; either ends the server, which must not go on showing old values
         })
         .expect("the first thread can be started");

@@ -40,6 +40,10 @@ pub struct Hub {
     pub clock: Arc<dyn Clock>,
     /// How long history is kept, milliseconds.
     pub retention: i64,
+    /// The process table of this machine.
+    pub processes: Arc<Processes>,
+    /// The values are simulated; pages are told so.
+    pub simulated: bool,
 }
 
 impl Hub {
@@ -52,7 +56,17 @@ impl Hub {
             boot,
             clock,
             retention,
+            simulated: false,
         })
+    }
+
+    /// A hub over a store of simulated values.
+    pub fn of_simulated(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
+        let mut hub = Self::new(store, clock, boot, retention);
+        if let Some(hub) = Arc::get_mut(&mut hub) {
+            hub.simulated = true;
+        }
+        hub
     }
 
     /// The store, for a moment: decode outside.
@@ -123,7 +137,7 @@ impl Session {
                     boot: self.hub.boot,
                     now: self.hub.clock.wall(),
                     retention: self.hub.retention,
-                    simulated: false,
+                    simulated: self.hub.simulated,
                 }));
                 let resume = resume.filter(|r| r.boot == self.hub.boot);
                 let sources = self.hub.store().sources();

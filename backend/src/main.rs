@@ -2,7 +2,7 @@
 //!
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind.
 
-use backend::config::{self, Command, Config, LocalAuth};
+use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,8 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 fn main() -> ExitCode {
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
-        Ok(Command::Serve(config)) => serve(config),
-        Ok(Command::Doctor { config, json }) => doctor(&config, json),
+        Ok(Command::Serve(config)) => serve(config, None),
+        Ok(Command::Demo { config, fleet }) => serve(config, Some(fleet)),
+        Ok(Command::Doctor { config, json, .. }) => doctor(&config, json),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
         Err(error) => {
@@ -46,7 +47,8 @@ fn doctor(config: &Config, json: bool) -> ExitCode {
     if backend::doctor::healthy(&checks) { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
-fn serve(config: Config) -> ExitCode {
+/// Serves this machine, or a simulated fleet.
+fn serve(config: Config, fleet: Option<Fleet>) -> ExitCode {
     log(&config);
     // Two threads carry thousands of viewers; history is decoded on the blocking pool, which is empty when idle.
     let runtime =
@@ -58,13 +60,13 @@ fn serve(config: Config) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    let status = runtime.block_on(serve_until_asked(config));
+    let status = runtime.block_on(serve_until_asked(config, fleet));
     // Hung collectors sit on threads of their own: nobody waits for them.
     runtime.shutdown_timeout(Duration::from_millis(200));
     status
 }
 
-async fn serve_until_asked(config: Config) -> ExitCode {
+async fn serve_until_asked(config: Config, fleet: Option<Fleet>) -> ExitCode {
     let listeners = match backend::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {
@@ -88,7 +90,12 @@ async fn serve_until_asked(config: Config) -> ExitCode {
         tracing::warn!("this system cannot tell who calls: every user of this machine can read");
     }
     let (stopping, stop) = watch::channel(false);
-    let mut running = tokio::spawn(backend::run(config, listeners, stop));
+    let mut running = tokio::spawn(async move {
+        match fleet {
+            Some(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
+            None => backend::run(config, listeners, stop).await,
+        }
+    });
     let name = tokio::select! {
         name = asked_to_end() => name,
         _ = &mut running => {

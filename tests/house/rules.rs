@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "store", &[]),
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "sampler", &["clock", "live", "store"]),
+    ("backend/src", "demo", &["clock", "config", "live", "store"]),
     ("backend/src", "doctor", &["clock", "live", "sampler", "store"]),
     ("backend/src", "http", &["clock", "config", "doctor", "live", "store"]),
     ("frontend/src", "address", &[]),

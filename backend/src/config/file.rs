@@ -89,7 +89,7 @@ impl Collector {
         [
             ("gpus", self.gpus.is_some(), &["nvidia"]),
             ("library", self.library.is_some(), &["nvidia"]),
-            ("command", self.command.is_some(), &["graphcore", "trainium"]),
+            ("command", self.command.is_some(), &["graphcore", "intel", "trainium"]),
             ("config", self.config.is_some(), &["trainium"]),
             ("rocm_smi", self.rocm_smi.is_some(), &["amd"]),
             ("amd_smi", self.amd_smi.is_some(), &["amd"]),

@@ -1,7 +1,7 @@
 //! The command line. Its help is what a newcomer reads first: grouped, one line each.
 
 use super::file::{nearest, unique};
-use super::{Config, ConfigError, LocalAuth, value};
+use super::{Config, ConfigError, Fail, Fleet, LocalAuth, fleet, value};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -89,7 +89,7 @@ pub struct Flags {
     log: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub enum Word {
     /// Collect on this machine and serve the page (what happens without a command)
     Serve,
@@ -98,7 +98,35 @@ pub enum Word {
         /// JSON instead of text
         #[arg(long)]
         json: bool,
+        /// Also write a report to this file, without names, addresses and secrets, to be passed on
+        #[arg(long, value_name = "FILE")]
+        bundle: Option<PathBuf>,
     },
+    /// Show simulated machines instead of this one: without a GPU, for pictures, for load
+    Demo {
+        /// GPUs of each machine, 1 to 512
+        #[arg(long, value_name = "N", value_parser = fleet::gpus, default_value = "8")]
+        gpus: u32,
+        /// Machines, 1 to 64; 4096 GPUs in all
+        #[arg(long, value_name = "N", value_parser = fleet::hosts, default_value = "1")]
+        hosts: u32,
+        /// What went wrong three minutes ago: lost, hang, throttle, ecc, straggler or oom
+        #[arg(long, value_name = "KIND", value_parser = fleet::fail)]
+        fail: Option<Fail>,
+        /// Another number is another fleet; the same number is the same fleet again
+        #[arg(long, value_name = "N", default_value = "1")]
+        seed: u64,
+    },
+}
+
+impl Word {
+    /// The fleet to simulate, when this asks for one.
+    pub fn fleet(&self) -> Option<Fleet> {
+        match *self {
+            Word::Demo { gpus, hosts, fail, seed } => Some(Fleet { gpus, hosts, fail, seed }),
+            _ => None,
+        }
+    }
 }
 
 /// Why no flags came back.
@@ -120,6 +148,18 @@ pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
 }
 
 impl Flags {
+    /// Flags that were given and mean nothing where the machines are simulated.
+    pub fn of_real_machines(&self) -> Vec<&'static str> {
+        let given = [
+            ("--pid", !self.pid.is_empty()),
+            ("--gpu", !self.gpu.is_empty()),
+            ("--disk-path", !self.disk_path.is_empty()),
+            ("--collectors", !self.collectors.is_empty()),
+            ("--root", self.root.is_some()),
+        ];
+        given.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
+    }
+
     /// Puts what was given over what stands; a list replaces the whole list.
     pub fn apply(self, config: &mut Config, known: &[&str]) -> Result<(), ConfigError> {
         fn put<T>(at: &mut T, given: Option<T>) {

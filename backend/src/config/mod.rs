@@ -177,6 +177,7 @@ impl Config {
             nvml_library: self.nvml_library.clone(),
             rocm_smi: path("amd", "rocm_smi"),
             amd_smi: path("amd", "amd_smi"),
+            intel_command: path("intel", "command"),
             graphcore_command: path("graphcore", "command"),
             trainium_command: path("trainium", "command"),
             trainium_config: path("trainium", "config"),

@@ -1,0 +1,90 @@
+//! What `watchglass demo` simulates.
+
+use super::ConfigError;
+
+/// GPUs of one simulated machine.
+pub const MOST_GPUS: u32 = 512;
+/// Simulated machines.
+pub const MOST_HOSTS: u32 = 64;
+/// GPUs of the whole fleet.
+pub const MOST_IN_ALL: u32 = 4096;
+
+/// A simulated fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// GPUs of each machine, 1 to [`MOST_GPUS`].
+    pub gpus: u32,
+    /// Machines, 1 to [`MOST_HOSTS`].
+    pub hosts: u32,
+    /// What goes wrong.
+    pub fail: Option<Fail>,
+    /// One seed, one fleet: the same values at the same instants in every run.
+    pub seed: u64,
+}
+
+/// What can go wrong in a simulated fleet; all of it on the first machine, though others may feel it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fail {
+    /// A GPU falls off the bus: its series end.
+    Lost,
+    /// All GPUs of the machine are busy with nothing: utilisation 100, a fifth of the power, no traffic.
+    Hang,
+    /// A GPU stands at its slowdown temperature, with lower clocks.
+    Throttle,
+    /// The memory of a GPU fails: ECC errors rise.
+    Ecc,
+    /// A GPU is 20 points less busy, and the others wait for it.
+    Straggler,
+    /// The memory of a GPU fills up to its limit, and the job dies.
+    Oom,
+}
+
+impl Fail {
+    /// All kinds by name.
+    pub const ALL: [(&'static str, Fail); 6] = [
+        ("lost", Fail::Lost),
+        ("hang", Fail::Hang),
+        ("throttle", Fail::Throttle),
+        ("ecc", Fail::Ecc),
+        ("straggler", Fail::Straggler),
+        ("oom", Fail::Oom),
+    ];
+}
+
+impl Fleet {
+    /// Whether the fleet as a whole is within the limits; each number by itself was looked at when it was read.
+    pub(super) fn check(self) -> Result<Self, ConfigError> {
+        let all = self.gpus * self.hosts;
+        if all <= MOST_IN_ALL {
+            return Ok(self);
+        }
+        let Fleet { gpus, hosts, .. } = self;
+        let fewer = MOST_IN_ALL / hosts;
+        Err(ConfigError::new(format!(
+            "--gpus {gpus} on each of --hosts {hosts} are {all} GPUs, and a demo has {MOST_IN_ALL} at most; \
+             write --gpus {fewer} or fewer"
+        )))
+    }
+}
+
+/// GPUs of a machine.
+pub(super) fn gpus(text: &str) -> Result<u32, String> {
+    within(text, MOST_GPUS, "GPUs on each machine")
+}
+
+/// Machines.
+pub(super) fn hosts(text: &str) -> Result<u32, String> {
+    within(text, MOST_HOSTS, "machines")
+}
+
+fn within(text: &str, most: u32, what: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|n| (1..=most).contains(n));
+    number.ok_or_else(|| format!("\"{text}\" does not fit; a demo has 1 to {most} {what}"))
+}
+
+/// What goes wrong.
+pub(super) fn fail(text: &str) -> Result<Fail, String> {
+    let found = Fail::ALL.iter().find(|(name, _)| *name == text).map(|(_, fail)| *fail);
+    let names: Vec<&str> = Fail::ALL.iter().map(|(name, _)| *name).collect();
+    found.ok_or_else(|| format!("\"{text}\" is not known; write one of {}", names.join(", ")))
+}

@@ -1,0 +1,205 @@
+//! The timetable of the job that the simulated fleet trains: runs one after another, each with a start-up, then cycles of
+//! training that end in a checkpoint, and before every fifth checkpoint an evaluation. All machines keep it together.
+//!
+//! Everything is a closed form of the time: what the GPUs do now, how warm that has made them, and how long they have
+//! been at what, so that counters need no memory either.
+
+use super::noise::Key;
+
+const START_UP: i64 = 80_000;
+const CHECKPOINT: i64 = 9_000;
+const EVALUATION: i64 = 34_000;
+const EVALUATE_EVERY: i64 = 5;
+/// A core follows its power within this time, memory and heat sink within that: milliseconds.
+const QUICK: f64 = 21_000.0;
+const SLOW: f64 = 55_000.0;
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    StartUp,
+    Train,
+    Evaluate,
+    Checkpoint,
+    /// It is no more.
+    Dead,
+}
+
+impl Phase {
+    /// Share of the power between idle and limit that it takes.
+    pub fn power(self) -> f64 {
+        match self {
+            Phase::StartUp => 0.06,
+            Phase::Train => 0.93,
+            Phase::Evaluate => 0.60,
+            Phase::Checkpoint => 0.09,
+            Phase::Dead => 0.0,
+        }
+    }
+}
+
+/// Milliseconds in each phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Spent {
+    pub start_up: f64,
+    pub train: f64,
+    pub evaluate: f64,
+    pub checkpoint: f64,
+}
+
+impl Spent {
+    /// What was spent since an earlier instant.
+    pub fn since(self, before: Spent) -> Spent {
+        Spent {
+            start_up: self.start_up - before.start_up,
+            train: self.train - before.train,
+            evaluate: self.evaluate - before.evaluate,
+            checkpoint: self.checkpoint - before.checkpoint,
+        }
+    }
+}
+
+/// The job at one instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub phase: Phase,
+    /// Milliseconds since the phase began.
+    pub into: i64,
+    /// Milliseconds since the run began.
+    pub age: i64,
+    /// Number of the run.
+    pub run: i64,
+    /// 0 to 1: how far the phase's power has warmed the cores, and their memory.
+    pub warmth: (f64, f64),
+    /// 0.84 to 1: the work grows as the loss falls, quickly at first.
+    pub ramp: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    run: i64,
+    cycle: i64,
+    offset: i64,
+}
+
+impl Job {
+    pub fn new(key: Key) -> Self {
+        let cycle = key.of(1).between(190.0, 270.0) as i64 * 1_000;
+        let cycles = key.of(2).between(40.0, 60.0) as i64;
+        let run = START_UP + cycles * cycle;
+        Job { run, cycle, offset: (key.of(3).unit(0) * run as f64) as i64 }
+    }
+
+    /// Number of the run and time since it began.
+    fn place(&self, t: i64) -> (i64, i64) {
+        ((t - self.offset).div_euclid(self.run), (t - self.offset).rem_euclid(self.run))
+    }
+
+    /// Phase and its begin within the run.
+    fn phase(&self, age: i64) -> (Phase, i64) {
+        if age < START_UP {
+            return (Phase::StartUp, 0);
+        }
+        let (cycle, within) = ((age - START_UP) / self.cycle, (age - START_UP) % self.cycle);
+        let begin = START_UP + cycle * self.cycle;
+        let checkpoint = self.cycle - CHECKPOINT;
+        let evaluation = checkpoint - if cycle % EVALUATE_EVERY == EVALUATE_EVERY - 1 { EVALUATION } else { 0 };
+        match within {
+            w if w >= checkpoint => (Phase::Checkpoint, begin + checkpoint),
+            w if w >= evaluation => (Phase::Evaluate, begin + evaluation),
+            _ => (Phase::Train, begin),
+        }
+    }
+
+    pub fn at(&self, t: i64) -> Moment {
+        let (run, age) = self.place(t);
+        let (phase, begin) = self.phase(age);
+        Moment {
+            phase,
+            into: age - begin,
+            age,
+            run,
+            warmth: self.warmth(t, phase, t - (age - begin)),
+            ramp: 1.0 - 0.16 * (-(age as f64) / 420_000.0).exp(),
+        }
+    }
+
+    /// A first-order response to the phases' power: each change of the past still counts by what is left of it.
+    fn warmth(&self, t: i64, phase: Phase, begin: i64) -> (f64, f64) {
+        let (mut quick, mut slow) = (phase.power(), phase.power());
+        let (mut level, mut at) = (phase.power(), begin);
+        while (t - at) as f64 <= 6.0 * SLOW {
+            let (_, age) = self.place(at - 1);
+            let (before, start) = self.phase(age);
+            let change = before.power() - level;
+            quick += change * (-((t - at) as f64) / QUICK).exp();
+            slow += change * (-((t - at) as f64) / SLOW).exp();
+            level = before.power();
+            at -= 1 + age - start;
+        }
+        (quick, slow)
+    }
+
+    /// Time in each phase since some fixed beginning; only differences mean anything.
+    pub fn spent(&self, t: i64) -> Spent {
+        let (runs, age) = self.place(t);
+        let (whole, part) = (self.within(self.run), self.within(age));
+        let sum = |whole: i64, part: i64| (runs * whole + part) as f64;
+        Spent {
+            start_up: sum(whole[0], part[0]),
+            train: sum(whole[1], part[1]),
+            evaluate: sum(whole[2], part[2]),
+            checkpoint: sum(whole[3], part[3]),
+        }
+    }
+
+    /// Time in each phase since the run began.
+    fn within(&self, age: i64) -> [i64; 4] {
+        let start_up = age.min(START_UP);
+        let (cycles, rest) = ((age - start_up) / self.cycle, (age - start_up) % self.cycle);
+        let checkpoint = cycles * CHECKPOINT + (rest - (self.cycle - CHECKPOINT)).max(0);
+        let evaluating = cycles % EVALUATE_EVERY == EVALUATE_EVERY - 1;
+        let into = (rest - (self.cycle - CHECKPOINT - EVALUATION)).clamp(0, EVALUATION);
+        let evaluate = cycles / EVALUATE_EVERY * EVALUATION + if evaluating { into } else { 0 };
+        [start_up, age - start_up - checkpoint - evaluate, evaluate, checkpoint]
+    }
+}
+
+/// What is left of a difference after a time in milliseconds, for cores and for memory.
+pub(super) fn cooled(ms: f64) -> (f64, f64) {
+    ((-ms / QUICK).exp(), (-ms / SLOW).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spent_grows_in_the_phase_that_is() {
+        for seed in 0..4 {
+            let job = Job::new(Key::new(seed));
+            for t in (0..2 * job.run).step_by(977) {
+                let (now, then) = (job.spent(t), job.spent(t + 1));
+                let grown = then.since(now);
+                let expected = match job.at(t).phase {
+                    Phase::StartUp => Spent { start_up: 1.0, ..Spent::default() },
+                    Phase::Train => Spent { train: 1.0, ..Spent::default() },
+                    Phase::Evaluate => Spent { evaluate: 1.0, ..Spent::default() },
+                    Phase::Checkpoint => Spent { checkpoint: 1.0, ..Spent::default() },
+                    Phase::Dead => unreachable!("a timetable has no such phase"),
+                };
+                assert_eq!(grown, expected, "seed {seed}, {t}");
+            }
+        }
+    }
+
+    #[test]
+    fn warmth_never_jumps_and_stays_between_the_phases() {
+        let job = Job::new(Key::new(7));
+        for t in (job.offset..job.offset + job.run).step_by(500) {
+            let (a, b) = (job.at(t).warmth, job.at(t + 500).warmth);
+            assert!((a.0 - b.0).abs() < 0.03 && (a.1 - b.1).abs() < 0.012, "{t}: {a:?} {b:?}");
+            assert!((0.0..=0.94).contains(&a.0) && (0.0..=0.94).contains(&a.1), "{t}: {a:?}");
+        }
+    }
+}

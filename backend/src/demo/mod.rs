@@ -1,0 +1,183 @@
+//! `watchglass demo`: simulated machines through the real pipe, for people without a GPU, for pictures and for load.
+//!
+//! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the time
+//! alone: history is filled in at the start, and two runs agree at the same instants. Read `job.rs` (what the fleet
+//! trains), then `machine.rs`, `gpu.rs` and `host.rs` (what follows from it), then `fault.rs` (what goes wrong).
+//!
+//! It adds no metric of its own, and reads nothing of the machine that it runs on.
+
+mod fault;
+mod gpu;
+mod host;
+mod job;
+mod machine;
+mod noise;
+
+use crate::clock::Clock;
+use crate::config::Fleet;
+use crate::live::Hub;
+use crate::store::{Limits, Store};
+use collectors::{COLLECTORS, Out};
+use machine::Machine;
+use shared::series::SeriesDef;
+use shared::unit::{Unit, quantity};
+use shared::wire::{Check, CheckState, SourceId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long before the start a fault had its moment, milliseconds.
+const AGO: i64 = 180_000;
+/// A fleet whose whole retention takes longer than this to fill in is large.
+const SMALL: Duration = Duration::from_secs(3);
+/// A large fleet gets as much history as can be filled in within this.
+const LARGE: Duration = Duration::from_secs(1);
+/// History that every fleet gets, so that a fault's moment can be seen: milliseconds.
+const LEAST: i64 = 240_000;
+/// Ticks by which the pace of filling in is measured.
+const TRIAL: i64 = 60;
+
+/// Collectors whose families the demo simulates.
+const SIMULATED: &[&str] = &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
+
+/// A machine and its source.
+struct Feed {
+    machine: Machine,
+    source: SourceId,
+    out: Out,
+    known: usize,
+    last: i64,
+}
+
+/// A simulated fleet whose sources are in a store.
+pub struct Demo {
+    feeds: Vec<Feed>,
+    interval: i64,
+}
+
+impl Demo {
+    /// Adds a source for each machine. `now` is milliseconds since the Unix epoch, `interval` the milliseconds between
+    /// ticks.
+    pub fn new(store: &mut Store, fleet: &Fleet, interval: i64, now: i64) -> Self {
+        let feed = |number| {
+            let machine = Machine::new(fleet, number, now - AGO);
+            let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
+            store.set_checks(source, checks(fleet, &machine, number));
+            Feed { machine, source, out: Out::default(), known: 0, last: i64::MIN }
+        };
+        Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval }
+    }
+
+    /// Fills in the ticks up to `now`, `retention` milliseconds of them where the fleet is small, and says in the log how
+    /// many. Returns how far back they go, milliseconds.
+    pub fn fill(&mut self, store: &mut Store, fleet: &Fleet, retention: i64, clock: &dyn Clock) -> i64 {
+        let begin = clock.steady();
+        let now = clock.wall();
+        let all = retention / self.interval;
+        let each = self.pace(store, fleet, now, clock);
+        let ticks = match all as f64 * each <= SMALL.as_secs_f64() {
+            true => all,
+            false => {
+                let affordable = (LARGE.as_secs_f64() / each) as i64 * self.interval;
+                // Whole minutes read better.
+                ((affordable - affordable % 60_000).max(LEAST) / self.interval).min(all)
+            }
+        };
+        for feed in &mut self.feeds {
+            let last = now.div_euclid(self.interval);
+            (last - ticks..=last).for_each(|n| feed.tick(store, n * self.interval, false));
+        }
+        let (back, took) = (ticks * self.interval, (clock.steady() - begin).as_secs_f64());
+        let history = crate::config::show_duration(Duration::from_millis(back as u64));
+        let Fleet { gpus, hosts, seed, .. } = *fleet;
+        let whole = if back >= retention - self.interval { "all of the retention" } else { "the rest comes with time" };
+        tracing::info!(gpus, hosts, seed, "simulated; {history} of history in {took:.1} s, {whole}");
+        back
+    }
+
+    /// Seconds that it takes to fill in a tick of the whole fleet, by a trial on one machine.
+    fn pace(&self, store: &Store, fleet: &Fleet, now: i64, clock: &dyn Clock) -> f64 {
+        let limits = Limits { retention: i64::MAX / 2, bytes: usize::MAX };
+        let mut trial = Store::new(store.catalog().clone(), limits);
+        let mut one = Demo::new(&mut trial, &Fleet { hosts: 1, ..*fleet }, self.interval, now);
+        let begin = clock.steady();
+        (0..TRIAL).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
+        // Sealing a tick into columns takes about as long as encoding it.
+        let each = 2.0 * (clock.steady() - begin).as_secs_f64() / TRIAL as f64 * self.feeds.len() as f64;
+        each.max(1e-9)
+    }
+
+    /// Appends a tick at each boundary until `stop`.
+    pub fn run(mut self, hub: Arc<Hub>, stop: Arc<AtomicBool>) {
+        while !stop.load(Ordering::Relaxed) {
+            let wall = hub.clock.wall();
+            let t = wall.div_euclid(self.interval) * self.interval;
+            let behind = self.feeds.first().map_or(t, |feed| feed.last);
+            // Set back by less than a tick is no step: the tick is there already.
+            if t > behind || t < behind - self.interval {
+                for feed in &mut self.feeds {
+                    // One machine at a time, so that readers of the store need not wait for all.
+                    feed.tick(&mut hub.store(), t, t < behind);
+                }
+                hub.announce();
+            }
+            let wait = self.interval - hub.clock.wall().rem_euclid(self.interval);
+            std::thread::sleep(Duration::from_millis(wait.min(200) as u64));
+        }
+    }
+}
+
+impl Feed {
+    fn tick(&mut self, store: &mut Store, t: i64, clock_step: bool) {
+        self.out.begin(Duration::ZERO);
+        self.machine.read(t, &mut self.out);
+        // Series get their numbers in the order of the slots, and nobody else adds any to this source.
+        for (def, instance) in self.out.slots(self.known).collect::<Vec<_>>() {
+            if let Some(metric) = store.catalog().position(def.tag) {
+                store.intern(self.source, SeriesDef { metric, instance });
+            }
+            self.known += 1;
+        }
+        store.append(self.source, t, clock_step, self.out.values());
+        self.last = t;
+    }
+}
+
+/// What does not change about a simulated machine, and that it is one.
+fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
+    let (size, symbol) = quantity(machine.host().memory(), Unit::Bytes);
+    let gone = machine.fault().map_or(String::new(), |fault| format!(", {} on GPU {}", fault.name(), fault.gpu()));
+    let facts = [
+        ("simulated", format!("simulated, seed {}{gone}", fleet.seed)),
+        ("gpus", format!("{} × {}", fleet.gpus, gpu::NAME)),
+        ("cores", machine.host().cores().to_string()),
+        ("memory", format!("{size} {symbol}")),
+    ];
+    facts.map(|(word, value)| (word.to_string(), value)).to_vec()
+}
+
+/// How the collectors would stand on such a machine.
+fn checks(fleet: &Fleet, machine: &Machine, number: u32) -> Vec<Check> {
+    let broken = machine.fault().and_then(|fault| fault.words(number));
+    let check = |entry: &collectors::Entry| {
+        let simulated = SIMULATED.contains(&entry.name);
+        let found = match (simulated, entry.name) {
+            (true, "nvidia") => format!("{} simulated GPUs", fleet.gpus),
+            (true, _) => "simulated".to_string(),
+            _ => String::new(),
+        };
+        let (state, reason, remedy) = match &broken {
+            _ if !simulated => {
+                let reason = "this machine is simulated, and its accelerators are NVIDIA's";
+                (CheckState::Absent, reason.to_string(), "watchglass serve".to_string())
+            }
+            Some((reason, remedy)) if entry.name == "nvidia" => (CheckState::Partial, reason.clone(), remedy.clone()),
+            _ => (CheckState::Ok, String::new(), String::new()),
+        };
+        Check { id: entry.name.into(), state, tried: Vec::new(), found, reason, remedy }
+    };
+    COLLECTORS.iter().map(check).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! What a demo shows: the same twice, alive, and each fault in the series in which people look for it.
+
+use super::*;
+use crate::clock::Manual;
+use crate::config::Fail;
+use shared::catalog::{self, Catalog, Kind};
+use std::collections::BTreeMap;
+
+const T0: i64 = 1_790_000_000_000;
+
+fn fleet(gpus: u32, hosts: u32, fail: Option<Fail>, seed: u64) -> Fleet {
+    Fleet { gpus, hosts, fail, seed }
+}
+
+/// Everything that a machine reads at an instant.
+fn at(machine: &Machine, t: i64) -> BTreeMap<String, f64> {
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    machine.read(t, &mut out);
+    out.present().into_iter().collect()
+}
+
+/// Mean of a tag over 20 s from `t` on; none when it is absent in one of them.
+fn mean(machine: &Machine, t: i64, tag: &str) -> Option<f64> {
+    let all: Option<Vec<f64>> = (0..20).map(|n| at(machine, t + n * 1_000).get(tag).copied()).collect();
+    all.map(|all| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+/// A begin of at least `long` milliseconds of undisturbed training, with 200 s of training and checkpoint before it.
+fn training(machine: &Machine, long: i64) -> i64 {
+    let quiet = |t: i64| (t..t + long).step_by(1_000).all(|t| at(machine, t)["gpu.0.gpu"] > 90.0);
+    (T0..).step_by(5_000).find(|t| quiet(*t)).expect("it trains most of the time")
+}
+
+fn broken(fail: Fail, gpus: u32) -> (Machine, Machine, i64, String) {
+    let well = fleet(gpus, 1, None, 5);
+    let since = training(&Machine::new(&well, 0, 0), 30_000) + 5_000;
+    let machine = Machine::new(&Fleet { fail: Some(fail), ..well }, 0, since);
+    let gpu = machine.fault().expect("a fault").gpu();
+    (machine, Machine::new(&well, 0, 0), since, format!("gpu.{gpu}."))
+}
+
+#[test]
+fn one_seed_is_one_fleet_at_any_instant_in_any_order() {
+    let (a, b) = (Machine::new(&fleet(3, 2, None, 9), 1, 0), Machine::new(&fleet(3, 2, None, 9), 1, T0));
+    let times: Vec<i64> = (0..200).map(|n| T0 + n * 7_321).collect();
+    let forth: Vec<_> = times.iter().map(|t| at(&a, *t)).collect();
+    let back: Vec<_> = times.iter().rev().map(|t| at(&b, *t)).collect();
+    assert!(forth.iter().eq(back.iter().rev()));
+    let other = Machine::new(&fleet(3, 2, None, 10), 1, 0);
+    let neighbour = Machine::new(&fleet(3, 2, None, 9), 0, 0);
+    assert_ne!(at(&other, T0), forth[0]);
+    assert_ne!(at(&neighbour, T0), forth[0]);
+}
+
+#[test]
+fn before_its_moment_a_fault_changes_nothing() {
+    for (name, fail) in Fail::ALL {
+        let (machine, well, since, _) = broken(fail, 4);
+        for t in (since - 20_000..since).step_by(1_000) {
+            assert_eq!(at(&machine, t), at(&well, t), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_seven_charts_of_the_notebook_have_data() {
+    let catalog = Catalog::new(catalog::VOCABULARY.iter().copied().flatten().copied());
+    let machine = Machine::new(&fleet(2, 1, None, 1), 0, 0);
+    let seen = at(&machine, T0);
+    for chart in &catalog.layout.lead {
+        let drawn = seen.keys().filter_map(|tag| catalog.find(tag).ok()).filter(|found| {
+            let row = &catalog.metrics[usize::from(found.metric)];
+            row.chart == *chart && row.draw == catalog::Draw::Line
+        });
+        assert!(drawn.count() > 0, "{chart} would be empty");
+    }
+    for rows in [catalog::cpu::ROWS, catalog::memory::ROWS, catalog::disk::ROWS, catalog::network::ROWS] {
+        for row in rows {
+            assert!(
+                seen.keys()
+                    .any(|tag| catalog.find(tag).is_ok_and(|f| catalog.metrics[usize::from(f.metric)].tag == row.tag)),
+                "{}",
+                row.tag
+            );
+        }
+    }
+}
+
+#[test]
+fn values_can_be_and_counters_never_fall() {
+    let catalog = Catalog::new(catalog::VOCABULARY.iter().copied().flatten().copied());
+    for fail in [None, Some(Fail::Hang), Some(Fail::Ecc), Some(Fail::Straggler), Some(Fail::Oom), Some(Fail::Throttle)]
+    {
+        let machine = Machine::new(&fleet(2, 1, fail, 3), 0, T0 + 200_000);
+        let row = |tag: &String| &catalog.metrics[usize::from(catalog.find(tag).expect("a row").metric)];
+        let mut before = at(&machine, T0);
+        let percents: Vec<String> = before.keys().filter(|tag| row(tag).unit == Unit::Percent).cloned().collect();
+        let counters: Vec<String> = before.keys().filter(|tag| row(tag).kind == Kind::Counter).cloned().collect();
+        assert!(percents.len() > 30 && counters.len() > 15);
+        for t in (T0..T0 + 700_000).step_by(500) {
+            let seen = at(&machine, t);
+            assert!(seen.values().all(|value| *value >= 0.0), "{fail:?} at {t}");
+            for tag in percents.iter().filter(|tag| seen.contains_key(*tag)) {
+                assert!(seen[tag] <= 100.6, "{fail:?} {tag} {} at {t}", seen[tag]);
+            }
+            for tag in &counters {
+                assert!(seen[tag] >= before[tag], "{fail:?} {tag} fell from {} to {} at {t}", before[tag], seen[tag]);
+            }
+            before = seen;
+        }
+    }
+}
+
+#[test]
+fn it_looks_like_training() {
+    let machine = Machine::new(&fleet(8, 1, None, 1), 0, 0);
+    let t = training(&machine, 40_000);
+    let seen = at(&machine, t + 20_000);
+    assert!(seen["gpu.0.powerWatts"] > 560.0 && seen["gpu.0.powerWatts"] < 704.0);
+    assert!(seen["gpu.0.memoryAllocated"] > 85.0 && seen["gpu.0.temp"] > 55.0);
+    // Within ten minutes there is a checkpoint: the GPUs stand still, and the disk is written.
+    let minutes: Vec<_> = (t..t + 600_000).step_by(1_000).map(|t| at(&machine, t)).collect();
+    let rate = |tag: &str, n: usize| minutes[n + 1][tag] - minutes[n][tag];
+    let still: Vec<usize> = (0..599).filter(|n| minutes[*n]["gpu.0.gpu"] < 10.0).collect();
+    assert!(still.len() >= 8, "{} seconds of standing still", still.len());
+    let written: f64 = still.iter().map(|n| rate("disk.nvme1n1.out", *n)).sum();
+    assert!(written > 10_000.0, "{written} MiB");
+    // The temperature follows with inertia.
+    let steps = minutes.windows(2).map(|w| (w[1]["gpu.0.temp"] - w[0]["gpu.0.temp"]).abs());
+    assert!(steps.fold(0.0, f64::max) <= 4.0);
+    // What the counter says is what the meter says, within 5 %.
+    let joules = minutes[599]["gpu.3.energyJoules"] - minutes[0]["gpu.3.energyJoules"];
+    let watts: f64 = minutes.iter().map(|m| m["gpu.3.powerWatts"]).sum::<f64>();
+    assert!((joules / watts - 1.0).abs() < 0.05, "{joules} J by the counter, {watts} J by the meter");
+    assert!((0..599).all(|n| rate("network.recv", n) >= 0.0) && rate("network.recv", 20) > 1e9);
+}
+
+#[test]
+fn lost_one_gpu_ends() {
+    let (machine, _, since, gpu) = broken(Fail::Lost, 4);
+    let seen = at(&machine, since + 60_000);
+    assert!(!seen.keys().any(|tag| tag.starts_with(&gpu)), "its series end");
+    assert_eq!(seen.keys().filter(|tag| tag.ends_with(".powerWatts")).count(), 3);
+    assert!(machine.fault().and_then(|fault| fault.words(0)).is_some_and(|(reason, _)| reason.contains("bus")));
+}
+
+#[test]
+fn hang_all_are_busy_with_nothing() {
+    let (machine, _, since, _) = broken(Fail::Hang, 4);
+    let (a, b) = (at(&machine, since + 170_000), at(&machine, since + 180_000));
+    for i in 0..4 {
+        assert_eq!(b[&format!("gpu.{i}.gpu")], 100.0);
+        assert!((130.0..150.0).contains(&b[&format!("gpu.{i}.powerWatts")]), "a fifth of 700 W");
+        assert_eq!(b[&format!("gpu.{i}.nvlinkTxBytes")], 0.0);
+        assert!(b[&format!("gpu.{i}.temp")] < 45.0, "it has cooled down");
+    }
+    assert_eq!(a["network.ib0.sent"], b["network.ib0.sent"]);
+}
+
+#[test]
+fn throttle_one_is_hot_and_slow() {
+    let (machine, well, since, gpu) = broken(Fail::Throttle, 4);
+    let (seen, healthy) = (at(&machine, since + 150_000), at(&well, since - 1_000));
+    assert!((86.0..=90.0).contains(&seen[&format!("{gpu}temp")]));
+    assert!(seen[&format!("{gpu}smClock")] < 1_300.0 && healthy[&format!("{gpu}smClock")] > 1_600.0);
+    assert_eq!(seen[&format!("{gpu}throttleReasons")], 96.0);
+}
+
+#[test]
+fn ecc_errors_rise() {
+    let (machine, _, since, gpu) = broken(Fail::Ecc, 4);
+    let (early, late) = (at(&machine, since - 1_000), at(&machine, since + 120_000));
+    let risen = |name: &str| late[&format!("{gpu}{name}")] - early[&format!("{gpu}{name}")];
+    assert!(risen("correctedMemoryErrors") >= 250.0 && risen("uncorrectedMemoryErrors") >= 2.0);
+}
+
+#[test]
+fn straggler_one_is_less_busy_and_the_others_wait() {
+    let (machine, well, since, gpu) = broken(Fail::Straggler, 4);
+    let slow = mean(&machine, since, &format!("{gpu}gpu")).expect("it is there");
+    let healthy = mean(&well, since, &format!("{gpu}gpu")).expect("it is there");
+    assert!((18.0..=22.0).contains(&(healthy - slow)), "{healthy} and {slow}");
+    let other = (0..4).map(|i| format!("gpu.{i}.")).find(|other| *other != gpu).expect("there are others");
+    let of = |machine: &Machine, name: &str| mean(machine, since, &format!("{other}{name}")).expect("it is there");
+    assert!(of(&machine, "gpu") > 98.0, "waiting counts as busy");
+    assert!(of(&machine, "powerWatts") < 0.85 * of(&well, "powerWatts"));
+    assert!(of(&machine, "pipeTensorActive") < 0.8 * of(&well, "pipeTensorActive"));
+    assert!(of(&machine, "nvlinkTxBytes") < 0.8 * of(&well, "nvlinkTxBytes"));
+}
+
+#[test]
+fn oom_the_memory_fills_up_and_the_job_dies() {
+    let (machine, _, since, gpu) = broken(Fail::Oom, 4);
+    let share = |t: i64| at(&machine, t)[&format!("{gpu}memoryAllocated")];
+    assert!(share(since + 30_000) > share(since) && share(since + 88_000) > 99.5);
+    let dead = at(&machine, since + 170_000);
+    for i in 0..4 {
+        assert_eq!(dead[&format!("gpu.{i}.gpu")], 0.0);
+        assert!(dead[&format!("gpu.{i}.memoryAllocated")] < 1.0 && dead[&format!("gpu.{i}.powerWatts")] < 80.0);
+    }
+    assert!(!dead.contains_key("proc.processes"), "its processes are gone");
+    assert!(dead["system.cpu_percent"] < 5.0);
+}
+
+/// A clock by which everything costs nothing, so that all of the retention is filled in.
+#[test]
+fn history_is_filled_in_and_goes_on_without_a_seam() {
+    let fleet = fleet(2, 3, None, 1);
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 3_600_000, bytes: usize::MAX });
+    let clock = Manual::at(T0 + 345, Duration::ZERO);
+    let mut demo = Demo::new(&mut store, &fleet, 1_000, T0);
+    assert_eq!(demo.fill(&mut store, &fleet, 3_600_000, &clock), 3_600_000);
+    demo.feeds.iter_mut().for_each(|feed| feed.tick(&mut store, T0 + 1_000, false));
+    let names: Vec<String> = store.sources().into_iter().map(|s| s.name).collect();
+    assert_eq!(names, ["demo-01", "demo-02", "demo-03"]);
+    for source in store.sources() {
+        assert!(source.facts.iter().any(|(word, value)| word == "simulated" && value.contains("seed 1")));
+        let id = store.series(source.id, 0).iter().position(|def| store.catalog().tag(def) == "gpu.1.temp");
+        let id = id.expect("it has two GPUs") as u32;
+        let samples = store.snapshot(source.id, 0, i64::MAX).expect("it is there").samples(&[id]).expect("whole");
+        let times: Vec<i64> = samples[0].iter().map(|(t, _)| *t).collect();
+        assert!(times.windows(2).all(|w| w[1] - w[0] == 1_000), "every second once");
+        assert!(times.len() >= 3_000 && *times.last().expect("some") == T0 + 1_000);
+        let (checks, _) = store.checks(source.id);
+        assert!(checks.iter().any(|c| c.id == "nvidia" && c.state == CheckState::Ok));
+        assert!(checks.iter().any(|c| c.id == "monitor" && c.state == CheckState::Absent && !c.reason.is_empty()));
+    }
+}

@@ -1,0 +1,115 @@
+//! `watchglass demo`, the real binary: simulated machines over HTTP and the stream.
+
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use watchglass_tests::server::{PATIENCE, Server, run};
+use watchglass_tests::stream::Page;
+
+const TENTHS: [&str; 5] = ["demo", "--interval", "100ms", "--retention", "5m"];
+
+fn start(args: &[&'static str]) -> Server {
+    Server::start(TENTHS.iter().copied().chain(args.iter().copied()))
+}
+
+fn json(server: &Server, path: &str) -> Value {
+    let answer = server.get(path, &[]);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+#[test]
+fn eight_gpus_are_served_with_their_history_and_said_to_be_simulated() {
+    let server = start(&["--gpus", "8"]);
+    let sources = json(&server, "/api/v1/sources");
+    let source = &list(&sources, "sources")[0];
+    assert_eq!(source["name"], "demo-01");
+    assert!(source["facts"]["simulated"].as_str().is_some_and(|fact| fact.contains("seed 1")), "{source}");
+    assert!(source["facts"]["gpus"].as_str().is_some_and(|fact| fact.starts_with("8 × NVIDIA")), "{source}");
+
+    let series = json(&server, "/api/v1/series?match=gpu.*.temp");
+    assert_eq!(list(&series, "series").len(), 8);
+    let last = source["last"].as_f64().expect("it has ticks");
+    let power = json(&server, &format!("/api/v1/query?tag=gpu.3.powerWatts&from={}&to={last}", last - 200.0));
+    let points = list(&power["series"][0], "points");
+    assert!(points.len() >= 2_000, "{} points of the last 200 s", points.len());
+    assert!(points.iter().all(|p| p[1].as_f64().is_some_and(|watts| (50.0..=710.0).contains(&watts))));
+
+    let metrics = server.get("/metrics", &[]).body;
+    assert!(metrics.contains("watchglass_gpu_power_watts") && metrics.contains("demo-01"), "{metrics}");
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), 60_000).await;
+        page.until(&mut connection, |page| page.newest("gpu.7.temp").is_some() && page.ticks.len() > 600).await;
+        let (before, newest) = (page.ticks.len(), page.ticks.keys().next_back().copied());
+        page.until(&mut connection, |page| page.ticks.len() >= before + 5).await;
+        assert!(page.hello.as_ref().is_some_and(|hello| hello.simulated));
+        assert!(page.whole() && page.repeated == 0 && page.resyncs == 0, "after {newest:?}");
+    });
+    assert!(server.log().contains("simulated; "), "the log says how much history there is: {}", server.log());
+}
+
+#[test]
+fn two_runs_of_one_seed_agree_at_the_same_instants() {
+    let (one, two) = (start(&["--gpus=2", "--hosts=2", "--seed=7"]), start(&["--gpus=2", "--hosts=2", "--seed=7"]));
+    let last = |server: &Server| json(server, "/api/v1/sources")["sources"][1]["last"].as_f64().expect("ticks");
+    let to = last(&one).min(last(&two)) - 1.0;
+    // What counts from the machine's start and what wanders from second to second alike.
+    let path = format!(
+        "/api/v1/query?tag=gpu.*.powerWatts&tag=gpu.*.energyJoules&tag=network.recv&tag=cpu.*.cpu_percent&from={}&to={to}",
+        to - 120.0
+    );
+    let (a, b) = (json(&one, &path), json(&two, &path));
+    assert!(list(&a, "series").len() >= 2 * (2 + 2 + 1 + 16));
+    assert_eq!(a, b);
+}
+
+#[test]
+fn a_lost_gpu_ends_and_its_check_says_why() {
+    let server = start(&["--gpus", "4", "--hosts", "2", "--fail", "lost"]);
+    let series = json(&server, "/api/v1/series?match=gpu.*.temp");
+    let last = |s: &&Value| s["last"].as_f64().expect("a time");
+    let newest = list(&series, "series").iter().map(|s| last(&s)).fold(0.0, f64::max);
+    let ended: Vec<&Value> = list(&series, "series").iter().filter(|s| last(s) < newest - 170.0).collect();
+    assert_eq!(list(&series, "series").len(), 8);
+    assert_eq!((ended.len(), &ended[0]["source"]), (1, &Value::from("demo-01")), "{series}");
+    assert!(last(&ended[0]) > newest - 200.0, "about three minutes ago");
+    let checks = json(&server, "/api/v1/doctor");
+    let nvidia: Vec<&Value> = list(&checks, "checks").iter().filter(|c| c["id"] == "nvidia").collect();
+    assert!(nvidia.iter().any(|c| c["state"] == "partial" && c["reason"].as_str().is_some_and(|r| r.contains("bus"))));
+}
+
+#[test]
+fn a_fleet_of_4096_is_served_and_one_more_is_refused() {
+    let begun = Instant::now();
+    let server = Server::start(["demo", "--gpus", "64", "--hosts", "64", "--retention", "2m"]);
+    let sources = json(&server, "/api/v1/sources");
+    assert_eq!(list(&sources, "sources").len(), 64);
+    assert!(list(&sources, "sources").iter().all(|s| s["last"].is_number()));
+    println!("4,096 GPUs were served {:.1} s after the start", begun.elapsed().as_secs_f64());
+    drop(server);
+
+    let output = run(["demo", "--hosts", "17", "--gpus", "241"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("are 4097 GPUs") && text.contains("--gpus 240 or fewer"), "{text}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn it_goes_on_at_the_second() {
+    let server = Server::start(["demo", "--gpus", "1", "--retention", "2m"]);
+    let last = |server: &Server| json(server, "/api/v1/sources")["sources"][0]["last"].as_f64().expect("ticks");
+    let first = last(&server);
+    let end = Instant::now() + PATIENCE;
+    while last(&server) < first + 3.0 {
+        assert!(Instant::now() < end, "no ticks: {}", server.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(last(&server).fract(), 0.0);
+}
