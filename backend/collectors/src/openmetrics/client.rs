@@ -255,4 +255,4 @@ impl<R: Read> Read for Capped<R> {
 
 #[cfg(test)]
 #[path = "client_tests.rs"]
-mod tests;
+pub(super) mod tests;

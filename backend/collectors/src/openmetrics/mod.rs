@@ -185,3 +185,7 @@ impl Scraper {
         Err(CollectError::partial(reason))
     }
 }
+
+#[cfg(test)]
+#[path = "scrape_tests.rs"]
+mod tests;
