@@ -131,10 +131,19 @@ fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
 fn instances(template: &str) -> &'static [&'static str] {
     match tag::split(template) {
         None => &[""],
-        Some((.., true)) => &["0", "17", "4294967295"],
+        Some((.., true)) => numbers(template),
         Some((.., false)) => {
             &["7", "/", "/mnt/data.v2", "/mnt/a b", "eth0.100", "nvme0n1", "é", "7.a (%)", "n.m{b=\"c.d/e\",f=\"g\"}"]
         }
+    }
+}
+
+/// Instances of a template whose placeholder stands for numbers.
+pub(super) fn numbers(template: &str) -> &'static [&'static str] {
+    match placeholder(template) {
+        Some("{i.mig.j}") => &["0.mig.0", "17.mig.13"],
+        Some("{i.proc.j}") => &["0.proc.1", "17.proc.4194304"],
+        _ => &["0", "17", "4294967295"],
     }
 }
 

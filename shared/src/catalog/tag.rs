@@ -37,11 +37,18 @@ impl std::fmt::Display for TagError {
 }
 impl std::error::Error for TagError {}
 
-/// Text before and after the placeholder, and whether the placeholder stands for a number.
+/// Text before and after the placeholder, and whether the placeholder stands for numbers: `{i}`, or `{i.mig.j}` for two
+/// with a word between them.
 pub(super) fn split(template: &str) -> Option<(&str, &str, bool)> {
     let open = template.find('{')?;
     let close = open + template[open..].find('}')?;
-    Some((&template[..open], &template[close + 1..], &template[open..=close] == "{i}"))
+    let name = &template[open + 1..close];
+    Some((&template[..open], &template[close + 1..], name == "i" || name.starts_with("i.")))
+}
+
+/// The name in the braces.
+fn placeholder(template: &str) -> &str {
+    split(template).map_or("", |(before, after, _)| &template[before.len() + 1..template.len() - after.len() - 1])
 }
 
 /// The template with the instance in the placeholder's place.
@@ -52,39 +59,43 @@ pub(super) fn fill(template: &str, instance: &str) -> String {
     }
 }
 
-/// Between the number of a GPU and that of a device which MIG cuts from it: such a device is an instance of the GPU's rows.
-const MIG: &str = ".mig.";
-const GPU: &str = "gpu.";
-
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether the template's placeholder stands for the labels of a scraped sample.
-fn is_labels(template: &str) -> bool {
-    template.ends_with("{labels}")
+/// Whether the text has a number for each letter of the pattern, and its words.
+fn are_numbers(pattern: &str, text: &str) -> bool {
+    let fits = |(word, part): (&str, &str)| if word.len() == 1 { is_number(part) } else { word == part };
+    pattern.split('.').count() == text.split('.').count() && pattern.split('.').zip(text.split('.')).all(fits)
 }
+
+/// A device that MIG cuts from a GPU is an instance of the GPU's rows where it has none of its own.
+const MIG: &str = "i.mig.j";
 
 /// The instance, when the text is of this template.
 fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
-    let Some((before, after, number)) = split(template) else {
+    let Some((before, after, numbers)) = split(template) else {
         return (template == text).then_some("");
     };
     let instance = text.strip_prefix(before)?.strip_suffix(after)?;
-    let fits = match number {
+    let fits = match placeholder(template) {
         // Labels bring their own braces, and a sample may have none.
-        _ if is_labels(template) => instance.is_empty() || (instance.starts_with('{') && instance.ends_with('}')),
-        true => {
-            is_number(instance)
-                || (before == GPU && instance.split_once(MIG).is_some_and(|(a, b)| is_number(a) && is_number(b)))
+        "labels" => instance.is_empty() || (instance.starts_with('{') && instance.ends_with('}')),
+        name if numbers => {
+            are_numbers(name, instance) || (before == "gpu." && name == "i" && are_numbers(MIG, instance))
         }
-        false => !instance.is_empty(),
+        _ => !instance.is_empty(),
     };
     fits.then_some(instance)
 }
 
 fn known_text(template: &str) -> usize {
-    split(template).map_or(template.len() + 1, |(before, after, _)| before.len() + after.len())
+    let words = |name: &str| name.split('.').filter(|word| word.len() > 1).map(str::len).sum::<usize>();
+    match split(template) {
+        None => template.len() + 1,
+        Some((before, after, true)) => before.len() + after.len() + words(placeholder(template)),
+        Some((before, after, false)) => before.len() + after.len(),
+    }
 }
 
 fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
@@ -200,7 +211,7 @@ mod tests {
         for (i, metric) in catalog.metrics.iter().enumerate() {
             let instances: &[&str] = match split(&metric.tag) {
                 None => &[""],
-                Some((.., true)) => &["0", "17"],
+                Some((.., true)) => crate::catalog::check::numbers(&metric.tag),
                 Some((.., false)) => &[
                     "/",
                     "/mnt/data.v2",
@@ -274,12 +285,21 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_mig_are_instances_of_a_gpus_rows() {
-        let catalog = catalog();
+    fn devices_of_mig_are_instances_of_a_gpus_rows_where_they_have_none_of_their_own() {
+        use crate::catalog::MetricDef;
+        use crate::unit::Unit;
+        let mut catalog = catalog();
+        for tag in ["gpu.{i.mig.j}.mine", "gpu.{i}.mine"] {
+            catalog.metrics.push(Metric::from(&MetricDef::gauge(tag, Unit::Count)));
+            catalog.metrics.rotate_right(1);
+        }
         for (text, tag, instance) in [
             ("gpu.2.mig.13.memoryFree", Some("gpu.{i}.memoryFree"), "2.mig.13"),
             ("gpu.process.0.temp", Some("gpu.process.{i}.temp"), "0"),
+            ("gpu.2.mig.13.mine", Some("gpu.{i.mig.j}.mine"), "2.mig.13"),
+            ("gpu.2.mine", Some("gpu.{i}.mine"), "2"),
             ("gpu.2.mig.temp", None, ""),
+            ("gpu.2.gim.3.mine", None, ""),
             ("gpu.2.mig.3.mig.4.temp", None, ""),
             ("cpu.2.mig.3.cpu_percent", None, ""),
         ] {
