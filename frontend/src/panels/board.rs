@@ -2,7 +2,7 @@
 //! view only, and texts only where they changed.
 
 use super::crosshair::{self, Hover};
-use super::picture::{Look, Picture, State};
+use super::picture::{Look, Picture, Sight, State};
 use super::tiles::TileView;
 use crate::address::Tone;
 use crate::page::{LinkState, Page, browser, offset};
@@ -103,6 +103,7 @@ pub struct PanelView {
     sums: [Words; 3],
     age: Words,
     in_view: bool,
+    drawn: Option<Sight>,
     said: (&'static str, usize, &'static str),
 }
 
@@ -126,6 +127,7 @@ impl PanelView {
             places: Vec::new(),
             article,
             in_view: true,
+            drawn: None,
             said: ("", usize::MAX, ""),
         })
     }
@@ -242,6 +244,7 @@ impl Board {
             for panel in &mut self.panels {
                 panel.base.fit(dpr, &family);
                 panel.over.fit(dpr, &family);
+                panel.drawn = None;
             }
             for tile in &mut self.tiles {
                 tile.layer.fit(dpr, &family);
@@ -282,11 +285,15 @@ impl Board {
             let units = panel.base.units();
             panel.picture.update(&store, source, &panel.id, panel.wide, &look, units.0);
             let focus = board.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
-            let PanelView { picture, base, note, sums, .. } = panel;
-            picture.with_frame(&look, units, focus, |frame| {
-                // Our backend refuses nothing.
-                base.draw(|area| drop(charts::draw(area, frame)));
-            });
+            let sight = panel.picture.sight(&look, units, focus, source.map_or(0, |s| s.epoch));
+            let PanelView { picture, base, note, sums, drawn, .. } = panel;
+            if drawn.as_ref() != Some(&sight) {
+                picture.with_frame(&look, units, focus, |frame| {
+                    // Our backend refuses nothing.
+                    base.draw(|area| drop(charts::draw(area, frame)));
+                });
+                *drawn = Some(sight);
+            }
             note.set(&picture.note);
             sums.iter_mut().zip(&picture.sums).for_each(|(w, text)| w.set(text));
             draw_over(panel, &look, board.hover.as_ref(), focus);

@@ -61,6 +61,23 @@ pub struct Look {
     pub frozen: bool,
 }
 
+/// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
+/// counts in quarters of a pixel, so that a window of 12 h is drawn a few times a minute and one of 5 min each second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight {
+    edges: (i64, i64),
+    size: (i32, i32),
+    axis: Option<(f64, f64)>,
+    sums: [String; 3],
+    gaps: (usize, i64),
+    limits: usize,
+    step: i64,
+    epoch: u32,
+    dark: bool,
+    focus: Option<usize>,
+    looks: (State, bool, usize),
+}
+
 /// What is kept of a panel between two frames.
 #[derive(Default)]
 pub struct Picture {
@@ -170,6 +187,27 @@ impl Picture {
             if let Some(axis) = &self.axis {
                 limit.text = format!("{} {} {}", limit.text, axis.number(limit.value), axis.scale.symbol);
             }
+        }
+    }
+
+    /// What a drawing on a canvas of that size would look like.
+    pub fn sight(&self, look: &Look, size: (i32, i32), focus: Option<usize>, epoch: u32) -> Sight {
+        let (from, to) = look.span;
+        let pixels =
+            f64::from(size.0) / look.device - look.css / look.device * (look.measures.left + look.measures.right);
+        let quarter = ((to - from) / (pixels.max(1.0) as i64) / 4).max(1);
+        Sight {
+            edges: (to.div_euclid(quarter), to - from),
+            size,
+            axis: self.axis.as_ref().map(|a| (a.lo, a.hi)),
+            sums: self.sums.clone(),
+            gaps: (self.gaps.len(), self.gaps.last().map_or(0, |g| g.from)),
+            limits: self.limits.len(),
+            step: self.step,
+            epoch,
+            dark: look.theme == &charts::theme::DARK,
+            focus,
+            looks: (self.state, look.live, self.ids.len()),
         }
     }
 

@@ -91,7 +91,8 @@ impl Store {
                 self.sources.values_mut().for_each(|s| *s = Source::new(s.info.clone()));
                 changed.plan = true;
             }
-            ServerMessage::Heartbeat { .. } | ServerMessage::Goodbye { .. } => {}
+            // What is no data, or not drawn by this page.
+            _ => {}
         }
         changed
     }
