@@ -161,3 +161,29 @@ fn a_head_that_never_comes_is_not_waited_for() {
     let _ = stream.read_to_end(&mut bytes);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_runs_here_is_listed_and_remembered() {
+    let server = server(2);
+    let end = Instant::now() + PATIENCE;
+    let table = loop {
+        let answer = server.get("/api/v1/processes", &[]);
+        if answer.status == 200 {
+            break json(&answer);
+        }
+        assert!(answer.error().contains("process table"), "{answer:?}");
+        assert!(Instant::now() < end, "no table: {}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let rows = table["processes"].as_array().expect("rows");
+    let own = rows.iter().find(|row| row["pid"] == server.id()).expect("the server itself");
+    assert_eq!(own["name"], "watchglass");
+    assert!(own["rss"].as_u64().is_some_and(|bytes| bytes > 1 << 20) && own["user"].is_string(), "{own}");
+    assert_eq!(table["whole"], true);
+    let t = table["t"].as_f64().expect("a time");
+    let then = json(&server.get(&format!("/api/v1/processes?at={t}"), &[]));
+    assert_eq!((&then["t"], &then["whole"]), (&table["t"], &Value::from(false)));
+    assert!(then["processes"].as_array().is_some_and(|rows| !rows.is_empty() && rows.len() <= 16));
+    assert_eq!(server.get("/api/v1/processes?at=noon", &[]).status, 400);
+}

@@ -92,7 +92,8 @@ pub async fn serve(
     listeners: Vec<TcpListener>,
     stop: watch::Receiver<bool>,
 ) {
-    let (theirs, plan) = (hub.clone(), plan(config));
+    let (theirs, mut plan) = (hub.clone(), plan(config));
+    plan.options.processes = hub.processes.clone();
     serve_while(config, hub, listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
 }
 

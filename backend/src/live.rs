@@ -7,6 +7,8 @@
 use crate::clock::Clock;
 use crate::store::{Chunk, Since, Store};
 use axum::body::Bytes;
+use collectors::Processes;
+use shared::catalog::{Catalog, Layout};
 use shared::wire::{
     self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, ServerMessage, SourceId,
 };
@@ -56,6 +58,7 @@ impl Hub {
             boot,
             clock,
             retention,
+            processes: Arc::default(),
             simulated: false,
         })
     }
@@ -89,6 +92,9 @@ impl Hub {
     }
 }
 
+/// The most rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
+const ROWS: usize = 500;
+
 /// A page's place in one source.
 struct Place {
     source: SourceId,
@@ -106,6 +112,8 @@ pub struct Session {
     sent: u32,
     acknowledged: u32,
     window: i64,
+    /// Rows of the table that the page knows.
+    rows: usize,
 }
 
 enum Waiting {
@@ -116,7 +124,7 @@ enum Waiting {
 impl Session {
     /// A session that has yet to be opened.
     pub fn new(hub: Arc<Hub>) -> Self {
-        Session { hub, places: Vec::new(), waiting: VecDeque::new(), sent: 0, acknowledged: 0, window: 0 }
+        Session { hub, places: Vec::new(), waiting: VecDeque::new(), sent: 0, acknowledged: 0, window: 0, rows: 0 }
     }
 
     /// Takes in a message of the page.
@@ -141,9 +149,14 @@ impl Session {
                 }));
                 let resume = resume.filter(|r| r.boot == self.hub.boot);
                 let sources = self.hub.store().sources();
-                if resume.is_none() {
+                if let Some(resume) = &resume {
+                    self.rows = resume.rows as usize;
+                } else {
                     let catalog = self.hub.store().catalog().clone();
-                    self.say(&ServerMessage::Catalog((*catalog).clone()));
+                    let (metrics, charts) = catalog.part(0, ROWS);
+                    self.rows = metrics.len();
+                    let layout = Layout { charts, ..catalog.layout.clone() };
+                    self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
                     self.say(&ServerMessage::Sources(sources.clone()));
                 }
                 for source in sources {
@@ -179,6 +192,8 @@ impl Session {
                 self.acknowledged = self.acknowledged.max(messages);
                 Ok(())
             }
+            // Answered at once where the connection is: nothing of it is followed.
+            PageMessage::Processes { .. } => Ok(()),
         }
     }
 
@@ -206,7 +221,17 @@ impl Session {
 
     fn announce_series(&mut self, at: usize) {
         let place = &mut self.places[at];
-        let defs = self.hub.store().series(place.source, place.series).to_vec();
+        let (defs, catalog) = {
+            let store = self.hub.store();
+            (store.series(place.source, place.series).to_vec(), store.catalog().clone())
+        };
+        while catalog.metrics.len() > self.rows && !defs.is_empty() {
+            let (metrics, charts) = catalog.part(self.rows, ROWS);
+            let first = self.rows as u32;
+            self.rows += metrics.len();
+            self.say(&ServerMessage::Rows { first, metrics, charts });
+        }
+        let place = &mut self.places[at];
         if !defs.is_empty() {
             let message = ServerMessage::Series { source: place.source, first: place.series as u32, defs };
             if let ServerMessage::Series { defs, .. } = &message {
@@ -411,7 +436,7 @@ mod tests {
         }
 
         fn resume(&self) -> Resume {
-            Resume { boot: 77, places: vec![(0, self.state.seq(), self.state.steps().len() as u32)] }
+            Resume { boot: 77, rows: cpu::ROWS.len() as u32, places: vec![(0, self.state.seq(), self.state.steps().len() as u32)] }
         }
     }
 
@@ -521,7 +546,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.tick(5);
         let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
-        session.receive(open(300_000, Some(Resume { boot: 76, places: vec![(0, 4, 1)] }))).unwrap();
+        session.receive(open(300_000, Some(Resume { boot: 76, rows: 0, places: vec![(0, 4, 1)] }))).unwrap();
         page.take(&mut session);
         assert_eq!(page.seqs, whole(5));
         let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None };

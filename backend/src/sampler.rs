@@ -12,9 +12,10 @@ use crate::clock::Clock;
 use crate::live::Hub;
 use checks::Checks;
 use collectors::{Entry, Options, Part, Roots, monitor};
-use shared::catalog::MetricDef;
+use shared::catalog::{Chart, Metric, MetricDef};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -52,6 +53,9 @@ fn patience(interval: Duration) -> Duration {
 /// How long until a collector that did not open is tried again: soon once, then rarely.
 const RETRY: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
 
+/// Section of what the sampler itself measures.
+const MONITOR: &str = "monitor";
+
 /// One part as the sampler sees it.
 struct Running {
     entry: usize,
@@ -87,6 +91,8 @@ struct Sampler {
     openings: Vec<Opening>,
     tries: Vec<usize>,
     checks: Checks,
+    /// Position of a row in the table by the row's address.
+    rows: HashMap<usize, u16>,
     events: Receiver<Event>,
     sender: SyncSender<Event>,
     ticks: u64,
@@ -185,6 +191,7 @@ impl Sampler {
             openings: vec![Opening::Waiting { tries: 0, since: Duration::ZERO }; n],
             tries: vec![0; n],
             checks: Checks::new(plan.chosen.iter().map(|c| c.entry)),
+            rows: HashMap::new(),
             events,
             sender,
             ticks: 0,
@@ -250,7 +257,7 @@ impl Sampler {
             let name = self.plan.chosen[entry].entry.name;
             let instance = if part.name.is_empty() { name.to_string() } else { format!("{name}:{}", part.name) };
             let (Some(micros), Some(ok)) =
-                (self.intern(&monitor::MICROS, instance.clone()), self.intern(&monitor::OK, instance.clone()))
+                (self.intern(&monitor::MICROS, instance.clone(), MONITOR), self.intern(&monitor::OK, instance.clone(), MONITOR))
             else {
                 continue;
             };
@@ -269,16 +276,28 @@ impl Sampler {
         }
     }
 
-    fn intern(&self, def: &MetricDef, instance: String) -> Option<SeriesId> {
+    /// The series of a row, which is added to the table in `section` when it is not there yet.
+    fn intern(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Option<SeriesId> {
         let mut store = self.hub.store();
-        let metric = store.catalog().position(def.tag)?;
+        let row = std::ptr::from_ref(def).addr();
+        let metric = match self.rows.get(&row) {
+            Some(metric) => *metric,
+            None => {
+                let chart = || Chart { id: def.chart.into(), title: def.title.into(), section: section.into() };
+                let known = store.catalog().position(def.tag);
+                let metric = known.or_else(|| store.add_row(Metric::from(def), chart()))?;
+                self.rows.insert(row, metric);
+                metric
+            }
+        };
         store.intern(self.source, SeriesDef { metric, instance })
     }
 
     /// An answer, in time or late.
     fn take_report(&mut self, report: Report) {
         for (def, instance) in &report.new {
-            let id = self.intern(def, instance.clone()).unwrap_or(SeriesId::MAX);
+            let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
+            let id = self.intern(def, instance.clone(), section).unwrap_or(SeriesId::MAX);
             self.parts[report.part].ids.push(id);
         }
         let part = &mut self.parts[report.part];
@@ -307,7 +326,7 @@ impl Sampler {
                 None => {
                     let Some(requests) = &part.requests else { continue };
                     part.at = Some(steady);
-                    if requests.try_send(Request { at: steady }).is_ok() {
+                    if requests.try_send(Request { at: steady, wall: t }).is_ok() {
                         part.asked = Some(number);
                     } else {
                         // It could not be started.
@@ -331,8 +350,8 @@ impl Sampler {
     }
 
     fn append(&mut self, t: i64, clock_step: bool) {
-        let late = self.intern(&monitor::LATE, String::new());
-        let steps = self.intern(&monitor::CLOCK_STEPS, String::new());
+        let late = self.intern(&monitor::LATE, String::new(), MONITOR);
+        let steps = self.intern(&monitor::CLOCK_STEPS, String::new(), MONITOR);
         let checks = self.checks.changed();
         let mut store = self.hub.store();
         self.values.clear();

@@ -8,7 +8,8 @@
 //! window, a keyframe, the frames since then, and from there on frames as they come. A page that resumes gets hello and
 //! the frames that it missed, or [`ServerMessage::Resync`] and everything anew.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Chart, Metric};
+use crate::processes::ProcessTable;
 use crate::series::SeriesDef;
 use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
@@ -167,6 +168,17 @@ pub enum ServerMessage {
         /// One sentence.
         reason: String,
     },
+    /// Answers [`PageMessage::Processes`]; `t` is 0 when there is no table.
+    Processes(ProcessTable),
+    /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them.
+    Rows {
+        /// Position of the first.
+        first: u32,
+        /// In order of position.
+        metrics: Vec<Metric>,
+        /// Their charts, those that are known already among them.
+        charts: Vec<Chart>,
+    },
 }
 
 /// Where a page left off.
@@ -174,6 +186,8 @@ pub enum ServerMessage {
 pub struct Resume {
     /// [`Hello::boot`] of the run that it followed.
     pub boot: u64,
+    /// Number of rows of the table that it knows.
+    pub rows: u32,
     /// For each source the last sequence it holds and the number of series it knows.
     pub places: Vec<(SourceId, u64, u32)>,
 }
@@ -203,6 +217,11 @@ pub enum PageMessage {
     Ack {
         /// How many.
         messages: u32,
+    },
+    /// Asks for the process table.
+    Processes {
+        /// When, ms since the epoch: the largest users at that time. None: the newest table, whole.
+        at: Option<i64>,
     },
 }
 

@@ -11,10 +11,14 @@ use shared::rollup::roll;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use shared::wire::SourceId;
+use std::fmt::Write;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The most samples in one answer.
-const MOST: i64 = 20_000_000;
+const MOST: i64 = 5_000_000;
+/// Queries answered at once; further ones wait. Each may hold its samples and their text.
+static TURNS: Semaphore = Semaphore::const_new(4);
 /// What `from` is without being given: this long before `to`, milliseconds.
 const SPAN: i64 = 300_000;
 
@@ -36,7 +40,7 @@ pub(super) async fn unknown(uri: Uri) -> Response<Body> {
     error(
         StatusCode::NOT_FOUND,
         format!(
-            "there is no {}; there are api/v1/catalog, sources, series, query, export, doctor and live",
+            "there is no {}; there are api/v1/catalog, sources, series, query, export, processes, doctor and live",
             uri.path()
         ),
     )
@@ -64,6 +68,43 @@ pub(super) async fn catalog(State(app): State<Arc<App>>) -> Response<Body> {
         })
         .collect();
     ok(&object!({ "metrics": metrics }))
+}
+
+/// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole.
+pub(super) async fn processes(State(app): State<Arc<App>>, query: Query<Vec<(String, String)>>) -> Response<Body> {
+    let mut at = None;
+    for (key, value) in &query.0 {
+        match (key.as_str(), time(key, value)) {
+            ("at", Ok(t)) => at = Some(t),
+            ("at", Err(sentence)) => return error(StatusCode::BAD_REQUEST, sentence),
+            (other, _) => {
+                return error(StatusCode::BAD_REQUEST, format!("unknown parameter {other:?}; there is at=TIME"));
+            }
+        }
+    }
+    let Some(table) = app.processes(at) else {
+        return error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "there is no process table yet; the first comes within seconds, if this system has one",
+        );
+    };
+    let rows: Vec<Value> = table
+        .rows
+        .iter()
+        .map(|p| {
+            object!({
+                "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
+                "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
+                "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
+            })
+        })
+        .map(|mut row| {
+            // What could not be read is left out.
+            row.as_object_mut().expect("made above").retain(|_, value| !value.is_null());
+            row
+        })
+        .collect();
+    ok(&object!({ "t": seconds(table.t), "total": table.total, "whole": table.whole, "processes": rows }))
 }
 
 pub(super) async fn sources(State(app): State<Arc<App>>) -> Response<Body> {
@@ -258,6 +299,18 @@ pub(super) fn samples(hub: &Hub, span: &Span) -> Result<Vec<Vec<(i64, f64)>>, sh
     Ok(all)
 }
 
+/// `,"name":[item,item]`
+fn list<T>(text: &mut String, name: &str, items: &[T], mut item: impl FnMut(&mut String, &T)) {
+    let _ = write!(text, ",\"{name}\":[");
+    for (i, one) in items.iter().enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        item(text, one);
+    }
+    text.push(']');
+}
+
 pub(super) async fn query(State(app): State<Arc<App>>, query: Query<Vec<(String, String)>>) -> Response<Body> {
     let span = match span(&app.hub, &query.0) {
         Ok(span) => span,
@@ -266,43 +319,45 @@ pub(super) async fn query(State(app): State<Arc<App>>, query: Query<Vec<(String,
     if span.format.is_some() {
         return error(StatusCode::BAD_REQUEST, "query answers JSON; other formats are at api/v1/export");
     }
+    let _turn = TURNS.acquire().await;
     // Decoding 12 hours takes milliseconds of CPU: not on the threads that serve the stream.
     let answered = tokio::task::spawn_blocking(move || {
         let samples = samples(&app.hub, &span)?;
         let catalog = app.hub.store().catalog().clone();
-        let series: Vec<Value> = span
-            .asked
-            .iter()
-            .zip(samples)
-            .filter(|(_, samples)| !samples.is_empty())
-            .map(|(a, samples)| {
-                let kind = catalog.metrics[usize::from(a.metric)].kind;
-                let mut one = object!({ "tag": a.tag, "source": a.host, "unit": a.unit.name(), "kind": kind });
-                match span.step {
-                    None => {
-                        one["points"] = samples.iter().map(|&(t, v)| object!([seconds(t), number(v)])).collect();
-                    }
-                    Some(step) => {
-                        one["buckets"] = roll(samples, step)
-                            .iter()
-                            .map(|b| {
-                                object!({
-                                    "t": seconds(b.t), "min": number(b.min), "max": number(b.max), "mean": number(b.mean),
-                                    "last": number(b.last), "count": b.count,
-                                })
-                            })
-                            .collect();
-                    }
-                }
-                one
-            })
-            .collect();
-        Ok::<_, shared::column::Damaged>(
-            object!({ "from": seconds(span.from), "to": seconds(span.to), "series": series }),
-        )
+        // Text, not a tree of values: a point of a tree takes ten times the memory.
+        let mut text = format!("{{\"from\":{},\"to\":{},\"series\":[", seconds(span.from), seconds(span.to));
+        let mut first = true;
+        for (a, samples) in span.asked.iter().zip(samples).filter(|(_, samples)| !samples.is_empty()) {
+            if !std::mem::take(&mut first) {
+                text.push(',');
+            }
+            let kind = catalog.metrics[usize::from(a.metric)].kind;
+            let about = object!({ "tag": a.tag, "source": a.host, "unit": a.unit.name(), "kind": kind }).to_string();
+            text.push_str(about.trim_end_matches('}'));
+            match span.step {
+                None => list(&mut text, "points", &samples, |text, (t, v)| {
+                    let _ = write!(text, "[{},{}]", seconds(*t), number(*v));
+                }),
+                Some(step) => list(&mut text, "buckets", &roll(samples, step), |text, b| {
+                    let _ = write!(
+                        text,
+                        "{{\"t\":{},\"min\":{},\"max\":{},\"mean\":{},\"last\":{},\"count\":{}}}",
+                        seconds(b.t),
+                        number(b.min),
+                        number(b.max),
+                        number(b.mean),
+                        number(b.last),
+                        b.count
+                    );
+                }),
+            }
+            text.push('}');
+        }
+        text.push_str("]}");
+        Ok::<_, shared::column::Damaged>(text)
     });
     match answered.await {
-        Ok(Ok(value)) => ok(&value),
+        Ok(Ok(text)) => super::json_text(StatusCode::OK, text),
         Ok(Err(damaged)) => error(StatusCode::INTERNAL_SERVER_ERROR, format!("{damaged}; ask for a span without it")),
         Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the query failed; the log says why"),
     }

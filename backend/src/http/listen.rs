@@ -1,6 +1,6 @@
 //! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
 
-use super::{Caller, door::Door, peer};
+use super::{Caller, door::Door, patient::Patient, peer};
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -13,17 +13,23 @@ use tower::ServiceExt;
 
 /// Time for a request's headers to arrive, from the connection's start or the end of the request before.
 const HEADER: Duration = Duration::from_secs(10);
+/// A caller that takes nothing for this long while there is something to take is gone.
+const STALL: Duration = Duration::from_secs(30);
 /// Connections at once; beyond it the kernel's queue holds the rest until one ends.
 const CONNECTIONS: usize = 1024;
+/// Connections of users who may not read, at once; they are told so and closed.
+const STRANGERS: usize = 16;
 /// Bytes of a request's head.
 const HEAD: usize = 16 * 1024;
 
 /// Serves on the listeners until `stop` is true.
 pub async fn serve(listeners: Vec<TcpListener>, router: Router, door: Arc<Door>, stop: watch::Receiver<bool>) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
-        tasks.spawn(accept(listener, router.clone(), door.clone(), slots.clone(), stop.clone()));
+        let slots = (slots.clone(), strangers.clone());
+        tasks.spawn(accept(listener, router.clone(), door.clone(), slots, stop.clone()));
     }
     while tasks.join_next().await.is_some() {}
 }
@@ -32,7 +38,7 @@ async fn accept(
     listener: TcpListener,
     router: Router,
     door: Arc<Door>,
-    slots: Arc<Semaphore>,
+    (slots, strangers): (Arc<Semaphore>, Arc<Semaphore>),
     mut stop: watch::Receiver<bool>,
 ) {
     loop {
@@ -50,12 +56,22 @@ async fn accept(
                 continue;
             }
         };
-        let (router, door, stop) = (router.clone(), door.clone(), stop.clone());
+        let (router, door, stop, strangers) = (router.clone(), door.clone(), stop.clone(), strangers.clone());
         tokio::spawn(async move {
-            if let Some(caller) = ask(&stream, remote, &door) {
-                connection(stream, caller, router, stop).await;
+            match ask(&stream, remote, &door) {
+                Some(caller) if caller.admitted => {
+                    connection(stream, caller, router, stop).await;
+                    drop(slot);
+                }
+                Some(caller) => {
+                    // Other users of this machine must not be able to hold our own slots.
+                    drop(slot);
+                    if let Ok(_few) = strangers.try_acquire() {
+                        connection(stream, caller, router, stop).await;
+                    }
+                }
+                None => {}
             }
-            drop(slot);
         });
     }
 }
@@ -83,8 +99,9 @@ async fn connection(stream: TcpStream, caller: Caller, router: Router, mut stop:
         request
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEAD);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).with_upgrades();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEAD).keep_alive(caller.admitted);
+    let stream = TokioIo::new(Patient::new(stream, STALL));
+    let serving = builder.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
     let stopped = tokio::select! {
         // Errors here are the caller's: a reset, a head that never came. There is nobody to tell.

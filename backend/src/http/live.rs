@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use shared::tick::TickState;
-use shared::wire::{HEARTBEAT_MS, PageMessage, SourceId, decode_page};
+use shared::wire::{self, ServerMessage, HEARTBEAT_MS, PageMessage, SourceId, decode_page};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -149,6 +149,12 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
                     let message = decode_page(&bytes).map_err(|e| e.to_string());
                     let question = !matches!(message, Ok(PageMessage::Ack { .. }));
                     let held = session.held();
+                    if let Ok(PageMessage::Processes { at }) = message {
+                        let table = app.processes(at).map(|table| (*table).clone()).unwrap_or_default();
+                        let answer = wire::encode(&ServerMessage::Processes(table));
+                        send(&mut socket, hub, Message::Binary(answer.into())).await?;
+                        continue;
+                    }
                     if let Err(reason) = message.and_then(|m| session.receive(m)) {
                         return close(&mut socket, hub, &reason, 1008).await;
                     }

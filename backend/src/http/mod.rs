@@ -7,6 +7,7 @@ pub mod listen;
 mod live;
 mod metrics;
 pub mod page;
+mod patient;
 pub mod peer;
 
 use crate::live::Hub;
@@ -17,6 +18,7 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use door::{Door, Kind};
+use shared::processes::ProcessTable;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -42,6 +44,14 @@ impl App {
         Arc::new(App { hub, door, base, stop })
     }
 
+    /// The newest process table, or the largest users at a time, milliseconds since the Unix epoch.
+    fn processes(&self, at: Option<i64>) -> Option<Arc<ProcessTable>> {
+        match at {
+            None => self.hub.processes.newest(),
+            Some(t) => self.hub.processes.at(t).map(Arc::new),
+        }
+    }
+
     /// The path without the base, which a proxy may or may not have stripped.
     fn below_base<'a>(&self, path: &'a str) -> &'a str {
         match path.strip_prefix(self.base.trim_end_matches('/')) {
@@ -61,6 +71,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/series", get(api::series))
         .route("/api/v1/query", get(api::query))
         .route("/api/v1/export", get(export::get))
+        .route("/api/v1/processes", get(api::processes))
         .route("/api/v1/doctor", get(api::doctor))
         .route("/api/v1/live", get(live::get))
         .route("/api/{*rest}", get(api::unknown))
@@ -129,7 +140,10 @@ fn error(status: StatusCode, sentence: impl Into<String>) -> Response<Body> {
 }
 
 fn json(status: StatusCode, value: &impl serde::Serialize) -> Response<Body> {
-    let body = serde_json::to_vec(value).expect("answers hold only text, finite numbers and lists");
+    json_text(status, serde_json::to_string(value).expect("answers hold only text, finite numbers and lists"))
+}
+
+fn json_text(status: StatusCode, body: String) -> Response<Body> {
     Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, "application/json")

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Request {
     /// Steady time of the tick.
     pub at: Duration,
+    /// Its wall time, milliseconds since the Unix epoch.
+    pub wall: i64,
 }
 
 /// One reading.
@@ -68,6 +70,7 @@ pub(super) fn start(index: usize, name: &str, mut part: Part, events: SyncSender
         let mut known = 0;
         while let Ok(request) = asked.recv() {
             out.begin(request.at);
+            out.stamp(request.wall);
             let begin = Instant::now();
             let read = catch_unwind(AssertUnwindSafe(|| part.collector.collect(&mut out)));
             let micros = begin.elapsed().as_micros() as u64;
