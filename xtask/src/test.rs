@@ -7,10 +7,13 @@ use crate::paths;
 use crate::setup;
 use crate::steps::{Done, Steps};
 
+/// All test programs; a name or `--skip` after it chooses tests.
+const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
+
 /// Runs all checks and ends with the table of steps.
 ///
-/// The compiling steps name the same packages, the whole workspace: cargo unites the features of what it is asked for,
-/// and with another choice it would compile the dependencies once more.
+/// The compiling steps name the same targets, those of the whole workspace: cargo unites the features of what it is
+/// asked for, and with another choice it would compile the dependencies once more.
 pub fn test() -> Result<(), Failure> {
     let mut steps = Steps::new();
     // Errors are in the table of steps, which decides at the end.
@@ -34,10 +37,8 @@ pub fn test() -> Result<(), Failure> {
         }
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
-    check(&mut steps, "unit and integration tests", || {
-        tests().args(["--lib", "--bins", "--tests", "--", "--skip", "browser::"]).run_shown()
-    });
-    check(&mut steps, "browser tests", || tests().args(["--test", "main", "--", "browser::"]).run_shown());
+    check(&mut steps, "unit and integration tests", || tests().args(ALL).args(["--skip", "browser::"]).run_shown());
+    check(&mut steps, "browser tests", || tests().args(ALL).arg("browser::").run_shown());
     check(&mut steps, "documentation tests", || tests().arg("--doc").run_shown());
     Ok(steps.finish()?)
 }
