@@ -20,7 +20,7 @@ const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     ),
     ("intel", &[]), // it will speak the common rows of GPUs
     ("apple", &[rows::apple::ROWS]),
-    ("tpu", &[rows::tpu::DEVICE, rows::tpu::DISTRIBUTIONS]),
+    ("tpu", &[rows::tpu::LIBRARY]),
     // Rates that W&B derives for its terminal view; ours are drawn from the counters, so nobody will send them.
     ("wandb", &[rows::wandb::ROWS]),
 ];

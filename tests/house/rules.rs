@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 /// Package folder, the packages of the workspace that it may name, and what else it may never name.
 const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
-    ("backend/collectors", &["shared"], &["tokio", "axum", "hyper", "tower", "leptos", "plotters"]),
+    // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
+    ("backend/collectors", &["shared"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend", &["shared", "collectors"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
@@ -43,6 +44,7 @@ const ROOTS: &[&str] = &["lib", "main", "app", "bin"];
 const ONLY: &[(&str, &str, &[&str])] = &[
     ("plotters::", "frontend/charts/", &[]),
     ("leptos::", "frontend/src/", &[]),
+    ("h2::", "backend/collectors/src/tpu", &[]),
     ("collectors::", "backend/", &["store", "live", "http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
 ];

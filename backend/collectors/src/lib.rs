@@ -16,6 +16,7 @@ mod read;
 #[cfg(test)]
 mod recordings;
 mod total;
+mod tpu;
 mod trainium;
 
 #[cfg(unix)]
@@ -242,6 +243,12 @@ pub static COLLECTORS: &[Entry] = &[
         about: "Graphcore IPUs by the vendor's command line tools.",
         metrics: &[rows::ipu::ROWS],
         open: graphcore::open,
+    },
+    Entry {
+        name: "tpu",
+        about: "Google TPUs by the metric service of the program that uses them.",
+        metrics: &[rows::tpu::DEVICE, rows::tpu::DISTRIBUTIONS],
+        open: tpu::open,
     },
     Entry {
         name: "trainium",

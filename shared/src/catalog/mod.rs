@@ -296,6 +296,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::DCGM,
     ipu::ROWS,
     tpu::DEVICE,
+    tpu::LIBRARY,
     tpu::DISTRIBUTIONS,
     trainium::ROWS,
     cpu::ROWS,

@@ -1,7 +1,6 @@
-//! Google Cloud TPUs: figures of each device, and distributions over the runtime's life.
+//! Google Cloud TPUs: figures of each device, and distributions of what came between two readings.
 //!
-//! libtpu's SDK names come first in a help, then the metric of its service on port 8431, which is asked for what the SDK
-//! did not give. Six statistics of a distribution are six rows, since a tag has one placeholder: the label.
+//! libtpu's SDK names come first in a help, then the metric of its service on port 8431. Six statistics of a distribution are six rows, since a tag has one placeholder: the label.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -80,18 +79,11 @@ pub static QUEUE: MetricDef = MetricDef::gauge("tpu.hloQueueSize.{label}", Unit:
     .help("Compiled programs that wait for the device. SDK hlo_queue_size; hlo.queue.size.gauge.");
 
 /// Figures of each device, in order on screen.
-pub static DEVICE: &[&MetricDef] = &[
-    &TENSORCORE,
-    &DUTY_CYCLE,
-    &HBM_USAGE,
-    &HBM_TOTAL,
-    &HBM_PERCENT,
-    &RUNTIME_HBM,
-    &IDLE,
-    &LINK_HEALTH,
-    &THROTTLE_SCORE,
-    &QUEUE,
-];
+pub static DEVICE: &[&MetricDef] =
+    &[&DUTY_CYCLE, &HBM_USAGE, &HBM_TOTAL, &HBM_PERCENT, &RUNTIME_HBM, &IDLE, &QUEUE];
+
+/// What only libtpu itself knows, in order on screen.
+pub static LIBRARY: &[&MetricDef] = &[&TENSORCORE, &LINK_HEALTH, &THROTTLE_SCORE];
 
 /// Position of the mean in a distribution's rows.
 pub const MEAN: usize = 0;
@@ -110,35 +102,34 @@ const fn stat(tag: &'static str, unit: Unit, drawn: bool) -> MetricDef {
     MetricDef::gauge(tag, unit).steps(HUNDREDTHS).draw(if drawn { Draw::Line } else { Draw::Hidden })
 }
 
-// The library gives a mean and the service none, and p95 and p99 take turns; p50, p90 and p999 are always there, so they
-// are drawn. $line holds the tag's placeholder, or is empty when the distribution has no label.
+// Three of the six are drawn: more lines of one label hide each other. $line holds the tag's placeholder, or is empty when the distribution has no label.
 macro_rules! rows {
     ($unit:ident, $before:literal, $after:literal, $chart:literal, $line:literal, $title:literal, $help:literal) => {
         [
             stat(concat!($before, ".mean", $after), Unit::$unit, false)
                 .title(concat!($title, ", mean"))
                 .on($chart, concat!($line, "mean"))
-                .help(concat!("Mean since the runtime started. ", $help)),
+                .help(concat!("Mean since the reading before. ", $help)),
             stat(concat!($before, ".p50", $after), Unit::$unit, true)
                 .title(concat!($title, ", median"))
                 .on($chart, concat!($line, "p50"))
-                .help(concat!("Median since the runtime started. ", $help)),
+                .help(concat!("Median since the reading before. ", $help)),
             stat(concat!($before, ".p90", $after), Unit::$unit, true)
                 .title(concat!($title, ", 90th percentile"))
                 .on($chart, concat!($line, "p90"))
-                .help(concat!("90th percentile since the runtime started. ", $help)),
+                .help(concat!("90th percentile since the reading before. ", $help)),
             stat(concat!($before, ".p95", $after), Unit::$unit, false)
                 .title(concat!($title, ", 95th percentile"))
                 .on($chart, concat!($line, "p95"))
-                .help(concat!("95th percentile since the runtime started. ", $help)),
+                .help(concat!("95th percentile since the reading before. ", $help)),
             stat(concat!($before, ".p99", $after), Unit::$unit, false)
                 .title(concat!($title, ", 99th percentile"))
                 .on($chart, concat!($line, "p99"))
-                .help(concat!("99th percentile since the runtime started. ", $help)),
+                .help(concat!("99th percentile since the reading before. ", $help)),
             stat(concat!($before, ".p999", $after), Unit::$unit, true)
                 .title(concat!($title, ", 99.9th percentile"))
                 .on($chart, concat!($line, "p999"))
-                .help(concat!("99.9th percentile since the runtime started. ", $help)),
+                .help(concat!("99.9th percentile since the reading before. ", $help)),
         ]
     };
 }
