@@ -8,19 +8,10 @@ use std::collections::HashSet;
 /// Slices without a producer, behind the collector that they wait for. A slice leaves this list when its collector lands,
 /// and the test below insists on it.
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
-    // What the NVIDIA collector does not ask NVML for yet.
-    (
-        "nvidia",
-        &[
-            &[&rows::gpu::POWER_MEAN_WATTS, &rows::gpu::GRAPHICS_CLOCK, &rows::gpu::THROTTLE_REASONS],
-            &[&rows::gpu_profile::PCIE_GEN, &rows::gpu_profile::MAX_PCIE_GEN, &rows::gpu_profile::PCIE_WIDTH],
-            &[&rows::gpu_profile::MAX_PCIE_WIDTH, &rows::gpu_profile::PCIE_SPEED],
-            rows::gpu_process::ROWS,
-        ],
-    ),
-    ("intel", &[]), // it will speak the common rows of GPUs
     ("apple", &[rows::apple::ROWS]),
     ("tpu", &[rows::tpu::LIBRARY]),
+    // What W&B sent for two years and macOS still counts, but no library reads.
+    ("recoveries", &[rows::gpu::LEGACY]),
     // Rates that W&B derives for its terminal view; ours are drawn from the counters, so nobody will send them.
     ("wandb", &[rows::wandb::ROWS]),
 ];

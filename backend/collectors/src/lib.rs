@@ -11,6 +11,7 @@ mod error;
 mod graphcore;
 mod gpu_reading;
 mod host;
+mod intel;
 mod out;
 mod read;
 #[cfg(test)]
@@ -116,6 +117,8 @@ pub struct Options {
     pub rocm_smi: Option<PathBuf>,
     /// AMD's amd-smi by path, likewise.
     pub amd_smi: Option<PathBuf>,
+    /// Intel's xpu-smi by path; it then takes the place of the kernel's files.
+    pub intel_command: Option<PathBuf>,
     /// Graphcore's gc-inventory or gc-info by path.
     pub graphcore_command: Option<PathBuf>,
     /// neuron-monitor by path.
@@ -141,6 +144,7 @@ impl Default for Options {
             nvml_library: None,
             rocm_smi: None,
             amd_smi: None,
+            intel_command: None,
             graphcore_command: None,
             trainium_command: None,
             trainium_config: None,
@@ -235,7 +239,14 @@ pub static COLLECTORS: &[Entry] = &[
     Entry {
         name: "nvidia",
         about: "NVIDIA GPUs by the driver's library NVML.",
-        metrics: &[rows::gpu::ROWS],
+        metrics: &[
+            rows::gpu::ROWS,
+            rows::gpu::MORE,
+            rows::gpu_profile::ROWS,
+            rows::gpu_profile::PCIE,
+            rows::gpu_process::ROWS,
+            rows::gpu_parts::ROWS,
+        ],
         open: nvidia::open,
     },
     Entry {
@@ -261,6 +272,12 @@ pub static COLLECTORS: &[Entry] = &[
         about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
         metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
         open: amd::open,
+    },
+    Entry {
+        name: "intel",
+        about: "Intel GPUs by the files of their driver, else by xpu-smi.",
+        metrics: &[rows::gpu::ROWS, rows::gpu::INTEL],
+        open: intel::open,
     },
     Entry {
         name: "openmetrics",

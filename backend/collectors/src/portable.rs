@@ -296,6 +296,33 @@ pub(crate) mod process {
         }
     }
 
+    /// The watched processes' numbers, for collectors that see who uses a device.
+    #[cfg_attr(target_os = "linux", allow(dead_code, reason = "Linux has its own"))]
+    pub(crate) struct Watched(Option<Processes>);
+
+    #[cfg_attr(target_os = "linux", allow(dead_code, reason = "Linux has its own"))]
+    impl Watched {
+        /// Nothing is read where no process is watched.
+        pub fn new(_: &Roots, pids: &[u32]) -> Self {
+            let open = || {
+                let mut system = handle(System::new()).ok()?;
+                refresh(&mut system);
+                let started = |&pid: &u32| Some((Pid::from_u32(pid), system.process(Pid::from_u32(pid))?.start_time()));
+                let watched = pids.iter().filter_map(started).collect();
+                Some(Processes { system, watched, cores: None, memory: None, before: None })
+            };
+            Watched(if pids.is_empty() { None } else { open() })
+        }
+
+        /// Those that live now.
+        pub fn pids(&mut self) -> std::collections::HashSet<u32> {
+            let Some(processes) = &mut self.0 else { return Default::default() };
+            refresh(&mut processes.system);
+            let tree = processes.system.processes().values().filter(|process| processes.belongs(process));
+            tree.map(|process| process.pid().as_u32()).collect()
+        }
+    }
+
     impl Collector for Processes {
         fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
             refresh(&mut self.system);

@@ -64,28 +64,28 @@ pub static PCIE_TX: MetricDef = MetricDef::gauge("gpu.{i}.pcieTxBytes", Unit::By
     .title("GPU PCIe sent")
     .on("gpu.pcie.tx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU sends over PCIe. NVML GPM PCIe TX (MiB/s) x 2^20, the mean since the previous sample; without GPM NVML PCIe throughput over 20 ms (KiB/s) x 2^10; DCGM field 1009. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU sends over PCIe. NVML GPM PCIe TX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second; DCGM field 1009. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Received over PCIe.
 pub static PCIE_RX: MetricDef = MetricDef::gauge("gpu.{i}.pcieRxBytes", Unit::BytesPerSecond)
     .title("GPU PCIe received")
     .on("gpu.pcie.rx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU receives over PCIe. NVML GPM PCIe RX (MiB/s) x 2^20, the mean since the previous sample; without GPM NVML PCIe throughput over 20 ms (KiB/s) x 2^10; DCGM field 1010. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU receives over PCIe. NVML GPM PCIe RX (MiB/s) x 2^20, the mean since the previous sample; without GPM growth of NVML's field value PCIE_COUNT per second; DCGM field 1010. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Sent over NVLink.
 pub static NVLINK_TX: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkTxBytes", Unit::BytesPerSecond)
     .title("GPU NVLink sent")
     .on("gpu.nvlink.tx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU sends over all its NVLinks, the mean since the previous sample. NVML GPM NVLink total TX (MiB/s) x 2^20; DCGM field 1011. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU sends over all its NVLinks, the mean since the previous sample. NVML GPM NVLink total TX (MiB/s) x 2^20; without GPM growth of NVML's field value NVLINK_THROUGHPUT_DATA_TX (KiB) x 2^10 per second; DCGM field 1011. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Received over NVLink.
 pub static NVLINK_RX: MetricDef = MetricDef::gauge("gpu.{i}.nvlinkRxBytes", Unit::BytesPerSecond)
     .title("GPU NVLink received")
     .on("gpu.nvlink.rx", LINE)
     .steps(1.0)
-    .help("Bytes per second that the GPU receives over all its NVLinks, the mean since the previous sample. NVML GPM NVLink total RX (MiB/s) x 2^20; DCGM field 1012. W&B 0.26 to 0.30 sent MiB/s under this name.");
+    .help("Bytes per second that the GPU receives over all its NVLinks, the mean since the previous sample. NVML GPM NVLink total RX (MiB/s) x 2^20; without GPM growth of NVML's field value NVLINK_THROUGHPUT_DATA_RX (KiB) x 2^10 per second; DCGM field 1012. W&B 0.26 to 0.30 sent MiB/s under this name.");
 
 /// Link generation.
 pub static PCIE_GEN: MetricDef =

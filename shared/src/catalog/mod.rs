@@ -16,6 +16,7 @@ pub mod apple;
 pub mod cpu;
 pub mod disk;
 pub mod gpu;
+pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
 pub mod ipu;
@@ -254,6 +255,37 @@ impl Catalog {
         Catalog { metrics: rows.into_iter().map(Metric::from).collect(), layout: layout::layout() }
     }
 
+    /// Adds a row that is met at run time, with its chart where there is none of that id. The position of the row; none
+    /// when the table is full.
+    pub fn add(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
+        if let Some(position) = self.position(&metric.tag) {
+            return Some(position);
+        }
+        let position = u16::try_from(self.metrics.len()).ok()?;
+        if !self.layout.charts.iter().any(|c| c.id == chart.id) {
+            self.layout.charts.push(chart);
+        }
+        self.metrics.push(metric);
+        Some(position)
+    }
+
+    /// The rows from position `first` on, at most `most`, with their charts.
+    pub fn part(&self, first: usize, most: usize) -> (Vec<Metric>, Vec<Chart>) {
+        let metrics: Vec<Metric> = self.metrics.iter().skip(first).take(most).cloned().collect();
+        let ids: std::collections::HashSet<&str> = metrics.iter().map(|m| m.chart.as_str()).collect();
+        let charts = self.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
+        (metrics, charts)
+    }
+
+    /// Takes in what [`part`](Self::part) gave; rows and charts that are here already are skipped.
+    pub fn extend(&mut self, first: usize, metrics: Vec<Metric>, charts: Vec<Chart>) {
+        let known: std::collections::HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
+        self.layout.charts.extend(charts.into_iter().filter(|c| !known.contains(&c.id)));
+        if let Some(skip) = self.metrics.len().checked_sub(first) {
+            self.metrics.extend(metrics.into_iter().skip(skip));
+        }
+    }
+
     /// Position of the row with this tag template.
     pub fn position(&self, tag: &str) -> Option<u16> {
         self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
@@ -292,7 +324,10 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_profile::ROWS,
     gpu_profile::PCIE,
     gpu_process::ROWS,
+    gpu_parts::ROWS,
     gpu::AMD,
+    gpu::INTEL,
+    gpu::LEGACY,
     gpu::DCGM,
     ipu::ROWS,
     tpu::DEVICE,

@@ -6,10 +6,12 @@
 mod limits;
 pub(crate) mod stat;
 mod tree;
+mod watched;
 
 use self::limits::Limits;
 use self::stat::Stat;
 use self::tree::{Member, Tree};
+pub(crate) use self::watched::Watched;
 use crate::read::procfs::{HotFile, decimal, fields};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots, host};
 use shared::catalog::process;

@@ -1,0 +1,87 @@
+//! Critical errors that the driver reports by number (XID): fetched by a thread of their own, which waits in the driver.
+
+use super::library::Library;
+use nvml_wrapper::bitmasks::event::EventTypes;
+use nvml_wrapper::enums::event::XidError;
+use nvml_wrapper::error::NvmlError;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How long one wait in the driver may take: the library cannot be closed before it ends.
+const WAIT_MS: u32 = 500;
+
+/// How many errors a GPU had since we listen, and the last one's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Xids {
+    pub count: u64,
+    pub last: Option<u64>,
+}
+
+/// By UUID, for the GPUs that are listened to. It outlives the listener, so that counts go on when the library is
+/// started anew.
+pub(super) type Seen = Arc<Mutex<HashMap<String, Xids>>>;
+
+/// The thread that listens; it ends soon after this is dropped.
+pub(super) struct Listener(Arc<AtomicBool>);
+
+impl Listener {
+    /// Listens to these GPUs. Where the driver has no events the thread ends at once.
+    pub fn start(library: Arc<Library>, gpus: Vec<(u32, String)>, seen: Seen) -> Listener {
+        let stop = Arc::new(AtomicBool::new(false));
+        let listener = Listener(stop.clone());
+        let thread = std::thread::Builder::new().name("nvidia events".into()).stack_size(256 * 1024);
+        // Without a thread there are no errors to show; everything else goes on.
+        let _ = thread.spawn(move || listen(&library, &gpus, &seen, &stop));
+        listener
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicBool) {
+    let Ok(mut set) = library.nvml().create_event_set() else { return };
+    let mut any = false;
+    for (index, uuid) in gpus {
+        let Ok(device) = library.nvml().device_by_index(*index) else { continue };
+        match device.register_events(EventTypes::CRITICAL_XID_ERROR, set) {
+            Ok(registered) => {
+                set = registered;
+                any = true;
+                seen.lock().unwrap_or_else(PoisonError::into_inner).entry(uuid.clone()).or_default();
+            }
+            // The set went with the error; those that were registered are listened to on a set of their own.
+            Err(_) => return retry(library, gpus, index, seen, stop),
+        }
+    }
+    while any && !stop.load(Ordering::Relaxed) {
+        match set.wait(WAIT_MS) {
+            Ok(event) => {
+                let number = match event.event_data {
+                    Some(XidError::Value(number)) => number,
+                    Some(XidError::Unknown) => 999,
+                    None => continue,
+                };
+                if let Ok(uuid) = event.device.uuid() {
+                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    let xids = seen.entry(uuid).or_default();
+                    (xids.count, xids.last) = (xids.count + 1, Some(number));
+                }
+            }
+            Err(NvmlError::Timeout) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Listens to all but the one that could not be registered.
+fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &Seen, stop: &AtomicBool) {
+    let others: Vec<_> = gpus.iter().filter(|(index, _)| index != without).cloned().collect();
+    if !others.is_empty() && !stop.load(Ordering::Relaxed) {
+        listen(library, &others, seen, stop);
+    }
+}

@@ -1,0 +1,224 @@
+//! Threads for calls that may never return.
+//!
+//! Usually one thread does all that is asked, in order. While it stands still with jobs behind it, another is started
+//! and goes on with those; a thread that has nothing left to do beside another idle one ends. A call that hangs keeps
+//! its thread, and nothing ever waits for it: not the next tick, not the end of the program.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the threads may stand still while jobs wait before another thread is started.
+const STALL: Duration = Duration::from_millis(40);
+
+/// More GPUs than this in one machine hang at the same time only in nightmares; the rest waits.
+const MOST_THREADS: usize = 64;
+
+type Job<T> = Box<dyn FnOnce() -> T + Send>;
+
+/// A job that ended.
+pub(super) struct Finished<T> {
+    /// As it was submitted.
+    pub key: usize,
+    /// What it gave; absent when it panicked.
+    pub result: Option<T>,
+}
+
+struct Queue<T> {
+    /// Round, key, job.
+    jobs: VecDeque<(u64, usize, Job<T>)>,
+    finished: Vec<Finished<T>>,
+    /// Jobs of the newest round that have not ended.
+    open: usize,
+    round: u64,
+    threads: usize,
+    idle: usize,
+    /// Times that a job was taken or ended.
+    steps: u64,
+    closed: bool,
+}
+
+struct Shared<T> {
+    queue: Mutex<Queue<T>>,
+    work: Condvar,
+    progress: Condvar,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The threads of one library.
+pub(super) struct Lanes<T>(Arc<Shared<T>>);
+
+impl<T: Send + 'static> Lanes<T> {
+    /// No thread yet.
+    pub fn new() -> Self {
+        let queue = Queue {
+            jobs: VecDeque::new(),
+            finished: Vec::new(),
+            open: 0,
+            round: 0,
+            threads: 0,
+            idle: 0,
+            steps: 0,
+            closed: false,
+        };
+        Lanes(Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new(), progress: Condvar::new() }))
+    }
+
+    /// Begins a round and takes what ended since the last one. Jobs that have not ended go on, but nothing waits for
+    /// them any more.
+    pub fn begin(&self) -> Vec<Finished<T>> {
+        let mut queue = self.0.lock();
+        queue.round += 1;
+        queue.open = 0;
+        std::mem::take(&mut queue.finished)
+    }
+
+    /// Adds a job to the round.
+    pub fn submit(&self, key: usize, job: impl FnOnce() -> T + Send + 'static) {
+        let mut queue = self.0.lock();
+        queue.open += 1;
+        let round = queue.round;
+        queue.jobs.push_back((round, key, Box::new(job)));
+    }
+
+    /// Lets the round run until all of its jobs have ended, at most for `patience`; gives what ended.
+    pub fn run(&self, patience: Duration) -> Vec<Finished<T>> {
+        let end = Instant::now() + patience;
+        let mut queue = self.0.lock();
+        if queue.idle == 0 && !queue.jobs.is_empty() {
+            self.start(&mut queue);
+        }
+        self.0.work.notify_one();
+        while queue.open > 0 {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let steps = queue.steps;
+            queue = self.0.progress.wait_timeout(queue, left.min(STALL)).unwrap_or_else(PoisonError::into_inner).0;
+            if queue.steps == steps && !queue.jobs.is_empty() {
+                self.start(&mut queue);
+                self.0.work.notify_one();
+            }
+        }
+        std::mem::take(&mut queue.finished)
+    }
+
+    fn start(&self, queue: &mut Queue<T>) {
+        if queue.threads >= MOST_THREADS {
+            return;
+        }
+        let shared = self.0.clone();
+        let thread = std::thread::Builder::new().name("nvidia lane".into()).stack_size(256 * 1024);
+        // Without a thread the round ends unanswered, and the next one tries again.
+        queue.threads += usize::from(thread.spawn(move || work(&shared)).is_ok());
+    }
+}
+
+impl<T> Drop for Lanes<T> {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.work.notify_all();
+    }
+}
+
+fn work<T>(shared: &Shared<T>) {
+    let mut queue = shared.lock();
+    loop {
+        if queue.closed {
+            break;
+        }
+        let Some((round, key, job)) = queue.jobs.pop_front() else {
+            if queue.idle > 0 {
+                break;
+            }
+            queue.idle += 1;
+            queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+            continue;
+        };
+        queue.steps += 1;
+        drop(queue);
+        let result = catch_unwind(AssertUnwindSafe(job)).ok();
+        queue = shared.lock();
+        queue.steps += 1;
+        queue.open -= usize::from(round == queue.round);
+        queue.finished.push(Finished { key, result });
+        shared.progress.notify_one();
+    }
+    queue.threads -= 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn keys<T>(finished: &[Finished<T>]) -> Vec<usize> {
+        let mut keys: Vec<usize> = finished.iter().map(|f| f.key).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn hang(gate: Receiver<()>) -> impl FnOnce() -> u32 + Send {
+        move || {
+            let _ = gate.recv();
+            7
+        }
+    }
+
+    #[test]
+    fn a_job_that_hangs_holds_up_no_other() {
+        let lanes = Lanes::new();
+        let (open, gate) = sync_channel(1);
+        lanes.begin();
+        lanes.submit(0, hang(gate));
+        (1..8).for_each(|key| lanes.submit(key, move || key as u32));
+        let finished = lanes.run(Duration::from_millis(300));
+        assert_eq!(keys(&finished), (1..8).collect::<Vec<_>>());
+        // The next round runs at once, on the thread that is left.
+        assert!(lanes.begin().is_empty());
+        lanes.submit(1, || 1);
+        assert_eq!(keys(&lanes.run(LONG)), [1]);
+        open.send(()).unwrap();
+        let end = Instant::now() + LONG;
+        let late = loop {
+            let finished = lanes.begin();
+            if !finished.is_empty() || Instant::now() > end {
+                break finished;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!((keys(&late), late[0].result), (vec![0], Some(7)));
+    }
+
+    #[test]
+    fn one_thread_is_enough_while_nothing_hangs() {
+        let lanes = Lanes::new();
+        for _ in 0..50 {
+            lanes.begin();
+            (0..8).for_each(|key| lanes.submit(key, || std::thread::current().id()));
+            assert_eq!(lanes.run(LONG).len(), 8);
+        }
+        assert_eq!(lanes.0.lock().threads, 1);
+    }
+
+    #[test]
+    fn a_job_that_panics_is_given_back_without_a_result() {
+        let lanes = Lanes::new();
+        lanes.begin();
+        lanes.submit(3, || panic!("planned"));
+        lanes.submit(4, || 4);
+        let finished = lanes.run(LONG);
+        assert_eq!(keys(&finished), [3, 4]);
+        assert_eq!(finished.iter().filter(|f| f.result.is_none()).count(), 1);
+    }
+}

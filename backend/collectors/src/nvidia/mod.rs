@@ -1,0 +1,305 @@
+//! NVIDIA GPUs through the driver's own library, opened at run time.
+//!
+//! A GPU is known by its UUID and keeps the number that it was given first, which is NVML's index. GPUs may come, go,
+//! hang, return and be renumbered while we read. Every call into the driver is made on a thread that may be lost
+//! ([`lanes`]): what takes too long is left out of the tick, and the other GPUs go on. A call that fails is made again
+//! later and never given up for good; a library that fails as a whole is started anew.
+//!
+//! Reading order: [`gpu`] (what is read), [`fleet`] (of whom), this file (when).
+
+mod events;
+mod fleet;
+mod gpm;
+mod gpu;
+mod lanes;
+mod library;
+mod mig;
+mod open;
+mod rates;
+mod reading;
+mod retry;
+
+pub(crate) use self::open::open;
+
+use self::events::{Listener, Seen};
+use self::fleet::{Fleet, State, Survey, survey};
+use self::gpu::Gpu;
+use self::lanes::{Finished, Lanes};
+use self::library::Library;
+use self::reading::Reading;
+use self::retry::Failure;
+use crate::process::Watched;
+use crate::{CollectError, Collector, Out};
+use shared::catalog::gpu_parts;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a tick waits for its GPUs: a fifth of the interval, within these bounds. The sampler waits longer.
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+
+/// After this time without an answer a GPU is said to hang.
+const HUNG: Duration = Duration::from_secs(5);
+
+/// How often all GPUs are looked up: usually, and while one of them is in trouble.
+const LOOK_EVERY: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(2));
+
+/// How often a library that failed as a whole is started anew.
+const RESTART_EVERY: Duration = Duration::from_secs(60);
+
+/// When it is started anew because a GPU is lost, counted from the loss, and how often after that: each start costs the
+/// other GPUs a sample.
+const RESTART_LOST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+
+/// Most processes that get series of their own, ever: each series is kept for as long as the history is.
+const MOST_PROCESSES: usize = 512;
+
+/// The key of jobs that concern the library; a seat's job has the seat's position.
+const LIBRARY: usize = usize::MAX;
+
+/// What a job gives back.
+enum Done {
+    Started(Result<(Arc<Library>, Survey), String>),
+    Surveyed(Result<Survey, String>),
+    Read(Box<Gpu>, Reading),
+}
+
+struct Nvidia {
+    path: OsString,
+    /// Absent while it is started anew and after that failed.
+    library: Option<Arc<Library>>,
+    fleet: Fleet,
+    lanes: Lanes<Done>,
+    watched: Watched,
+    listener: Option<Listener>,
+    xids: Seen,
+    /// Processes that have series.
+    processes: HashSet<(u32, u32)>,
+    /// A job that concerns the library is under way.
+    busy: bool,
+    /// Why the library as a whole gives nothing.
+    failed: Option<String>,
+    last_tick: Option<Duration>,
+    looked: Duration,
+    restarted: Duration,
+}
+
+impl Collector for Nvidia {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let at = out.at();
+        let interval = self.last_tick.replace(at).map(|last| at.saturating_sub(last));
+        let patience = interval.map_or(PATIENCE.1, |interval| (interval / 5).clamp(PATIENCE.0, PATIENCE.1));
+        let watched = self.watched.pids();
+        let mut answered = false;
+        for finished in self.lanes.begin() {
+            // What came too late for its own tick is good for the next one, and not for a later one.
+            let fresh = interval.map_or(Duration::ZERO, |interval| 2 * interval);
+            answered |= self.accept(finished, at, fresh, &watched, out);
+        }
+        self.submit(at);
+        for finished in self.lanes.run(patience) {
+            answered |= self.accept(finished, at, Duration::ZERO, &watched, out);
+        }
+        self.judge(at, answered);
+        self.put_xids(out);
+        self.outcome(at, answered)
+    }
+}
+
+impl Nvidia {
+    /// Asks for all that is due.
+    fn submit(&mut self, at: Duration) {
+        if !self.busy && self.is_restart_due(at) {
+            self.restart(at);
+        }
+        let Some(library) = &self.library else { return };
+        if !self.busy {
+            let every =
+                if self.fleet.seats.iter().any(|seat| seat.trouble.is_some()) { LOOK_EVERY.1 } else { LOOK_EVERY.0 };
+            let full = at.saturating_sub(self.looked) >= every || !self.fleet.strangers.is_empty();
+            let (library, count) = (library.clone(), self.fleet.count);
+            self.looked = if full { at } else { self.looked };
+            self.busy = true;
+            let look = move || Done::Surveyed(survey(&library, count, full).map_err(|error| error.to_string()));
+            self.lanes.submit(LIBRARY, look);
+        }
+        for (position, seat) in self.fleet.seats.iter_mut().enumerate() {
+            if let State::Idle(_) = seat.state
+                && let State::Idle(mut gpu) = std::mem::replace(&mut seat.state, State::Busy(at))
+            {
+                let (library, submitted) = (library.clone(), Instant::now());
+                self.lanes.submit(position, move || {
+                    // Rates need the time of the reading, not that of the tick.
+                    let reading = gpu.read(&library, at + submitted.elapsed());
+                    Done::Read(gpu, reading)
+                });
+            }
+        }
+    }
+
+    /// Takes in what a job gave; true when it put values into the tick. `late`: how old an answer may be.
+    fn accept(
+        &mut self,
+        finished: Finished<Done>,
+        at: Duration,
+        late: Duration,
+        watched: &HashSet<u32>,
+        out: &mut Out,
+    ) -> bool {
+        match finished.result {
+            None if finished.key == LIBRARY => self.busy = false,
+            None => {
+                if let Some(seat) = self.fleet.seats.get_mut(finished.key) {
+                    (seat.state, seat.trouble) =
+                        (State::Missing, Some("reading it panicked; the log says where".into()));
+                }
+            }
+            Some(Done::Started(started)) => {
+                self.busy = false;
+                match started {
+                    Ok((library, survey)) => self.started(library, survey, at),
+                    Err(reason) => self.failed = Some(reason),
+                }
+            }
+            Some(Done::Surveyed(surveyed)) => {
+                self.busy = false;
+                match surveyed {
+                    Ok(survey) => self.fleet.update(survey, at),
+                    Err(reason) => self.failed = Some(format!("the library does not count its GPUs: {reason}")),
+                }
+            }
+            Some(Done::Read(gpu, reading)) => {
+                let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
+                let asked = if let State::Busy(asked) = seat.state { asked } else { at };
+                // The library was started anew meanwhile: the handle is an old one.
+                let current = self.library.is_some() && self.fleet.count.is_some() && seat.listed;
+                seat.state = if current { State::Idle(gpu) } else { State::Missing };
+                if seat.listed {
+                    seat.trouble = reading.failure.as_ref().map(|(_, reason)| reason.clone());
+                }
+                match reading.failure {
+                    Some((Failure::Lost, _)) => seat.lost = seat.lost.or(Some(at)),
+                    _ if reading.answered && seat.listed => seat.lost = None,
+                    _ => {}
+                }
+                if at.saturating_sub(asked) > late {
+                    return false;
+                }
+                let processes = &mut self.processes;
+                let mut known = |number, pid| {
+                    processes.contains(&(number, pid))
+                        || processes.len() < MOST_PROCESSES && processes.insert((number, pid))
+                };
+                let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
+                reading.publish(seat.number, is_watched, &mut known, out);
+                return reading.answered;
+            }
+        }
+        false
+    }
+
+    /// Whether the library as a whole answers nothing any more.
+    fn judge(&mut self, at: Duration, answered: bool) {
+        if self.library.is_none() || self.busy {
+            return;
+        }
+        if answered {
+            self.failed = None;
+            return;
+        }
+        let idle =
+            || self.fleet.seats.iter().filter(|seat| matches!(seat.state, State::Idle(_)) && seat.lost.is_none());
+        if idle().next().is_some() && idle().all(|seat| seat.trouble.is_some()) {
+            let first = idle().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
+            self.failed = Some(format!(
+                "the driver answers this process nothing ({first}); a container loses its devices like that when systemd \
+                 reloads its units, and gets them back when it is started anew"
+            ));
+            self.looked = at;
+        }
+    }
+
+    fn is_restart_due(&self, at: Duration) -> bool {
+        let since = at.saturating_sub(self.restarted);
+        if self.library.is_none() || self.failed.is_some() {
+            return since >= RESTART_EVERY;
+        }
+        let lost = self.fleet.seats.iter().filter_map(|seat| seat.lost).min();
+        let busy = || self.fleet.seats.iter().any(|seat| matches!(seat.state, State::Busy(_)));
+        lost.is_some_and(|then| {
+            let again = if self.restarted > then { RESTART_LOST.1 } else { RESTART_LOST.0 };
+            at.saturating_sub(then) >= RESTART_LOST.0 && since >= again && !busy()
+        })
+    }
+
+    fn restart(&mut self, at: Duration) {
+        self.restarted = at;
+        self.listener = None;
+        self.fleet.forget_handles();
+        let (old, path) = (self.library.take(), self.path.clone());
+        self.busy = true;
+        self.lanes.submit(LIBRARY, move || Done::Started(open::start_anew(old, &path)));
+    }
+
+    fn started(&mut self, library: Arc<Library>, survey: Survey, at: Duration) {
+        (self.failed, self.looked) = (None, at);
+        self.fleet.update(survey, at);
+        self.listen(&library);
+        self.library = Some(library);
+    }
+
+    fn listen(&mut self, library: &Arc<Library>) {
+        let gpus = self.fleet.seats.iter().filter(|seat| matches!(seat.state, State::Idle(_)));
+        let gpus = gpus.map(|seat| (seat.index, seat.uuid.clone())).collect();
+        self.listener = Some(Listener::start(library.clone(), gpus, self.xids.clone()));
+    }
+
+    fn put_xids(&self, out: &mut Out) {
+        let seen = self.xids.lock().unwrap_or_else(PoisonError::into_inner);
+        for seat in &self.fleet.seats {
+            if let Some(xids) = seen.get(&seat.uuid) {
+                out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);
+                out.put_some(&gpu_parts::LAST_XID, seat.number, xids.last.map(|number| number as f64));
+            }
+        }
+    }
+
+    fn outcome(&self, at: Duration, answered: bool) -> Result<(), CollectError> {
+        let mut reasons: Vec<String> = self.failed.iter().cloned().collect();
+        if self.library.is_none() {
+            reasons.push("NVIDIA's library is being started anew; that is tried every minute".into());
+        }
+        for seat in &self.fleet.seats {
+            match (&seat.state, &seat.trouble) {
+                (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG => reasons.push(format!(
+                    "GPU {} hangs: no answer for {} s; the others go on",
+                    seat.number,
+                    at.saturating_sub(*asked).as_secs()
+                )),
+                (State::Busy(_), None) => reasons.push(format!("GPU {} is slow to answer", seat.number)),
+                (_, Some(trouble)) if seat.lost.is_some() => {
+                    reasons.push(format!("GPU {} is lost: {trouble}", seat.number));
+                }
+                (_, Some(trouble)) if self.failed.is_none() => {
+                    reasons.push(format!("GPU {}: {trouble}", seat.number));
+                }
+                _ => {}
+            }
+        }
+        reasons.extend(self.fleet.strangers.iter().cloned());
+        let more = reasons.len().saturating_sub(4);
+        reasons.truncate(4);
+        if more > 0 {
+            reasons.push(format!("and {more} more"));
+        }
+        match reasons.join("; ") {
+            reason if reason.is_empty() => Ok(()),
+            reason if answered => Err(CollectError::partial(reason)),
+            reason => Err(CollectError::failed(reason)),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

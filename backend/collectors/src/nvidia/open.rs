@@ -1,0 +1,132 @@
+//! Opening the driver's library, and why it does not open.
+
+use super::fleet::{Fleet, Survey, survey};
+use super::library::Library;
+use super::{Lanes, Nvidia, RESTART_EVERY};
+use crate::process::Watched;
+use crate::read::dylib;
+use crate::{OpenError, OpenErrorKind, Options, Part, Roots};
+use nvml_wrapper::error::NvmlError;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The library's name where the driver installs it.
+const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
+
+/// How long a library that is to be closed is waited for: other threads may still be in it.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// Opens the library and asks for GPUs.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let path = dylib::name(options.nvml_library.as_deref(), LIBRARY);
+    let library = Library::start(&path).map_err(|error| open_error(&path, &error))?;
+    let tried = vec![Path::new(&path).display().to_string()];
+    let survey = survey(&library, None, true).map_err(|error| open_error(&path, &error))?;
+    if survey.count == 0 {
+        let remedy = "check that the GPU is passed to this machine or container, with nvidia-smi";
+        return Err(OpenError::absent(tried, "the driver runs but shows no GPU", remedy));
+    }
+    let mut nvidia = Nvidia {
+        path,
+        library: None,
+        fleet: Fleet::new(options.gpu_numbers.clone(), options.gpus.clone()),
+        lanes: Lanes::new(),
+        watched: Watched::new(roots, &options.pids),
+        listener: None,
+        xids: Default::default(),
+        processes: HashSet::new(),
+        busy: false,
+        failed: None,
+        last_tick: None,
+        looked: Duration::ZERO,
+        restarted: Duration::ZERO,
+    };
+    nvidia.started(Arc::new(library), survey, Duration::ZERO);
+    Ok(Part::only(tried, nvidia))
+}
+
+/// Closes the library, if nothing is in it any more, and starts it anew.
+pub(super) fn start_anew(old: Option<Arc<Library>>, path: &OsStr) -> Result<(Arc<Library>, Survey), String> {
+    if let Some(old) = old {
+        let end = Instant::now() + LET_GO;
+        while Arc::strong_count(&old) > 1 && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Where a call hangs in it the library stays open, and the start below is its second.
+        drop(old);
+    }
+    let says = |error: NvmlError| {
+        let error = open_error(path, &error);
+        format!("{}; {}; tried again every {} s", error.reason, error.remedy, RESTART_EVERY.as_secs())
+    };
+    let library = Library::start(path).map_err(says)?;
+    let survey = survey(&library, None, true).map_err(says)?;
+    Ok((Arc::new(library), survey))
+}
+
+fn open_error(library: &OsStr, error: &NvmlError) -> OpenError {
+    let shown = Path::new(library).display().to_string();
+    let says = |text: &str| format!("{shown}: {text}");
+    let name: OsString = library.to_owned();
+    let (kind, reason, remedy) = match error {
+        NvmlError::LibloadingError(loader) if dylib::is_file(&name) => (
+            OpenErrorKind::Failed,
+            format!("{shown} could not be loaded: {loader}"),
+            "set library under [collectors.nvidia] to the driver's libnvidia-ml.so.1",
+        ),
+        NvmlError::LibloadingError(_) => (
+            OpenErrorKind::Absent,
+            format!("{shown} was not found"),
+            "install NVIDIA's driver, or set library under [collectors.nvidia]",
+        ),
+        NvmlError::DriverNotLoaded => {
+            (OpenErrorKind::Absent, says("the driver is not loaded"), "load it: sudo modprobe nvidia")
+        }
+        NvmlError::LibRmVersionMismatch => (
+            OpenErrorKind::Failed,
+            says("the library and the loaded driver are of different versions"),
+            "restart the machine to load the driver that was installed",
+        ),
+        NvmlError::NoPermission => (
+            OpenErrorKind::Denied,
+            says("this user may not talk to the driver"),
+            "let this user read and write /dev/nvidia*, or add it to the group that may",
+        ),
+        NvmlError::Unknown | NvmlError::OperatingSystem => (
+            OpenErrorKind::Failed,
+            says(&format!("{error}; a container loses its devices like that when systemd reloads its units")),
+            "start the container anew, or give it the devices by --device /dev/nvidia0 and so on",
+        ),
+        other => (OpenErrorKind::Failed, says(&other.to_string()), "see what nvidia-smi says"),
+    };
+    OpenError { kind, tried: vec![shown], reason, remedy: remedy.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_absent_and_says_how_to_get_it() {
+        let library = Some("/nowhere/libnvidia-ml.so.1".into());
+        let error = open(&Options { nvml_library: library, ..Options::default() }, &Roots::default()).err().unwrap();
+        assert_eq!(error.kind, OpenErrorKind::Absent);
+        assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1"]);
+        assert_eq!(error.reason, "/nowhere/libnvidia-ml.so.1 was not found");
+        assert!(error.remedy.contains("library under [collectors.nvidia]"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("libnvidia-ml.so.1");
+        std::fs::write(&library, "not a library").unwrap();
+        let options = Options { nvml_library: Some(library), ..Options::default() };
+        let error = open(&options, &Roots::default()).err().unwrap();
+        assert_eq!(error.kind, OpenErrorKind::Failed);
+        assert!(error.reason.contains("could not be loaded"), "{}", error.reason);
+    }
+}

@@ -1,0 +1,36 @@
+//! What stands below an NVIDIA GPU: the processes on it, and its critical errors. (A MIG device speaks the GPU's own rows.)
+//!
+//! A process's series names both, GPU and process: `0.proc.4711`.
+
+use super::MetricDef;
+use crate::unit::Unit;
+
+const PROCESS: &str = "GPU {process}";
+
+/// A process's memory.
+pub static PROCESS_MEMORY: MetricDef = MetricDef::gauge("gpu.{process}.memoryUsedBytes", Unit::Bytes)
+    .title("GPU memory by process")
+    .on("gpu.proc.memory", PROCESS)
+    .steps(super::gpu::MEMORY_ALLOCATED_BYTES.steps)
+    .help("Device memory that a process has on a GPU, as in gpu.0.proc.4711.memoryUsedBytes; the driver gives the host's process numbers, and no memory under Windows. NVML compute and graphics running processes, used GPU memory.");
+
+/// A process's share of the multiprocessors.
+pub static PROCESS_SM: MetricDef = MetricDef::gauge("gpu.{process}.smUtilization", Unit::Percent)
+    .title("GPU share by process")
+    .on("gpu.proc.sm", PROCESS)
+    .help("Share of a GPU's multiprocessors that a process used, as in gpu.0.proc.4711.smUtilization: the newest of the driver's samples since the previous tick; absent in MIG mode. NVML process utilization, smUtil.");
+
+/// Critical errors.
+pub static XID_ERRORS: MetricDef = MetricDef::counter("gpu.{i}.xidErrors", Unit::Count)
+    .title("GPU critical errors")
+    .on("gpu.errors.xid", "GPU {i}")
+    .help("Critical errors (XID) that the driver reported since Watchglass listens; absent where it reports none to us. NVML events, XID critical error.");
+
+/// The last one.
+pub static LAST_XID: MetricDef = MetricDef::state("gpu.{i}.lastXid")
+    .title("GPU last critical error")
+    .on("gpu.xid", "GPU {i}")
+    .help("Number of the last critical error (XID) since Watchglass listens, as in NVIDIA's list of XID errors: 48 double-bit ECC error, 63 and 64 row remapping, 74 NVLink, 79 fallen off the bus. NVML events, XID critical error.");
+
+/// In order on screen.
+pub static ROWS: &[&MetricDef] = &[&XID_ERRORS, &LAST_XID, &PROCESS_MEMORY, &PROCESS_SM];

@@ -1,0 +1,156 @@
+//! The library's memory: the scenario in force, how often each function was called, and which faults are due.
+
+#![cfg_attr(not(unix), allow(dead_code, reason = "the functions are exported on Unix only"))]
+
+use crate::scenario::{Gpu, Scenario};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Codes of `nvmlReturn_t`.
+pub(crate) const SUCCESS: u32 = 0;
+pub(crate) const UNINITIALIZED: u32 = 1;
+pub(crate) const INVALID_ARGUMENT: u32 = 2;
+pub(crate) const NOT_SUPPORTED: u32 = 3;
+pub(crate) const NOT_FOUND: u32 = 6;
+pub(crate) const INSUFFICIENT_SIZE: u32 = 7;
+pub(crate) const TIMEOUT: u32 = 10;
+pub(crate) const FUNCTION_NOT_FOUND: u32 = 13;
+pub(crate) const GPU_IS_LOST: u32 = 15;
+pub(crate) const VERSION_MISMATCH: u32 = 25;
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub scenario: Scenario,
+    gpus: Vec<Arc<Gpu>>,
+    /// Every GPU ever seen; a handle is a position here, so that it stays with the GPU.
+    slots: Vec<String>,
+    /// Starts that succeeded and have not ended.
+    pub started: u32,
+    pub starts: u64,
+    pub calls: BTreeMap<&'static str, u64>,
+    /// How often each fault met a call that fits it.
+    met: Vec<u64>,
+    generation: u64,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+static REPLACED: Condvar = Condvar::new();
+
+/// Works on the state; reads the scenario file first, the first time.
+pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    work(lock().get_or_insert_with(State::from_file))
+}
+
+fn lock() -> MutexGuard<'static, Option<State>> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn from_file() -> State {
+        let mut state = State::default();
+        let text = file().and_then(|path| std::fs::read_to_string(path).ok());
+        if let Some(scenario) = text.and_then(|text| serde_json::from_str(&text).ok()) {
+            state.replace(scenario);
+        }
+        state
+    }
+
+    /// Puts another scenario in force; calls that hang return.
+    pub fn replace(&mut self, scenario: Scenario) {
+        for gpu in &scenario.gpus {
+            if !self.slots.contains(&gpu.uuid) {
+                self.slots.push(gpu.uuid.clone());
+            }
+        }
+        self.gpus = scenario.gpus.iter().cloned().map(Arc::new).collect();
+        self.met = vec![0; scenario.faults.len()];
+        self.scenario = scenario;
+        self.generation += 1;
+        REPLACED.notify_all();
+    }
+
+    /// Handle of the GPU at an index.
+    pub fn handle(&self, index: u32) -> Option<usize> {
+        let uuid = &self.gpus.get(index as usize)?.uuid;
+        self.slot(uuid)
+    }
+
+    pub fn slot(&self, uuid: &str) -> Option<usize> {
+        self.slots.iter().position(|other| other == uuid).map(|slot| (slot + 1) << 8)
+    }
+
+    /// The GPU of a handle, or of a MIG device's handle.
+    pub fn gpu(&self, handle: usize) -> Option<Arc<Gpu>> {
+        let uuid = self.slots.get((handle >> 8).checked_sub(1)?)?;
+        self.gpus.iter().find(|gpu| gpu.uuid == *uuid).cloned()
+    }
+
+    /// The code that a fault puts in place of the answer, and the wait before it.
+    fn fault(&mut self, call: &str, uuid: Option<&str>) -> (Option<u32>, Duration, bool) {
+        let starts = self.starts;
+        for (fault, met) in self.scenario.faults.iter().zip(&mut self.met) {
+            let fits = match &fault.call {
+                Some(name) => name == call,
+                None => {
+                    call.starts_with("nvmlDevice") && call != "nvmlDeviceGetCount_v2" || call.starts_with("nvmlGpm")
+                }
+            };
+            let strikes = fault.gpu.as_deref().is_none_or(|gpu| Some(gpu) == uuid);
+            if !fits || !strikes || fault.until_init.is_some_and(|n| starts >= n) {
+                continue;
+            }
+            *met += 1;
+            if *met > fault.after && fault.times.is_none_or(|times| *met <= fault.after + times) {
+                return (fault.code, Duration::from_millis(fault.delay_ms), fault.hang);
+            }
+        }
+        (None, Duration::ZERO, false)
+    }
+}
+
+/// Counts a call, lets faults strike, and answers the code in place of the call's own answer.
+pub(crate) fn enter(call: &'static str, uuid: Option<&str>) -> Option<u32> {
+    let (code, delay, hang, generation) = with(|state| {
+        *state.calls.entry(call).or_default() += 1;
+        let (code, delay, hang) = state.fault(call, uuid);
+        (code, delay, hang, state.generation)
+    });
+    if hang {
+        let mut guard = lock();
+        while guard.as_ref().is_some_and(|state| state.generation == generation) {
+            guard = REPLACED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    } else if !delay.is_zero() {
+        std::thread::sleep(delay);
+    }
+    let down = call.starts_with("nvmlDevice") && with(|state| state.started == 0);
+    if down { Some(UNINITIALIZED) } else { code }
+}
+
+fn file() -> Option<std::path::PathBuf> {
+    match std::env::var_os("FAKE_NVML_SCENARIO") {
+        Some(path) => Some(path.into()),
+        None => beside(),
+    }
+}
+
+#[cfg(unix)]
+fn beside() -> Option<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: a zeroed Dl_info is valid; dladdr fills it for an address inside this library and its text is static.
+    let path = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(beside as *const () as *const libc::c_void, &mut info) == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        std::ffi::CStr::from_ptr(info.dli_fname).to_bytes().to_vec()
+    };
+    let library = std::path::Path::new(std::ffi::OsStr::from_bytes(&path));
+    Some(library.parent()?.join("scenario.json"))
+}
+
+#[cfg(not(unix))]
+fn beside() -> Option<std::path::PathBuf> {
+    None
+}
