@@ -32,10 +32,11 @@ impl Layer {
         Some(Layer { canvas, surface, pen: Pen::default(), size: (0, 0) })
     }
 
-    /// Takes its size from the page: the canvas gets one pixel per device pixel.
-    pub fn fit(&mut self, dpr: f64, family: &str) {
+    /// Takes its size from the page: the canvas gets one pixel per device pixel. True when it must be drawn anew.
+    pub fn fit(&mut self, dpr: f64, family: &str) -> bool {
         let place = self.canvas.get_bounding_client_rect();
         let size = ((place.width() * dpr).round() as u32, (place.height() * dpr).round() as u32);
+        let other = size != self.size || self.surface.family != family;
         if size != self.size {
             self.size = size;
             self.canvas.set_width(size.0);
@@ -47,6 +48,7 @@ impl Layer {
             self.pen.reset();
             self.pen.forget_widths();
         }
+        other
     }
 
     /// Width and height in units.
@@ -173,6 +175,7 @@ pub struct Board {
     /// The series that has the attention: panel and position.
     pub focus: Option<(String, usize)>,
     observer: Option<web_sys::IntersectionObserver>,
+    sizes: Option<web_sys::ResizeObserver>,
     page: Option<(Measures, String, f64)>,
     over_scheduled: bool,
     /// Milliseconds that the last full drawing took, and how many there were.
@@ -186,7 +189,7 @@ impl Board {
         {
             let mut board = page.board.borrow_mut();
             board.observe(page, &view.article);
-            board.page = None;
+            board.watch_size(page, &view.base.canvas);
             board.panels.push(view);
         }
         page.redraw();
@@ -200,7 +203,32 @@ impl Board {
             if let Some(observer) = &board.observer {
                 observer.unobserve(&view.article);
             }
+            if let Some(sizes) = &board.sizes {
+                sizes.unobserve(&view.base.canvas);
+            }
         }
+    }
+
+    /// Takes a tile on.
+    pub fn add_tile(page: Page, tile: TileView) {
+        {
+            let mut board = page.board.borrow_mut();
+            board.watch_size(page, &tile.layer.canvas);
+            board.tiles.push(tile);
+        }
+        page.redraw();
+    }
+
+    /// A canvas changes its size without the window: a scroll bar comes, a number beside it gets longer.
+    fn watch_size(&mut self, page: Page, canvas: &HtmlCanvasElement) {
+        self.page = None;
+        let sizes = self.sizes.get_or_insert_with(|| {
+            let changed = Closure::<dyn FnMut()>::new(move || Board::resized(page));
+            // Kept for the life of the page, as the observer is.
+            let callback: js_sys::Function = changed.into_js_value().unchecked_into();
+            web_sys::ResizeObserver::new(&callback).expect("a function is a callback")
+        });
+        sizes.observe(canvas);
     }
 
     fn observe(&mut self, page: Page, article: &Element) {
@@ -242,9 +270,10 @@ impl Board {
             let (measures, family) = measures();
             let dpr = browser().device_pixel_ratio();
             for panel in &mut self.panels {
-                panel.base.fit(dpr, &family);
+                if panel.base.fit(dpr, &family) {
+                    panel.drawn = None;
+                }
                 panel.over.fit(dpr, &family);
-                panel.drawn = None;
             }
             for tile in &mut self.tiles {
                 tile.layer.fit(dpr, &family);

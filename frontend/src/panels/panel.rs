@@ -86,8 +86,7 @@ pub fn TileCard(
     let gone = id.clone();
     element.on_load(move |element| {
         if let Some(tile) = TileView::new(id.clone(), &element) {
-            page.board.borrow_mut().tiles.push(tile);
-            Board::resized(page);
+            Board::add_tile(page, tile);
         }
     });
     on_cleanup(move || page.board.borrow_mut().tiles.retain(|t| t.id != gone));
