@@ -93,7 +93,7 @@ impl Hub {
 }
 
 /// The most rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
-const ROWS: usize = 500;
+const ROWS: usize = 250;
 
 /// A page's place in one source.
 struct Place {
@@ -219,26 +219,32 @@ impl Session {
         }
     }
 
+    /// Rows that the page does not know, then series that name them.
     fn announce_series(&mut self, at: usize) {
-        let place = &mut self.places[at];
+        let (source, mut first) = (self.places[at].source, self.places[at].series);
         let (defs, catalog) = {
             let store = self.hub.store();
-            (store.series(place.source, place.series).to_vec(), store.catalog().clone())
+            (store.series(source, first).to_vec(), store.catalog().clone())
         };
         while catalog.metrics.len() > self.rows && !defs.is_empty() {
             let (metrics, charts) = catalog.part(self.rows, ROWS);
-            let first = self.rows as u32;
-            self.rows += metrics.len();
-            self.say(&ServerMessage::Rows { first, metrics, charts });
-        }
-        let place = &mut self.places[at];
-        if !defs.is_empty() {
-            let message = ServerMessage::Series { source: place.source, first: place.series as u32, defs };
-            if let ServerMessage::Series { defs, .. } = &message {
-                place.series += defs.len();
-            }
+            let message = ServerMessage::Rows { first: self.rows as u32, metrics, charts };
+            self.rows = catalog.metrics.len().min(self.rows + ROWS);
             self.say(&message);
         }
+        let mut rest = &defs[..];
+        while !rest.is_empty() {
+            let mut size = 0;
+            let fits = rest.iter().take_while(|def| {
+                size += def.instance.len() + 8;
+                size < MAX_MESSAGE
+            });
+            let (now, later) = rest.split_at(fits.count().max(1));
+            self.say(&ServerMessage::Series { source, first: first as u32, defs: now.to_vec() });
+            first += now.len();
+            rest = later;
+        }
+        self.places[at].series = first;
     }
 
     fn announce_checks(&mut self, at: usize) {
@@ -436,7 +442,11 @@ mod tests {
         }
 
         fn resume(&self) -> Resume {
-            Resume { boot: 77, rows: cpu::ROWS.len() as u32, places: vec![(0, self.state.seq(), self.state.steps().len() as u32)] }
+            Resume {
+                boot: 77,
+                rows: cpu::ROWS.len() as u32,
+                places: vec![(0, self.state.seq(), self.state.steps().len() as u32)],
+            }
         }
     }
 
@@ -539,6 +549,75 @@ mod tests {
         }
         assert!(sent > 1 && sent <= CREDIT, "{sent} messages");
         assert!(most <= MAX_MESSAGE, "{most} bytes");
+    }
+
+    /// What a page knows of the table, and the tags of the series it was told of.
+    fn follow(session: &mut Session, table: &mut Catalog, tags: &mut Vec<String>) {
+        while let Some(bytes) = session.next_message() {
+            assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
+            match decode_server(&bytes).unwrap() {
+                Received::Control(ServerMessage::Catalog(catalog)) => *table = catalog,
+                Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
+                    assert_eq!(first as usize, table.metrics.len());
+                    table.extend(first as usize, metrics, charts);
+                }
+                Received::Control(ServerMessage::Series { first, defs, .. }) => {
+                    assert_eq!(first as usize, tags.len());
+                    tags.extend(defs.iter().map(|def| table.metric(def).map(|_| table.tag(def)).expect("a known row")));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_appear_later_come_before_the_series_that_name_them() {
+        let mut bench = Bench::new();
+        let add = |bench: &Bench, from: usize, to: usize| {
+            for i in from..to {
+                let mut metric = shared::catalog::Metric::from(&cpu::LOAD1);
+                (metric.tag, metric.chart) = (format!("scraped.{i}{{labels}}"), format!("scraped.{i}"));
+                metric.help = "x".repeat(400);
+                let chart = shared::catalog::Chart { id: metric.chart.clone(), title: "t".into(), section: "s".into() };
+                let metric = bench.hub.store().add_row(metric, chart).unwrap();
+                for labels in ["", "{a=\"1\"}"] {
+                    let def = SeriesDef { metric, instance: labels.into() };
+                    bench.hub.store().intern(bench.source, def).unwrap();
+                }
+            }
+        };
+        bench.tick(1);
+        let (mut table, mut tags) = (Catalog::default(), Vec::new());
+        let mut session = Session::new(bench.hub.clone());
+        session.receive(open(300_000, None)).unwrap();
+        follow(&mut session, &mut table, &mut tags);
+        assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len(), 1));
+        add(&bench, 0, 2);
+        bench.tick(1);
+        follow(&mut session, &mut table, &mut tags);
+        assert_eq!(tags[1..], ["scraped.0", "scraped.0{a=\"1\"}", "scraped.1", "scraped.1{a=\"1\"}"]);
+        assert!(table.layout.charts.iter().any(|c| c.id == "scraped.1"));
+        // Away meanwhile: what it knows is not told again.
+        add(&bench, 2, 2_000);
+        bench.tick(1);
+        let mut again = Session::new(bench.hub.clone());
+        let rows = table.metrics.len() as u32;
+        again.receive(open(300_000, Some(Resume { boot: 77, rows, places: vec![(0, 2, 5)] }))).unwrap();
+        follow(&mut again, &mut table, &mut tags);
+        assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len() + 2_000, 4_001));
+        // One that opens now gets the same table in parts.
+        let (mut fresh, mut told) = (Catalog::default(), Vec::new());
+        let mut session = Session::new(bench.hub.clone());
+        session.receive(open(300_000, None)).unwrap();
+        follow(&mut session, &mut fresh, &mut told);
+        assert_eq!((&fresh.metrics, &told), (&table.metrics, &tags));
+        let charts = |catalog: &Catalog| {
+            catalog.layout.charts.iter().map(|c| c.id.clone()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let drawn = |catalog: &Catalog| {
+            catalog.metrics.iter().map(|m| m.chart.clone()).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(drawn(&fresh).is_subset(&charts(&fresh)) && drawn(&table).is_subset(&charts(&table)));
     }
 
     #[test]

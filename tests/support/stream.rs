@@ -54,7 +54,11 @@ impl Page {
         let resume = self
             .hello
             .as_ref()
-            .map(|hello| Resume { boot: hello.boot, places: vec![(0, self.state.seq(), self.series.len() as u32)] });
+            .map(|hello| Resume {
+                boot: hello.boot,
+                rows: self.catalog.metrics.len() as u32,
+                places: vec![(0, self.state.seq(), self.series.len() as u32)],
+            });
         self.messages = 0;
         connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume }).await;
         connection
@@ -108,6 +112,10 @@ impl Page {
                 self.hello = Some(hello);
             }
             ServerMessage::Catalog(catalog) => self.catalog = catalog,
+            ServerMessage::Rows { first, metrics, charts } => {
+                assert_eq!(first as usize, self.catalog.metrics.len(), "rows are announced in order");
+                self.catalog.extend(first as usize, metrics, charts);
+            }
             ServerMessage::Series { first, defs, .. } => {
                 assert_eq!(first as usize, self.series.len(), "series are announced in order");
                 let steps = defs.iter().map(|d| self.catalog.metric(d).expect("a row of the table").steps);

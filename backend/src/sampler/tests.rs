@@ -97,6 +97,40 @@ fn state(sampler: &Sampler, id: &str) -> CheckState {
     checks.iter().find(|c| c.id == id).map(|c| c.state).unwrap()
 }
 
+/// A sensor that meets a new name at its second reading.
+struct Meets(u32);
+impl Collector for Meets {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        static MET: std::sync::LazyLock<shared::catalog::MetricDef> = std::sync::LazyLock::new(|| {
+            let row = shared::catalog::MetricDef::gauge("met.{labels}", shared::unit::Unit::Watts);
+            row.title("Met").on("met", "{labels}").help("It was met at run time.")
+        });
+        self.0 += 1;
+        if self.0 > 1 {
+            out.put(&MET, "{a=\"1\"}", 7.5);
+        }
+        Ok(())
+    }
+}
+static MEETS: Entry =
+    Entry { name: "meets", about: "Meets.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Meets(0))) };
+
+#[test]
+fn a_row_that_is_met_at_run_time_joins_the_table_with_its_chart() {
+    let mut sampler = sampler(vec![&MEETS]);
+    let before = sampler.hub.store().catalog().clone();
+    for i in 0..3 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(value(&sampler, "met.{a=\"1\"}"), Some(7.5).filter(|_| i > 0));
+    }
+    let after = sampler.hub.store().catalog().clone();
+    assert_eq!(after.metrics.len(), before.metrics.len() + 1);
+    let row = after.metrics.last().unwrap();
+    assert_eq!((row.title.as_str(), row.unit), ("Met", shared::unit::Unit::Watts));
+    let chart = after.layout.charts.last().unwrap();
+    assert_eq!((chart.id.as_str(), chart.section.as_str()), ("met", "meets"));
+}
+
 #[test]
 fn one_that_hangs_costs_its_own_series_and_is_named() {
     let mut sampler = sampler(vec![&COUNTS, &HANGS, &ABSENT]);

@@ -10,7 +10,7 @@ mod read;
 pub use chunk::Chunk;
 pub use read::Snapshot;
 
-use shared::catalog::Catalog;
+use shared::catalog::{Catalog, Chart, Metric};
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
 use shared::wire::{Check, Source, SourceId, encode_ticks};
@@ -110,6 +110,12 @@ impl Store {
     /// The table.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    /// Adds a row to the table, with its chart, unless it is there; its position, or none when the table is full. Readers
+    /// keep the table that they have taken: rows are only ever added behind those that are there.
+    pub fn add_row(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
+        Arc::make_mut(&mut self.catalog).add(metric, chart)
     }
 
     /// Adds a source and gives it its number.

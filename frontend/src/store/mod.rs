@@ -65,6 +65,10 @@ impl Store {
                 }
                 changed.plan = true;
             }
+            ServerMessage::Rows { first, metrics, charts } => {
+                self.catalog.extend(first as usize, metrics, charts);
+                changed.plan = true;
+            }
             ServerMessage::Series { source, first, defs } => {
                 if let Some(s) = self.sources.get_mut(&source) {
                     s.announce(first, defs, &self.catalog);
@@ -114,7 +118,7 @@ impl Store {
         let places: Vec<_> =
             self.sources.iter().filter_map(|(id, s)| Some((*id, s.last_seq()?, s.defs.len() as u32))).collect();
         let boot = self.hello.as_ref()?.boot;
-        (!places.is_empty()).then_some(Resume { boot, places })
+        (!places.is_empty()).then_some(Resume { boot, rows: self.catalog.metrics.len() as u32, places })
     }
 }
 
@@ -283,7 +287,7 @@ mod tests {
         assert_eq!(store.places(), None, "before the first tick there is nothing to go on from");
         let frame = server.tick();
         store.ticks(0, &[&frame]).unwrap();
-        assert_eq!(store.places(), Some(Resume { boot: 1, places: vec![(0, 1, 2)] }));
+        assert_eq!(store.places(), Some(Resume { boot: 1, rows: server.catalog.metrics.len() as u32, places: vec![(0, 1, 2)] }));
         server.tick();
         let frame = server.tick();
         assert!(store.ticks(0, &[&frame]).is_err(), "a hole is noticed");
