@@ -44,6 +44,11 @@ impl Link {
         }
     }
 
+    /// Asks for what is answered once.
+    pub fn ask(&self, message: &PageMessage) {
+        self.send(message);
+    }
+
     /// Asks for sealed history.
     pub fn history(&mut self, source: SourceId, from: i64, to: i64) {
         self.send(&PageMessage::History { source, from, to });
@@ -158,6 +163,9 @@ fn sampled(page: Page, source: SourceId) {
 }
 
 fn control(page: Page, message: ServerMessage) {
+    if let ServerMessage::Processes(table) = message {
+        return page.processes.set(Some(table));
+    }
     match &message {
         ServerMessage::Hello(hello) => {
             page.ahead.set(hello.now - now());

@@ -10,6 +10,7 @@ use crate::panels::crosshair::Tip;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use leptos::prelude::*;
+use shared::processes::ProcessTable;
 use shared::window::{WINDOWS, Window};
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -44,6 +45,8 @@ pub struct Shared {
     pub goodbye: RwSignal<String>,
     /// Panels, sections, tiles.
     pub plan: RwSignal<Plan>,
+    /// The newest process table that was asked for.
+    pub processes: RwSignal<Option<ProcessTable>>,
     /// The theme in force.
     pub tone: RwSignal<Tone>,
     /// The tooltip.
@@ -109,6 +112,7 @@ impl Page {
             state: RwSignal::new(LinkState::Connecting),
             goodbye: RwSignal::new(String::new()),
             plan: RwSignal::new(Plan::default()),
+            processes: RwSignal::new(None),
             tone: RwSignal::new(tone),
             tip: RwSignal::new(None),
             beat: RwSignal::new(0),

@@ -2,6 +2,7 @@
 
 use crate::page::page;
 use crate::panels::panel::{PanelCard, TileCard};
+use crate::panels::processes::Processes;
 use crate::panels::sections::{AbsentLine, Fold, Missing};
 use leptos::prelude::*;
 
@@ -31,6 +32,7 @@ pub fn Overview() -> impl IntoView {
             <For each=move || sections.get() key=|s| s.id.clone() let:section>
                 <Fold section/>
             </For>
+            <Processes/>
             <Missing/>
         </section>
         <Foot/>

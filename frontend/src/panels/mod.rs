@@ -9,5 +9,6 @@ pub mod crosshair;
 pub mod names;
 pub mod panel;
 pub mod picture;
+pub mod processes;
 pub mod sections;
 pub mod tiles;

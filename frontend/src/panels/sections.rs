@@ -8,7 +8,7 @@ use wasm_bindgen::JsCast;
 
 /// The small triangle of a fold.
 #[component]
-fn Triangle() -> impl IntoView {
+pub fn Triangle() -> impl IntoView {
     view! { <svg class="tri" viewBox="0 0 10 10" aria-hidden="true"><path d="M3.5 2 6.5 5l-3 3"/></svg> }
 }
 

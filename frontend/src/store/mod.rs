@@ -6,6 +6,7 @@
 
 pub mod plan;
 pub mod presence;
+pub mod processes;
 pub mod reading;
 pub mod source;
 pub mod trace;
