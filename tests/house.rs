@@ -73,7 +73,7 @@ fn a_planted_dependency_is_caught() {
         "backend.workspace = true",
         "leptos = { version = \"1\" }",
         "[dependencies.axum]",
-        "[dev-dependencies]\ntokio = \"1\"",
+        "[dev-dependencies]\nhyper = \"1\"",
     ] {
         catches(
             rules::packages,

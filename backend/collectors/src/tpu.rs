@@ -147,7 +147,7 @@ impl Endpoint {
                 Err(failure) => return self.failed(Vec::new(), failure),
             }
         }
-        let known: Vec<usize> = self.known.iter().flat_map(|(_, known)| known.iter().copied()).collect();
+        let known: Vec<usize> = self.known.iter().flat_map(|(_, known)| known.clone()).collect();
         let mut calls = JoinSet::new();
         for &metric in &known {
             let channel = channel.clone();
@@ -158,7 +158,9 @@ impl Endpoint {
             match call {
                 Ok((metric, Ok(answer))) => answers.push((metric, answer)),
                 Ok((metric, Err(Failure::Unknown))) => {
-                    self.known.iter_mut().for_each(|(_, known)| drop(known.remove(&metric)));
+                    if let Some((_, known)) = &mut self.known {
+                        known.remove(&metric);
+                    }
                 }
                 Ok((_, Err(failure))) => failures.push(failure),
                 Err(_) => failures.push(Failure::Broken("a call was stopped".into())),

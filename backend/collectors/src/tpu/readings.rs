@@ -233,7 +233,7 @@ fn number(gauge: &Gauge) -> Option<f64> {
 /// The device's own number: a slice's begin anywhere.
 fn device(attribute: &Attribute) -> Option<u32> {
     let value = attribute.value.as_ref()?;
-    let nested = || value.list.as_ref()?.attributes.iter().find_map(device);
+    let nested = || value.list.as_ref()?.attributes.iter().filter(|a| a.key.starts_with("device")).find_map(device);
     let own = value.int.and_then(|int| u32::try_from(int).ok());
     own.or_else(|| value.text.as_ref()?.parse().ok()).or_else(nested)
 }
@@ -244,8 +244,8 @@ fn label(point: &Point) -> Option<String> {
     let text = match &value.list {
         None => words_of(value),
         Some(list) => {
-            let by_key = |key: &&str| list.attributes.iter().find(|attribute| attribute.key == **key);
-            let best = LABELS.iter().find_map(|key| by_key(key)).or(list.attributes.first())?;
+            let by_key = |key: &&'static str| list.attributes.iter().find(|attribute| attribute.key == **key);
+            let best = LABELS.iter().find_map(by_key).or(list.attributes.first())?;
             words_of(best.value.as_ref()?)
         }
     };

@@ -5,8 +5,10 @@ use crate::recordings;
 use fake_tool::{place, starts};
 use serde_json::{Value, json};
 
-/// What is put of a line; none when it is no report.
-fn read(line: &[u8], pids: &[u32]) -> Option<(Vec<(String, f64)>, Option<String>)> {
+type Read = (Vec<(String, f64)>, Option<String>);
+
+/// What is put of a line, and what is wrong with it; none when it is no report.
+fn read(line: &[u8], pids: &[u32]) -> Option<Read> {
     let report = Report::read(line, |pid| pids.is_empty() || pids.contains(&pid))?;
     let mut out = Out::default();
     out.begin(Duration::ZERO);

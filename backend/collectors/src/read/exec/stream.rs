@@ -121,7 +121,7 @@ impl Shared {
         self.state().child = Some(child);
         let quiet = Arc::new(AtomicBool::new(false));
         let errors = err.and_then(|err| keep_errors(err, quiet.clone()));
-        let silent = out.map_or(true, |out| self.read(out));
+        let silent = out.is_none_or(|out| self.read(out));
         quiet.store(true, Ordering::Relaxed);
         let status = self.state().child.take().and_then(|child| end(&self.path, child));
         let errors = errors.and_then(|thread| thread.join().ok()).unwrap_or_default();
