@@ -5,6 +5,7 @@ mod browser;
 mod catalog;
 mod cli;
 mod demo;
+mod doctor;
 mod door;
 mod house;
 mod stream;

@@ -3,7 +3,9 @@
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind.
 
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
+use backend::doctor;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -16,7 +18,7 @@ fn main() -> ExitCode {
     match command {
         Ok(Command::Serve(config)) => serve(config, None),
         Ok(Command::Demo { config, fleet }) => serve(config, Some(fleet)),
-        Ok(Command::Doctor { config, json, .. }) => doctor(&config, json),
+        Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
         Err(error) => {
@@ -32,19 +34,46 @@ fn say(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn log(config: &Config) {
+fn filter(config: &Config) -> tracing_subscriber::EnvFilter {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+    EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"))
 }
 
-fn doctor(config: &Config, json: bool) -> ExitCode {
-    let checks = backend::doctor::examine(backend::plan(config));
-    let text =
-        if json { format!("{}\n", serde_json::json!({ "checks": checks })) } else { backend::doctor::report(&checks) };
+fn log(config: &Config) {
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(std::io::stderr);
+    log.with_ansi(colour).init();
+}
+
+fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
+    let tail = doctor::Tail::default();
+    if bundle.is_some() {
+        let held = tail.clone();
+        let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_ansi(false);
+        log.with_writer(move || held.clone()).init();
+    }
+    let examination = doctor::examine(config, backend::plan(config));
+    let text = match json {
+        true => format!("{}\n", serde_json::json!({ "checks": examination.checks })),
+        false => doctor::report(&examination),
+    };
     say(&text);
-    if backend::doctor::healthy(&checks) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    if let Some(path) = bundle {
+        let (facts, configuration) = (collectors::facts(&config.roots()), config.to_toml());
+        let whole = doctor::Bundle {
+            examination: &examination,
+            facts: &facts,
+            configuration: &configuration,
+            log: &tail.text(),
+        };
+        let names = doctor::names(config, &|name| std::env::var(name).ok());
+        if let Err(error) = std::fs::write(path, whole.write(&names)) {
+            eprintln!("watchglass: cannot write {}: {error}", path.display());
+            return ExitCode::from(1);
+        }
+        eprintln!("The report is in {}. Read it before you pass it on.", path.display());
+    }
+    if examination.healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
 /// Serves this machine, or a simulated fleet.

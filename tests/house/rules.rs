@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "sampler", &["clock", "live", "store"]),
     ("backend/src", "demo", &["clock", "config", "live", "store"]),
-    ("backend/src", "doctor", &["clock", "live", "sampler", "store"]),
+    ("backend/src", "doctor", &["clock", "config", "live", "sampler", "store"]),
     ("backend/src", "http", &["clock", "config", "doctor", "live", "store"]),
     ("frontend/src", "address", &[]),
     ("frontend/src", "surface", &[]),

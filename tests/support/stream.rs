@@ -136,7 +136,10 @@ impl Page {
                 self.state = TickState::default();
             }
             ServerMessage::Goodbye { reason } => self.goodbye = Some(reason),
-            ServerMessage::Sources(_) | ServerMessage::HistoryEnd { .. } | ServerMessage::Heartbeat { .. } => {}
+            ServerMessage::Sources(_)
+            | ServerMessage::Processes(_)
+            | ServerMessage::HistoryEnd { .. }
+            | ServerMessage::Heartbeat { .. } => {}
         }
     }
 

@@ -126,7 +126,7 @@ pub(super) async fn doctor(State(app): State<Arc<App>>) -> Response<Body> {
     let store = app.hub.store();
     let checks: Vec<_> = store.sources().iter().flat_map(|s| store.checks(s.id).0.to_vec()).collect();
     drop(store);
-    ok(&object!({ "checks": checks }))
+    ok(&object!({ "checks": crate::doctor::complete(checks) }))
 }
 
 /// A series that a request asked for.

@@ -1,0 +1,96 @@
+//! One report that can be passed on: version, facts, checks, configuration, own health, the last lines of the log. It is
+//! written without the names of machines and users, addresses and secrets; see [`Scrub`].
+
+use super::{Examination, Scrub, report};
+use crate::config::{self, Config};
+use shared::unit::quantity;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Bytes of the log that are kept.
+const MOST: usize = 64 << 10;
+
+/// What goes into the report.
+pub struct Bundle<'a> {
+    /// What was found.
+    pub examination: &'a Examination,
+    /// Word and value of what does not change about the machine.
+    pub facts: &'a [(String, String)],
+    /// The configuration in force, as TOML, secrets as `***`.
+    pub configuration: &'a str,
+    /// The log so far.
+    pub log: &'a str,
+}
+
+impl Bundle<'_> {
+    /// The report, with everything taken out that names somebody or some place.
+    pub fn write(&self, scrub: &Scrub) -> String {
+        let mut text = String::from("Watchglass report. Names, addresses and secrets have been taken out.\n\n");
+        text.push_str(&report(self.examination));
+        text.push_str("\n== Machine ==\n\n");
+        for (word, value) in self.facts {
+            let _ = writeln!(text, "{word}: {value}");
+        }
+        text.push_str("\n== Checks, in full ==\n\n");
+        for check in &self.examination.checks {
+            let line = serde_json::to_string(check).unwrap_or_default();
+            let _ = writeln!(text, "{line}");
+        }
+        text.push_str("\n== Own health ==\n\n");
+        for (tag, value, unit) in &self.examination.health {
+            let (number, symbol) = quantity(*value, *unit);
+            let _ = writeln!(text, "{tag}: {number} {symbol}");
+        }
+        text.push_str("\n== Configuration in force ==\n\n");
+        text.push_str(self.configuration.trim_end());
+        text.push_str("\n\n== Log ==\n\n");
+        text.push_str(if self.log.is_empty() { "nothing was logged\n" } else { self.log });
+        scrub.text(&text)
+    }
+}
+
+/// What names this machine, its user and whoever the configuration names. `env` is the environment.
+pub fn names(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Scrub {
+    let of_url =
+        |url: &String| url.split("://").nth(1).and_then(config::split_authority).map(|(name, _)| name.to_string());
+    let urls = config.origins.iter().chain(&config.embed).filter_map(of_url);
+    let hosts: Vec<String> = [collectors::host_name(), env("HOSTNAME"), env("COMPUTERNAME")]
+        .into_iter()
+        .flatten()
+        .chain(config.hosts.iter().cloned())
+        .chain(urls)
+        .collect();
+    let home = env("HOME").and_then(|home| Some(Path::new(&home).file_name()?.to_string_lossy().into_owned()));
+    let users = ["USER", "LOGNAME", "SUDO_USER", "USERNAME"].map(env);
+    let users: Vec<String> = users.into_iter().chain([home]).flatten().collect();
+    Scrub::new(hosts.iter().map(String::as_str), users.iter().map(String::as_str))
+}
+
+/// The end of a log, in memory. It is a writer for `tracing`.
+#[derive(Clone, Debug, Default)]
+pub struct Tail(Arc<Mutex<VecDeque<u8>>>);
+
+impl Tail {
+    /// What is held, from the first whole line on.
+    pub fn text(&self) -> String {
+        let bytes: Vec<u8> = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if bytes.len() < MOST { text } else { text.split_once('\n').map(|(_, rest)| rest.into()).unwrap_or_default() }
+    }
+}
+
+impl std::io::Write for Tail {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        held.extend(bytes);
+        let over = held.len().saturating_sub(MOST);
+        held.drain(..over);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

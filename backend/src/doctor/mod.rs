@@ -1,0 +1,173 @@
+//! `watchglass doctor`: every family, what was tried, what came back, why, and what to do.
+//!
+//! It runs the real sampler for a moment, so that what it says is what the server would see. Read [`examine`], then
+//! `families.rs` (the whole list, on every platform), `report.rs` (for a person) and `bundle.rs` (to be passed on).
+
+mod bundle;
+mod families;
+mod report;
+mod scrub;
+
+pub use bundle::{Bundle, Tail, names};
+pub use families::complete;
+pub use report::report;
+pub use scrub::Scrub;
+
+use crate::clock::System;
+use crate::config::Config;
+use crate::live::Hub;
+use crate::sampler::{self, Plan};
+use crate::store::{Limits, Store};
+use collectors::{COLLECTORS, monitor};
+use shared::catalog::{MetricDef, gpu};
+use shared::unit::Unit;
+use shared::wire::{Check, CheckState, SourceId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a second tick is waited for.
+const TWICE: Duration = Duration::from_millis(2_200);
+
+/// What was found.
+pub struct Examination {
+    /// Every family, in the order of the registration table.
+    pub checks: Vec<Check>,
+    /// What was asked for and does not work, and what is here and does not work: the family and a sentence.
+    pub faults: Vec<(String, String)>,
+    /// What the collectors and we ourselves cost: tag, value, unit.
+    pub health: Vec<(String, f64, Unit)>,
+}
+
+/// Opens every collector, waits until each has answered or its deadline has passed, and says how they stand.
+pub fn examine(config: &Config, plan: Plan) -> Examination {
+    let most = collectors::deadline(plan.interval) + Duration::from_secs(1);
+    let limits = Limits { retention: 60_000, bytes: 1 << 20 };
+    let mut store = Store::new(Arc::new(collectors::catalog()), limits);
+    let source = store.add_source(String::new(), plan.interval.as_millis() as i64, Vec::new());
+    let hub = Hub::new(store, Arc::new(System), 0, limits.retention);
+    let stop = Arc::new(AtomicBool::new(false));
+    let (theirs, asked) = (hub.clone(), stop.clone());
+    // Never joined: a collector that hangs must not hang its doctor.
+    std::thread::spawn(move || sampler::run(theirs, source, plan, asked));
+    let begin = Instant::now();
+    let checks = loop {
+        let (checks, _) = hub.store().checks(source);
+        let waiting = checks.is_empty() || checks.iter().any(|c| c.state == CheckState::Starting);
+        // Rates take two ticks; a long interval is not waited for.
+        let twice = hub.store().state(source).is_some_and(|state| state.seq() >= 2) || begin.elapsed() > TWICE;
+        if (!waiting && twice) || begin.elapsed() > most {
+            break checks.to_vec();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    stop.store(true, Ordering::Relaxed);
+    let store = hub.store();
+    let checks = counted(&store, source, complete(checks));
+    let faults = faults(&checks, config, &gpus(&store, source));
+    Examination { checks, faults, health: health(&store, source) }
+}
+
+impl Examination {
+    /// Whether everything that was asked for, and everything that is here, works. What is absent and nobody asked for is
+    /// no fault.
+    pub fn healthy(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+/// Adds how many values came to what was found. Rows that several collectors fill are counted when one of them is here.
+fn counted(store: &Store, source: SourceId, mut checks: Vec<Check>) -> Vec<Check> {
+    let works = |c: &Check| matches!(c.state, CheckState::Ok | CheckState::Partial);
+    let here: BTreeSet<String> = checks.iter().filter(|c| works(c)).map(|c| c.id.clone()).collect();
+    for check in checks.iter_mut().filter(|c| works(c)) {
+        let fills = |id: &str, tag: &str| {
+            let of = COLLECTORS.iter().filter(|entry| entry.name == id).flat_map(|entry| entry.metrics);
+            of.copied().flatten().any(|row| row.tag == tag)
+        };
+        let own = |tag: &str| fills(&check.id, tag) && !here.iter().any(|id| *id != check.id && fills(id, tag));
+        let series = store.series(source, 0).iter().filter_map(|def| store.catalog().metric(def));
+        match series.filter(|metric| own(&metric.tag)).count() {
+            0 => {}
+            1 => check.found = format!("1 value. {}", check.found),
+            n => check.found = format!("{n} values. {}", check.found),
+        }
+    }
+    checks
+}
+
+/// Instances of the series of these rows, in any order.
+fn instances<'a>(store: &'a Store, source: SourceId, rows: &'a [&MetricDef]) -> impl Iterator<Item = &'a str> {
+    let of_rows = |metric: &str| rows.iter().any(|row| row.tag == metric);
+    let series = store.series(source, 0).iter();
+    series.filter(move |def| store.catalog().metric(def).is_some_and(|m| of_rows(&m.tag))).map(|d| d.instance.as_str())
+}
+
+/// Numbers of the GPUs that answered.
+fn gpus(store: &Store, source: SourceId) -> BTreeSet<u32> {
+    instances(store, source, gpu::ROWS).filter_map(|instance| instance.parse().ok()).collect()
+}
+
+/// What a flag or the configuration names, beside the family that it means.
+fn asked(config: &Config) -> Vec<(&'static str, String)> {
+    let mut asked = Vec::new();
+    if !config.pids.is_empty() {
+        let pids: Vec<String> = config.pids.iter().map(u32::to_string).collect();
+        asked.push(("process", format!("--pid {}", pids.join(","))));
+    }
+    if config.disk_paths != Config::default().disk_paths {
+        asked.push(("disk_usage", "--disk-path".into()));
+    }
+    if config.nvml_library.is_some() {
+        asked.push(("nvidia", "library of [collectors.nvidia]".into()));
+    }
+    if !config.tpu_endpoints.is_empty() {
+        asked.push(("tpu", "endpoints of [collectors.tpu]".into()));
+    }
+    if !config.options().endpoints.is_empty() {
+        asked.push(("openmetrics", "the endpoints".into()));
+    }
+    for entry in COLLECTORS {
+        let named = config.collector(entry.name).paths;
+        asked.extend(named.keys().map(|key| (entry.name, format!("{key} of [collectors.{}]", entry.name))));
+    }
+    asked
+}
+
+fn faults(checks: &[Check], config: &Config, gpus: &BTreeSet<u32>) -> Vec<(String, String)> {
+    let asked = asked(config);
+    let mut faults = Vec::new();
+    for check in checks {
+        let words = asked.iter().find(|(id, _)| *id == check.id).map(|(_, words)| words);
+        let reason = if check.state == CheckState::Starting { "no answer yet" } else { &check.reason };
+        let sentence = match (check.state, words) {
+            (CheckState::Ok, _) | (CheckState::Absent, None) => continue,
+            (_, Some(words)) => format!("{}, asked for by {words}: {reason}", check.id),
+            (_, None) => format!("{}: {reason}", check.id),
+        };
+        faults.push((check.id.clone(), sentence));
+    }
+    let missing: Vec<String> = config.gpus.iter().filter(|gpu| !gpus.contains(gpu)).map(u32::to_string).collect();
+    if !missing.is_empty() {
+        let here: Vec<String> = gpus.iter().map(u32::to_string).collect();
+        let here = if here.is_empty() { "there is none".into() } else { format!("there are {}", here.join(", ")) };
+        faults.push((String::new(), format!("GPU {}, asked for by --gpu: {here}", missing.join(", "))));
+    }
+    faults
+}
+
+/// Values of our own rows.
+fn health(store: &Store, source: SourceId) -> Vec<(String, f64, Unit)> {
+    let Some((_, values)) = store.newest(source) else { return Vec::new() };
+    let catalog = store.catalog();
+    let own = store.series(source, 0).iter().zip(values).filter(|(_, value)| value.is_finite());
+    own.filter_map(|(def, value)| {
+        let metric = catalog.metric(def)?;
+        monitor::ROWS.iter().any(|row| row.tag == metric.tag).then(|| (catalog.tag(def), value, metric.unit))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The report for a person: what does not work first, then what works, then what is not here.
+
+use super::Examination;
+use shared::wire::{Check, CheckState};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Columns of a terminal that nobody has made wider.
+const WIDTH: usize = 100;
+
+/// Mark and word of a state; where the heading says it already there is no word.
+fn word(state: CheckState) -> (&'static str, &'static str) {
+    match state {
+        CheckState::Denied => ("■", "not allowed: "),
+        CheckState::Failed => ("■", "failed: "),
+        CheckState::Hung => ("■", "hung: "),
+        CheckState::Partial => ("▲", "in part: "),
+        CheckState::Starting => ("◌", "no answer yet: "),
+        CheckState::Ok => ("●", ""),
+        CheckState::Absent => ("◌", ""),
+    }
+}
+
+/// The text.
+pub fn report(examination: &Examination) -> String {
+    let checks = &examination.checks;
+    let here = checks.iter().filter(|c| c.state == CheckState::Ok).count();
+    let mut text = format!(
+        "Watchglass {} on {} ({}): {here} of {} families work here.\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        checks.len()
+    );
+    let width = checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
+    for (place, heading) in ["Needs attention", "Works", "Not here"].into_iter().enumerate() {
+        let of = |check: &Check| match check.state {
+            _ if examination.faults.iter().any(|(id, _)| *id == check.id) => 0,
+            CheckState::Absent => 2,
+            _ => 1,
+        };
+        let mut group = checks.iter().filter(|c| of(c) == place).peekable();
+        if group.peek().is_some() {
+            let _ = writeln!(text, "\n{heading}");
+            group.for_each(|check| one(&mut text, check, width));
+        }
+    }
+    text.push('\n');
+    match &examination.faults[..] {
+        [] => text.push_str("Everything that was asked for works.\n"),
+        faults => {
+            text.push_str("Not everything works:\n");
+            faults.iter().for_each(|(_, fault)| paragraph(&mut text, "  - ", fault));
+        }
+    }
+    text
+}
+
+fn one(text: &mut String, check: &Check, width: usize) {
+    let (mark, word) = word(check.state);
+    let head = format!("  {mark} {:width$}  ", check.id);
+    paragraph(text, &head, &format!("{word}{}", check.found));
+    let indent = " ".repeat(width + 6);
+    // Of what works nobody needs to know where it was found.
+    let tried = if check.state == CheckState::Ok { String::new() } else { places(&check.tried) };
+    for (word, what) in [("why", &check.reason), ("do", &check.remedy), ("tried", &tried)] {
+        if !what.is_empty() {
+            paragraph(text, &format!("{indent}{word:<5}  "), what);
+        }
+    }
+}
+
+/// What was tried, in few words: a tool that was looked for in many folders is named once.
+fn places(tried: &[String]) -> String {
+    let split = |path: &str| path.rsplit_once('/').map(|(folder, name)| (folder.to_string(), name.to_string()));
+    let mut words: Vec<String> = Vec::new();
+    for path in tried {
+        let Some((folder, name)) = split(path) else {
+            words.push(path.clone());
+            continue;
+        };
+        let folders: BTreeSet<String> =
+            tried.iter().filter_map(|p| split(p)).filter(|(_, n)| *n == name).map(|(folder, _)| folder).collect();
+        words.push(match folders.len() {
+            0..=3 => path.clone(),
+            n => format!("{name} in {n} folders ({}, ...)", folders.first().unwrap_or(&folder)),
+        });
+    }
+    let mut seen = BTreeSet::new();
+    words.retain(|word| seen.insert(word.clone()));
+    words.join(", ")
+}
+
+/// Text behind a head, wrapped below itself. A word that is longer than a line, such as a path, is never cut.
+fn paragraph(text: &mut String, head: &str, words: &str) {
+    let indent = head.chars().count();
+    text.push_str(head);
+    let mut column = indent;
+    for (i, word) in words.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if i > 0 && column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{:indent$}", "");
+            column = indent;
+        } else if i > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+}
