@@ -27,7 +27,7 @@ fn help_and_version_are_everywhere() {
         assert!(prints(args).contains("Usage: watchglass"), "{args:?}");
     }
     assert_eq!(prints(&["--version"]), format!("watchglass {}\n", env!("CARGO_PKG_VERSION")));
-    for absent in ["data-dir", "durable", "openmetrics", "export", "record", "replay", "import"] {
+    for absent in ["data-dir", "durable", "export", "record", "replay", "import"] {
         assert!(!prints(&["--help"]).contains(absent), "{absent} is not built yet");
     }
 }
@@ -39,7 +39,7 @@ fn wrong_usage_has_status_2_and_says_what_to_write() {
     assert!(fails_with_2(&["--interval", "90s"]).contains("100ms to 1m"));
     assert!(fails_with_2(&["--allow-user", "no-such-user-here"]).contains("id -u"));
     assert!(fails_with_2(&["--collectors", "cpuu"]).contains("did you mean cpu?"));
-    for planned in ["--data-dir=x", "--durable", "--openmetrics=a=b", "export", "record", "replay", "import"] {
+    for planned in ["--data-dir=x", "--durable", "export", "record", "replay", "import"] {
         fails_with_2(&[planned]);
     }
     let wide = fails_with_2(&["--bind", "0.0.0.0"]);

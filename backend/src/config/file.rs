@@ -1,6 +1,6 @@
 //! The configuration file, TOML. Unknown keys are errors that name the nearest known one, with file and line.
 
-use super::{Config, ConfigError, LocalAuth, value};
+use super::{Config, ConfigError, LocalAuth, endpoints, value};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -56,6 +56,7 @@ pub struct File {
     #[serde(deserialize_with = "log")]
     log: Option<String>,
     memory: Option<bool>,
+    openmetrics: Option<Vec<endpoints::Written>>,
     collectors: BTreeMap<String, toml::Spanned<Collector>>,
 }
 
@@ -89,7 +90,7 @@ impl Collector {
         [
             ("gpus", self.gpus.is_some(), &["nvidia"]),
             ("library", self.library.is_some(), &["nvidia"]),
-            ("command", self.command.is_some(), &["graphcore", "intel", "trainium"]),
+            ("command", self.command.is_some(), &["graphcore", "intel", "nvidia", "trainium"]),
             ("config", self.config.is_some(), &["trainium"]),
             ("rocm_smi", self.rocm_smi.is_some(), &["amd"]),
             ("amd_smi", self.amd_smi.is_some(), &["amd"]),
@@ -153,6 +154,7 @@ impl File {
         put(&mut config.embed, self.embed);
         put(&mut config.disk_paths, self.disk_paths);
         put(&mut config.pids, self.pid);
+        put(&mut config.endpoints, self.openmetrics.map(|list| list.into_iter().map(|e| e.0).collect()));
         put(&mut config.log, self.log);
         put(&mut config.memory, self.memory);
         config.root = self.root;

@@ -1,9 +1,10 @@
 //! The command line. Its help is what a newcomer reads first: grouped, one line each.
 
 use super::file::{nearest, unique};
-use super::{Config, ConfigError, Fail, Fleet, LocalAuth, fleet, value};
+use super::{Config, ConfigError, Fail, Fleet, LocalAuth, endpoints, fleet, value};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use collectors::openmetrics::Endpoint;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -57,6 +58,9 @@ pub struct Flags {
     /// Path whose file system is watched [default: /]
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = value::absolute, global = true, help_heading = "What is measured")]
     disk_path: Vec<PathBuf>,
+    /// Prometheus endpoint to scrape, under a name of yours
+    #[arg(long, value_name = "NAME=URL", value_delimiter = ',', value_parser = endpoints::flag, global = true, help_heading = "What is measured")]
+    openmetrics: Vec<Endpoint>,
     /// Collectors to keep (cpu,memory), or with a minus to leave out (-disk)
     #[arg(
         long,
@@ -154,6 +158,7 @@ impl Flags {
             ("--pid", !self.pid.is_empty()),
             ("--gpu", !self.gpu.is_empty()),
             ("--disk-path", !self.disk_path.is_empty()),
+            ("--openmetrics", !self.openmetrics.is_empty()),
             ("--collectors", !self.collectors.is_empty()),
             ("--root", self.root.is_some()),
         ];
@@ -184,6 +189,7 @@ impl Flags {
         put_list(&mut config.pids, self.pid);
         put_list(&mut config.gpus, self.gpu);
         put_list(&mut config.disk_paths, self.disk_path);
+        put_list(&mut config.endpoints, self.openmetrics);
         config.root = self.root.or(config.root.take());
         put(&mut config.retention, self.retention);
         config.memory |= self.memory;

@@ -4,6 +4,7 @@
 //!
 //! Read [`Config`], then `flags.rs` (the command line), `file.rs` (TOML) and `value.rs` (how one value is written).
 
+mod endpoints;
 mod file;
 mod flags;
 mod fleet;
@@ -87,6 +88,8 @@ pub struct Config {
     pub nvml_library: Option<PathBuf>,
     /// Where TPU programs serve their metrics; empty: the usual port.
     pub tpu_endpoints: Vec<SocketAddr>,
+    /// Endpoints to scrape, each name once.
+    pub endpoints: Vec<collectors::openmetrics::Endpoint>,
     /// Settings of every collector, in the order of the registration table.
     pub collectors: Vec<CollectorConfig>,
     /// What to log: a level, or directives of `tracing`.
@@ -139,6 +142,7 @@ impl Default for Config {
             root: None,
             nvml_library: None,
             tpu_endpoints: Vec::new(),
+            endpoints: Vec::new(),
             collectors: collector_defaults(&known_collectors()),
             log: "info".into(),
             memory: false,
@@ -175,6 +179,7 @@ impl Config {
             pids: self.pids.clone(),
             gpus: self.gpus.clone(),
             nvml_library: self.nvml_library.clone(),
+            nvidia_command: path("nvidia", "command"),
             rocm_smi: path("amd", "rocm_smi"),
             amd_smi: path("amd", "amd_smi"),
             intel_command: path("intel", "command"),
@@ -182,6 +187,7 @@ impl Config {
             trainium_command: path("trainium", "command"),
             trainium_config: path("trainium", "config"),
             tpu_endpoints: self.tpu_endpoints.clone(),
+            endpoints: self.endpoints.clone(),
             ..collectors::Options::default()
         }
     }
@@ -270,6 +276,7 @@ fn parse_with(
     }
     flags.apply(&mut config, known)?;
     check_bind(&config)?;
+    endpoints::told_apart(&config.endpoints)?;
     Ok(match (command, fleet) {
         _ if print_config => Command::PrintConfig(config),
         (_, Some(fleet)) => Command::Demo { config, fleet },

@@ -1,6 +1,6 @@
-//! A configuration as TOML. Nothing in it is secret so far; a key that is gets `***` here.
+//! A configuration as TOML. What is secret, headers of endpoints, is `***` here.
 
-use super::{Config, LocalAuth, show_duration};
+use super::{Config, LocalAuth, endpoints, show_duration};
 use toml::{Table, Value};
 
 /// All keys of the file, and a table for each collector.
@@ -24,6 +24,9 @@ pub fn to_toml(config: &Config) -> String {
     }
     put("log", config.log.as_str().into());
     put("memory", config.memory.into());
+    if !config.endpoints.is_empty() {
+        put("openmetrics", endpoints::print(&config.endpoints));
+    }
     put("collectors", Value::Table(collectors(config)));
     file.to_string()
 }

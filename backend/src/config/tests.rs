@@ -148,7 +148,7 @@ fn tools_and_endpoints_of_collectors_are_read() {
 fn unknown_flags_name_the_nearest() {
     let text = error(&["--prot", "1"], "");
     assert!(text.contains("--prot") && text.contains("'--port'"), "{text}");
-    for flag in ["--data-dir=x", "--durable", "--openmetrics=a=b"] {
+    for flag in ["--data-dir=x", "--durable"] {
         assert!(error(&[flag], "").contains("unexpected argument"), "{flag}");
     }
 }
@@ -265,7 +265,7 @@ fn help_is_grouped_and_one_line_each() {
     for heading in ["Commands:", "Page:", "Who may read:", "What is measured:", "Storage:", "General:"] {
         assert!(text.contains(heading), "{heading}");
     }
-    for absent in ["data-dir", "durable", "openmetrics", "remote", "export", "replay"] {
+    for absent in ["data-dir", "durable", "remote", "export", "replay"] {
         assert!(!text.contains(absent), "{absent}");
     }
     for line in text.lines().filter(|line| line.trim_start().starts_with("--")) {
@@ -338,5 +338,68 @@ proptest! {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let _ = run(&args, &file, None);
         let _ = run(&["--config", "f"], &file, None);
+    }
+}
+
+#[test]
+fn endpoints_come_from_flags_or_the_file() {
+    let flags = config(&["--openmetrics", "node=http://127.0.0.1:9100/metrics,gpu=https://gpu7:9400/m?a=b"], "");
+    let named: Vec<_> = flags.endpoints.iter().map(|e| (e.name.as_str(), e.url.as_str())).collect();
+    assert_eq!(named, [("node", "http://127.0.0.1:9100/metrics"), ("gpu", "https://gpu7:9400/m?a=b")]);
+    assert_eq!(flags.options().endpoints, flags.endpoints);
+    let file = r#"
+        [[openmetrics]]
+        name = "dcgm"
+        url = "http://127.0.0.1:9400/metrics"
+        filters = ["DCGM_FI_.*"]
+        headers = { Authorization = "Bearer secret" }
+        every = "2s"
+        [[openmetrics]]
+        name = "vllm"
+        url = "http://127.0.0.1:8000/metrics?key=secret"
+        filters = { "vllm:.*" = { model_name = "^opt" }, "process_" = {} }
+    "#;
+    let read = config(&["--config", "w.toml"], file);
+    let [dcgm, vllm] = &read.endpoints[..] else { panic!("{:?}", read.endpoints) };
+    assert_eq!(dcgm.headers, [("Authorization".to_string(), "Bearer secret".to_string())]);
+    assert_eq!((dcgm.filters[0].name.as_str(), dcgm.every), ("DCGM_FI_.*", Some(Duration::from_secs(2))));
+    let labels: Vec<_> = vllm.filters.iter().map(|f| (f.name.as_str(), f.labels.len())).collect();
+    assert_eq!(labels, [("process_", 0), ("vllm:.*", 1)]);
+    let printed = read.to_toml();
+    assert!(!printed.contains("secret") && printed.contains("Authorization = \"***\""), "{printed}");
+    assert!(!format!("{read:?}").contains("secret"));
+    let again = config(&["--config", "w.toml"], &printed);
+    assert_eq!((&again.endpoints[0].filters, &again.endpoints[1].filters), (&dcgm.filters, &vllm.filters));
+    // Flags replace the list of the file.
+    assert_eq!(config(&["--config", "w.toml", "--openmetrics=a=http://a/"], file).endpoints.len(), 1);
+}
+
+#[test]
+fn endpoints_that_cannot_be_say_why_and_no_secret() {
+    for (flag, part) in [
+        ("http://a/", "write a name and an address"),
+        ("a=b", "write it like http://"),
+        ("a=ftp://b/", "write it like http://"),
+        ("a.b=http://b/", "letters, digits"),
+        ("a=http://me:secret@b/", "which belong into a header"),
+        ("a=http://a/,a=http://b/", "two endpoints are called \"a\""),
+    ] {
+        let error = error(&["--openmetrics", flag], "");
+        // Clap repeats the flag's own value, which is on the command line anyway.
+        assert!(error.contains(part), "{error}");
+    }
+    for (keys, part) in [
+        ("filters = [\"a(\"]", "is no regular expression"),
+        ("filters = 3", "filters are a list"),
+        ("filters = { a = \"b\" }", "filters are a list"),
+        ("headers = { \"a b\" = \"secret\" }", "the header \"a b\" cannot be sent"),
+        ("headers = { Token = 12345 }", "write it in quotation marks"),
+        ("every = \"1\"", "length of time"),
+        ("evry = \"1s\"", "did you mean every?"),
+        ("url = \"x\"", "duplicate key"),
+    ] {
+        let error = file_error(&format!("port = 1\n[[openmetrics]]\nname = \"a\"\nurl = \"http://a/\"\n{keys}\n"));
+        assert!(error.contains(part) && error.contains("w.toml, line "), "{error}");
+        assert!(!error.contains("secret") && !error.contains("12345"), "{error}");
     }
 }

@@ -69,7 +69,7 @@ impl fmt::Debug for Endpoint {
         let headers: Vec<_> = self.headers.iter().map(|(name, _)| (name, "***")).collect();
         f.debug_struct("Endpoint")
             .field("name", &self.name)
-            .field("url", &client::bare(&self.url))
+            .field("url", &self.shown_url())
             .field("filters", &self.filters)
             .field("headers", &headers)
             .field("every", &self.every)
@@ -78,6 +78,12 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
+    /// The address without what may be secret in it: user, password, query.
+    pub fn shown_url(&self) -> String {
+        let hidden = if self.url.contains('?') { "?***" } else { "" };
+        format!("{}{hidden}", client::bare(&self.url))
+    }
+
     /// Checks everything that can be checked without asking the endpoint.
     ///
     /// # Errors
