@@ -26,10 +26,14 @@ pub(crate) struct GpuReading {
     pub energy: Option<f64>,
     /// Temperature, degrees Celsius.
     pub temp: Option<f64>,
+    /// Temperature of the memory, degrees Celsius.
+    pub memory_temp: Option<f64>,
     /// AMD's shader clock, MHz.
     pub shader_clock: Option<f64>,
     /// Memory clock, MHz.
     pub memory_clock: Option<f64>,
+    /// Actual or mean frequency on Intel and Apple, MHz.
+    pub frequency: Option<f64>,
     /// Fan, percent.
     pub fan_percent: Option<f64>,
     /// Fan, revolutions per minute.
@@ -67,8 +71,10 @@ impl GpuReading {
         put(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit), 0.0, ANY);
         put(&gpu::ENERGY_JOULES, self.energy, 0.0, ANY);
         put(&gpu::TEMP, self.temp, -40.0, 150.0);
+        put(&gpu::MEMORY_TEMP, self.memory_temp, -40.0, 150.0);
         put(&gpu::SM_CLOCK, self.shader_clock, 0.0, 10_000.0);
         put(&gpu::MEMORY_CLOCK, self.memory_clock, 0.0, 20_000.0);
+        put(&gpu::FREQUENCY, self.frequency, 0.0, 10_000.0);
         put(&gpu::FAN_SPEED, self.fan_percent, 0.0, 100.0);
         put(&gpu::FAN_RPM, self.fan_rpm, 0.0, 50_000.0);
         put(&gpu::CORRECTED_ERRORS, self.corrected, 0.0, ANY);
@@ -89,6 +95,7 @@ mod tests {
             power: Some(-3.0),
             power_limit: Some(0.0),
             temp: Some(151.0),
+            memory_temp: Some(f64::NAN),
             fan_rpm: Some(0.0),
             ..GpuReading::default()
         };

@@ -1,6 +1,6 @@
 //! What only Apple silicon has. Its GPU, memory in use and swap use the common rows.
 
-use super::{MetricDef, gpu};
+use super::MetricDef;
 use crate::unit::Unit;
 
 const MILLIWATTS: f64 = 1000.0;
@@ -69,6 +69,4 @@ pub static ROWS: &[&MetricDef] = &[
     &ANE_POWER,
     &SYSTEM_POWER,
     &MEMORY_PERCENT,
-    &gpu::FREQUENCY,
-    &gpu::RECOVERIES,
 ];

@@ -40,7 +40,7 @@ pub static POWER_WATTS: MetricDef = MetricDef::gauge("gpu.{i}.powerWatts", Unit:
     .title("GPU power")
     .on("gpu.power", LINE)
     .steps(THOUSANDTHS)
-    .help("Power of the whole board as the driver reports it, averaged over its own period (up to 1 s on recent boards). NVML power usage / 1000; AMD rsmi_dev_power_get / 10^6; on Apple silicon energy of the GPU / time.");
+    .help("Power of the whole board as the driver reports it. NVML field value POWER_INSTANT / 1000, on older drivers power usage / 1000, which recent boards average over 1 s; AMD rsmi_dev_power_get / 10^6; on Apple silicon energy of the GPU / time.");
 
 /// Power limit, drawn as such.
 pub static POWER_LIMIT_WATTS: MetricDef = MetricDef::gauge("gpu.{i}.enforcedPowerLimitWatts", Unit::Watts)
@@ -129,9 +129,9 @@ pub static GRAPHICS_CLOCK: MetricDef = MetricDef::gauge("gpu.{i}.graphicsClock",
     .steps(1.0)
     .help("Clock of the graphics engine at this instant. NVML clock info, graphics; W&B documents the tag and has not sent it since 0.18.2.");
 
-/// Frequency, Apple and Intel.
+/// Frequency on Apple silicon and Intel.
 pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megahertz)
-    .title("GPU frequency, Apple and Intel")
+    .title("GPU frequency")
     .on("gpu.clock.graphics", LINE)
     .steps(TENTHS)
     .help("Apple: mean frequency since the previous sample, weighted by residency, absent while the GPU sleeps; IOReport. Intel: actual frequency at this instant, 0 while it is powered down; act_freq of xe, rps_act_freq_mhz of i915, or xpu-smi.");
@@ -268,6 +268,9 @@ pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE
 
 /// What Intel has beside the common rows.
 pub static INTEL: &[&MetricDef] = &[&FREQUENCY, &MEMORY_TEMP, &FAN_RPM];
+
+/// What W&B sent once, and nobody sends now.
+pub static LEGACY: &[&MetricDef] = &[&RECOVERIES];
 
 /// Names that only DCGM's exporter leads W&B to.
 pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_TOTAL, &MEMORY_FREE];

@@ -131,11 +131,6 @@ impl<'a> Metrics<'a> {
     pub fn energy(&self) -> Option<f64> {
         self.first(&["accelerator_energy"]).map(|units| units / f64::from(1 << 16))
     }
-
-    /// Whether the table has something that no plain file has.
-    pub fn has_energy(&self) -> bool {
-        self.energy().is_some()
-    }
 }
 
 #[cfg(test)]
@@ -219,7 +214,7 @@ mod tests {
             bytes[..2].copy_from_slice(&(layout.size as u16).to_le_bytes());
             (bytes[2], bytes[3]) = layout.version;
             let table = Metrics::of(&bytes).unwrap();
-            let _ = (table.utilisation(), table.power(), table.temp(), table.energy(), table.has_energy());
+            let _ = (table.utilisation(), table.power(), table.temp(), table.energy());
         }
     }
 }

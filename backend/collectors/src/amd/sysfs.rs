@@ -11,7 +11,9 @@ pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
     let i = options.gpu_numbers.claim(&card.pci, card.number);
     let tried = vec![card.dir.join("device").display().to_string()];
     let name = format!("card{} {}", card.number, card.pci);
-    Part { name, tried, collector: Box::new(AmdCard { sys: roots.sys.clone(), i, sensors: Sensors::of(&card), card }) }
+    let sensors = Sensors::of(&card);
+    let collector = Box::new(AmdCard { sys: roots.sys.clone(), i, card, sensors, table_tells: None });
+    Part { name, tried, collector }
 }
 
 struct AmdCard {
@@ -19,6 +21,8 @@ struct AmdCard {
     i: u32,
     card: Card,
     sensors: Option<Sensors>,
+    /// Whether the controller's table tells what no plain file does; known after the first reading.
+    table_tells: Option<bool>,
 }
 
 impl Collector for AmdCard {
@@ -48,7 +52,7 @@ impl AmdCard {
         true
     }
 
-    fn read(&self) -> GpuReading {
+    fn read(&mut self) -> GpuReading {
         let device = self.card.dir.join("device");
         let mut reading = GpuReading {
             utilisation: number(&device.join("gpu_busy_percent")),
@@ -64,23 +68,27 @@ impl AmdCard {
         if let Some(sensors) = &self.sensors {
             sensors.read(&mut reading);
         }
-        fill(&mut reading, &device.join("gpu_metrics"));
+        fill(&mut reading, &device.join("gpu_metrics"), &mut self.table_tells);
         reading
     }
 }
 
 /// What only the controller's table has, and what the plain files did not tell. Its memory activity stays out: cards
-/// that have no `mem_busy_percent` leave it at zero there.
-fn fill(reading: &mut GpuReading, path: &Path) {
+/// that have no `mem_busy_percent` leave it at zero there. The table is asked from the controller, which takes far longer
+/// than a plain file, so it is read again only where it tells something; `tells` remembers that.
+fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
     let missing = reading.utilisation.is_none() || reading.power.is_none() || reading.temp.is_none();
-    let Some(bytes) = std::fs::read(path).ok() else { return };
-    let Some(table) = Metrics::of(&bytes) else { return };
-    reading.energy = table.energy();
-    if missing {
-        reading.utilisation = reading.utilisation.or_else(|| table.utilisation());
-        reading.power = reading.power.or_else(|| table.power());
-        reading.temp = reading.temp.or_else(|| table.temp());
+    if !missing && *tells == Some(false) {
+        return;
     }
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let table = Metrics::of(&bytes);
+    let table = table.as_ref();
+    reading.energy = table.and_then(|table| table.energy());
+    reading.utilisation = reading.utilisation.or_else(|| table?.utilisation());
+    reading.power = reading.power.or_else(|| table?.power());
+    reading.temp = reading.temp.or_else(|| table?.temp());
+    *tells = Some(reading.energy.is_some());
 }
 
 /// The count behind a word in lines like `ce: 3`.
@@ -108,11 +116,11 @@ impl Sensors {
             "junction" => 1,
             _ => 2,
         };
-        let mut temps = Card::labels(&folder, "temp");
+        let mut temps = Card::labels(&folder, "temp", "_input");
         temps.retain(|(label, _)| matches!(label.as_str(), "mem" | "junction" | "edge" | ""));
         temps.sort_by_key(|(label, _)| order(label));
         let temps = temps.into_iter().map(|(label, name)| (label, input(&name))).collect();
-        let clocks = Card::labels(&folder, "freq");
+        let clocks = Card::labels(&folder, "freq", "_input");
         let clock = |label: &str, unlabelled: &str| {
             let found = clocks.iter().find(|(l, name)| l == label || (l.is_empty() && name == unlabelled));
             found.map(|(_, name)| input(name))
@@ -239,6 +247,20 @@ mod tests {
             assert_eq!(value(&present, tag), Some(wanted), "{tag}");
         }
         assert_eq!(present.len(), 14);
+    }
+
+    #[test]
+    fn an_accelerators_energy_comes_from_its_table_and_fills_what_is_missing() {
+        let dir = machine();
+        let mut table = vec![0xff; 288];
+        table[..4].copy_from_slice(&[0x20, 0x01, 1, 4]);
+        table[12..14].copy_from_slice(&88u16.to_le_bytes());
+        table[24..32].copy_from_slice(&(7u64 << 16).to_le_bytes());
+        std::fs::write(dir.path().join("class/drm/card3/device/gpu_metrics"), table).unwrap();
+        let present = read(dir.path());
+        assert_eq!((value(&present, "energyJoules"), value(&present, "gpu")), (Some(7.0), Some(73.0)));
+        std::fs::remove_file(dir.path().join("class/drm/card3/device/gpu_busy_percent")).unwrap();
+        assert_eq!(value(&read(dir.path()), "gpu"), Some(88.0));
     }
 
     #[test]

@@ -52,11 +52,11 @@ impl Card {
         names(&folder).into_iter().find(|name| name.starts_with("hwmon")).map(|name| folder.join(name))
     }
 
-    /// The names of a kind of sensor by their labels: `[("edge", "temp1"), ...]` for `temp`. One without a label has an
-    /// empty one.
-    pub fn labels(sensors: &Path, kind: &str) -> Vec<(String, String)> {
+    /// The names of a kind of sensor that have a file with this ending, by their labels: `[("edge", "temp1"), ...]` for
+    /// `temp` and `_input`. One without a label has an empty one.
+    pub fn labels(sensors: &Path, kind: &str, ending: &str) -> Vec<(String, String)> {
         let names = names(sensors);
-        let inputs = names.iter().filter_map(|name| name.strip_suffix("_input").filter(|name| name.starts_with(kind)));
+        let inputs = names.iter().filter_map(|name| name.strip_suffix(ending).filter(|name| name.starts_with(kind)));
         inputs
             .map(|name| {
                 let label = std::fs::read_to_string(sensors.join(format!("{name}_label"))).unwrap_or_default();
