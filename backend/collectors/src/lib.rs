@@ -113,6 +113,8 @@ pub struct Options {
     pub gpus: Vec<u32>,
     /// NVIDIA's library by path, instead of the system's.
     pub nvml_library: Option<PathBuf>,
+    /// NVIDIA's nvidia-smi by path; it takes the library's place where that cannot be loaded.
+    pub nvidia_command: Option<PathBuf>,
     /// AMD's rocm-smi by path; it then takes the place of the kernel's files.
     pub rocm_smi: Option<PathBuf>,
     /// AMD's amd-smi by path, likewise.
@@ -142,6 +144,7 @@ impl Default for Options {
             pids: Vec::new(),
             gpus: Vec::new(),
             nvml_library: None,
+            nvidia_command: None,
             rocm_smi: None,
             amd_smi: None,
             intel_command: None,
@@ -238,7 +241,7 @@ pub static COLLECTORS: &[Entry] = &[
     Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },
     Entry {
         name: "nvidia",
-        about: "NVIDIA GPUs by the driver's library NVML.",
+        about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi.",
         metrics: &[
             rows::gpu::ROWS,
             rows::gpu::MORE,

@@ -105,6 +105,8 @@ impl Fleet {
                         here[seat] = true;
                         if failure == Failure::Lost {
                             self.seats[seat].lose(at, reason);
+                        } else {
+                            self.seats[seat].trouble = Some(reason);
                         }
                     }
                     None => self.strangers.push(format!("the GPU at index {index} does not answer: {reason}")),

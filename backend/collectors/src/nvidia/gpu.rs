@@ -85,6 +85,8 @@ impl Kept {
 pub(super) struct Gpu {
     handle: Handle,
     retries: [Retry; Call::COUNT],
+    /// The last failure, and the call whose it was: it stands until that call works, also in ticks that spare it.
+    trouble: Option<(Call, Failure, String)>,
     power_limit: Kept,
     max_temp: Kept,
     max_memory_temp: Kept,
@@ -105,6 +107,7 @@ impl Gpu {
         Gpu {
             handle,
             retries: Default::default(),
+            trouble: None,
             power_limit: Kept::default(),
             max_temp: Kept::default(),
             max_memory_temp: Kept::default(),
@@ -132,7 +135,7 @@ impl Gpu {
 
     /// Reads all that is due at a tick.
     pub fn read(&mut self, library: &Library, at: Duration) -> Reading {
-        let mut asker = Asker { retries: self.retries, reading: Reading::default() };
+        let mut asker = Asker { retries: self.retries, reading: Reading::default(), failed: None };
         let device = library.device(self.handle);
         if self.parts.look(library, self.handle, at) {
             // What one mode does not have, the other may.
@@ -188,7 +191,17 @@ impl Gpu {
             self.processes(&mut asker, library, memory.map(|(_, total)| total));
         }
         self.retries = asker.retries;
-        asker.reading
+        let mut reading = asker.reading;
+        self.trouble = match (reading.failure.clone(), asker.failed, self.trouble.take()) {
+            (Some((failure, reason)), Some(call), _) => Some((call, failure, reason)),
+            (_, _, Some((_, Failure::Lost | Failure::Silent, _))) if reading.answered => None,
+            (None, _, Some(before)) if self.retries[before.0 as usize].fails() => Some(before),
+            _ => None,
+        };
+        if reading.failure.is_none() {
+            reading.failure = self.trouble.clone().map(|(_, failure, reason)| (failure, reason));
+        }
+        reading
     }
 
     fn power(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
@@ -289,6 +302,8 @@ impl Gpu {
 pub(super) struct Asker {
     retries: [Retry; Call::COUNT],
     pub reading: Reading,
+    /// The call whose failure the reading tells.
+    failed: Option<Call>,
 }
 
 impl Asker {
@@ -309,6 +324,9 @@ impl Asker {
                 let failure = failure(&error);
                 if failure != Failure::Unsupported {
                     self.reading.fail(failure, format!("{}: {error}", call.name()));
+                    if self.reading.stopped() || self.failed.is_none() {
+                        self.failed = Some(call);
+                    }
                 }
                 None
             }

@@ -18,6 +18,7 @@ mod open;
 mod rates;
 mod reading;
 mod retry;
+mod smi;
 
 pub(crate) use self::open::open;
 
@@ -101,7 +102,7 @@ impl Collector for Nvidia {
         for finished in self.lanes.run(patience) {
             answered |= self.accept(finished, at, Duration::ZERO, &watched, out);
         }
-        self.judge(at, answered);
+        self.judge(answered);
         self.put_xids(out);
         self.outcome(at, answered)
     }
@@ -200,7 +201,7 @@ impl Nvidia {
     }
 
     /// Whether the library as a whole answers nothing any more.
-    fn judge(&mut self, at: Duration, answered: bool) {
+    fn judge(&mut self, answered: bool) {
         if self.library.is_none() || self.busy {
             return;
         }
@@ -208,15 +209,14 @@ impl Nvidia {
             self.failed = None;
             return;
         }
-        let idle =
-            || self.fleet.seats.iter().filter(|seat| matches!(seat.state, State::Idle(_)) && seat.lost.is_none());
-        if idle().next().is_some() && idle().all(|seat| seat.trouble.is_some()) {
-            let first = idle().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
+        let there = || self.fleet.seats.iter().filter(|seat| seat.lost.is_none());
+        let fails = |seat: &fleet::Seat| !matches!(seat.state, State::Busy(_)) && seat.trouble.is_some();
+        if there().next().is_some() && there().all(fails) {
+            let first = there().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
             self.failed = Some(format!(
-                "the driver answers this process nothing ({first}); a container loses its devices like that when systemd \
-                 reloads its units, and gets them back when it is started anew"
+                "the driver answers this process nothing ({first}); a container that lost its devices, as when systemd \
+                 reloads its units, looks like this and gets them back when it is started anew"
             ));
-            self.looked = at;
         }
     }
 

@@ -2,9 +2,10 @@
 
 use super::fleet::{Fleet, Survey, survey};
 use super::library::Library;
+use super::smi::{self, Smi};
 use super::{Lanes, Nvidia, RESTART_EVERY};
 use crate::process::Watched;
-use crate::read::dylib;
+use crate::read::{dylib, exec};
 use crate::{OpenError, OpenErrorKind, Options, Part, Roots};
 use nvml_wrapper::error::NvmlError;
 use std::collections::HashSet;
@@ -19,10 +20,14 @@ const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1"
 /// How long a library that is to be closed is waited for: other threads may still be in it.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// Opens the library and asks for GPUs.
+/// Opens the library and asks for GPUs; where it cannot be loaded, NVIDIA's tool.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = dylib::name(options.nvml_library.as_deref(), LIBRARY);
-    let library = Library::start(&path).map_err(|error| open_error(&path, &error))?;
+    let library = match Library::start(&path) {
+        Ok(library) => library,
+        Err(error @ NvmlError::LibloadingError(_)) => return tool(options, roots, open_error(&path, &error)),
+        Err(error) => return Err(open_error(&path, &error)),
+    };
     let tried = vec![Path::new(&path).display().to_string()];
     let survey = survey(&library, None, true).map_err(|error| open_error(&path, &error))?;
     if survey.count == 0 {
@@ -46,6 +51,20 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     };
     nvidia.started(Arc::new(library), survey, Duration::ZERO);
     Ok(Part::only(tried, nvidia))
+}
+
+/// Opens the tool in the library's place, or says why there is neither.
+fn tool(options: &Options, roots: &Roots, library: OpenError) -> Result<Vec<Part>, OpenError> {
+    match exec::find(&["nvidia-smi"], smi::DIRS, options.nvidia_command.as_deref()) {
+        Ok(path) => {
+            let tried = vec![library.reason, format!("{} {}", path.display(), smi::ARGS.join(" "))];
+            let (numbers, only) = (options.gpu_numbers.clone(), options.gpus.clone());
+            let watched = Watched::new(roots, &options.pids);
+            Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO }))
+        }
+        Err(tool) if options.nvidia_command.is_some() => Err(tool),
+        Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),
+    }
 }
 
 /// Closes the library, if nothing is in it any more, and starts it anew.
@@ -114,7 +133,7 @@ mod tests {
         let library = Some("/nowhere/libnvidia-ml.so.1".into());
         let error = open(&Options { nvml_library: library, ..Options::default() }, &Roots::default()).err().unwrap();
         assert_eq!(error.kind, OpenErrorKind::Absent);
-        assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1"]);
+        assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1", "nvidia-smi"]);
         assert_eq!(error.reason, "/nowhere/libnvidia-ml.so.1 was not found");
         assert!(error.remedy.contains("library under [collectors.nvidia]"));
     }

@@ -20,6 +20,11 @@ impl Retry {
         due
     }
 
+    /// Whether it failed the last time it was made.
+    pub fn fails(&self) -> bool {
+        self.failures > 0
+    }
+
     /// The call worked.
     pub fn worked(&mut self) {
         *self = Retry::default();
