@@ -125,18 +125,15 @@ impl Endpoint {
     async fn ask(mut self, now: Duration) -> Heard {
         let channel = match self.channel.take() {
             Some(channel) => Ok(channel),
+            // Another program may have come, with other metrics and other counts.
             None => {
-                self.known = None;
+                (self.known, self.reader) = (None, Reader::default());
                 Channel::connect(self.address).await
             }
         };
         let channel = match channel {
             Ok(channel) => channel,
-            // Another program may come with other counts.
-            Err(Failure::Refused) => {
-                self.reader = Reader::default();
-                return self.heard(Vec::new(), None);
-            }
+            Err(Failure::Refused) => return self.heard(Vec::new(), None),
             Err(failure) => return self.failed(Vec::new(), failure),
         };
         if self.known.as_ref().is_none_or(|(then, _)| now.saturating_sub(*then) >= LIST_EVERY) {

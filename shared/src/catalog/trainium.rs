@@ -1,4 +1,4 @@
-//! AWS Trainium, as the report of neuron-monitor has it, for the process that is watched.
+//! AWS Trainium, as the report of neuron-monitor has it, summed over the processes that are watched.
 
 use super::MetricDef;
 use crate::unit::Unit;
@@ -7,20 +7,20 @@ use crate::unit::Unit;
 pub static UTILISATION: MetricDef = MetricDef::gauge("trn.{i}.neuroncore_utilization", Unit::Percent)
     .title("NeuronCore utilisation")
     .on("trn", "core {i}")
-    .help("Share of the report's period in which the NeuronCore worked for the watched process. neuron-monitor, neuroncore_counters, neuroncores_in_use, neuroncore_utilization.");
+    .help("Share of the report's period in which the NeuronCore worked for the watched processes, or for all where none is watched. neuron-monitor, neuroncore_counters, neuroncores_in_use, neuroncore_utilization.");
 
 /// Device memory.
 pub static DEVICE_MEMORY: MetricDef = MetricDef::gauge("trn.neuron_device_total_memory_usage", Unit::Bytes)
     .title("Neuron device memory")
     .on("trn.memory", "devices")
     .aliases(&["trn.neuron_device_total_memory_usage)"])
-    .help("Memory that the watched process holds on all Neuron devices. neuron-monitor, memory_used, neuron_runtime_used_bytes, neuron_device.");
+    .help("Memory that the watched processes, or all where none is watched, hold on all Neuron devices. neuron-monitor, memory_used, neuron_runtime_used_bytes, neuron_device.");
 
 /// Host memory.
 pub static HOST_MEMORY: MetricDef = MetricDef::gauge("trn.host_total_memory_usage", Unit::Bytes)
     .title("Neuron host memory")
     .on("trn.memory", "host")
-    .help("Memory that the Neuron runtime of the watched process holds on the host. neuron-monitor, memory_used, neuron_runtime_used_bytes, host.");
+    .help("Memory that the Neuron runtimes of the watched processes, or all where none is watched, hold on the host. neuron-monitor, memory_used, neuron_runtime_used_bytes, host.");
 
 /// Host memory of the application.
 pub static HOST_APPLICATION: MetricDef =

@@ -38,6 +38,10 @@ static VARYING: &[Varying] = &[
     ("ipu utilisation (session)", "%", &ipu::SESSION_UTILISATION, 0.0..=100.0),
 ];
 
+/// More than any machine and any device has: the rest of a wrong output would become series.
+const DEVICES: usize = 256;
+const KEYS: usize = 128;
+
 /// Texts that may look like numbers.
 const PRIVATE: &[&str] = &["user name", "user executable", "board serial number"];
 
@@ -52,10 +56,12 @@ pub(super) fn devices(output: &[u8]) -> Vec<Device> {
         Some((begin, line))
     });
     let json = json.filter(|(_, line)| line.trim_start().starts_with(['{', '['])).map(|(at, _)| &text[at..]).next();
-    match json.and_then(|json| serde_json::Deserializer::from_str(json).into_iter::<Value>().next()) {
+    let mut devices = match json.and_then(|json| serde_json::Deserializer::from_str(json).into_iter::<Value>().next()) {
         Some(Ok(json)) => in_json(&json),
         _ => in_text(&text),
-    }
+    };
+    devices.truncate(DEVICES);
+    devices
 }
 
 fn in_text(text: &str) -> Vec<Device> {
@@ -94,10 +100,11 @@ fn in_json(json: &Value) -> Vec<Device> {
 }
 
 fn device<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Option<Device> {
-    let whole = |key| pairs.clone().find(|pair| pair.0 == key).and_then(|pair| pair.1.trim().parse().ok());
+    let whole = |key| pairs.clone().find(|pair| pair.0 == key).and_then(|pair| pair.1.trim().parse::<u32>().ok());
     let id: u32 = whole("id")?;
-    let attributes = pairs.clone().filter_map(|(key, value)| attribute(id, key, value)).collect();
-    Some(Device { id, user: whole("user process id"), attributes })
+    let user = whole("user process id");
+    let attributes = pairs.filter_map(|(key, value)| attribute(id, key, value)).take(KEYS).collect();
+    Some(Device { id, user, attributes })
 }
 
 /// The number behind a key; none for text, `N/A`, a unit that is missing, or a value that the key cannot have.

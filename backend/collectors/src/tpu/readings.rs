@@ -84,6 +84,10 @@ const LABELS: &[&str] = &["buffer-size", "buffer_size", "device_ordinal", "devic
 const SHARES: [(usize, f64); 5] =
     [(tpu::P50, 0.5), (tpu::P90, 0.9), (tpu::P95, 0.95), (tpu::P99, 0.99), (tpu::P999, 0.999)];
 
+/// Points of one metric that are read. Hosts have eight devices and a dozen sizes of buffers; the rest of a wrong answer
+/// would become series.
+const POINTS: usize = 512;
+
 /// What one program said before, as far as its next answers need it.
 #[derive(Default)]
 pub(super) struct Reader {
@@ -123,7 +127,7 @@ impl Reader {
                 }
                 Meaning::Duty => duty.extend(gauges(answer, 0.0, PERCENT)),
                 Meaning::Queue => {
-                    for point in &answer.metrics {
+                    for point in answer.metrics.iter().take(POINTS) {
                         if let Some(value) = point.gauge.as_ref().and_then(number).filter(|n| *n >= 0.0) {
                             *all.queues.entry(label(point).unwrap_or_else(|| "all".into())).or_insert(0.0) += value;
                         }
@@ -154,7 +158,7 @@ impl Reader {
     /// Adds what came since the last reading. Points with the same label are summed.
     fn distributions(&mut self, position: usize, answer: &TpuMetric, all: &mut Readings) {
         let mut now: BTreeMap<String, Counts> = BTreeMap::new();
-        for point in &answer.metrics {
+        for point in answer.metrics.iter().take(POINTS) {
             let Some(counts) = point.distribution.as_ref().and_then(Counts::read) else { continue };
             match now.entry(label(point).unwrap_or_default()) {
                 std::collections::btree_map::Entry::Vacant(new) => drop(new.insert(counts)),
@@ -220,7 +224,7 @@ fn put_all<'a, I: Into<crate::Instance<'a>> + Copy>(
 
 /// Devices and their values within the bounds.
 fn gauges(answer: &TpuMetric, least: f64, most: f64) -> impl Iterator<Item = (u32, f64)> {
-    answer.metrics.iter().filter_map(move |point| {
+    answer.metrics.iter().take(POINTS).filter_map(move |point| {
         let value = number(point.gauge.as_ref()?).filter(|value| (least..=most).contains(value))?;
         Some((device(point.attribute.as_ref()?)?, value))
     })

@@ -362,6 +362,27 @@ fn percentiles_are_those_of_what_came_since_the_reading_before() {
 }
 
 #[test]
+fn a_program_that_follows_on_the_same_port_begins_anew() {
+    let play = |n: i64| Play::Metrics(metrics(&[(TRANSFER, vec![counted(Some("8MB+"), 1.5, &[0, n])])]));
+    let service = Service::start(play(10));
+    let (mut part, mut out) = (tpu(&[service.address]), Out::default());
+    tick(&mut part, &mut out, 0).1.unwrap();
+    service.becomes(Play::Reset);
+    tick(&mut part, &mut out, 1).1.unwrap_err();
+    service.becomes(play(1000));
+    assert_eq!(tick(&mut part, &mut out, 2).0, [], "counts of two programs have no difference");
+    service.becomes(play(1001));
+    assert_eq!(tick(&mut part, &mut out, 3).0.len(), 6);
+}
+
+#[test]
+fn an_answer_without_end_becomes_no_series_without_end() {
+    let points = |from: i64| (from..from + 5000).map(|device| on(device, int(1))).collect::<Vec<_>>();
+    let (values, _) = once(Play::Metrics(metrics(&[(TOTAL, points(0)), (QUEUE, points(0))])));
+    assert_eq!(values.len(), 1024);
+}
+
+#[test]
 fn points_with_and_without_a_label_have_rows_of_their_own() {
     let play = |n: i64| {
         let queue = |device: &str, size| {

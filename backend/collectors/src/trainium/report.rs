@@ -24,6 +24,10 @@ pub(super) struct Report {
     parts: Vec<(&'static MetricDef, u32, f64)>,
 }
 
+/// More cores than any instance has, and more kinds of memory: the rest of a wrong report would become series.
+const CORES: usize = 1024;
+const PARTS: usize = 32;
+
 /// Used when no group says it: the tool's own default.
 const PERIOD: f64 = 5.0;
 
@@ -105,7 +109,7 @@ impl Report {
         self.total(&trainium::HOST_MEMORY, bytes(&used["host"]));
         self.total(&trainium::DEVICE_MEMORY, bytes(&used["neuron_device"]));
         let breakdown = &used["usage_breakdown"];
-        for (part, value) in object(&breakdown["host"]) {
+        for (part, value) in object(&breakdown["host"]).take(PARTS) {
             match HOST_PARTS.iter().find(|(name, _)| name == part) {
                 Some((_, row)) => self.total(row, bytes(value)),
                 None => {
@@ -155,7 +159,7 @@ fn object(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 /// Members whose names are numbers of cores.
 fn by_core(json: &Value) -> impl Iterator<Item = (u32, &Value)> {
-    object(json).filter_map(|(core, fields)| Some((core.parse().ok()?, fields)))
+    object(json).take(CORES).filter_map(|(core, fields)| Some((core.parse().ok()?, fields)))
 }
 
 fn bytes(json: &Value) -> Option<f64> {

@@ -104,6 +104,9 @@ fn a_grandchild_outside_the_group_delays_nobody() {
     let begin = Instant::now();
     assert_eq!(run(&tool, &NO_ARGS, &within(LONG)).unwrap().stdout, b"done\n");
     assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
+    // SAFETY: a plain system call on the process that this test started.
+    unsafe { libc::kill(pid.parse().unwrap(), libc::SIGKILL) };
 }
 
 #[test]
