@@ -302,4 +302,6 @@ impl Nvidia {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+mod real_tests;
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
