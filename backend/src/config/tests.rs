@@ -163,10 +163,7 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
             "w.toml, line 2: there is no collector \"nvidea\"; did you mean nvidia?",
         ),
         ("[collectors.disk]\ngpus = [0]", "w.toml, line 1: `gpus` belongs below [collectors.nvidia]"),
-        (
-            "[collectors.tpu]\ncommand = \"/bin/x\"",
-            "w.toml, line 1: `command` belongs below [collectors.graphcore] or [collectors.trainium]",
-        ),
+        ("[collectors.tpu]\nconfig = \"/bin/x\"", "w.toml, line 1: `config` belongs below [collectors.trainium]"),
     ];
     for (file, sentence) in cases {
         assert_eq!(file_error(file), format!("error: {sentence}"));
