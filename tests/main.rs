@@ -8,4 +8,5 @@ mod demo;
 mod doctor;
 mod door;
 mod house;
+mod scrape;
 mod stream;

@@ -6,11 +6,12 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Value, json as object};
-use shared::catalog::{Range, glob};
+use shared::catalog::{Range, glob, labels};
 use shared::rollup::roll;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use shared::wire::SourceId;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -195,8 +196,9 @@ pub(super) async fn series(State(app): State<Arc<App>>, query: Query<Vec<(String
         series.extend(found.iter().map(|a| {
             let metric = &catalog.metrics[usize::from(a.metric)];
             let span = store.span(a.source, a.id);
+            let labels: BTreeMap<_, _> = labels(&a.instance).into_iter().collect();
             object!({
-                "tag": a.tag, "source": a.host, "metric": metric.tag, "labels": {}, "unit": a.unit.name(), "kind": metric.kind,
+                "tag": a.tag, "source": a.host, "metric": metric.tag, "labels": labels, "unit": a.unit.name(), "kind": metric.kind,
                 "first": span.map(|s| seconds(s.0)), "last": span.map(|s| seconds(s.1)),
             })
         }));

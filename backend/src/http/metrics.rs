@@ -7,7 +7,7 @@ use super::App;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, header};
-use shared::catalog::{Kind, Metric};
+use shared::catalog::{Kind, Metric, labels};
 use shared::unit::Unit;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,8 +17,15 @@ use std::sync::atomic::Ordering;
 pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// The tag of a scraped sample without its labels.
+fn scraped(metric: &Metric) -> Option<&str> {
+    metric.tag.strip_suffix("{labels}")
+}
+
 fn unit(metric: &Metric) -> &'static str {
     match metric.unit {
+        // The endpoint's name of it says its unit, or does not.
+        _ if scraped(metric).is_some() => "",
         Unit::Count | Unit::State => "",
         unit => unit.name(),
     }
@@ -26,6 +33,11 @@ fn unit(metric: &Metric) -> &'static str {
 
 /// Name of a metric's family, without `_total`.
 pub(super) fn family(metric: &Metric) -> String {
+    if let Some(tag) = scraped(metric) {
+        // As printed there, so that two names stay two.
+        let tag = if metric.kind == Kind::Counter { tag.strip_suffix("_total").unwrap_or(tag) } else { tag };
+        return format!("watchglass_{}", tag.replace(['.', '-'], "_"));
+    }
     let mut name = String::from("watchglass");
     let template = metric.tag.replace("{i}", "");
     for word in template.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()) {
@@ -73,7 +85,12 @@ pub(super) fn head(text: &mut String, metric: &Metric, open: bool) {
 pub(super) fn sample(text: &mut String, metric: &Metric, host: &str, instance: &str, v: f64, t: Option<i64>) {
     let total = if metric.kind == Kind::Counter { "_total" } else { "" };
     let _ = write!(text, "{}{total}{{source=\"{}\"", family(metric), escape(host));
-    if let Some(label) = label(metric) {
+    if scraped(metric).is_some() {
+        for (name, value) in labels(instance) {
+            let renamed = if name == "source" { "exported_" } else { "" };
+            let _ = write!(text, ",{renamed}{name}=\"{}\"", escape(&value));
+        }
+    } else if let Some(label) = label(metric) {
         let _ = write!(text, ",{label}=\"{}\"", escape(instance));
     }
     let _ = write!(text, "}} {}", super::api::number(v));
@@ -164,6 +181,24 @@ mod tests {
                 panic!("{} and {other} are both {name}", metric.tag);
             }
         }
+    }
+
+    #[test]
+    fn scraped_samples_keep_their_name_and_labels() {
+        let mut metric = Metric::from(&shared::catalog::openmetrics::SAMPLE);
+        metric.tag = metric.tag.replace("{sample}", "my-node.node_cpu_seconds_total{labels}");
+        metric.kind = Kind::Counter;
+        let mut text = String::new();
+        head(&mut text, &metric, true);
+        assert!(text.contains("# TYPE watchglass_openmetrics_my_node_node_cpu_seconds counter"), "{text}");
+        text.clear();
+        sample(&mut text, &metric, "h", r#"{cpu="0",source="x \" y"}"#, 1.5, None);
+        sample(&mut text, &metric, "h", "", 2.0, None);
+        let name = "watchglass_openmetrics_my_node_node_cpu_seconds_total";
+        assert_eq!(
+            text,
+            format!("{name}{{source=\"h\",cpu=\"0\",exported_source=\"x \\\" y\"}} 1.5\n{name}{{source=\"h\"}} 2\n")
+        );
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub mod wandb;
 pub use check::faults;
 pub use layout::{Chart, Fold, Layout, Note, Section, Tile};
 pub use markdown::metrics_markdown;
-pub use tag::{Found, TagError, glob};
+pub use tag::{Found, TagError, glob, labels};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;

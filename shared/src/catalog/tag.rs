@@ -72,6 +72,26 @@ fn are_numbers(pattern: &str, text: &str) -> bool {
 /// A device that MIG cuts from a GPU is an instance of the GPU's rows where it has none of its own.
 const MIG: &str = "i.mig.j";
 
+/// Names and values of labels as they stand in the tag of a scraped sample, `{a="1",b="2"}`; none for anything else.
+pub fn labels(instance: &str) -> Vec<(&str, String)> {
+    let mut rest = instance.strip_prefix('{').unwrap_or("");
+    let mut all = Vec::new();
+    while let Some((name, after)) = rest.split_once("=\"") {
+        let (mut value, mut chars) = (String::new(), after.char_indices());
+        let end = loop {
+            match chars.next() {
+                Some((end, '"')) => break end,
+                Some((_, '\\')) => value.extend(chars.next().map(|(_, c)| if c == 'n' { '\n' } else { c })),
+                Some((_, c)) => value.push(c),
+                None => return all,
+            }
+        };
+        all.push((name.trim_start_matches(','), value));
+        rest = &after[end + 1..];
+    }
+    all
+}
+
 /// The instance, when the text is of this template.
 fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
     let Some((before, after, numbers)) = split(template) else {
@@ -306,6 +326,16 @@ mod tests {
             let found = catalog.find(text).ok();
             assert_eq!(found.as_ref().map(|f| catalog.metrics[usize::from(f.metric)].tag.as_str()), tag, "{text}");
             assert_eq!(found.map(|f| f.instance).unwrap_or_default(), instance);
+        }
+    }
+
+    #[test]
+    fn labels_are_told_apart() {
+        let text = r#"{a="1",b="x,source=",c="say \"no\" \\n\n",d=""}"#;
+        let expected = [("a", "1"), ("b", "x,source="), ("c", "say \"no\" \\n\n"), ("d", "")];
+        assert_eq!(labels(text), expected.map(|(name, value)| (name, value.to_string())));
+        for text in ["", "0", "{", "{a=\"", "{a=\"\\", "/mnt"] {
+            assert_eq!(labels(text), [], "{text}");
         }
     }
 

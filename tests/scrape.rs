@@ -1,0 +1,131 @@
+//! Scraped endpoints through the real binary: rows that nobody knew at the start reach the API, the exports and a page
+//! that was there before, and a real exporter is read as it prints.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use watchglass_tests::exporter;
+use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::stream::Page;
+
+/// Prints a page of its own making at each scrape; the argument counts them.
+fn endpoint(page: impl Fn(usize) -> String + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/metrics", listener.local_addr().expect("an address"));
+    let (page, scrapes) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (page, scrapes) = (page.clone(), scrapes.clone());
+            std::thread::spawn(move || -> std::io::Result<()> {
+                let mut lines = BufReader::new(stream.try_clone()?);
+                let mut line = String::new();
+                while lines.read_line(&mut line)? > 0 {
+                    if line == "\r\n" {
+                        let body = page(scrapes.fetch_add(1, Ordering::Relaxed));
+                        write!(&stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
+                    }
+                    line.clear();
+                }
+                Ok(())
+            });
+        }
+    });
+    url
+}
+
+fn json(server: &Server, path: &str) -> Value {
+    let answer = server.get(path, &[]);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+/// Asks until the answer is there.
+fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
+    let url = endpoint(|n| match n {
+        0..10 => format!("# TYPE ledger counter\nledger_total {n}\n"),
+        _ => format!(
+            "# TYPE ledger counter\nledger_total {n}\n# HELP late Came later.\n# TYPE late gauge\nlate{{b=\"2\",a=\"x y\"}} 7.5\n"
+        ),
+    });
+    let server = Server::start(["--interval", "100ms", "--openmetrics", &format!("books={url}")]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut page = Page::default();
+        let mut connection = page.connect(server.addr(), 300_000).await;
+        let late = "openmetrics.books.late{a=\"x y\",b=\"2\"}";
+        page.until(&mut connection, |page| page.newest(late) == Some(7.5)).await;
+        let chart = page.catalog.layout.charts.iter().find(|c| c.id == "openmetrics.books.late").expect("a chart");
+        assert_eq!(chart.section, "openmetrics");
+        drop(connection);
+        connection = page.connect(server.addr(), 300_000).await;
+        let before = page.ticks.len();
+        page.until(&mut connection, |page| page.ticks.len() > before + 2).await;
+        assert!(page.whole() && page.repeated == 0 && page.resyncs == 0);
+    });
+    let series = json(&server, "/api/v1/series?match=openmetrics.books.*");
+    let late = series["series"].as_array().expect("a list").iter().find(|s| s["labels"]["a"] == "x y").expect("late");
+    assert_eq!((&late["labels"]["b"], &late["kind"]), (&Value::from("2"), &Value::from("gauge")));
+    // Counters are stored raw: each value is the number of a scrape, none is missing or doubled.
+    let ledger = json(&server, "/api/v1/query?tag=openmetrics.books.ledger_total");
+    let points = ledger["series"][0]["points"].as_array().expect("points").clone();
+    let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();
+    assert!(values.len() > 10 && values.windows(2).all(|pair| pair[1] == pair[0] + 1.0), "{values:?}");
+    let text = server.get("/metrics", &[]).body;
+    assert!(text.contains("watchglass_openmetrics_books_late{source="), "{text}");
+    assert!(text.contains(",a=\"x y\",b=\"2\"} 7.5"));
+}
+
+#[test]
+fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
+    let url = endpoint(|_| "up 1\n".into());
+    let server =
+        Server::start(["--interval", "100ms", "--openmetrics", &format!("here={url},gone=http://127.0.0.1:1/metrics")]);
+    let check = until("the check is partial", || {
+        let doctor = json(&server, "/api/v1/doctor");
+        let checks = doctor["checks"].as_array().cloned().unwrap_or_default();
+        checks.into_iter().find(|c| c["id"] == "openmetrics" && c["state"] == "partial")
+    });
+    assert!(check["reason"].as_str().is_some_and(|r| r.starts_with("gone: nothing listens there")), "{check}");
+    let up = json(&server, "/api/v1/query?tag=openmetrics.here.up");
+    assert!(up["series"][0]["points"].as_array().is_some_and(|p| !p.is_empty()));
+}
+
+#[test]
+fn debians_node_exporter_is_read_as_it_prints() {
+    let Some(exporter) = exporter::start() else {
+        eprintln!("skipped: prometheus-node-exporter is not installed (apt-get install prometheus-node-exporter)");
+        return;
+    };
+    let server = Server::start(["--openmetrics", &format!("node=http://{}/metrics", exporter.addr)]);
+    let query = |tag: &str| json(&server, &format!("/api/v1/query?tag={tag}"));
+    let newest = |tag: &str| query(tag)["series"][0]["points"].as_array()?.last()?[1].as_f64();
+    let total = until("the exporter is scraped", || newest("openmetrics.node.node_memory_MemTotal_bytes"));
+    assert_eq!(Some(total), newest("memory.total"), "both read the same kernel");
+    let series = json(&server, "/api/v1/series?match=openmetrics.node.*");
+    let tags: Vec<&str> =
+        series["series"].as_array().expect("a list").iter().filter_map(|s| s["tag"].as_str()).collect();
+    let printed = exporter.page();
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.len() > 100, "{printed}");
+    for line in lines.iter().filter(|line| !line.contains("NaN")) {
+        // Its labels are sorted already.
+        let key = line.rsplit_once(' ').map_or("", |(key, _)| key);
+        let tag = format!("openmetrics.node.{key}");
+        assert!(tags.contains(&tag.as_str()), "{tag} is missing");
+    }
+}
