@@ -8,7 +8,6 @@ use std::collections::HashSet;
 /// Slices without a producer, behind the collector that they wait for. A slice leaves this list when its collector lands,
 /// and the test below insists on it.
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
-    ("apple", &[rows::apple::ROWS]),
     ("tpu", &[rows::tpu::LIBRARY]),
     // What W&B sent for two years and macOS still counts, but no library reads.
     ("recoveries", &[rows::gpu::LEGACY]),

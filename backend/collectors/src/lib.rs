@@ -6,6 +6,7 @@
 //!
 //! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
 
+mod apple;
 mod amd;
 mod error;
 mod graphcore;
@@ -280,6 +281,12 @@ pub static COLLECTORS: &[Entry] = &[
         name: "intel",
         about: "Intel GPUs by the files of their driver, else by xpu-smi.",
         metrics: &[rows::gpu::ROWS, rows::gpu::INTEL],
+    Entry {
+        name: "apple",
+        about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
+        metrics: &[rows::apple::ROWS, &[&rows::gpu::FREQUENCY]],
+        open: apple::open,
+    },
         open: intel::open,
     },
     Entry {

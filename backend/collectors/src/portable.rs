@@ -83,16 +83,32 @@ pub(crate) mod memory {
                 return Err(CollectError::failed("the system does not say how much memory there is"));
             }
             let used = (total - available).max(0.0);
-            out.put(&memory::TOTAL, (), total);
-            out.put(&memory::USED, (), used);
-            out.put(&memory::AVAILABLE, (), available / MIB);
-            out.put(&memory::PERCENT, (), 100.0 * used / total);
-            out.put(&memory::WORKING_SET, (), 100.0 * used / total);
-            let (total, used) = (self.system.total_swap() as f64, self.system.used_swap() as f64);
-            out.put(&memory::SWAP_TOTAL, (), total);
-            out.put(&memory::SWAP_USED, (), used);
-            out.put(&memory::SWAP_PERCENT, (), if total > 0.0 { 100.0 * used / total } else { 0.0 });
+            let (swap_total, swap_used) = (self.system.total_swap() as f64, self.system.used_swap() as f64);
+            Bytes { total, used, swap_total, swap_used }.put(out);
             Ok(())
+        }
+    }
+
+    /// What the system says of its memory.
+    pub(crate) struct Bytes {
+        pub total: f64,
+        pub used: f64,
+        pub swap_total: f64,
+        pub swap_used: f64,
+    }
+
+    impl Bytes {
+        /// Puts them, with the shares that follow. There is no share of a swap that does not exist.
+        pub fn put(&self, out: &mut Out) {
+            let percent = 100.0 * self.used / self.total;
+            out.put(&memory::TOTAL, (), self.total);
+            out.put(&memory::USED, (), self.used);
+            out.put(&memory::AVAILABLE, (), (self.total - self.used) / MIB);
+            out.put(&memory::PERCENT, (), percent);
+            out.put(&memory::WORKING_SET, (), percent);
+            out.put(&memory::SWAP_TOTAL, (), self.swap_total);
+            out.put(&memory::SWAP_USED, (), self.swap_used);
+            out.put(&memory::SWAP_PERCENT, (), 100.0 * self.swap_used / self.swap_total);
         }
     }
 }

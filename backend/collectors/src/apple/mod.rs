@@ -1,0 +1,26 @@
+//! Apple silicon: cores by kind, GPU, power and temperatures, without root.
+//!
+//! The reading itself is macmon's; [`sampler`] hands its answers to [`report`], which says what they mean.
+
+#[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
+mod report;
+#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
+mod sampler;
+
+#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
+pub(crate) use sampler::open;
+
+/// There is nothing to open on other machines.
+#[cfg(not(all(target_os = "macos", target_arch = "aarch64")))]
+pub(crate) fn open(_: &crate::Options, _: &crate::Roots) -> Result<Vec<crate::Part>, crate::OpenError> {
+    let reason = "only on macOS with Apple silicon";
+    Err(crate::OpenError::absent([], reason, "nothing is to be done: this machine has other processors"))
+}
+
+#[cfg(all(test, not(all(target_os = "macos", target_arch = "aarch64"))))]
+#[test]
+fn other_machines_have_none_and_say_so() {
+    let error = open(&crate::Options::default(), &crate::Roots::default()).err().expect("nothing opens");
+    assert_eq!((error.kind, error.tried.len()), (crate::OpenErrorKind::Absent, 0));
+    assert!(error.reason.contains("only on macOS") && !error.remedy.is_empty());
+}
