@@ -37,6 +37,7 @@ impl Fault {
     }
 
     /// The GPU of the first machine that it happens to.
+    #[cfg(test)]
     pub fn gpu(&self) -> u32 {
         self.gpu
     }
@@ -86,9 +87,13 @@ impl Fault {
         })
     }
 
-    /// What it is, for the facts of the fleet.
-    pub fn name(&self) -> &'static str {
-        Fail::ALL.iter().find(|(_, fail)| *fail == self.fail).map_or("", |(name, _)| name)
+    /// What it is and where, for the facts of the fleet.
+    pub fn what(&self) -> String {
+        let name = Fail::ALL.iter().find(|(_, fail)| *fail == self.fail).map_or("", |(name, _)| name);
+        match self.fail {
+            Fail::Hang => format!("{name} on all GPUs"),
+            _ => format!("{name} on GPU {}", self.gpu),
+        }
     }
 }
 

@@ -100,15 +100,27 @@ impl Demo {
         let limits = Limits { retention: i64::MAX / 2, bytes: usize::MAX };
         let mut trial = Store::new(store.catalog().clone(), limits);
         let mut one = Demo::new(&mut trial, &Fleet { hosts: 1, ..*fleet }, self.interval, now);
+        // The first tick gives the series their numbers, which no other has to.
+        one.feeds[0].tick(&mut trial, now, false);
         let begin = clock.steady();
-        (0..TRIAL).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
+        (1..=TRIAL).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
         // Sealing a tick into columns takes about as long as encoding it.
         let each = 2.0 * (clock.steady() - begin).as_secs_f64() / TRIAL as f64 * self.feeds.len() as f64;
         each.max(1e-9)
     }
 
+    /// Appends what went by while history was filled in.
+    fn catch_up(&mut self, hub: &Hub) {
+        for feed in self.feeds.iter_mut().filter(|feed| feed.last > i64::MIN) {
+            while feed.last + self.interval <= hub.clock.wall() {
+                feed.tick(&mut hub.store(), feed.last + self.interval, false);
+            }
+        }
+    }
+
     /// Appends a tick at each boundary until `stop`.
     pub fn run(mut self, hub: Arc<Hub>, stop: Arc<AtomicBool>) {
+        self.catch_up(&hub);
         while !stop.load(Ordering::Relaxed) {
             let wall = hub.clock.wall();
             let t = wall.div_euclid(self.interval) * self.interval;
@@ -146,7 +158,8 @@ impl Feed {
 /// What does not change about a simulated machine, and that it is one.
 fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
     let (size, symbol) = quantity(machine.host().memory(), Unit::Bytes);
-    let gone = machine.fault().map_or(String::new(), |fault| format!(", {} on GPU {}", fault.name(), fault.gpu()));
+    let place = if fleet.hosts > 1 { " of demo-01" } else { "" };
+    let gone = machine.fault().map_or(String::new(), |fault| format!(", {}{place}", fault.what()));
     let facts = [
         ("simulated", format!("simulated, seed {}{gone}", fleet.seed)),
         ("gpus", format!("{} × {}", fleet.gpus, gpu::NAME)),
