@@ -73,11 +73,12 @@ impl Fake {
     }
 }
 
-/// The library as Cargo built it: beside the test's binary, or a folder above.
+/// The library as Cargo built it: beside the test's binary, or near the folder above.
 fn built() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let name = if cfg!(target_os = "macos") { "libfake_nvml.dylib" } else { "libfake_nvml.so" };
-    let mut found: Vec<PathBuf> = own.ancestors().skip(1).take(2).map(|dir| dir.join(name)).collect();
+    let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_path_buf(), dir.join("deps")]);
+    let mut found: Vec<PathBuf> = dirs.map(|dir| dir.join(name)).collect();
     found.retain(|path| path.exists());
     // Cargo may leave an older one in the other folder.
     let newest = found.into_iter().max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
