@@ -6,8 +6,8 @@
 //!
 //! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
 
-mod apple;
 mod amd;
+mod apple;
 mod error;
 mod graphcore;
 mod gpu_reading;
@@ -281,13 +281,13 @@ pub static COLLECTORS: &[Entry] = &[
         name: "intel",
         about: "Intel GPUs by the files of their driver, else by xpu-smi.",
         metrics: &[rows::gpu::ROWS, rows::gpu::INTEL],
+        open: intel::open,
+    },
     Entry {
         name: "apple",
         about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
         metrics: &[rows::apple::ROWS, &[&rows::gpu::FREQUENCY]],
         open: apple::open,
-    },
-        open: intel::open,
     },
     Entry {
         name: "openmetrics",
