@@ -135,7 +135,6 @@ impl Graphcore {
         for (key, attribute) in &device.attributes {
             match attribute {
                 Attribute::Varies(row, value) => out.put(row, device.id, *value),
-                Attribute::VariesToo(value) => out.put(&ipu::OTHER, key.as_str(), *value),
                 Attribute::Speed(value) | Attribute::Other(value) => {
                     if still.insert(key.clone(), *value) != Some(*value) {
                         let speed = matches!(attribute, Attribute::Speed(_));

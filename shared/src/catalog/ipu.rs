@@ -26,6 +26,13 @@ pub static POWER: MetricDef = MetricDef::gauge("ipu.{i}.ipu power (W)", Unit::Wa
     .steps(THOUSANDTHS)
     .help("Power of the IPU. Graphcore's device information, key ipu power.");
 
+/// Power of the board.
+pub static BOARD_POWER: MetricDef = MetricDef::gauge("ipu.{i}.total board power (W)", Unit::Watts)
+    .title("IPU board power")
+    .on("ipu.power", "IPU {i}, board")
+    .steps(THOUSANDTHS)
+    .help("Power of the whole board that the IPU is on, which other IPUs may share; cards that do not measure an IPU alone give this. Graphcore's device information, key total board power.");
+
 /// Clock.
 pub static CLOCK: MetricDef = MetricDef::gauge("ipu.{i}.clock (MHz)", Unit::Megahertz)
     .title("IPU clock")
@@ -62,4 +69,4 @@ pub static OTHER: MetricDef = MetricDef::gauge("ipu.{key}", Unit::Count)
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] =
-    &[&UTILISATION, &SESSION_UTILISATION, &POWER, &CLOCK, &BOARD_TEMP, &DIE_TEMP, &LINK_SPEED, &OTHER];
+    &[&UTILISATION, &SESSION_UTILISATION, &POWER, &BOARD_POWER, &CLOCK, &BOARD_TEMP, &DIE_TEMP, &LINK_SPEED, &OTHER];

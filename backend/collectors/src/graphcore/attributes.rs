@@ -19,8 +19,6 @@ pub(super) struct Device {
 pub(super) enum Attribute {
     /// A row of its own; it varies.
     Varies(&'static MetricDef, f64),
-    /// No row of its own, but it varies.
-    VariesToo(f64),
     /// Speed of a link.
     Speed(f64),
     /// Any other number; it stands still.
@@ -34,6 +32,7 @@ static VARYING: &[Varying] = &[
     ("average die temp", "C", &ipu::DIE_TEMP, -40.0..=150.0),
     ("clock", "MHz", &ipu::CLOCK, 0.0..=1e5),
     ("ipu power", "W", &ipu::POWER, 0.0..=1e4),
+    ("total board power", "W", &ipu::BOARD_POWER, 0.0..=1e4),
     ("ipu utilisation", "%", &ipu::UTILISATION, 0.0..=100.0),
     ("ipu utilisation (session)", "%", &ipu::SESSION_UTILISATION, 0.0..=100.0),
 ];
@@ -117,10 +116,6 @@ fn attribute(id: u32, key: &str, value: &str) -> Option<(String, Attribute)> {
         // The row's tag ends in the word itself.
         let before = key.strip_suffix("speed")?;
         return Some((format!("{id}.{before}"), Attribute::Speed(with_unit(value, "GT/s")?)));
-    }
-    if key.ends_with("power") {
-        let value = with_unit(value, "W").filter(|watts| (0.0..=1e5).contains(watts))?;
-        return Some((format!("{id}.{key} (W)"), Attribute::VariesToo(value)));
     }
     if PRIVATE.contains(&key) {
         return None;
