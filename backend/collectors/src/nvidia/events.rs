@@ -1,14 +1,16 @@
 //! Critical errors that the driver reports by number (XID): fetched by a thread of their own, which waits in the driver.
 
 use super::library::Library;
-use nvml_wrapper::bitmasks::event::EventTypes;
-use nvml_wrapper::enums::event::XidError;
-use nvml_wrapper::error::NvmlError;
+#[cfg(target_os = "linux")]
+use nvml_wrapper::{bitmasks::event::EventTypes, enums::event::XidError, error::NvmlError};
 use std::collections::HashMap;
+#[cfg(target_os = "linux")]
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How long one wait in the driver may take: the library cannot be closed before it ends.
+#[cfg(target_os = "linux")]
 const WAIT_MS: u32 = 500;
 
 /// How many errors a GPU had since we listen, and the last one's number.
@@ -43,6 +45,11 @@ impl Drop for Listener {
     }
 }
 
+/// The driver has events on Linux only.
+#[cfg(not(target_os = "linux"))]
+fn listen(_: &Library, _: &[(u32, String)], _: &Seen, _: &AtomicBool) {}
+
+#[cfg(target_os = "linux")]
 fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicBool) {
     let Ok(mut set) = library.nvml().create_event_set() else { return };
     let mut any = false;
@@ -79,6 +86,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
 }
 
 /// Listens to all but the one that could not be registered.
+#[cfg(target_os = "linux")]
 fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &Seen, stop: &AtomicBool) {
     let others: Vec<_> = gpus.iter().filter(|(index, _)| index != without).cloned().collect();
     if !others.is_empty() && !stop.load(Ordering::Relaxed) {
