@@ -136,6 +136,7 @@ mod tests {
     use super::*;
     use crate::recordings;
     use serde_json::Value;
+    use shared::catalog::{MetricDef, gpu};
 
     fn parts(sys: &Path) -> Vec<Part> {
         let roots = Roots { sys: sys.into(), ..Roots::default() };
@@ -198,19 +199,18 @@ mod tests {
         let mut power = |second, energy: &str| {
             put("device/hwmon/hwmon3/energy2_input", energy);
             let read = tick(&mut part, &mut out, second);
-            read.into_iter()
-                .filter(|(tag, _)| tag.contains("ower"))
-                .map(|(tag, value)| (tag, value))
-                .collect::<Vec<_>>()
+            let value = |row: &MetricDef| {
+                let tag = row.tag_of("0");
+                read.iter().find(|(read, _)| *read == tag).map(|(_, value)| *value)
+            };
+            [value(&gpu::POWER_LIMIT_WATTS), value(&gpu::POWER_WATTS), value(&gpu::POWER_PERCENT)]
         };
-        let limit = ("gpu.0.enforcedPowerLimitWatts".to_string(), 190.0);
-        assert_eq!(power(10, "5000000\n"), [limit.clone()]);
-        let second = power(12, "195000000\n");
-        let [_, percent, watts] = &second[..] else { panic!("{second:?}") };
-        assert_eq!((watts.1, percent.1), (95.0, 50.0));
-        assert_eq!(power(13, "4000000\n"), [limit.clone()], "the counter began anew");
-        assert_eq!(power(14, "N/A\n"), [limit.clone()]);
-        assert_eq!(power(15, "5000000\n"), [limit], "nothing to compare with");
+        let none = [Some(190.0), None, None];
+        assert_eq!(power(10, "5000000\n"), none);
+        assert_eq!(power(12, "195000000\n"), [Some(190.0), Some(95.0), Some(50.0)]);
+        assert_eq!(power(13, "4000000\n"), none, "the counter began anew");
+        assert_eq!(power(14, "N/A\n"), none);
+        assert_eq!(power(15, "5000000\n"), none, "nothing to compare with");
     }
 
     #[test]

@@ -50,11 +50,14 @@ impl Collector for XpuSmi {
     }
 }
 
+/// A column's place, what it holds, and the factor to our unit.
+type Column = (usize, fn(&mut GpuReading) -> &mut Option<f64>, f64);
+
 /// Which column holds what.
 struct Columns {
     count: usize,
     device: usize,
-    known: Vec<(usize, fn(&mut GpuReading) -> &mut Option<f64>, f64)>,
+    known: Vec<Column>,
 }
 
 /// Memory is printed in MiB and sent in bytes.
@@ -65,7 +68,7 @@ impl Columns {
     fn of(line: &str) -> Option<Self> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         let device = names.iter().position(|name| *name == "DeviceId")?;
-        let mut known: Vec<(usize, fn(&mut GpuReading) -> &mut Option<f64>, f64)> = Vec::new();
+        let mut known: Vec<Column> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             match *name {
                 "GPU Utilization (%)" => known.push((at, |gpu| &mut gpu.utilisation, 1.0)),
