@@ -150,6 +150,18 @@ extern "C" fn nvmlDeviceGetName(device: nvmlDevice_t, out: *mut c_char, length: 
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetPciInfo_v3(device: nvmlDevice_t, out: *mut nvmlPciInfo_t) -> Code {
+    on("nvmlDeviceGetPciInfo_v3", device, out, |gpu| {
+        // SAFETY: all zero is a valid value of a struct of numbers and of empty texts.
+        let mut pci: nvmlPciInfo_t = unsafe { std::mem::zeroed() };
+        for (to, from) in pci.busId.iter_mut().take(31).zip(gpu.pci_bus_id.bytes()) {
+            *to = from as c_char;
+        }
+        Ok(pci)
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetUtilizationRates(device: nvmlDevice_t, out: *mut nvmlUtilization_t) -> Code {
     on("nvmlDeviceGetUtilizationRates", device, out, |gpu| {
         let rates = gpu.utilization.as_ref().ok_or(NOT_SUPPORTED)?;
@@ -511,7 +523,13 @@ extern "C" fn nvmlGpmMetricsGet(request: *mut nvmlGpmMetricsGet_t) -> Code {
 
 #[unsafe(no_mangle)]
 extern "C" fn nvmlEventSetCreate(out: *mut nvmlEventSet_t) -> Code {
-    enter("nvmlEventSetCreate", None).unwrap_or_else(|| put(out, 1 as nvmlEventSet_t))
+    enter("nvmlEventSetCreate", None).unwrap_or_else(|| {
+        let set = with(|state| {
+            state.sets += 1;
+            state.sets
+        });
+        put(out, set as nvmlEventSet_t)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -525,14 +543,15 @@ extern "C" fn nvmlDeviceRegisterEvents(device: nvmlDevice_t, _: c_ulonglong, _: 
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn nvmlEventSetWait_v2(_: nvmlEventSet_t, out: *mut nvmlEventData_t, timeout_ms: c_uint) -> Code {
+extern "C" fn nvmlEventSetWait_v2(set: nvmlEventSet_t, out: *mut nvmlEventData_t, timeout_ms: c_uint) -> Code {
     if let Some(code) = enter("nvmlEventSetWait_v2", None) {
         return code;
     }
     let end = Instant::now() + Duration::from_millis(timeout_ms.into());
     loop {
         let event = with(|state| {
-            let event = (!state.scenario.xids.is_empty()).then(|| state.scenario.xids.remove(0))?;
+            let mine = state.sets == set as usize && !state.scenario.xids.is_empty();
+            let event = mine.then(|| state.scenario.xids.remove(0))?;
             Some((state.slot(&event.gpu)?, event.xid))
         });
         if let Some((handle, xid)) = event {

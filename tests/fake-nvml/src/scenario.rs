@@ -37,6 +37,9 @@ pub struct Gpu {
     /// Product name.
     #[serde(default)]
     pub name: String,
+    /// Where it is plugged in.
+    #[serde(default)]
+    pub pci_bus_id: String,
     /// Whether it is cut into MIG devices; absent on cards that cannot.
     pub mig_mode: Option<bool>,
     /// Device memory.

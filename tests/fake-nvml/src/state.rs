@@ -28,6 +28,8 @@ pub(crate) struct State {
     /// Starts that succeeded and have not ended.
     pub started: u32,
     pub starts: u64,
+    /// Event sets that were made; events go to the newest.
+    pub sets: usize,
     pub calls: BTreeMap<&'static str, u64>,
     /// How often each fault met a call that fits it.
     met: Vec<u64>,

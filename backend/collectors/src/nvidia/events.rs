@@ -25,23 +25,32 @@ pub(super) struct Xids {
 pub(super) type Seen = Arc<Mutex<HashMap<String, Xids>>>;
 
 /// The thread that listens; it ends soon after this is dropped.
-pub(super) struct Listener(Arc<AtomicBool>);
+pub(super) struct Listener {
+    stop: Arc<AtomicBool>,
+    /// Index and UUID of those it was told to listen to.
+    gpus: Vec<(u32, String)>,
+}
 
 impl Listener {
     /// Listens to these GPUs. Where the driver has no events the thread ends at once.
     pub fn start(library: Arc<Library>, gpus: Vec<(u32, String)>, seen: Seen) -> Listener {
         let stop = Arc::new(AtomicBool::new(false));
-        let listener = Listener(stop.clone());
+        let listener = Listener { stop: stop.clone(), gpus: gpus.clone() };
         let thread = std::thread::Builder::new().name("nvidia events".into()).stack_size(256 * 1024);
         // Without a thread there are no errors to show; everything else goes on.
         let _ = thread.spawn(move || listen(&library, &gpus, &seen, &stop));
         listener
     }
+
+    /// Whether it was told to listen to just these.
+    pub fn hears(&self, gpus: &[(u32, String)]) -> bool {
+        self.gpus == gpus
+    }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -67,6 +76,8 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
     }
     while any && !stop.load(Ordering::Relaxed) {
         match set.wait(WAIT_MS) {
+            // Another listener has taken over, and hears of it too.
+            Ok(_) if stop.load(Ordering::Relaxed) => return,
             Ok(event) => {
                 let number = match event.event_data {
                     Some(XidError::Value(number)) => number,

@@ -49,8 +49,23 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         looked: Duration::ZERO,
         restarted: Duration::ZERO,
     };
+    let tried: Vec<String> = tried.into_iter().chain(names(&library, &survey)).collect();
     nvidia.started(Arc::new(library), survey, Duration::ZERO);
     Ok(Part::only(tried, nvidia))
+}
+
+/// What the driver and its GPUs are called, for doctor.
+fn names(library: &Library, survey: &Survey) -> Vec<String> {
+    let mut names: Vec<String> =
+        library.nvml().sys_driver_version().map(|v| format!("driver {v}")).into_iter().collect();
+    for found in survey.found.iter().flatten() {
+        let Ok((handle, _)) = &found.gpu else { continue };
+        let device = library.device(*handle);
+        let name = device.name().unwrap_or_else(|_| "a GPU without a name".into());
+        let place = device.pci_info().map(|pci| format!(" at {}", pci.bus_id)).unwrap_or_default();
+        names.push(format!("index {}: {name}{place}", found.index));
+    }
+    names
 }
 
 /// Opens the tool in the library's place, or says why there is neither.
