@@ -45,13 +45,13 @@ fn time(name: &str, mut call: impl FnMut() -> String) {
         .collect();
     times.sort();
     let answer: String = answer.chars().take(60).collect();
-    println!("{name:24} first {first:10.1?}  median {:10.1?}  worst {:10.1?}  {answer}", times[25], times[49]);
+    eprintln!("{name:24} first {first:10.1?}  median {:10.1?}  worst {:10.1?}  {answer}", times[25], times[49]);
 }
 
 fn call_times(path: &std::ffi::OsStr) {
     let begin = Instant::now();
     let library = Library::start(path).expect("the library starts");
-    println!("init {:?}, driver {:?}", begin.elapsed(), library.nvml().sys_driver_version());
+    eprintln!("init {:?}, driver {:?}", begin.elapsed(), library.nvml().sys_driver_version());
     let gpu = library.handle(0).expect("GPU 0");
     let device = library.device(gpu);
     let place = MemoryLocation::Device;
@@ -62,7 +62,7 @@ fn call_times(path: &std::ffi::OsStr) {
     time("memory", || format!("{:?}", library.memory(gpu)));
     time("temperature", || format!("{:?}", device.temperature(TemperatureSensor::Gpu)));
     time("fields", || format!("{:?}", library.fields(gpu)));
-    println!("{:?}", library.fields(gpu));
+    eprintln!("{:?}", library.fields(gpu));
     time("power usage", || format!("{:?}", device.power_usage()));
     time("power limit", || format!("{:?}", device.enforced_power_limit()));
     time("energy", || format!("{:?}", device.total_energy_consumption()));
@@ -79,7 +79,7 @@ fn call_times(path: &std::ffi::OsStr) {
     time("shares", || format!("{:?}", library.shares(gpu, 0)));
     time("link generation", || format!("{:?}", device.current_pcie_link_gen()));
     time("MIG mode", || format!("{:?}", device.mig_mode()));
-    println!("profiling counters: {:?}", device.gpm_support());
+    eprintln!("profiling counters: {:?}", device.gpm_support());
     if let Ok(sample) = library.sample() {
         time("profiling sample", || format!("{:?}", library.take(gpu, None, sample)));
     }
@@ -105,16 +105,16 @@ fn real_nvml() {
         out.begin(start.elapsed());
         let begin = Instant::now();
         let result = part.collector.collect(&mut out);
-        println!("tick {tick}: {:?} {result:?}", begin.elapsed());
+        eprintln!("tick {tick}: {:?} {result:?}", begin.elapsed());
     }
     let present: BTreeMap<String, f64> = out.present().into_iter().collect();
-    present.iter().for_each(|(tag, value)| println!("{tag:44} {value}"));
+    present.iter().for_each(|(tag, value)| eprintln!("{tag:44} {value}"));
     let tool = exec::find(&["nvidia-smi"], smi::DIRS, None).map_err(|e| e.reason).expect("nvidia-smi is there");
     let mut faults = Vec::new();
     for (query, name, factor, absolute, share) in SAME {
         let said = asked(query, &tool).map(|value| value * factor);
         let read = present.get(&format!("gpu.0.{name}")).copied();
-        println!("{name:28} read {read:?}, nvidia-smi {said:?}");
+        eprintln!("{name:28} read {read:?}, nvidia-smi {said:?}");
         match (read, said) {
             (Some(read), Some(said)) if (read - said).abs() > absolute + share * said.abs() => {
                 faults.push(format!("{name}: {read} where nvidia-smi says {said}"));
