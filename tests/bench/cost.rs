@@ -30,7 +30,7 @@ pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
         "node_exporter 1,400 µs",
         &format!("{} cores, median of 500", std::thread::available_parallelism().map_or(0, |n| n.get())),
     );
-    match idle(30) {
+    match running(30, &[]) {
         Ok(seconds) => table.at_most(
             "CPU of the process at 1 Hz, a minute",
             seconds,
@@ -81,7 +81,8 @@ fn host_sample() -> f64 {
     costs[costs.len() / 2].as_secs_f64() * 1e6
 }
 
-fn thread_cpu() -> Duration {
+/// CPU time of this thread so far.
+pub fn thread_cpu() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0))
 }
@@ -92,11 +93,12 @@ fn server() -> Result<std::path::PathBuf, String> {
     if path.exists() { Ok(path) } else { Err("build the server first: cargo xtask build".into()) }
 }
 
-/// CPU seconds a minute of the server at 1 Hz without a viewer.
-fn idle(seconds: u64) -> Result<f64, String> {
+/// CPU seconds a minute of the server at 1 Hz without a viewer, with these arguments.
+pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
     #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
     let mut child = Command::new(server()?)
         .args(["--port", "0"])
+        .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

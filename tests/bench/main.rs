@@ -8,6 +8,7 @@ mod codec;
 mod cost;
 mod page;
 mod record;
+mod scrape;
 mod table;
 
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ fn main() -> std::process::ExitCode {
     };
     codec::measure(&mut table, &procfs, &own);
     cost::measure(&mut table, &own, &folder);
+    scrape::measure(&mut table);
     page::measure(&mut table, redraw.as_deref());
     table.print();
     std::process::ExitCode::SUCCESS

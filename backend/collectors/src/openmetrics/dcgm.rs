@@ -21,7 +21,7 @@ const FIELDS: &[(&str, &MetricDef, f64)] = &[
     ("DEV_SM_CLOCK", &gpu::SM_CLOCK, 1.0),
     ("DEV_MEM_CLOCK", &gpu::MEMORY_CLOCK, 1.0),
     ("DEV_FB_USED", &gpu::MEMORY_USED, MIB),
-    ("DEV_FB_TOTAL", &gpu::MEMORY_TOTAL, MIB),
+    ("DEV_FB_TOTAL", &gpu::MEMORY_TOTAL_BYTES, MIB),
     ("DEV_FB_FREE", &gpu::MEMORY_FREE, MIB),
     ("PROF_GR_ENGINE_ACTIVE", &profile::ENGINE_ACTIVE, PERCENT),
     ("PROF_SM_ACTIVE", &profile::SM_ACTIVE, PERCENT),

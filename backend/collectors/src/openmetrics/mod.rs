@@ -141,6 +141,13 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
     Ok(Part { name: endpoint.name.clone(), tried: vec![shown], collector: Box::new(scraper) })
 }
 
+/// Reads pages that were fetched otherwise, as the bench does: puts what an endpoint of this name prints. False when the
+/// text is no page.
+pub fn reader(name: &str) -> impl FnMut(&str, &mut Out) -> bool + use<> {
+    let mut page = Page::new(name, Filters::default(), Default::default(), SERIES);
+    move |text, out| page.read(text, false, out).is_ok()
+}
+
 struct Scraper {
     client: Client,
     page: Page,

@@ -1,0 +1,89 @@
+//! Scraped endpoints: CPU of reading a page, and of the whole server with sixteen endpoints.
+
+use crate::cost;
+use crate::table::Table;
+use collectors::{Out, openmetrics};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+/// Measures both.
+pub fn measure(table: &mut Table) {
+    let (page, what) = page();
+    let samples = page.lines().filter(|line| !line.starts_with('#')).count();
+    let on = format!("{what}, {samples} samples, {} KB, median of 200", page.len() / 1000);
+    table.at_most("CPU of reading a node_exporter page", read(&page), "µs", 1_000.0, "1,000 µs", "", &on);
+    let page: String =
+        page.lines().filter(|line| !line.starts_with('#')).take(500).fold(String::new(), |mut all, line| {
+            let _ = writeln!(all, "{line}");
+            all
+        });
+    let urls: Vec<String> = (0..16).map(|i| format!("e{i}={}", serve(page.clone()))).collect();
+    let what = "CPU of 16 endpoints at 1 Hz, a minute";
+    match cost::running(30, &["--openmetrics", &urls.join(",")]) {
+        Ok(seconds) => {
+            let on = "16 x 500 samples, whole process, 30 s without a viewer, doubled";
+            table.at_most(what, seconds, "s", f64::INFINITY, "", "", on);
+        }
+        Err(why) => table.missing(what, "", &why),
+    }
+}
+
+/// The recording, or a page of the same size and forms.
+fn page() -> (String, &'static str) {
+    let recording = std::env::var_os("WATCHGLASS_RECORDINGS").and_then(|folder| {
+        std::fs::read_to_string(std::path::Path::new(&folder).join("openmetrics/node_exporter_e2e-output.prom")).ok()
+    });
+    if let Some(page) = recording {
+        return (page, "the recording");
+    }
+    let mut page = String::new();
+    for family in 0..1_200 {
+        let kind = if family % 3 == 0 { "counter" } else { "gauge" };
+        let name = format!("node_family_{family}_of_some_length_bytes");
+        let _ = writeln!(page, "# HELP {name} What the kernel says of it in its own words.\n# TYPE {name} {kind}");
+        for device in 0..1 + family % 4 {
+            let _ =
+                writeln!(page, "{name}{{device=\"disk{device}\",mode=\"read\"}} {}.{device}e+0{device}", family * 37);
+        }
+    }
+    (page, "a page of ours")
+}
+
+/// Median CPU time of reading the page again, microseconds.
+fn read(page: &str) -> f64 {
+    let (mut reader, mut out) = (openmetrics::reader("node"), Out::default());
+    let start = Instant::now();
+    let mut costs: Vec<Duration> = (0..200)
+        .map(|_| {
+            out.begin(start.elapsed());
+            let before = cost::thread_cpu();
+            assert!(reader(page, &mut out), "the page is read");
+            cost::thread_cpu() - before
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2].as_secs_f64() * 1e6
+}
+
+/// Serves the page on a free port of loopback as long as the bench runs.
+fn serve(page: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port of loopback is free");
+    let url = format!("http://{}/metrics", listener.local_addr().expect("a bound socket has an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let page = page.clone();
+            std::thread::spawn(move || -> std::io::Result<()> {
+                let mut lines = BufReader::new(stream.try_clone()?).lines();
+                while let Some(line) = lines.next().transpose()? {
+                    if line.is_empty() {
+                        write!(&stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len())?;
+                    }
+                }
+                Ok(())
+            });
+        }
+    });
+    url
+}
