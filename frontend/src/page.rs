@@ -216,6 +216,13 @@ impl Page {
         });
     }
 
+    /// Shows another machine. The page begins anew with it: nothing that is drawn stays.
+    pub fn show_source(self, name: String) {
+        self.set_view(|v| v.source = Some(name));
+        // The address says the machine already; where reloading is refused a person can still do it.
+        let _ = browser().location().reload();
+    }
+
     /// Stands still, or goes on.
     pub fn toggle_frozen(self) {
         if self.view.with_untracked(|v| v.frozen.is_some()) {

@@ -101,6 +101,8 @@ pub struct Picture {
     chart: Option<Chart>,
     axis: Option<Axis>,
     interval: i64,
+    /// Time between the samples of the series that has the fewest, ms.
+    cadence: i64,
     ids: Vec<SeriesId>,
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
@@ -118,6 +120,7 @@ impl Picture {
         self.samples = self.presence.count(source, lines, look.span.0, look.span.1);
         self.newest = lines.iter().filter_map(|i| source.newest.get(*i as usize)).copied().max().unwrap_or(0);
         let cadence = lines.iter().map(|i| source.cadence(*i)).max().unwrap_or(source.info.interval);
+        self.cadence = cadence;
         self.state = match self.samples {
             0 => State::Empty,
             // A quarter of an interval is what a tick may take to close and travel.
@@ -258,20 +261,24 @@ impl Picture {
         near.min_by_key(|at| (at - t).abs())
     }
 
-    /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window.
+    /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window. A
+    /// series that ended while others went on has none.
     pub fn values(&self, at: Option<i64>, to: i64) -> Vec<f64> {
+        let newest = self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.last_t).max().unwrap_or(to);
+        let ended = newest - self.cadence * 2 - self.cadence / 4;
         let value = |id: &SeriesId| {
             let trace = self.traces.get(id)?;
             match at {
                 Some(t) => trace.at(t).map(Column::mean),
-                None => {
-                    let columns = trace.columns();
-                    let end = columns.partition_point(|c| c.first_t <= to);
-                    columns[..end].last().map(|c| c.last)
-                }
+                None => self.newest_column(*id, to).filter(|c| c.last_t >= ended).map(|c| c.last),
             }
         };
         self.ids.iter().map(|id| value(id).unwrap_or(f64::NAN)).collect()
+    }
+
+    fn newest_column(&self, id: SeriesId, to: i64) -> Option<&Column> {
+        let columns = self.traces.get(&id)?.columns();
+        columns[..columns.partition_point(|c| c.first_t <= to)].last()
     }
 
     /// The labels at the right edge.

@@ -160,10 +160,14 @@ impl Say<'_> {
         if tag.is_empty() {
             return text.clone();
         }
-        match self.series(tag).len() {
+        let all = self.series(tag);
+        let told = all.iter().filter(|id| self.at(**id).is_some()).count();
+        match all.len() {
             0 => String::new(),
             1 if text.contains(" of ") => String::new(),
-            n => text.replace("{n}", &n.to_string()),
+            n if told == 0 || told == n => text.replace("{n}", &n.to_string()),
+            // One that has ended is not part of the number, and that is to be seen.
+            n => text.replace("{n}", &format!("{told} of {n}")),
         }
     }
 

@@ -63,6 +63,10 @@ fn Machine() -> impl IntoView {
         Some((source.info.name.clone(), facts.join(", "), all.join("\n"), simulated))
     });
     let name = move || words.get().map(|w| w.0);
+    let names = Memo::new(move |_| {
+        page.plan.track();
+        page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
+    });
     Effect::new(move |_| {
         if let (Some(name), Some(document)) = (name(), crate::page::browser().document()) {
             document.set_title(&format!("{name} – Watchglass"));
@@ -74,7 +78,28 @@ fn Machine() -> impl IntoView {
                 <circle cx="10" cy="10" r="8.25"/>
                 <path d="M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2"/>
             </svg>
-            <span class="source-name">{move || name().unwrap_or_else(|| "Watchglass".into())}</span>
+            <Show
+                when=move || names.with(|names| names.len() > 1)
+                fallback=move || {
+                    view! { <span class="source-name">{move || name().unwrap_or_else(|| "Watchglass".into())}</span> }
+                }
+            >
+                <select
+                    class="source-name"
+                    aria-label="Machine"
+                    on:change=move |event| page.show_source(event_target_value(&event))
+                >
+                    {move || {
+                        let shown = name();
+                        let option = |one: String| {
+                            let selected = shown.as_ref() == Some(&one);
+                            // Without a value of its own an option's text is its value.
+                            view! { <option selected=selected>{one}</option> }
+                        };
+                        names.get().into_iter().map(option).collect_view()
+                    }}
+                </select>
+            </Show>
             <Show when=move || words.get().is_some_and(|w| w.3)>
                 <span class="simulated">"simulated"</span>
             </Show>
