@@ -99,7 +99,7 @@ fn a_planted_import_is_caught() {
     catches(rule, "backend/src/store/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
     catches(rule, "backend/src/http/api.rs", "use crate::store::{http, x};", "use crate::sampler;");
     catches(rule, "backend/src/live.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
-    catches(rule, "backend/src/live.rs", "fn f() { \"crate::http\"; }", "use collectors::Entry;");
+    catches(rule, "backend/src/store/mod.rs", "fn f() { \"crate::http\"; }", "use collectors::Entry;");
     catches(rule, "backend/src/clock.rs", "use std::time::Instant;", "use super::store::Store;");
     catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
     catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");

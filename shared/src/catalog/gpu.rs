@@ -33,6 +33,7 @@ pub static MEMORY_TOTAL_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryTotal
     .on("gpu.memory", "GPU {i} total")
     .draw(Draw::Limit)
     .steps(KIB)
+    .aliases(&["gpu.{i}.memoryTotal"])
     .help("Device memory that exists. NVML memory info, total; AMD VRAM total.");
 
 /// Power draw.
@@ -216,14 +217,6 @@ pub static MEMORY_USED: MetricDef = MetricDef::gauge("gpu.{i}.memoryUsed", Unit:
     .steps(KIB)
     .help("Device memory in use, under the name that W&B gives DCGM's field DEV_FB_USED; sent for GPUs that only DCGM's exporter tells of. W&B passes on MiB, here it is bytes.");
 
-/// DCGM's spelling of memory that exists.
-pub static MEMORY_TOTAL: MetricDef = MetricDef::gauge("gpu.{i}.memoryTotal", Unit::Bytes)
-    .title("GPU memory total, DCGM")
-    .on("gpu.memory", "GPU {i} total")
-    .draw(Draw::Limit)
-    .steps(KIB)
-    .help("Device memory that exists, under the name that W&B gives DCGM's field DEV_FB_TOTAL. W&B passes on MiB, here it is bytes.");
-
 /// DCGM's memory left.
 pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit::Bytes)
     .title("GPU memory free, DCGM")
@@ -267,10 +260,10 @@ pub static MORE: &[&MetricDef] = &[
 pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE, &FAN_RPM];
 
 /// What Intel has beside the common rows.
-pub static INTEL: &[&MetricDef] = &[&FREQUENCY, &MEMORY_TEMP, &FAN_RPM];
+pub static INTEL: &[&MetricDef] = &[&FREQUENCY];
 
 /// What W&B sent once, and nobody sends now.
 pub static LEGACY: &[&MetricDef] = &[&RECOVERIES];
 
 /// Names that only DCGM's exporter leads W&B to.
-pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_TOTAL, &MEMORY_FREE];
+pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_FREE];

@@ -1,3 +1,5 @@
+//! Tables of machines made of files.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The processor collector over machines made of files.
+
 use crate::machine::{Machine, readings, value};
 
 /// Core `i` worked `i` of the 100 ticks since `start`.

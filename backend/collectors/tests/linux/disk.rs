@@ -1,3 +1,5 @@
+//! The disk collector over machines made of files.
+
 use crate::machine::{Machine, Readings, readings, value};
 
 /// Sectors read and written, and milliseconds busy.

@@ -1,3 +1,5 @@
+//! The memory collector over machines made of files.
+
 use crate::machine::{Machine, readings, value};
 
 const GIB: u64 = 1 << 30;

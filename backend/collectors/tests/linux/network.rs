@@ -1,3 +1,5 @@
+//! The network collector over machines made of files.
+
 use crate::machine::{Machine, readings, value};
 
 const HEADINGS: &str = "Inter-|   Receive |  Transmit\n face |bytes packets |bytes packets\n";

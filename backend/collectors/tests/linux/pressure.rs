@@ -1,3 +1,5 @@
+//! The pressure collector over machines made of files.
+
 use crate::machine::{Machine, readings};
 use collectors::OpenErrorKind;
 

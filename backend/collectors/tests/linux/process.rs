@@ -1,3 +1,5 @@
+//! The process collector over machines made of files.
+
 use crate::machine::{Machine, Readings, readings, value};
 use collectors::OpenErrorKind;
 use std::cell::Cell;

@@ -1,3 +1,5 @@
+//! Tests of table.
+
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::collections::HashSet;
 use std::time::Duration;
