@@ -256,9 +256,10 @@ impl Sampler {
         for part in parts {
             let name = self.plan.chosen[entry].entry.name;
             let instance = if part.name.is_empty() { name.to_string() } else { format!("{name}:{}", part.name) };
-            let (Some(micros), Some(ok)) =
-                (self.intern(&monitor::MICROS, instance.clone(), MONITOR), self.intern(&monitor::OK, instance.clone(), MONITOR))
-            else {
+            let (Some(micros), Some(ok)) = (
+                self.intern(&monitor::MICROS, instance.clone(), MONITOR),
+                self.intern(&monitor::OK, instance.clone(), MONITOR),
+            ) else {
                 continue;
             };
             let requests = Some(worker::start(self.parts.len(), &instance, part, self.sender.clone()));

@@ -51,14 +51,11 @@ impl Page {
         let request = url.into_client_request().expect("an address");
         let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
         let mut connection = Connection(socket);
-        let resume = self
-            .hello
-            .as_ref()
-            .map(|hello| Resume {
-                boot: hello.boot,
-                rows: self.catalog.metrics.len() as u32,
-                places: vec![(0, self.state.seq(), self.series.len() as u32)],
-            });
+        let resume = self.hello.as_ref().map(|hello| Resume {
+            boot: hello.boot,
+            rows: self.catalog.metrics.len() as u32,
+            places: vec![(0, self.state.seq(), self.series.len() as u32)],
+        });
         self.messages = 0;
         connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume }).await;
         connection

@@ -102,6 +102,9 @@ mod tests {
         let mut out = Out::default();
         out.begin(std::time::Duration::ZERO);
         reading.put(3, &mut out);
-        assert_eq!(out.present(), [("gpu.3.fanRpm".to_string(), 0.0), ("gpu.3.memoryAllocatedBytes".to_string(), 2048.0)]);
+        assert_eq!(
+            out.present(),
+            [("gpu.3.fanRpm".to_string(), 0.0), ("gpu.3.memoryAllocatedBytes".to_string(), 2048.0)]
+        );
     }
 }

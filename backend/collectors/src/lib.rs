@@ -9,8 +9,8 @@
 mod amd;
 mod apple;
 mod error;
-mod graphcore;
 mod gpu_reading;
+mod graphcore;
 mod host;
 mod intel;
 mod out;

@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use shared::tick::TickState;
-use shared::wire::{self, ServerMessage, HEARTBEAT_MS, PageMessage, SourceId, decode_page};
+use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, decode_page};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -288,7 +288,10 @@ mod tests {
         assert_eq!(store.places(), None, "before the first tick there is nothing to go on from");
         let frame = server.tick();
         store.ticks(0, &[&frame]).unwrap();
-        assert_eq!(store.places(), Some(Resume { boot: 1, rows: server.catalog.metrics.len() as u32, places: vec![(0, 1, 2)] }));
+        assert_eq!(
+            store.places(),
+            Some(Resume { boot: 1, rows: server.catalog.metrics.len() as u32, places: vec![(0, 1, 2)] })
+        );
         server.tick();
         let frame = server.tick();
         assert!(store.ticks(0, &[&frame]).is_err(), "a hole is noticed");

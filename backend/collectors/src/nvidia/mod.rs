@@ -30,7 +30,7 @@ use self::library::Library;
 use self::reading::Reading;
 use self::retry::Failure;
 use crate::process::Watched;
-use crate::{CollectError, Collector, Out};
+use crate::{CollectError, Collector, Out, Processes};
 use shared::catalog::gpu_parts;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -81,6 +81,8 @@ struct Nvidia {
     xids: Seen,
     /// Processes that have series.
     processes: HashSet<(u32, u32)>,
+    /// Where the process table learns what processes use.
+    tables: Arc<Processes>,
     /// A job that concerns the library is under way.
     busy: bool,
     /// Why the library as a whole gives nothing.
@@ -200,6 +202,7 @@ impl Nvidia {
                         || processes.len() < MOST_PROCESSES && processes.insert((number, pid))
                 };
                 let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
+                self.tables.set_gpu(seat.number, reading.used());
                 reading.publish(seat.number, is_watched, &mut known, out);
                 return reading.answered;
             }

@@ -43,6 +43,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         listener: None,
         xids: Default::default(),
         processes: HashSet::new(),
+        tables: options.processes.clone(),
         busy: false,
         failed: None,
         last_tick: None,

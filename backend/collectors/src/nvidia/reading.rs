@@ -1,8 +1,8 @@
 //! What one GPU gave in one tick, on its way from the thread that asked to the tick.
 
 use super::retry::Failure;
-use crate::Out;
-use shared::catalog::{MetricDef, gpu, gpu_process};
+use crate::{GpuUse, Out};
+use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_process};
 
 /// Of what a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,20 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Memory and share of multiprocessors by process.
+    pub fn used(&self) -> GpuUse {
+        let mut used = GpuUse::new();
+        for &(def, place, value) in &self.values {
+            let Place::Process(pid) = place else { continue };
+            if std::ptr::eq(def, &gpu_parts::PROCESS_MEMORY) {
+                used.entry(pid).or_default().0 = value as u64;
+            } else if std::ptr::eq(def, &gpu_parts::PROCESS_SM) {
+                used.entry(pid).or_default().1 = Some(value as f32);
+            }
+        }
+        used
+    }
+
     /// Adds a value if there is one.
     pub fn put(&mut self, def: &'static MetricDef, place: Place, value: Option<f64>) {
         self.values.extend(value.map(|value| (def, place, value)));

@@ -409,8 +409,11 @@ fn a_watched_process_on_a_gpu_repeats_the_gpus_figures() {
     used["process_utilization"] = json!([{"pid": own, "timestamp": 5, "sm": 11}, {"pid": own, "timestamp": 9, "sm": 12},
                                          {"pid": 4_000_000, "timestamp": 9, "sm": 50}]);
     let options = Options { pids: vec![own], ..Options::default() };
+    let tables = options.processes.clone();
     let mut bench = Bench::with_options(&machine(&[gpu(0), used]), options);
     let present = bench.tick();
+    #[cfg(target_os = "linux")]
+    assert_eq!(tables.gpus()[&own], (8192, Some(12.0)), "the process table learns it");
     let copies: BTreeMap<&str, f64> =
         present.iter().filter_map(|(tag, v)| Some((tag.strip_prefix("gpu.process.1.")?, *v))).collect();
     let expected = [

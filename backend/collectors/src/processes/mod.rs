@@ -18,7 +18,7 @@ pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
 #[derive(Debug, Default)]
 pub struct Processes {
     inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
-    gpus: Mutex<GpuUse>,
+    gpus: Mutex<HashMap<u32, GpuUse>>,
 }
 
 impl Processes {
@@ -32,13 +32,28 @@ impl Processes {
         self.lock().1.at(t)
     }
 
-    /// What processes use of GPUs; replaces what was said before.
-    pub fn set_gpus(&self, used: GpuUse) {
-        *self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = used;
+    /// What processes use of one GPU; replaces what was said of it before.
+    pub fn set_gpu(&self, gpu: u32, used: GpuUse) {
+        self.lock_gpus().insert(gpu, used);
     }
 
-    fn gpus(&self) -> GpuUse {
-        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    /// What processes use of all GPUs together.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn gpus(&self) -> GpuUse {
+        let mut all = GpuUse::new();
+        for (&pid, &(memory, share)) in self.lock_gpus().values().flatten() {
+            let sum = all.entry(pid).or_default();
+            sum.0 += memory;
+            sum.1 = match (sum.1, share) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            };
+        }
+        all
+    }
+
+    fn lock_gpus(&self) -> MutexGuard<'_, HashMap<u32, GpuUse>> {
+        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn lock(&self) -> MutexGuard<'_, (Option<Arc<ProcessTable>>, History)> {

@@ -207,7 +207,7 @@ fn disk_bytes(text: &[u8]) -> Option<(u64, u64)> {
 fn container_of(text: &[u8]) -> Option<String> {
     let hex = |b: &u8| b.is_ascii_hexdigit();
     let words = text.split(|b| !b.is_ascii_alphanumeric());
-    let id = words.into_iter().rfind(|word| word.len() == 64 && word.iter().all(|b| hex(b)))?;
+    let id = words.into_iter().rfind(|word| word.len() == 64 && word.iter().all(hex))?;
     Some(String::from_utf8_lossy(&id[..12]).into_owned())
 }
 
