@@ -23,7 +23,11 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     first_chart(table, &server, &browser);
     match redraw {
         Some(folder) => drawing(table, &browser, folder),
-        None => table.missing("redraw, 24 x 43,200 points", "16.7 ms", "run it by cargo xtask bench; it needs npm for uPlot"),
+        None => table.missing(
+            "redraw, 24 x 43,200 points",
+            "16.7 ms",
+            "run it by cargo xtask bench; it needs npm for uPlot",
+        ),
     }
 }
 

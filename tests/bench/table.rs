@@ -16,6 +16,7 @@ pub struct Table(Vec<Row>);
 
 impl Table {
     /// A figure that is met when it is at most `most`, in `unit`.
+    #[allow(clippy::too_many_arguments, reason = "one for each column of the table")]
     pub fn at_most(
         &mut self,
         what: &str,
