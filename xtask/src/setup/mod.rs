@@ -5,6 +5,7 @@
 
 mod apt;
 mod browser;
+mod exporter;
 mod tools;
 mod wasm32;
 
@@ -13,6 +14,7 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
+pub use exporter::node_exporter;
 pub use tools::uplot;
 pub use wasm32::{Compiler, TARGET};
 
