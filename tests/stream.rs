@@ -105,7 +105,13 @@ fn what_is_no_page_is_told_why_before_the_end() {
             Message::Binary(vec![9, 9, 9].into()),
             Message::Text("hello".into()),
             Message::Binary(
-                shared::wire::encode(&PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None }).into(),
+                shared::wire::encode(&PageMessage::Open {
+                    protocol: PROTOCOL + 1,
+                    window: 0,
+                    resume: None,
+                    source: None,
+                })
+                .into(),
             ),
             Message::Binary(shared::wire::encode(&PageMessage::Ack { messages: 1_000_000 }).into()),
         ] {
@@ -134,7 +140,7 @@ fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
     block_on(async {
         let (mut socket, _) =
             tokio_tungstenite::connect_async(format!("ws://{}/api/v1/live", server.addr())).await.expect("it listens");
-        let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None, source: None };
         socket.send(Message::Binary(wire::encode(&open).into())).await.expect("sent");
         let (mut messages, mut frames) = (0, 0);
         while frames < 40 {

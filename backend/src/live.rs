@@ -137,7 +137,7 @@ impl Session {
                 Err("this page is of another version than the server; reload it".into())
             }
             PageMessage::Open { .. } if !self.places.is_empty() => Err("the stream is open already".into()),
-            PageMessage::Open { window, resume, .. } => {
+            PageMessage::Open { window, resume, source, .. } => {
                 self.window = window.clamp(0, self.hub.retention);
                 self.say(&ServerMessage::Hello(Hello {
                     protocol: PROTOCOL,
@@ -159,7 +159,9 @@ impl Session {
                     self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
                     self.say(&ServerMessage::Sources(sources.clone()));
                 }
-                for source in sources {
+                // A fleet's pages look at one machine at a time: the others cost them nothing.
+                let shown = sources.iter().find(|s| Some(&s.name) == source.as_ref()).or(sources.first());
+                for source in shown {
                     let place = resume.as_ref().and_then(|r| r.places.iter().find(|(id, ..)| *id == source.id));
                     match place {
                         Some(&(source, seq, series)) => {
@@ -451,7 +453,7 @@ mod tests {
     }
 
     fn open(window: i64, resume: Option<Resume>) -> PageMessage {
-        PageMessage::Open { protocol: PROTOCOL, window, resume }
+        PageMessage::Open { protocol: PROTOCOL, window, resume, source: None }
     }
 
     fn whole(to: i64) -> Vec<u64> {
@@ -628,7 +630,7 @@ mod tests {
         session.receive(open(300_000, Some(Resume { boot: 76, rows: 0, places: vec![(0, 4, 1)] }))).unwrap();
         page.take(&mut session);
         assert_eq!(page.seqs, whole(5));
-        let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None };
+        let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, source: None };
         assert!(Session::new(bench.hub.clone()).receive(old).unwrap_err().contains("reload"));
     }
 }

@@ -120,7 +120,8 @@ fn open(page: Page) -> PageMessage {
     let resume = if std::mem::take(&mut page.link.borrow_mut().anew) { None } else { page.store.borrow().places() };
     let (from, to) = page.span();
     let window = (page.server_now() - from).max(to - from) + 5_000;
-    PageMessage::Open { protocol: PROTOCOL, window: window.min(12 * 3_600_000 + 5_000), resume }
+    let source = page.view.with_untracked(|view| view.source.clone());
+    PageMessage::Open { protocol: PROTOCOL, window: window.min(12 * 3_600_000 + 5_000), resume, source }
 }
 
 fn receive(page: Page, bytes: &[u8], number: u32) {

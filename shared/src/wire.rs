@@ -203,6 +203,8 @@ pub enum PageMessage {
         window: i64,
         /// Where it left off, after a break.
         resume: Option<Resume>,
+        /// Name of the machine that is shown: its stream alone is sent. None, or a name that no machine has: the first.
+        source: Option<String>,
     },
     /// Asks for sealed history of a span; answered by columns and a history end.
     History {
@@ -310,7 +312,7 @@ mod tests {
         });
         let bytes = encode(&message);
         assert_eq!(decode_server(&bytes), Ok(Received::Control(message)));
-        let open = PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None, source: None };
         assert_eq!(decode_page(&encode(&open)), Ok(open));
     }
 

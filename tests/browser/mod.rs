@@ -2,6 +2,7 @@
 
 mod base;
 mod link;
+mod processes;
 mod served;
 mod view;
 

@@ -7,7 +7,7 @@ use shared::column;
 use shared::series::SeriesDef;
 use shared::tick::{Applied, TickState};
 use shared::wire::{self, Check, Hello, PROTOCOL, PageMessage, Received, Resume, ServerMessage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -33,6 +33,10 @@ pub struct Page {
     pub repeated: usize,
     /// Reason of the newest goodbye.
     pub goodbye: Option<String>,
+    /// The machine to look at; none for the first.
+    pub source: Option<String>,
+    /// Numbers of the machines whose ticks came.
+    pub heard: BTreeSet<u16>,
     state: TickState,
     messages: u32,
 }
@@ -57,7 +61,7 @@ impl Page {
             places: vec![(0, self.state.seq(), self.series.len() as u32)],
         });
         self.messages = 0;
-        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume }).await;
+        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume, source: self.source.clone() }).await;
         connection
     }
 
@@ -86,7 +90,8 @@ impl Page {
         assert!(bytes.len() <= wire::MAX_MESSAGE + 64 * 1024, "a message of {} bytes", bytes.len());
         match wire::decode_server(&bytes).expect("a message") {
             Received::Control(message) => self.control(message),
-            Received::Ticks(_, frames) => {
+            Received::Ticks(source, frames) => {
+                self.heard.insert(source);
                 for frame in frames {
                     if let Applied::Tick { .. } = self.state.apply(frame).expect("a frame that follows") {
                         let tick = (self.state.t(), self.state.values().to_vec());
@@ -104,7 +109,7 @@ impl Page {
         match message {
             ServerMessage::Hello(hello) => {
                 if self.hello.as_ref().is_some_and(|before| before.boot != hello.boot) {
-                    *self = Page { resyncs: self.resyncs, ..Page::default() };
+                    *self = Page { resyncs: self.resyncs, source: self.source.take(), ..Page::default() };
                 }
                 self.hello = Some(hello);
             }
