@@ -23,8 +23,9 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
         cargo().args(["build", "--release", "--quiet", "--package", "watchglass"]).run()?;
         Ok(Done::Now("target/release/watchglass".to_owned()))
     })?;
-    let mut bench =
-        cargo().args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    let server = paths::target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
+    let mut bench = cargo().env("WATCHGLASS_BINARY", server);
+    bench = bench.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
     if let Some(uplot) = uplot {
         let folder = paths::root().join("target/bench/redraw");
         steps.step("redraw", || redraw(&tools, &uplot, &folder))?;
