@@ -120,7 +120,8 @@ fn a_page_is_sent_the_machine_that_it_shows_and_no_other() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         for (name, number) in [(None, 0), (Some("demo-03"), 2), (Some("no such machine"), 0)] {
-            let mut page = Page { source: name.map(str::to_string), ..Page::default() };
+            let mut page = Page::default();
+            page.source = name.map(str::to_string);
             let mut connection = page.connect(server.addr(), 60_000).await;
             page.until(&mut connection, |page| page.newest("gpu.1.temp").is_some()).await;
             let before = page.ticks.len();

@@ -161,14 +161,14 @@ impl Session {
                 }
                 // A fleet's pages look at one machine at a time: the others cost them nothing.
                 let shown = sources.iter().find(|s| Some(&s.name) == source.as_ref()).or(sources.first());
-                for source in shown {
-                    let place = resume.as_ref().and_then(|r| r.places.iter().find(|(id, ..)| *id == source.id));
+                if let Some(shown) = shown {
+                    let place = resume.as_ref().and_then(|r| r.places.iter().find(|(id, ..)| *id == shown.id));
                     match place {
                         Some(&(source, seq, series)) => {
                             self.places.push(Place { source, seq, series: series as usize, checks: u64::MAX });
                         }
                         None => {
-                            self.places.push(Place { source: source.id, seq: 0, series: 0, checks: u64::MAX });
+                            self.places.push(Place { source: shown.id, seq: 0, series: 0, checks: u64::MAX });
                             self.restart(self.places.len() - 1);
                         }
                     }
