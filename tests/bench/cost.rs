@@ -9,7 +9,7 @@ use collectors::{COLLECTORS, Options, Out, Roots};
 use shared::series::SeriesDef;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const HOST: &[&str] = &["cpu", "memory", "disk", "network", "monitor"];
 /// Ticks of 12 hours.
 const TWELVE_HOURS: i64 = 43_200;
+/// Processes for which the goal of the process table is stated.
+const PROCESSES: usize = 500;
 
 /// Measures all three.
 pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
@@ -30,6 +32,18 @@ pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
         "node_exporter 1,400 µs",
         &format!("{} cores, median of 500", std::thread::available_parallelism().map_or(0, |n| n.get())),
     );
+    match process_table() {
+        Some((ms, total)) => table.at_most(
+            "CPU of a process table of 500",
+            ms,
+            "ms",
+            3.5,
+            "3.5 ms",
+            "W&B 0.31: 11 ms a second",
+            &format!("{total} processes, most asleep; median of 60; every 5 s"),
+        ),
+        None => table.missing("CPU of a process table of 500", "3.5 ms", "no table on this system"),
+    }
     match running(30, &[]) {
         Ok(seconds) => table.at_most(
             "CPU of the process at 1 Hz, a minute",
@@ -87,6 +101,50 @@ pub fn thread_cpu() -> Duration {
     Duration::from_nanos(text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0))
 }
 
+/// CPU time of all threads of a process (`self` for this one); zero when there is none.
+pub fn cpu_of(process: &str) -> Duration {
+    // schedstat of the process is its main thread's; the others stand in files of their own.
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
+    let one = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(tasks.flatten().filter_map(one).sum())
+}
+
+/// CPU of one process table, milliseconds, on a machine that is filled up to 500 processes with ones that sleep.
+fn process_table() -> Option<(f64, u32)> {
+    let running =
+        fs::read_dir("/proc").ok()?.flatten().filter(|e| e.file_name().as_encoded_bytes()[0].is_ascii_digit());
+    #[allow(clippy::disallowed_methods, reason = "processes to be listed; each ends with the measurement")]
+    let mut sleeping: Vec<Child> =
+        (running.count()..PROCESSES).filter_map(|_| Command::new("sleep").arg("60").spawn().ok()).collect();
+    let measured = measure_table();
+    for child in &mut sleeping {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    measured
+}
+
+fn measure_table() -> Option<(f64, u32)> {
+    let options = Options::default();
+    let entry = COLLECTORS.iter().find(|entry| entry.name == "processes")?;
+    let mut part = (entry.open)(&options, &Roots::default()).ok()?.remove(0);
+    let mut out = Out::default();
+    let mut costs: Vec<Duration> = (0..60)
+        .map(|i| {
+            out.begin(Duration::from_secs(i * 5));
+            let before = thread_cpu();
+            let _ = part.collector.collect(&mut out);
+            thread_cpu() - before
+        })
+        .collect();
+    costs.sort_unstable();
+    let total = options.processes.newest()?.total;
+    Some((costs[costs.len() / 2].as_secs_f64() * 1e3, total))
+}
+
 /// The server's executable beside this one.
 fn server() -> Result<std::path::PathBuf, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("watchglass");
@@ -103,28 +161,18 @@ pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| e.to_string())?;
-    let cpu = |pid: u32| {
-        // schedstat of the process is its main thread's; the others stand in files of their own.
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-        let total: u64 = tasks
-            .flatten()
-            .filter_map(|t| {
-                fs::read_to_string(t.path().join("schedstat")).ok()?.split_whitespace().next()?.parse::<u64>().ok()
-            })
-            .sum();
-        Some(Duration::from_nanos(total))
-    };
     // Start-up is not what is measured.
     std::thread::sleep(Duration::from_secs(5));
-    let before = cpu(child.id());
+    let process = child.id().to_string();
+    let before = cpu_of(&process);
     std::thread::sleep(Duration::from_secs(seconds));
-    let after = cpu(child.id());
+    let after = cpu_of(&process);
     let _ = child.kill();
     let _ = child.wait();
-    match (before, after) {
-        (Some(before), Some(after)) => Ok((after - before).as_secs_f64() * 60.0 / seconds as f64),
-        _ => Err("the server ended early".into()),
+    if after < before {
+        return Err("the server ended early".into());
     }
+    Ok((after - before).as_secs_f64() * 60.0 / seconds as f64)
 }
 
 /// RSS in MiB of a server that was fed 12 hours of ticks.

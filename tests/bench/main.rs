@@ -6,6 +6,7 @@
 
 mod codec;
 mod cost;
+mod gpus;
 mod page;
 mod record;
 mod scrape;
@@ -44,6 +45,7 @@ fn main() -> std::process::ExitCode {
     codec::measure(&mut table, &procfs, &own);
     cost::measure(&mut table, &own, &folder);
     scrape::measure(&mut table);
+    gpus::measure(&mut table);
     page::measure(&mut table, redraw.as_deref());
     table.print();
     std::process::ExitCode::SUCCESS
