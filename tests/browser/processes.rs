@@ -13,9 +13,12 @@ fn the_table_is_asked_for_when_it_is_opened_sorted_and_rolled_up() {
     browser.open(&server.url);
     live(&browser);
     assert_eq!(browser.eval(&format!("{NAMES}.length")), 0, "a closed table is not asked for");
-    browser.click(".processes summary");
+    // Clicked in the page itself: sections above may still be opening, and a pointer would land beside it.
+    let press = |selector: &str| browser.eval(&format!(r#"(document.querySelector("{selector}").click(), true)"#));
+    press(".processes summary");
+    browser.until(r#"document.querySelector(".processes").open"#);
     browser.until(&format!("{NAMES}.length > 3"));
-    browser.click(".processes th:nth-child(5) button");
+    press(".processes th:nth-child(5) button");
     browser.until(r#"document.querySelector(".processes th:nth-child(5)").getAttribute("aria-sort") === "descending""#);
     let sizes = browser.eval(
         r#"[...document.querySelectorAll(".processes tbody tr td:nth-child(5)")].slice(0, 5).map(td => {
@@ -25,7 +28,7 @@ fn the_table_is_asked_for_when_it_is_opened_sorted_and_rolled_up() {
     );
     let sizes: Vec<f64> = sizes.as_array().expect("sizes").iter().filter_map(|v| v.as_f64()).collect();
     assert!(sizes.len() > 3 && sizes.windows(2).all(|w| w[0] >= w[1]), "{sizes:?}");
-    browser.click(".processes .choices button:nth-child(2)");
+    press(".processes .choices button:nth-child(2)");
     browser.until(r#"document.querySelector(".processes .choices button:nth-child(2)").ariaPressed === "true""#);
     browser.until(&format!("{NAMES}.length > 0"));
     no_faults(&browser);
