@@ -1,0 +1,268 @@
+//! Pages without sockets: what they are sent, and that nothing is missing or repeated.
+
+use super::*;
+use crate::clock::Manual;
+use crate::store::{Limits, SEAL};
+use shared::catalog::{Catalog, cpu};
+use shared::series::SeriesDef;
+use shared::tick::{Applied, TickState};
+use shared::wire::{Received, Resume, decode_server};
+use std::time::Duration;
+
+const T0: i64 = 1_700_000_000_000;
+
+/// A server without sockets: ticks are appended by hand.
+struct Bench {
+    hub: Arc<Hub>,
+    clock: Arc<Manual>,
+    source: SourceId,
+    n: i64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let clock = Arc::new(Manual::at(T0, Duration::ZERO));
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: 43_200_000, bytes: usize::MAX });
+        let source = store.add_source("here".into(), 1_000, Vec::new());
+        store.intern(source, SeriesDef { metric: 0, instance: String::new() }).unwrap();
+        Bench { hub: Hub::new(store, clock.clone(), 77, 43_200_000), clock, source, n: 0 }
+    }
+
+    fn tick(&mut self, times: usize) {
+        for _ in 0..times {
+            self.n += 1;
+            self.clock.pass(Duration::from_secs(1));
+            let values = [(self.n % 100) as f64];
+            self.hub.store().append(self.source, self.clock.wall(), false, &values);
+        }
+    }
+}
+
+/// A page that only counts: which sequences it holds, and how often it was told to begin anew.
+#[derive(Default)]
+struct Page {
+    state: TickState,
+    seqs: Vec<u64>,
+    messages: u32,
+    resyncs: usize,
+    largest: usize,
+}
+
+impl Page {
+    fn take(&mut self, session: &mut Session) {
+        while let Some(bytes) = session.next_message() {
+            self.largest = self.largest.max(bytes.len());
+            match decode_server(&bytes).unwrap() {
+                Received::Control(ServerMessage::Series { defs, .. }) => self.state.extend(defs.iter().map(|_| 100.0)),
+                Received::Control(ServerMessage::Columns(c)) => {
+                    self.seqs.extend(c.first_seq..c.first_seq + u64::from(c.ticks));
+                }
+                Received::Control(ServerMessage::Resync) => {
+                    self.resyncs += 1;
+                    self.seqs.clear();
+                    self.state = TickState::default();
+                }
+                Received::Control(_) => {}
+                Received::Ticks(_, frames) => {
+                    self.messages += 1;
+                    for frame in frames {
+                        if let Applied::Tick { .. } = self.state.apply(frame).unwrap() {
+                            self.seqs.push(self.state.seq());
+                        }
+                    }
+                    session.receive(PageMessage::Ack { messages: self.messages }).unwrap();
+                }
+            }
+        }
+    }
+
+    fn resume(&self) -> Resume {
+        Resume {
+            boot: 77,
+            rows: cpu::ROWS.len() as u32,
+            places: vec![(0, self.state.seq(), self.state.steps().len() as u32)],
+        }
+    }
+}
+
+fn open(window: i64, resume: Option<Resume>) -> PageMessage {
+    PageMessage::Open { protocol: PROTOCOL, window, resume, source: None }
+}
+
+fn whole(to: i64) -> Vec<u64> {
+    (1..=to as u64).collect()
+}
+
+#[test]
+fn a_page_gets_history_and_then_every_tick_once() {
+    let mut bench = Bench::new();
+    bench.tick(SEAL + 50);
+    let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+    session.receive(open(43_200_000, None)).unwrap();
+    page.take(&mut session);
+    bench.tick(3);
+    page.take(&mut session);
+    assert_eq!(page.seqs, whole(bench.n));
+    assert!(page.largest <= MAX_MESSAGE);
+}
+
+#[test]
+fn a_break_leaves_no_hole_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    bench.tick(20);
+    let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+    session.receive(open(300_000, None)).unwrap();
+    page.take(&mut session);
+    bench.tick(SEAL - 10);
+    let mut again = Session::new(bench.hub.clone());
+    again.receive(open(300_000, Some(page.resume()))).unwrap();
+    page.messages = 0;
+    page.take(&mut again);
+    assert_eq!((page.resyncs, page.seqs), (0, whole(bench.n)));
+}
+
+#[test]
+fn a_page_away_for_too_long_begins_anew_without_a_hole() {
+    let mut bench = Bench::new();
+    bench.tick(20);
+    let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+    session.receive(open(43_200_000, None)).unwrap();
+    page.take(&mut session);
+    bench.tick(3 * SEAL);
+    let mut again = Session::new(bench.hub.clone());
+    again.receive(open(43_200_000, Some(page.resume()))).unwrap();
+    page.messages = 0;
+    page.take(&mut again);
+    assert_eq!((page.resyncs, page.seqs), (1, whole(bench.n)));
+}
+
+#[test]
+fn a_page_that_never_acknowledges_is_sent_its_credit_and_no_more() {
+    let mut bench = Bench::new();
+    let mut session = Session::new(bench.hub.clone());
+    session.receive(open(300_000, None)).unwrap();
+    let mut sent = 0;
+    for _ in 0..3 * SEAL {
+        bench.tick(1);
+        while let Some(bytes) = session.next_message() {
+            sent += usize::from(bytes[0] == wire::TICKS);
+        }
+        assert!(session.waiting.is_empty(), "nothing queues up for a slow page");
+    }
+    assert_eq!(sent, CREDIT as usize);
+    session.receive(PageMessage::Ack { messages: CREDIT }).unwrap();
+    let mut page = Page { messages: CREDIT, ..Page::default() };
+    page.take(&mut session);
+    assert_eq!(page.resyncs, 1);
+    assert_eq!(page.seqs.last(), Some(&(bench.n as u64)));
+}
+
+#[test]
+fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_credit() {
+    let mut bench = Bench::new();
+    for core in 0..400 {
+        let metric = bench.hub.store().catalog().position(cpu::LOAD1.tag).unwrap();
+        bench.hub.store().intern(bench.source, SeriesDef { metric, instance: core.to_string() }).unwrap();
+    }
+    bench.tick(1);
+    let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+    session.receive(open(300_000, None)).unwrap();
+    page.take(&mut session);
+    for _ in 0..SEAL - 50 {
+        bench.n += 1;
+        let values: Vec<f64> = (0..401).map(|i| ((bench.n * (i + 7)) as f64).sin() * 1e9).collect();
+        bench.clock.pass(Duration::from_secs(1));
+        bench.hub.store().append(bench.source, bench.clock.wall(), false, &values);
+    }
+    let mut again = Session::new(bench.hub.clone());
+    again.receive(open(300_000, Some(page.resume()))).unwrap();
+    let (mut sent, mut most) = (0, 0);
+    while let Some(bytes) = again.next_message() {
+        most = most.max(bytes.len());
+        sent += u32::from(bytes[0] == wire::TICKS);
+        assert!(again.waiting.len() <= 1, "one message at a time");
+    }
+    assert!(sent > 1 && sent <= CREDIT, "{sent} messages");
+    assert!(most <= MAX_MESSAGE, "{most} bytes");
+}
+
+/// What a page knows of the table, and the tags of the series it was told of.
+fn follow(session: &mut Session, table: &mut Catalog, tags: &mut Vec<String>) {
+    while let Some(bytes) = session.next_message() {
+        assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
+        match decode_server(&bytes).unwrap() {
+            Received::Control(ServerMessage::Catalog(catalog)) => *table = catalog,
+            Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
+                assert_eq!(first as usize, table.metrics.len());
+                table.extend(first as usize, metrics, charts);
+            }
+            Received::Control(ServerMessage::Series { first, defs, .. }) => {
+                assert_eq!(first as usize, tags.len());
+                tags.extend(defs.iter().map(|def| table.metric(def).map(|_| table.tag(def)).expect("a known row")));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn rows_that_appear_later_come_before_the_series_that_name_them() {
+    let mut bench = Bench::new();
+    let add = |bench: &Bench, from: usize, to: usize| {
+        for i in from..to {
+            let mut metric = shared::catalog::Metric::from(&cpu::LOAD1);
+            (metric.tag, metric.chart) = (format!("scraped.{i}{{labels}}"), format!("scraped.{i}"));
+            metric.help = "x".repeat(400);
+            let chart = shared::catalog::Chart { id: metric.chart.clone(), title: "t".into(), section: "s".into() };
+            let metric = bench.hub.store().add_row(metric, chart).unwrap();
+            for labels in ["", "{a=\"1\"}"] {
+                let def = SeriesDef { metric, instance: labels.into() };
+                bench.hub.store().intern(bench.source, def).unwrap();
+            }
+        }
+    };
+    bench.tick(1);
+    let (mut table, mut tags) = (Catalog::default(), Vec::new());
+    let mut session = Session::new(bench.hub.clone());
+    session.receive(open(300_000, None)).unwrap();
+    follow(&mut session, &mut table, &mut tags);
+    assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len(), 1));
+    add(&bench, 0, 2);
+    bench.tick(1);
+    follow(&mut session, &mut table, &mut tags);
+    assert_eq!(tags[1..], ["scraped.0", "scraped.0{a=\"1\"}", "scraped.1", "scraped.1{a=\"1\"}"]);
+    assert!(table.layout.charts.iter().any(|c| c.id == "scraped.1"));
+    // Away meanwhile: what it knows is not told again.
+    add(&bench, 2, 2_000);
+    bench.tick(1);
+    let mut again = Session::new(bench.hub.clone());
+    let rows = table.metrics.len() as u32;
+    again.receive(open(300_000, Some(Resume { boot: 77, rows, places: vec![(0, 2, 5)] }))).unwrap();
+    follow(&mut again, &mut table, &mut tags);
+    assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len() + 2_000, 4_001));
+    // One that opens now gets the same table in parts.
+    let (mut fresh, mut told) = (Catalog::default(), Vec::new());
+    let mut session = Session::new(bench.hub.clone());
+    session.receive(open(300_000, None)).unwrap();
+    follow(&mut session, &mut fresh, &mut told);
+    assert_eq!((&fresh.metrics, &told), (&table.metrics, &tags));
+    let charts = |catalog: &Catalog| {
+        catalog.layout.charts.iter().map(|c| c.id.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let drawn =
+        |catalog: &Catalog| catalog.metrics.iter().map(|m| m.chart.clone()).collect::<std::collections::BTreeSet<_>>();
+    assert!(drawn(&fresh).is_subset(&charts(&fresh)) && drawn(&table).is_subset(&charts(&table)));
+}
+
+#[test]
+fn another_run_or_another_version_is_told_apart() {
+    let mut bench = Bench::new();
+    bench.tick(5);
+    let (mut session, mut page) = (Session::new(bench.hub.clone()), Page::default());
+    session.receive(open(300_000, Some(Resume { boot: 76, rows: 0, places: vec![(0, 4, 1)] }))).unwrap();
+    page.take(&mut session);
+    assert_eq!(page.seqs, whole(5));
+    let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, source: None };
+    assert!(Session::new(bench.hub.clone()).receive(old).unwrap_err().contains("reload"));
+}
