@@ -9,11 +9,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/collectors", &["shared"], &["axum", "hyper", "tower", "leptos", "plotters"]),
-    ("backend", &["shared", "collectors"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
+    ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend", &["shared", "collectors", "history"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
-    ("tests", &["shared", "collectors", "backend", "charts"], &["plotters", "leptos"]),
+    ("tests", &["shared", "collectors", "history", "backend", "charts"], &["plotters", "leptos"]),
 ];
 
 /// Folder of sources, room, and the rooms beside it that it may import.
@@ -50,7 +51,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("catalog", "", &["widgets"]), // a widget knows no metric
 ];
 
-const WORKSPACE: &[&str] = &["shared", "collectors", "backend", "charts", "frontend", "xtask"];
+const WORKSPACE: &[&str] = &["shared", "collectors", "history", "backend", "charts", "frontend", "xtask"];
 
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
