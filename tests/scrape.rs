@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use watchglass_tests::exporter;
+use watchglass_tests::programs;
 use watchglass_tests::server::{PATIENCE, Server};
 use watchglass_tests::stream::Page;
 
@@ -107,10 +107,7 @@ fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
 
 #[test]
 fn debians_node_exporter_is_read_as_it_prints() {
-    let Some(exporter) = exporter::start() else {
-        eprintln!("skipped: prometheus-node-exporter is not installed (apt-get install prometheus-node-exporter)");
-        return;
-    };
+    let Some(exporter) = programs::node_exporter() else { return };
     let server = Server::start(["--openmetrics", &format!("node=http://{}/metrics", exporter.addr)]);
     let query = |tag: &str| json(&server, &format!("/api/v1/query?tag={tag}"));
     let newest = |tag: &str| query(tag)["series"][0]["points"].as_array()?.last()?[1].as_f64();
@@ -119,7 +116,7 @@ fn debians_node_exporter_is_read_as_it_prints() {
     let series = json(&server, "/api/v1/series?match=openmetrics.node.*");
     let tags: Vec<&str> =
         series["series"].as_array().expect("a list").iter().filter_map(|s| s["tag"].as_str()).collect();
-    let printed = exporter.page();
+    let printed = exporter.get("/metrics").body;
     let lines: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.len() > 100, "{printed}");
     for line in lines.iter().filter(|line| !line.contains("NaN")) {

@@ -1,7 +1,7 @@
 //! Support for the tests.
 
 pub mod browser;
-pub mod exporter;
+pub mod programs;
 pub mod proxy;
 pub mod server;
 pub mod stream;

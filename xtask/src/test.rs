@@ -6,7 +6,7 @@ use crate::page;
 use crate::paths;
 use crate::setup;
 use crate::steps::{Done, Steps};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// All test programs; a name or `--skip` after it chooses tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
@@ -21,7 +21,7 @@ pub fn test() -> Result<(), Failure> {
     let _ = setup::checkers(&mut steps);
     let tools = setup::page_tools(&mut steps);
     let _ = setup::browser(&mut steps);
-    let exporter = setup::node_exporter(&mut steps).ok().flatten();
+    let programs = setup::programs(&mut steps);
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
     check(&mut steps, "lints", || {
@@ -40,10 +40,10 @@ pub fn test() -> Result<(), Failure> {
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
     check(&mut steps, "unit and integration tests", || {
-        tests(exporter.as_deref()).args(ALL).args(["--skip", "browser::"]).run_shown()
+        tests(&programs).args(ALL).args(["--skip", "browser::"]).run_shown()
     });
-    check(&mut steps, "browser tests", || tests(None).args(ALL).arg("browser::").run_shown());
-    check(&mut steps, "documentation tests", || tests(None).arg("--doc").run_shown());
+    check(&mut steps, "browser tests", || tests(&[]).args(ALL).arg("browser::").run_shown());
+    check(&mut steps, "documentation tests", || tests(&[]).arg("--doc").run_shown());
     Ok(steps.finish()?)
 }
 
@@ -52,12 +52,10 @@ fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String
     let _ = steps.step(name, || work().map(|()| Done::Now("passed".to_owned())));
 }
 
-fn tests(exporter: Option<&Path>) -> Cmd {
+/// `programs` are folders of programs that the tests start, beside those on PATH.
+fn tests(programs: &[PathBuf]) -> Cmd {
     // The tests of another package do not get the binary built for them; it is, by the step before.
     let binary = paths::target().join("debug").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
     let tests = cargo().args(["test", "--workspace", "--no-fail-fast"]).env("WATCHGLASS_BINARY", binary);
-    match exporter {
-        Some(path) => tests.env("WATCHGLASS_NODE_EXPORTER", path),
-        None => tests,
-    }
+    tests.path_first(programs)
 }

@@ -5,7 +5,7 @@
 
 mod apt;
 mod browser;
-mod exporter;
+mod debian;
 mod tools;
 mod wasm32;
 
@@ -14,7 +14,7 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-pub use exporter::node_exporter;
+pub use debian::programs;
 pub use tools::uplot;
 pub use wasm32::{Compiler, TARGET};
 

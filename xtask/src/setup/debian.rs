@@ -1,0 +1,54 @@
+//! Debian's own programs, for the tests that talk to real ones. Unpacked into our cache: installed, they would start as
+//! services.
+
+use crate::exec::{cmd, find};
+use crate::paths;
+use crate::steps::{Done, Steps};
+use std::path::{Path, PathBuf};
+
+/// A package, the programs in it that tests start, and what is not tested without it.
+const PACKAGES: [(&str, &[&str], &str); 3] = [
+    ("prometheus-node-exporter", &["prometheus-node-exporter"], "scraping a real exporter"),
+    ("victoria-metrics", &["victoria-metrics"], "remote write to a real VictoriaMetrics"),
+    ("prometheus", &["prometheus", "promtool"], "what a real Prometheus makes of us"),
+];
+
+/// Folders to put in front of PATH so that tests find the programs: on PATH already, or unpacked from Debian's packages.
+/// Tests say that they were skipped where a program cannot be had.
+pub fn programs(steps: &mut Steps) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for (package, programs, what) in PACKAGES {
+        // An error is in the table of steps, which decides at the end.
+        let _ = steps.step(package, || {
+            if let Some(found) = programs.iter().map(|program| find(program)).collect::<Option<Vec<_>>>() {
+                return Ok(Done::Already(found[0].display().to_string()));
+            }
+            let root = paths::tool(package, "debian")?;
+            let own = root.join("usr/bin");
+            let there = || programs.iter().all(|program| own.join(program).is_file());
+            let done = if there() { Done::Already(own.display().to_string()) } else { unpacked(package, &root, what)? };
+            if there() {
+                folders.push(own);
+            }
+            Ok(done)
+        });
+    }
+    folders
+}
+
+/// Fetches a package and unpacks it below `root`; needs no root.
+fn unpacked(package: &str, root: &Path, what: &str) -> Result<Done, String> {
+    if find("apt-get").is_none() || find("dpkg").is_none() {
+        return Ok(Done::Without(format!("{what} is not tested; install {package}")));
+    }
+    std::fs::create_dir_all(root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
+    eprintln!("    apt-get download {package}");
+    if let Err(reason) = cmd("apt-get").args(["-q", "download", package]).dir(root).run() {
+        return Ok(Done::Without(format!("{what} is not tested: {reason}")));
+    }
+    let files = std::fs::read_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
+    let file = files.flatten().map(|file| file.path()).find(|path| path.extension().is_some_and(|e| e == "deb"));
+    let file = file.ok_or_else(|| format!("no package came into {}", root.display()))?;
+    cmd("dpkg").arg("-x").arg(&file).arg(root).run()?;
+    Ok(Done::Now(package.to_owned()))
+}
