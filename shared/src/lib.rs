@@ -5,6 +5,7 @@
 //! - [`series`]: a series is one metric on one instance of one source.
 //! - [`tick`]: all samples of one source at one instant, encoded once as a delta frame.
 //! - [`column`]: one series over many ticks, compressed.
+//! - [`crc32c`]: the checksum of everything on disk.
 //! - [`processes`]: the process table.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
@@ -18,6 +19,7 @@
 
 pub mod catalog;
 pub mod column;
+pub mod crc32c;
 pub mod processes;
 pub mod rollup;
 pub mod series;
