@@ -1,10 +1,13 @@
 //! One tick of one source as a delta frame: the bytes that are kept, broadcast and replayed.
 //!
 //! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped), sequence varint, time (keyframe: ms since the epoch as
-//! a varint; else zigzag of the difference to the frame before), number of series varint, a bitmap of the series that
-//! changed, then one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the
-//! last integer value, or 0 followed by 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
-//! A series whose bit is clear is as it was, absent included; so absence is never mistaken for "unchanged".
+//! a varint; else zigzag of the difference to the frame before), number of series varint, which of them changed, then
+//! one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the last integer
+//! value, or 0 followed by 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
+//!
+//! Which changed, in two levels, so that series that are idle cost nothing: a bitmap with one bit for every 64 series,
+//! and for each bit that is set the bitmap of those 64 series; the last group is as many bytes as its series need. A
+//! series whose bit is clear is as it was, absent included; so absence is never mistaken for "unchanged".
 //!
 //! A keyframe is a frame against the empty state: all that is present is "changed". It sets the state and is no tick.
 
@@ -15,6 +18,8 @@ const KEYFRAME: u8 = 1;
 const CLOCK_STEP: u8 = 2;
 const ABSENT: u8 = 0;
 const RAW: u8 = 1;
+/// Series whose bits stand together in the lower level of the bitmap.
+const GROUP: usize = 64;
 
 /// Why a frame was not applied. The state is unchanged unless it says otherwise; the reader asks for a resync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,20 +96,29 @@ impl TickState {
         &self.steps
     }
 
+    /// A state in which every series is absent, as after a tick of that sequence and time.
+    pub fn after(seq: u64, t: i64) -> Self {
+        TickState { t, seq, ..TickState::default() }
+    }
+
     /// Encodes the next tick and takes its values over. `values` are by series id; NaN and infinities are absent, as are
     /// series beyond its end. Series must have been announced with [`extend`](Self::extend).
     pub fn encode(&mut self, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 + self.steps.len() / 2);
+        let mut out = Vec::with_capacity(16 + self.steps.len().div_ceil(512) + values.len() / 2);
         out.push(if clock_step { CLOCK_STEP } else { 0 });
         self.seq += 1;
         put(&mut out, self.seq);
         put(&mut out, zigzag(t - self.t));
         self.t = t;
-        let before = std::mem::take(&mut self.values);
-        self.values = (0..self.steps.len())
-            .map(|i| values.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f64::NAN))
-            .collect();
-        self.put_changes(&mut out, &before);
+        let mut changes = Changes::begin(&mut out, self.values.len());
+        for (i, old) in self.values.iter_mut().enumerate() {
+            let new = values.get(i).copied().filter(|v| v.is_finite()).unwrap_or(f64::NAN);
+            if !same(new, *old) {
+                changes.put(i, *old, new, self.steps[i]);
+                *old = new;
+            }
+        }
+        changes.end(&mut out);
         out
     }
 
@@ -114,31 +128,12 @@ impl TickState {
         out.push(KEYFRAME);
         put(&mut out, self.seq);
         put(&mut out, self.t.max(0) as u64);
-        self.put_changes(&mut out, &vec![f64::NAN; self.values.len()]);
-        out
-    }
-
-    fn put_changes(&self, out: &mut Vec<u8>, before: &[f64]) {
-        let n = self.values.len();
-        put(out, n as u64);
-        let bitmap = out.len();
-        out.resize(bitmap + n.div_ceil(8), 0);
-        for (i, (&new, &old)) in self.values.iter().zip(before).enumerate() {
-            if new.to_bits() == old.to_bits() || (new.is_nan() && old.is_nan()) {
-                continue;
-            }
-            out[bitmap + i / 8] |= 1 << (i % 8);
-            let steps = self.steps[i];
-            if new.is_nan() {
-                out.extend([0, ABSENT]);
-            } else if let Some(k) = to_steps(new, steps) {
-                let from = to_steps(old, steps).unwrap_or(0);
-                put(out, 1 + zigzag(k - from));
-            } else {
-                out.extend([0, RAW]);
-                out.extend(new.to_le_bytes());
-            }
+        let mut changes = Changes::begin(&mut out, self.values.len());
+        for (i, &value) in self.values.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+            changes.put(i, f64::NAN, value, self.steps[i]);
         }
+        changes.end(&mut out);
+        out
     }
 
     /// Applies a frame from the other end.
@@ -165,14 +160,21 @@ impl TickState {
             return Err(FrameError::UnknownSeries);
         }
         let n = n as usize;
-        let bitmap = take_slice(bytes, n.div_ceil(8)).ok_or(Damaged)?;
+        let groups = take_slice(bytes, n.div_ceil(GROUP).div_ceil(8)).ok_or(Damaged)?;
+        let groups = || (0..n.div_ceil(GROUP)).filter(|g| groups[g / 8] & 1 << (g % 8) != 0);
+        let (mut bitmaps, mut whole) = (*bytes, 0);
+        groups().for_each(|g| whole += width(g, n));
+        take_slice(bytes, whole).ok_or(Damaged)?;
         if key {
             self.values.fill(f64::NAN);
         }
-        for (byte, &bits) in bitmap.iter().enumerate() {
-            let mut bits = bits;
+        for group in groups() {
+            let mut bits = [0; 8];
+            let part = take_slice(&mut bitmaps, width(group, n)).ok_or(Damaged)?;
+            bits[..part.len()].copy_from_slice(part);
+            let mut bits = u64::from_le_bytes(bits);
             while bits != 0 {
-                let i = byte * 8 + bits.trailing_zeros() as usize;
+                let i = group * GROUP + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 if i >= n {
                     return Err(Damaged);
@@ -201,13 +203,70 @@ impl TickState {
     }
 }
 
+fn same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+}
+
+/// Bytes of the bitmap of a group among `n` series.
+fn width(group: usize, n: usize) -> usize {
+    (n - group * GROUP).min(GROUP).div_ceil(8)
+}
+
+/// What changed in a tick, while it is written: both levels of the bitmap, and the tokens.
+struct Changes {
+    n: usize,
+    groups: Vec<u8>,
+    bitmaps: Vec<u8>,
+    /// The group whose bitmap is the last one, and where that begins.
+    group: Option<(usize, usize)>,
+    tokens: Vec<u8>,
+}
+
+impl Changes {
+    fn begin(out: &mut Vec<u8>, n: usize) -> Self {
+        put(out, n as u64);
+        let groups = vec![0; n.div_ceil(GROUP).div_ceil(8)];
+        Changes { n, groups, bitmaps: Vec::new(), group: None, tokens: Vec::new() }
+    }
+
+    /// Series come in order of id.
+    fn put(&mut self, i: usize, old: f64, new: f64, steps: Steps) {
+        let group = i / GROUP;
+        let start = match self.group {
+            Some((last, start)) if last == group => start,
+            _ => {
+                let start = self.bitmaps.len();
+                self.groups[group / 8] |= 1 << (group % 8);
+                self.bitmaps.resize(start + width(group, self.n), 0);
+                self.group = Some((group, start));
+                start
+            }
+        };
+        self.bitmaps[start + i % GROUP / 8] |= 1 << (i % 8);
+        if new.is_nan() {
+            self.tokens.extend([0, ABSENT]);
+        } else if let Some(k) = to_steps(new, steps) {
+            put(&mut self.tokens, 1 + zigzag(k - to_steps(old, steps).unwrap_or(0)));
+        } else {
+            self.tokens.extend([0, RAW]);
+            self.tokens.extend(new.to_le_bytes());
+        }
+    }
+
+    fn end(self, out: &mut Vec<u8>) {
+        out.extend(self.groups);
+        out.extend(self.bitmaps);
+        out.extend(self.tokens);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::series::quantize;
     use proptest::prelude::*;
 
-    fn same(a: &[f64], b: &[f64]) -> bool {
+    fn alike(a: &[f64], b: &[f64]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
     }
 
@@ -226,7 +285,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_tick_comes_back_bit_for_bit(
-            ticks in prop::collection::vec((prop::collection::vec(value(), 0..12), 0i64..5_000, any::<bool>()), 1..12),
+            ticks in prop::collection::vec((prop::collection::vec(value(), 0..150), 0i64..5_000, any::<bool>()), 1..12),
             late in 0usize..12,
         ) {
             let (mut ours, mut theirs, mut joined) = (TickState::default(), TickState::default(), None::<TickState>);
@@ -240,17 +299,17 @@ mod tests {
                 t += wait - 1_000;
                 let frame = ours.encode(t, *step, values);
                 prop_assert_eq!(theirs.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
-                prop_assert!(same(ours.values(), theirs.values()));
+                prop_assert!(alike(ours.values(), theirs.values()));
                 prop_assert_eq!((ours.t(), ours.seq()), (theirs.t(), theirs.seq()));
                 if let Some(joined) = &mut joined {
                     prop_assert_eq!(joined.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
-                    prop_assert!(same(ours.values(), joined.values()));
+                    prop_assert!(alike(ours.values(), joined.values()));
                 }
                 if i == late {
                     let mut state = TickState::default();
                     state.extend(ours.steps().iter().copied());
                     prop_assert_eq!(state.apply(&ours.keyframe()), Ok(Applied::Keyframe));
-                    prop_assert!(same(ours.values(), state.values()));
+                    prop_assert!(alike(ours.values(), state.values()));
                     joined = Some(state);
                 }
             }
@@ -289,11 +348,40 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_tick_of_500_series_costs_its_bitmap() {
+    fn idle_series_cost_a_bit_for_64_of_them() {
         let mut ours = TickState::default();
         ours.extend([100.0; 500]);
         let values: Vec<f64> = (0..500).map(|i| quantize(f64::from(i) / 7.0, 100.0)).collect();
         ours.encode(1_700_000_000_000, false, &values);
-        assert!(ours.encode(1_700_000_001_000, false, &values).len() <= 63 + 8);
+        assert!(ours.encode(1_700_000_001_000, false, &values).len() <= 1 + 8);
+        // Series that came and went: 60,000 of them, and one that lives on.
+        let (mut ours, mut theirs) = (TickState::default(), TickState::default());
+        ours.extend(vec![100.0; 60_001]);
+        theirs.extend(vec![100.0; 60_001]);
+        let mut values = vec![1.0; 60_001];
+        theirs.apply(&ours.encode(1_700_000_000_000, false, &values)).unwrap();
+        values[..60_000].fill(f64::NAN);
+        theirs.apply(&ours.encode(1_700_000_001_000, false, &values)).unwrap();
+        values[60_000] = 2.0;
+        let frame = ours.encode(1_700_000_002_000, false, &values);
+        assert!(frame.len() < 140, "{} bytes", frame.len());
+        theirs.apply(&frame).unwrap();
+        assert!(alike(ours.values(), theirs.values()));
+        assert!(ours.keyframe().len() < 140, "what is absent costs no more in a keyframe");
+    }
+
+    #[test]
+    fn a_bit_beyond_the_last_series_is_damage() {
+        let (mut ours, mut theirs) = (TickState::default(), TickState::default());
+        ours.extend([1.0; 65]);
+        theirs.extend([1.0; 65]);
+        let mut values = [f64::NAN; 65];
+        values[64] = 1.0;
+        let frame = ours.encode(0, false, &values);
+        // flags, sequence, time, number, groups, the one byte of the second group, its token
+        assert_eq!(frame, [0, 1, 0, 65, 2, 1, 3]);
+        for beyond in [[0, 1, 0, 65, 4, 1, 3], [0, 1, 0, 65, 2, 2, 3]] {
+            assert_eq!(theirs.clone().apply(&beyond), Err(FrameError::Damaged));
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change that an older page could not read; the page then asks to be reloaded.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
@@ -108,6 +108,8 @@ pub struct Columns {
     pub source: SourceId,
     /// Sequence of the first tick.
     pub first_seq: u64,
+    /// Sequence of the last; sequences rise by one from tick to tick unless some between them were lost.
+    pub last_seq: u64,
     /// Number of ticks.
     pub ticks: u32,
     /// [`crate::column::encode_times`].
@@ -306,6 +308,7 @@ mod tests {
         let message = ServerMessage::Columns(Columns {
             source: 0,
             first_seq: 7,
+            last_seq: 8,
             ticks: 2,
             times: vec![1, 2],
             columns: vec![(3, ColumnBytes(vec![4, 5, 6]))],
