@@ -185,6 +185,7 @@ mod tests {
             Columns {
                 source: 0,
                 first_seq: from as u64 + 1,
+                last_seq: to as u64,
                 ticks: times.len() as u32,
                 times: column::encode_times(&times),
                 columns: vec![column(0), column(1)],
@@ -246,6 +247,45 @@ mod tests {
     }
 
     #[test]
+    fn an_hour_takes_the_place_of_its_quarters_and_a_quarter_none_of_an_hour() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..3_600).for_each(|_| drop(server.tick()));
+        let key = server.state.keyframe();
+        store.ticks(0, &[&key]).unwrap();
+        let bring = |store: &mut Store, stretches: &[(i64, i64)]| {
+            for &(from, to) in stretches {
+                store.take(ServerMessage::Columns(server.sealed(from, to)));
+            }
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START }).history
+        };
+        let expected = |from: i64| (from..3_600).map(|s| (s, Server::values(s)[0])).collect::<Vec<_>>();
+        assert!(bring(&mut store, &[(1_800, 2_700), (2_700, 3_600)]));
+        assert_eq!(read(&store, 0), expected(1_800));
+        let mut presence = Presence::default();
+        let mut count = |store: &Store| presence.count(&store.sources[&0], &[0, 1], START, i64::MAX);
+        assert_eq!(count(&store), 1_800);
+        assert!(bring(&mut store, &[(0, 3_600)]), "half of it is new");
+        assert_eq!((read(&store, 0), count(&store)), (expected(0), 3_600));
+        assert!(!bring(&mut store, &[(900, 1_800), (0, 900)]), "nothing of it is new");
+        assert_eq!((read(&store, 0), count(&store)), (expected(0), 3_600));
+        assert_eq!(store.sources[&0].chunks.len(), 1);
+        assert_eq!(store.sources[&0].last_seq(), Some(3_600));
+        // A stretch that reaches from what is held into what is not brings its own ticks alone.
+        let (server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        let mut bring = |stretches: &[(i64, i64)]| {
+            for &(from, to) in stretches {
+                store.take(ServerMessage::Columns(server.sealed(from, to)));
+            }
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        };
+        bring(&[(0, 2_000)]);
+        bring(&[(1_000, 3_600)]);
+        assert_eq!(read(&store, 0), expected(0));
+    }
+
+    #[test]
     fn a_trace_that_is_fed_as_ticks_come_equals_one_that_is_built_anew() {
         let (mut server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
@@ -269,6 +309,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
         let key = server.state.keyframe();
         store.ticks(0, &[&key]).unwrap();
         for _ in 0..100 {

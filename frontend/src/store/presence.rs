@@ -26,16 +26,20 @@ impl Presence {
             self.chunks.clear();
         }
         self.chunks.retain(|first, _| source.chunks.contains_key(first));
-        let head = source.head.front().map_or(u64::MAX, |t| t.seq);
-        let mut total = 0;
+        let (mut total, mut before) = (0, 0);
         for (first, chunk) in &source.chunks {
-            let end = chunk.times.partition_point(|t| *t <= to).min(head.saturating_sub(*first) as usize);
-            let start = chunk.times.partition_point(|t| *t < from);
+            let own = chunk.own(*first, before, source.head.front());
+            before = before.max(chunk.last_seq);
+            let end = chunk.times.partition_point(|t| *t <= to).min(own.end);
+            let start = chunk.times.partition_point(|t| *t < from).max(own.start);
             if start >= end {
                 continue;
             }
-            // A stretch may come in several messages: what was seen of an incomplete one is looked at again.
-            let stale = self.chunks.get(first).is_none_or(|s| s.columns != chunk.columns.len());
+            // An hour may have taken the place of its first quarter.
+            let stale = self
+                .chunks
+                .get(first)
+                .is_none_or(|s| (s.columns, s.here.len()) != (chunk.columns.len(), chunk.times.len()));
             if stale {
                 let mut here = vec![false; chunk.times.len()];
                 for id in series {

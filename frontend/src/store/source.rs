@@ -1,7 +1,8 @@
 //! One machine: its series, its sealed chunks and the head of newest ticks.
 //!
-//! Sequences order everything. What the head holds is read from the head, older ticks from the chunks; when a chunk
-//! arrives for ticks that the head holds, the head gives them up once the whole answer is there.
+//! Sequences order everything. What the head holds is read from the head, older ticks from the chunks. The server merges
+//! its chunks by the hour, so an answer may bring ticks again that are held in the head or in smaller chunks: those are
+//! given up once the whole answer is there. A tick that stands in two chunks is read from the first.
 
 use shared::catalog::{Catalog, Draw, Kind};
 use shared::column;
@@ -9,12 +10,15 @@ use shared::series::{SeriesDef, SeriesId};
 use shared::tick::{Applied, FrameError, TickState};
 use shared::wire::{self, Check, Columns};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// A longer head is handed back: the page asks for sealed columns in its place.
 pub const LONG_HEAD: usize = 1800;
 
 /// A stretch of ticks as it came.
 pub struct Chunk {
+    /// Sequence of its last tick; beyond the first by more than the number of ticks when some were lost.
+    pub last_seq: u64,
     /// Times of its ticks, ms.
     pub times: Vec<i64>,
     /// Encoded columns by series, in order.
@@ -25,6 +29,24 @@ impl Chunk {
     /// The values of a series; none when it has no sample here.
     pub fn values(&self, series: SeriesId) -> Option<Vec<f64>> {
         column::decode(self.columns.get(&series)?, self.times.len()).ok()
+    }
+
+    /// The ticks, by position, that neither `before` (a sequence that has been read) nor the head, which begins at that
+    /// tick, has; `first` is the chunk's first sequence. Where ticks were lost their times tell.
+    pub fn own(&self, first: u64, before: u64, head: Option<&Tick>) -> Range<usize> {
+        let whole = self.last_seq - first + 1 == self.times.len() as u64;
+        let skip = (before + 1).saturating_sub(first);
+        let start = match whole {
+            true => skip.min(self.times.len() as u64) as usize,
+            false if before >= self.last_seq => self.times.len(),
+            false => 0,
+        };
+        let end = match head {
+            Some(head) if whole => (head.seq.saturating_sub(first)).min(self.times.len() as u64) as usize,
+            Some(head) if head.seq <= self.last_seq => self.times.partition_point(|t| *t < head.t),
+            _ => self.times.len(),
+        };
+        start..end.max(start)
     }
 }
 
@@ -70,7 +92,8 @@ pub struct Source {
     /// Sealed history is complete from here on, ms.
     pub loaded_from: i64,
     state: TickState,
-    older: bool,
+    /// What an answer has brought so far, by first and last sequence.
+    arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
 }
 
@@ -89,7 +112,7 @@ impl Source {
             epoch: 0,
             loaded_from: i64::MAX,
             state: TickState::default(),
-            older: false,
+            arriving: BTreeMap::new(),
             ask_at: LONG_HEAD,
         }
     }
@@ -125,10 +148,7 @@ impl Source {
 
     /// Sequence of the newest tick.
     pub fn last_seq(&self) -> Option<u64> {
-        self.head
-            .back()
-            .map(|t| t.seq)
-            .or_else(|| self.chunks.last_key_value().map(|(s, c)| s + c.times.len() as u64 - 1))
+        self.head.back().map(|t| t.seq).or_else(|| self.chunks.values().map(|c| c.last_seq).max())
     }
 
     /// Time of the newest tick, ms.
@@ -163,35 +183,56 @@ impl Source {
         }
     }
 
-    /// Keeps a stretch of history; several messages may bring the columns of one stretch.
+    /// Takes in a stretch of history; several messages may bring the columns of one stretch. It is read once the answer
+    /// is complete.
     pub fn keep(&mut self, message: Columns) {
-        let ticks = message.ticks as usize;
-        let Ok(times) = column::decode_times(&message.times, ticks) else { return };
+        let Ok(times) = column::decode_times(&message.times, message.ticks as usize) else { return };
         let Some(&last) = times.last() else { return };
-        let end = message.first_seq + ticks as u64;
-        let covered = self.head.front().is_some_and(|t| t.seq < end) || self.chunks.contains_key(&message.first_seq);
-        self.older |= !covered;
+        let (first_seq, last_seq) = (message.first_seq, message.last_seq);
+        if last_seq.checked_sub(first_seq).is_none_or(|more| more + 1 < times.len() as u64) {
+            return;
+        }
         for (id, _) in &message.columns {
             if let Some(newest) = self.newest.get_mut(*id as usize) {
                 *newest = (*newest).max(last);
             }
         }
-        let chunk = self.chunks.entry(message.first_seq).or_insert_with(|| Chunk { times, columns: BTreeMap::new() });
+        let begun = self.arriving.entry((first_seq, last_seq));
+        let chunk = begun.or_insert_with(|| Chunk { last_seq, times, columns: BTreeMap::new() });
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
     /// An answer is complete; true when it brought something that is older than what was held.
     pub fn history_end(&mut self, from: i64) -> bool {
         self.loaded_from = self.loaded_from.min(from);
-        let sealed = self.chunks.last_key_value().map_or(0, |(s, c)| s + c.times.len() as u64);
+        let mut older = false;
+        for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
+            older |= !self.holds(first, last);
+            if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
+                continue; // within an hour that is held
+            }
+            self.chunks.retain(|from, held| *from < first || held.last_seq > last);
+            self.chunks.insert(first, chunk);
+        }
+        let sealed = self.chunks.values().map(|c| c.last_seq).max().unwrap_or(0);
         // The newest tick stays, so that the head always knows where the stream stands.
-        while self.head.len() > 1 && self.head.front().is_some_and(|t| t.seq < sealed) {
+        while self.head.len() > 1 && self.head.front().is_some_and(|t| t.seq <= sealed) {
             self.head.pop_front();
         }
         self.ask_at = LONG_HEAD.max(self.head.len() + 300);
-        let older = std::mem::take(&mut self.older);
         self.epoch += u32::from(older);
         older
+    }
+
+    /// Whether every tick from `first` to `last` is held, in chunks or in the head.
+    fn holds(&self, first: u64, last: u64) -> bool {
+        let mut next = first;
+        for (from, chunk) in &self.chunks {
+            if *from <= next {
+                next = next.max(chunk.last_seq + 1);
+            }
+        }
+        next > last || self.head.front().is_some_and(|t| t.seq <= next)
     }
 
     /// The span of the head for which sealed columns should be asked now.
@@ -214,21 +255,20 @@ impl Source {
     /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` whose time is
     /// at least `from`, oldest first. Answers with the sequence of the newest tick.
     pub fn samples(&self, series: SeriesId, after: u64, from: i64, mut each: impl FnMut(i64, f64)) -> u64 {
-        let head = self.head.front().map_or(u64::MAX, |t| t.seq);
         let mut last = after;
         for (first, chunk) in &self.chunks {
-            let ticks = (chunk.times.len() as u64).min(head.saturating_sub(*first)) as usize;
-            let skip = (after + 1).saturating_sub(*first) as usize;
-            let start = skip.max(chunk.times.partition_point(|t| *t < from));
-            last = last.max((first + ticks as u64).saturating_sub(1));
-            if start >= ticks {
+            let own = chunk.own(*first, last, self.head.front());
+            let start = own.start.max(chunk.times.partition_point(|t| *t < from));
+            last = last.max(chunk.last_seq.min(self.head.front().map_or(u64::MAX, |t| t.seq - 1)));
+            if start >= own.end {
                 continue;
             }
             let values = chunk.values(series);
-            for i in start..ticks {
+            for i in start..own.end {
                 each(chunk.times[i], values.as_ref().map_or(f64::NAN, |v| v[i]));
             }
         }
+        let head = self.head.front().map_or(u64::MAX, |t| t.seq);
         let skip = if head == u64::MAX { 0 } else { (after + 1).saturating_sub(head) as usize };
         for tick in self.head.iter().skip(skip) {
             if tick.t >= from {
