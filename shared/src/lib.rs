@@ -6,6 +6,7 @@
 //! - [`tick`]: all samples of one source at one instant, encoded once as a delta frame.
 //! - [`column`]: one series over many ticks, compressed.
 //! - [`crc32c`]: the checksum of everything on disk.
+//! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
 //! - [`processes`]: the process table.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
@@ -22,6 +23,7 @@ pub mod column;
 pub mod crc32c;
 pub mod processes;
 pub mod rollup;
+pub mod segment;
 pub mod series;
 pub mod tick;
 pub mod unit;

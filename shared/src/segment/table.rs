@@ -1,0 +1,1 @@
+//! Rows and charts as lists of (key, text).
