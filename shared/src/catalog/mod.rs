@@ -24,6 +24,7 @@ pub mod memory;
 pub mod network;
 pub mod openmetrics;
 pub mod process;
+pub mod prometheus;
 pub mod tpu;
 pub mod trainium;
 pub mod wandb;

@@ -1,0 +1,88 @@
+//! Instances as labels, and back.
+
+use super::{ENDPOINT, EXPORTED, SOURCE};
+use crate::catalog::tag;
+use std::borrow::Cow;
+
+type Label<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// Name of the label for the placeholder of a template.
+fn name(template: &str) -> Option<&str> {
+    let (before, after, _) = tag::split(template)?;
+    let placeholder = &template[before.len() + 1..template.len() - after.len() - 1];
+    let family = template.split('.').next().unwrap_or(template);
+    Some(match (family, placeholder) {
+        ("cpu" | "trn", "i") => "core",
+        ("gpu", "process") => "gpu",
+        (family, "i") => family,
+        (_, "dev") => "device",
+        (_, "path") => "mountpoint",
+        // The other name stands for where a scraped series is from.
+        (_, "endpoint") => "target",
+        (_, placeholder) => placeholder,
+    })
+}
+
+/// A GPU's instance may name a part: `0.mig.3` a device that MIG cut from it, `0.proc.4711` a process on it.
+const PARTS: [(&str, &str); 2] = [("pid", ".proc."), ("mig", ".mig.")];
+
+/// Labels of an instance of a template.
+pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
+    let Some(name) = name(template) else { return Vec::new() };
+    let (mut whole, mut parts) = (instance, Vec::new());
+    if name == "gpu" {
+        for (part, word) in PARTS {
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            if let Some((before, number)) = whole.rsplit_once(word)
+                && is_number(number)
+                && before.starts_with(|c: char| c.is_ascii_digit())
+            {
+                parts.push((part.into(), number.into()));
+                whole = before;
+            }
+        }
+    }
+    std::iter::once((name.into(), whole.into())).chain(parts.into_iter().rev()).collect()
+}
+
+/// The instance of a template that has these labels.
+pub fn instance(template: &str, labels: &[(&str, &str)]) -> Option<String> {
+    let Some(name) = name(template) else { return Some(String::new()) };
+    let value = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
+    let mut instance = value(name).filter(|value| !value.is_empty())?.to_string();
+    if name == "gpu" {
+        for (part, word) in PARTS.iter().rev() {
+            if let Some(number) = value(part) {
+                instance.push_str(word);
+                instance.push_str(number);
+            }
+        }
+    }
+    Some(instance)
+}
+
+/// A scraped label's name without what was put in front of it.
+pub fn plain(mut name: &str) -> &str {
+    while let Some(rest) = name.strip_prefix(EXPORTED) {
+        name = rest;
+    }
+    name
+}
+
+/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; nothing when there are none.
+pub fn written(labels: &[(&str, &str)]) -> String {
+    let own = labels.iter().filter(|(name, _)| *name != SOURCE && *name != ENDPOINT);
+    let mut own: Vec<(&str, &str)> = own
+        .map(|&(name, value)| match plain(name) {
+            SOURCE | ENDPOINT => (name.strip_prefix(EXPORTED).unwrap_or(name), value),
+            _ => (name, value),
+        })
+        .collect();
+    if own.is_empty() {
+        return String::new();
+    }
+    own.sort_unstable();
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let own: Vec<String> = own.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    format!("{{{}}}", own.join(","))
+}

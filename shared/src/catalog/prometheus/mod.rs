@@ -1,0 +1,180 @@
+//! Tags as Prometheus names and labels, and back: the one table, for `/metrics`, exports, remote write and reading back.
+//!
+//! A row of ours is `watchglass_` + what it is + its base unit (`bytes`, `seconds`, `hertz`, `celsius`, `ratio` ...), and
+//! `_total` when it counts. Shares are ratios, 0 to 1, as Prometheus has them; in tags they are percent. The instance is
+//! one label or two, named by the family: `gpu`, `mig`, `pid`, `core`, `device`, `mountpoint`. Most names follow from the
+//! tag by a rule; those that would be poor stand in a list ([`stem`]).
+//!
+//! A scraped row keeps its name, labels and values as the endpoint printed them, with the label [`ENDPOINT`] for the
+//! endpoint's name: no row of ours has that label, so the two never meet. A label of theirs that is called
+//! like one of ours gets `exported_` in front. Every series also has [`SOURCE`], which the writer adds.
+
+mod label;
+mod stem;
+
+use super::{Catalog, Kind, Metric};
+use crate::series::{SeriesDef, quantize};
+use crate::unit::Unit;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The label that names the machine.
+pub const SOURCE: &str = "source";
+/// The label that names the endpoint of a scraped series.
+pub const ENDPOINT: &str = "endpoint";
+/// What a scraped label gets in front that is called like one of the two.
+const EXPORTED: &str = "exported_";
+const TOTAL: &str = "_total";
+
+/// What Prometheus is told of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A total that only grows; its name ends in `_total`.
+    Counter,
+    /// A reading.
+    Gauge,
+    /// A scraped name that the rules for the other two do not allow.
+    Unknown,
+}
+
+/// How a value becomes one of the base unit. Two ways, since 12.34 / 100 is 0.1234 and 12.34 x 0.01 is not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Scale {
+    Times(f64),
+    Over(f64),
+}
+
+/// One row of the table as Prometheus has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// Name of the samples.
+    pub name: String,
+    /// What it is.
+    pub kind: Type,
+    /// The base unit that the name ends with, before `_total`; empty for plain numbers and scraped rows.
+    pub unit: &'static str,
+    scale: Scale,
+    steps: f64,
+    /// Name of the endpoint, of a scraped row.
+    endpoint: Option<String>,
+}
+
+impl Family {
+    /// The family of a row.
+    pub fn of(metric: &Metric) -> Family {
+        if let Some((endpoint, name)) = scraped(metric) {
+            let reserved = [TOTAL, "_count", "_sum", "_bucket"].iter().any(|end| name.ends_with(end));
+            let kind = match metric.kind {
+                Kind::Counter if name.ends_with(TOTAL) => Type::Counter,
+                Kind::Gauge | Kind::State if !reserved => Type::Gauge,
+                _ => Type::Unknown,
+            };
+            let (name, endpoint) = (name.to_string(), Some(endpoint.to_string()));
+            return Family { name, kind, unit: "", scale: Scale::Times(1.0), steps: 0.0, endpoint };
+        }
+        let (unit, scale) = base(metric.unit);
+        let mut name = format!("watchglass_{}", stem::stem(metric));
+        if !unit.is_empty() && !name.ends_with(&format!("_{unit}")) {
+            name = format!("{name}_{unit}");
+        }
+        let kind = if metric.kind == Kind::Counter { Type::Counter } else { Type::Gauge };
+        if kind == Type::Counter {
+            name += TOTAL;
+        }
+        Family { name, kind, unit, scale, steps: metric.steps, endpoint: None }
+    }
+
+    /// The name of the family in OpenMetrics, where a counter's samples alone end in `_total`.
+    pub fn open_name(&self) -> &str {
+        match self.kind {
+            Type::Counter => self.name.strip_suffix(TOTAL).unwrap_or(&self.name),
+            _ => &self.name,
+        }
+    }
+
+    /// A stored value in the base unit.
+    pub fn value(&self, stored: f64) -> f64 {
+        match self.scale {
+            Scale::Times(factor) => stored * factor,
+            Scale::Over(divisor) => stored / divisor,
+        }
+    }
+
+    /// The stored value of one in the base unit.
+    pub fn stored(&self, value: f64) -> f64 {
+        let stored = match self.scale {
+            Scale::Times(factor) => value / factor,
+            Scale::Over(divisor) => value * divisor,
+        };
+        // Takes back what the two conversions rounded.
+        quantize(stored, self.steps)
+    }
+}
+
+/// Name of the endpoint and of the sample, of a row that was made for a scraped sample.
+fn scraped(metric: &Metric) -> Option<(&str, &str)> {
+    metric.tag.strip_suffix("{labels}")?.strip_prefix("openmetrics.")?.split_once('.')
+}
+
+/// The base unit's name and how values become it.
+fn base(unit: Unit) -> (&'static str, Scale) {
+    match unit {
+        Unit::Percent => ("ratio", Scale::Over(100.0)),
+        Unit::Microseconds => ("seconds", Scale::Over(1e6)),
+        Unit::Megahertz => ("hertz", Scale::Times(1e6)),
+        Unit::GigatransfersPerSecond => ("transfers_per_second", Scale::Times(1e9)),
+        Unit::Count | Unit::State => ("", Scale::Times(1.0)),
+        unit => (unit.base().name(), Scale::Times(unit.to_base())),
+    }
+}
+
+/// Names and values of the labels of a series, without the source's.
+pub fn labels<'a>(metric: &'a Metric, instance: &'a str) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+    let Some((endpoint, _)) = scraped(metric) else { return label::of(&metric.tag, instance) };
+    let own = super::labels(instance).into_iter().map(|(name, value)| match label::plain(name) {
+        SOURCE | ENDPOINT => (Cow::from(format!("{EXPORTED}{name}")), value.into()),
+        _ => (name.into(), value.into()),
+    });
+    std::iter::once((ENDPOINT.into(), endpoint.into())).chain(own).collect()
+}
+
+/// The families of a catalogue, to go from names and labels back to series.
+pub struct Names {
+    families: Vec<Family>,
+    tags: Vec<String>,
+    by_name: HashMap<String, Vec<u16>>,
+}
+
+impl Names {
+    /// The families of all rows.
+    pub fn new(catalog: &Catalog) -> Self {
+        let families: Vec<Family> = catalog.metrics.iter().map(Family::of).collect();
+        let mut by_name: HashMap<String, Vec<u16>> = HashMap::new();
+        for (position, family) in families.iter().enumerate() {
+            by_name.entry(family.name.clone()).or_default().push(position as u16);
+        }
+        Names { families, tags: catalog.metrics.iter().map(|m| m.tag.clone()).collect(), by_name }
+    }
+
+    /// The family of a row.
+    pub fn family(&self, metric: u16) -> Option<&Family> {
+        self.families.get(usize::from(metric))
+    }
+
+    /// The series of a name and its labels; none when no row has them. Of a row of ours, labels that it does not have are
+    /// passed over, since Prometheus adds its own; of a scraped row only [`SOURCE`] is.
+    pub fn find(&self, name: &str, labels: &[(&str, &str)]) -> Option<SeriesDef> {
+        let endpoint = labels.iter().find(|(name, _)| *name == ENDPOINT).map(|(_, endpoint)| *endpoint);
+        let rows = self.by_name.get(name)?;
+        let fits = |metric: &&u16| self.families[usize::from(**metric)].endpoint.as_deref() == endpoint;
+        let metric = *rows.iter().find(fits)?;
+        let instance = match endpoint {
+            Some(_) => label::written(labels),
+            None => label::instance(&self.tags[usize::from(metric)], labels)?,
+        };
+        Some(SeriesDef { metric, instance })
+    }
+}
+
+#[cfg(test)]
+mod tests;
