@@ -1,7 +1,6 @@
 //! The elements of a panel and of a tile; what is in them is drawn by the board.
 
 use super::board::Board;
-use super::crosshair;
 use super::tiles::TileView;
 use crate::page::page;
 use crate::store::plan::Panel;
@@ -17,24 +16,16 @@ pub fn PanelCard(
 ) -> impl IntoView {
     let page = page();
     let article = NodeRef::<html::Article>::new();
-    let plot = NodeRef::<html::Div>::new();
     let Panel { id, title, wide } = panel;
-    let (mounted, gone, moved) = (id.clone(), id.clone(), id.clone());
+    let (mounted, gone) = (id.clone(), id.clone());
     article.on_load(move |element| Board::add(page, mounted.clone(), wide, element.unchecked_into()));
     on_cleanup(move || Board::remove(page, &gone));
-    let on_move = move |event: web_sys::PointerEvent| {
-        let Some(element) = plot.get_untracked() else { return };
-        let rect = element.get_bounding_client_rect();
-        let place = (f64::from(event.client_x()), f64::from(event.client_y()));
-        crosshair::moved(page, &moved, (place.0 - rect.left(), place.1 - rect.top()), place, rect.width());
-    };
     view! {
         <article
             node_ref=article
             class="chart"
             class:hero=wide
             data-panel=id
-            data-window=move || page.view.with_untracked(|v| v.window.name)
             data-samples="0"
             data-state="empty"
         >
@@ -50,15 +41,8 @@ pub fn PanelCard(
                     </span>
                 </span>
             </header>
-            <div
-                node_ref=plot
-                class="plot"
-                role="img"
-                aria-label=title
-                on:pointermove=on_move
-                on:pointerleave=move |_| crosshair::left(page)
-                on:click=move |_| page.toggle_frozen()
-            >
+            // Pointers and keys on it are heard by the page, once for all plots.
+            <div class="plot" role="img" tabindex="0" aria-label=title>
                 <canvas></canvas>
                 <canvas></canvas>
             </div>

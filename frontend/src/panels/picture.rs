@@ -75,6 +75,7 @@ pub struct Sight {
     epoch: u32,
     dark: bool,
     focus: Option<usize>,
+    kept: (Vec<bool>, Vec<bool>),
     looks: (State, bool, usize),
 }
 
@@ -97,6 +98,10 @@ pub struct Picture {
     pub unit: &'static str,
     /// Width of a column, ms; 1 when each sample is shown.
     pub step: i64,
+    /// By position: series that a person put out of sight; only their names stay. Empty: none.
+    pub muted: Vec<bool>,
+    /// By position: series that stand back because another has the attention. Empty: none.
+    pub dim: Vec<bool>,
     full_names: bool,
     chart: Option<Chart>,
     axis: Option<Axis>,
@@ -168,7 +173,8 @@ impl Picture {
         let range = metric.map_or(Range::FromZero, |m| m.range);
         let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut sum, mut count) = (0.0, 0u64);
-        for c in self.ids.iter().filter_map(|i| self.traces.get(i)).flat_map(|t| t.within(from, to)) {
+        let seen = self.ids.iter().enumerate().filter(|(i, _)| !is(&self.muted, *i));
+        for c in seen.filter_map(|(_, id)| self.traces.get(id)).flat_map(|t| t.within(from, to)) {
             (lo, hi) = (lo.min(c.min), hi.max(c.max));
             (sum, count) = (sum + c.sum, count + u64::from(c.count));
         }
@@ -210,6 +216,7 @@ impl Picture {
             epoch,
             dark: look.theme == &charts::theme::DARK,
             focus,
+            kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
         }
     }
@@ -228,8 +235,9 @@ impl Picture {
             .iter()
             .zip(&self.names)
             .enumerate()
+            .filter(|(i, _)| !is(&self.muted, *i))
             .filter_map(|(i, (id, name))| {
-                let bright = focus.is_none_or(|f| f == i);
+                let bright = focus.is_none_or(|f| f == i) && !is(&self.dim, i);
                 Some(Line { columns: self.traces.get(id)?.columns(), hue: name.hue, bright })
             })
             .collect();
@@ -298,7 +306,8 @@ impl Picture {
             return all
                 .map(|(i, (n, v))| {
                     let name = if self.full_names { &n.full } else { &n.short };
-                    label(name, v, n.hue, 1.0, focus.is_none_or(|f| f == i))
+                    let stands = is(&self.muted, i) || is(&self.dim, i);
+                    label(name, v, n.hue, 1.0, focus.is_none_or(|f| f == i) && !stands)
                 })
                 .collect();
         }
@@ -308,6 +317,11 @@ impl Picture {
             .into_iter()
             .map(|(name, share, strength)| label(name, quantile(&sorted, share), Hue::Ink, strength, true))
             .collect()
+    }
+
+    /// Its vertical axis; none before the first [`update`](Self::update).
+    pub fn axis(&self) -> Option<&Axis> {
+        self.axis.as_ref()
     }
 
     /// A number as this chart writes it.
@@ -377,6 +391,11 @@ impl Picture {
         self.gaps =
             all.unwrap_or_default().into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) }).collect();
     }
+}
+
+/// What a list says at a position; false beyond its end.
+pub fn is(list: &[bool], i: usize) -> bool {
+    list.get(i).copied().unwrap_or(false)
 }
 
 /// What two lists of spans, each in order, have in common.
