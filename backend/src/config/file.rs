@@ -1,6 +1,6 @@
 //! The configuration file, TOML. Unknown keys are errors that name the nearest known one, with file and line.
 
-use super::{Config, ConfigError, LocalAuth, endpoints, value};
+use super::{Config, ConfigError, LocalAuth, RemoteWrite, endpoints, value};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -57,6 +57,7 @@ pub struct File {
     log: Option<String>,
     memory: Option<bool>,
     openmetrics: Option<Vec<endpoints::Written>>,
+    remote_write: Option<RemoteWrite>,
     collectors: BTreeMap<String, toml::Spanned<Collector>>,
 }
 
@@ -158,6 +159,7 @@ impl File {
         put(&mut config.log, self.log);
         put(&mut config.memory, self.memory);
         config.root = self.root;
+        config.remote_write = self.remote_write;
         for (name, settings) in self.collectors {
             let settings = settings.into_inner();
             put(&mut config.gpus, settings.gpus.clone());

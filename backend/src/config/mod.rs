@@ -9,11 +9,13 @@ mod file;
 mod flags;
 mod fleet;
 mod print;
+mod remote;
 mod user;
 mod value;
 
 pub use file::read_file;
 pub use fleet::{Fail, Fleet};
+pub use remote::RemoteWrite;
 pub use value::{is_host_name, show_duration, split_authority};
 
 use flags::{Flags, Word};
@@ -90,6 +92,8 @@ pub struct Config {
     pub tpu_endpoints: Vec<SocketAddr>,
     /// Endpoints to scrape, each name once.
     pub endpoints: Vec<collectors::openmetrics::Endpoint>,
+    /// A server that samples are also sent to.
+    pub remote_write: Option<RemoteWrite>,
     /// Settings of every collector, in the order of the registration table.
     pub collectors: Vec<CollectorConfig>,
     /// What to log: a level, or directives of `tracing`.
@@ -143,6 +147,7 @@ impl Default for Config {
             nvml_library: None,
             tpu_endpoints: Vec::new(),
             endpoints: Vec::new(),
+            remote_write: None,
             collectors: collector_defaults(&known_collectors()),
             log: "info".into(),
             memory: false,

@@ -1,6 +1,6 @@
 //! A configuration as TOML. What is secret, headers of endpoints, is `***` here.
 
-use super::{Config, LocalAuth, endpoints, show_duration};
+use super::{Config, LocalAuth, endpoints, remote, show_duration};
 use toml::{Table, Value};
 
 /// All keys of the file, and a table for each collector.
@@ -26,6 +26,9 @@ pub fn to_toml(config: &Config) -> String {
     put("memory", config.memory.into());
     if !config.endpoints.is_empty() {
         put("openmetrics", endpoints::print(&config.endpoints));
+    }
+    if let Some(server) = &config.remote_write {
+        put("remote_write", remote::print(server));
     }
     put("collectors", Value::Table(collectors(config)));
     file.to_string()
