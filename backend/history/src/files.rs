@@ -1,0 +1,249 @@
+//! The few things that history asks of a folder, so that tests can put a failing one in the real one's place.
+//!
+//! Names are plain file names within the one folder. Nothing is ever overwritten: a file is created, grows at its end,
+//! is renamed, is removed.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder of files.
+pub trait Files: Send + Sync {
+    /// Names of all files, in no order.
+    ///
+    /// # Errors
+    /// The folder cannot be read. This and all other calls hand on what the system says.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Opens a file to read it. It stays readable after it was renamed or removed.
+    ///
+    /// # Errors
+    /// `NotFound` where it is gone.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Content>>;
+    /// Creates a file that only its owner may read.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where there is one of that name.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Append>>;
+    /// Gives a file another name; one of that name goes.
+    ///
+    /// # Errors
+    /// As the system says; then both are as they were.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// `NotFound` where there is none.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Returns once names that were given and taken survive a power cut.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync_folder(&self) -> io::Result<()>;
+    /// Bytes that this user may still write.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn free(&self) -> io::Result<u64>;
+    /// Takes the folder for this process until what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] where another process, or another opening in this one, has it.
+    fn lock(&self) -> Result<Box<dyn Send + Sync>, LockError>;
+}
+
+/// Why a folder was not taken.
+#[derive(Debug)]
+pub enum LockError {
+    /// Another has it.
+    Held {
+        /// Its process, where it wrote that down.
+        pid: Option<u32>,
+    },
+    /// The lock file cannot be made or locked.
+    Io(io::Error),
+}
+
+/// What is in a file, readable at any place by many at once.
+pub trait Content: Send + Sync {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn size(&self) -> io::Result<u64>;
+    /// Exactly `len` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` where the file ends before; else as the system says.
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>>;
+}
+
+/// A file that grows at its end. One writes, another may sync meanwhile.
+pub trait Append: Send + Sync {
+    /// Writes all of these bytes at the end.
+    ///
+    /// # Errors
+    /// As the system says; some of the bytes may have been written.
+    fn append(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Returns once all that was appended survives a power cut.
+    ///
+    /// # Errors
+    /// As the system says; then any part of what was appended since the last sync may be lost.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts the file to this length.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+}
+
+/// Name of the lock file. It holds the number of the process that has the folder; it is the lock on it that counts.
+pub const LOCK: &str = "lock";
+
+/// A folder of the machine.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    path: PathBuf,
+}
+
+impl Disk {
+    /// The folder at this path; nothing is made yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Disk { path: path.into() }
+    }
+
+    /// Makes the folder, and those above it, for this user alone, unless it is there.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn make(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.path)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+impl Files for Disk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        // A name that is no text is none of ours.
+        let names = std::fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
+        Ok(Arc::new(File::open(self.at(name))?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Append>> {
+        Ok(Arc::new(private().append(true).create_new(true).open(self.at(name))?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.at(from), self.at(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.at(name))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        // Windows cannot open a folder as a file; its file system keeps names in a journal of its own.
+        if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        free(&self.path)
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send + Sync>, LockError> {
+        let open = private().read(true).write(true).create(true).truncate(false).open(self.at(LOCK));
+        let mut file = open.map_err(LockError::Io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let read = file.take(32).read_to_string(&mut text);
+                return Err(LockError::Held { pid: read.ok().and_then(|_| text.trim().parse().ok()) });
+            }
+            Err(TryLockError::Error(e)) => return Err(LockError::Io(e)),
+        }
+        // Who has it is for people to read; a full disk must not keep us from taking it.
+        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+        Ok(Box::new(file))
+    }
+}
+
+impl Content for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        // Before memory is taken: a damaged length must not ask for more than there is.
+        if offset.checked_add(len as u64).is_none_or(|end| end > self.size().unwrap_or(0)) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut bytes = vec![0; len];
+        #[cfg(unix)]
+        std::os::unix::fs::FileExt::read_exact_at(self, &mut bytes, offset)?;
+        #[cfg(windows)]
+        {
+            let mut filled = 0;
+            while filled < len {
+                match std::os::windows::fs::FileExt::seek_read(self, &mut bytes[filled..], offset + filled as u64)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    n => filled += n,
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+impl Append for File {
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&mut &*self).write_all(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)?;
+        (&mut &*self).seek(SeekFrom::End(0)).map(drop)
+    }
+}
+
+#[cfg(unix)]
+fn free(path: &Path) -> io::Result<u64> {
+    let path = std::ffi::CString::new(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))?;
+    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `path` ends with a zero byte and `stat` has room for what the call fills.
+    if unsafe { libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so it filled `stat`.
+    let stat = unsafe { stat.assume_init() };
+    #[allow(clippy::unnecessary_cast, reason = "the fields are narrower on other systems")]
+    Ok((stat.f_bavail as u64).saturating_mul(stat.f_frsize as u64))
+}
+
+#[cfg(not(unix))]
+fn free(_: &Path) -> io::Result<u64> {
+    // The standard library does not tell; a full disk is then met by its error.
+    Ok(u64::MAX)
+}

@@ -1,0 +1,209 @@
+//! The data folder: who has it, what is in it at the start.
+
+use crate::files::{Disk, Files, LockError};
+use crate::log;
+use crate::replay::Replay;
+use crate::segments::{self, Segment};
+use crate::writer::{self, Log};
+use shared::catalog::{Chart, Metric};
+use shared::segment::SegmentError;
+use shared::series::SeriesId;
+use shared::tick::TickState;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How the folder is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Sync the log every second, not every five.
+    pub durable: bool,
+}
+
+/// A data folder that this process has to itself. Another may take it once this and its [`Log`] are dropped.
+pub struct Folder {
+    files: Arc<dyn Files>,
+    options: Options,
+    serial: AtomicU64,
+    logs: BTreeMap<u64, u64>,
+    /// Held by the log too, whose threads may outlast the folder.
+    lock: Arc<dyn Send + Sync>,
+}
+
+/// Why a folder was not opened. Nothing in it was changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it.
+    Locked {
+        /// Which one, where it is known.
+        pid: Option<u32>,
+    },
+    /// A file of a later version.
+    Newer {
+        /// Which.
+        file: String,
+        /// The version of its format.
+        version: u16,
+    },
+    /// As the system says.
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What came of it.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Locked { pid: Some(pid) } => write!(f, "process {pid} is using it"),
+            OpenError::Locked { pid: None } => f.write_str("another process is using it"),
+            OpenError::Newer { file, version } => {
+                write!(f, "{file} was written in format {version} by a newer version of Watchglass; nothing was changed")
+            }
+            OpenError::Io { what, error } => write!(f, "cannot {what}: {error}"),
+        }
+    }
+}
+impl std::error::Error for OpenError {}
+
+/// What was in a folder.
+#[derive(Default)]
+pub struct Found {
+    /// Segments by serial, those that an hour stands for apart.
+    pub segments: Vec<Arc<Segment>>,
+    /// Machines of segments and logs, in the order in which they are met.
+    pub sources: Vec<FoundSource>,
+    /// Charts of rows that were met at run time.
+    pub charts: Vec<Chart>,
+    /// Number of the last log file; 0 without any. All that these hold is in `segments` or in `sources`.
+    pub log: u64,
+    /// What was wrong.
+    pub report: Report,
+}
+
+/// A machine as it was found.
+#[derive(Debug)]
+pub struct FoundSource {
+    /// Host name, which tells it apart.
+    pub name: String,
+    /// Time between its ticks, milliseconds.
+    pub interval: i64,
+    /// What does not change: key and value.
+    pub facts: Vec<(String, String)>,
+    /// Row and instance by id; none where nothing that is kept speaks of the id. It is not given again.
+    pub series: Vec<Option<(Metric, String)>>,
+    /// Ticks that are in no segment, rising by sequence. More than one run where some are missing in between, or where
+    /// the log began anew with another state.
+    pub runs: Vec<Run>,
+    /// The state after the newest tick, as far as it is known, with as many series as `series`.
+    pub state: TickState,
+    /// Samples that came late and are in no segment: series, milliseconds since the Unix epoch, value.
+    pub late: Vec<(SeriesId, i64, f64)>,
+}
+
+impl FoundSource {
+    /// Sequence of the newest tick, wherever it is; the source goes on with the next.
+    pub fn last_seq(&self) -> u64 {
+        self.state.seq()
+    }
+}
+
+/// Ticks that follow each other.
+#[derive(Debug)]
+pub struct Run {
+    /// Before the first, with the steps of all series that the frames speak of.
+    pub base: TickState,
+    /// Frames that can be applied in order.
+    pub frames: Vec<Vec<u8>>,
+}
+
+/// What was wrong at the start, and how much was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What could not be read.
+    pub damages: Vec<Damage>,
+    /// Bytes of log files in `damages` and `torn`.
+    pub skipped_bytes: u64,
+    /// Ticks in logs that could not be placed because one before them is damaged.
+    pub skipped_ticks: u64,
+    /// Ticks that were taken from logs.
+    pub ticks: u64,
+    /// Log files that end in the middle of a record, and where: the rest was never written, which is no damage.
+    pub torn: Vec<(String, u64)>,
+    /// The log before was not closed in order: the process was killed, or the machine lost power.
+    pub unclean: bool,
+}
+
+/// A stretch of a file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// File in the folder.
+    pub file: String,
+    /// Where it begins.
+    pub offset: u64,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
+    }
+}
+
+impl Folder {
+    /// Takes a folder, which is made where there is none, and reads what is in it. Answers within a second where another
+    /// process has it.
+    ///
+    /// # Errors
+    /// [`OpenError`]; then no byte was changed.
+    pub fn open(path: &Path, options: Options) -> Result<(Folder, Found), OpenError> {
+        let disk = Disk::new(path);
+        disk.make().map_err(|error| OpenError::Io { what: "make the folder", error })?;
+        Self::open_with(Arc::new(disk), options)
+    }
+
+    /// Likewise, with files that tests have made.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(files: Arc<dyn Files>, options: Options) -> Result<(Folder, Found), OpenError> {
+        let _ = (files, options, LockError::Io, log::version, segments::open, Replay::default());
+        todo!()
+    }
+
+    /// Reads a folder that another process may be writing to, without a change.
+    ///
+    /// # Errors
+    /// [`OpenError::Newer`] and [`OpenError::Io`].
+    pub fn read_only(path: &Path) -> Result<Found, OpenError> {
+        let _ = (path, SegmentError::Incomplete);
+        todo!()
+    }
+
+    /// Starts the log; call it once. Nothing is written before its [`begin`](Log::begin).
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn log(&self) -> io::Result<Log> {
+        let every = Duration::from_secs(if self.options.durable { 1 } else { 5 });
+        let _ = (&self.lock, writer::PATIENCE);
+        Log::start(self.files.clone(), self.logs.clone(), every)
+    }
+
+    /// Its files, for [`segments::write`], [`crate::merge::merge`] and [`segments::remove`].
+    pub fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
+    /// A serial number for a new segment, above all that there were.
+    pub fn serial(&self) -> u64 {
+        self.serial.fetch_add(1, Ordering::Relaxed)
+    }
+}

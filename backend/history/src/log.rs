@@ -1,0 +1,170 @@
+//! The bytes of a log file.
+//!
+//! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and records. A
+//! record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: a [`Record`] in
+//! postcard's encoding. Numbers are little-endian.
+//!
+//! Records are independent of each other, so reading goes on behind a damaged one at the next magic whose checksum holds.
+//! The magic is no UTF-8, so that no name in a record can pass for one.
+
+use serde::{Deserialize, Serialize};
+use shared::catalog::{Chart, Metric};
+use shared::crc32c::{crc32c, extend};
+use shared::series::SeriesId;
+use std::borrow::Cow;
+
+/// Version of this format. Raised with every change that an older reader would read wrongly, and with every change of a
+/// type in [`Record`]; a test holds the bytes of today.
+pub const VERSION: u16 = 1;
+
+/// First bytes of a record.
+pub const MAGIC: [u8; 2] = [0xff, 0xd7];
+
+/// The longest body; a longer one is damage. A keyframe of 100,000 series has a million bytes.
+pub const MAX_BODY: usize = 8 << 20;
+
+const HEAD: usize = 10;
+const FILE_MAGIC: [u8; 8] = *b"WGLOG\0\0\0";
+
+/// Bytes of the header of a file.
+pub const HEADER: usize = 16;
+
+/// One thing that a log says. Numbers of sources and rows hold within one file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Record<'a> {
+    /// A machine that reports.
+    Source {
+        /// Its number.
+        source: u16,
+        /// Host name: what tells sources apart over files.
+        name: Cow<'a, str>,
+        /// Time between its ticks, milliseconds.
+        interval: i64,
+        /// What does not change.
+        facts: Vec<(String, String)>,
+    },
+    /// Rows of the table that series of this file refer to.
+    Rows {
+        /// Number and row.
+        rows: Vec<(u16, Metric)>,
+        /// Charts of rows that were met at run time.
+        charts: Vec<Chart>,
+    },
+    /// Series of a source.
+    Series {
+        /// Whose.
+        source: u16,
+        /// Id, number of the row, instance.
+        series: Vec<(SeriesId, u16, Cow<'a, str>)>,
+    },
+    /// A frame against the empty state: the state after the tick whose sequence it carries.
+    Keyframe {
+        /// Whose.
+        source: u16,
+        /// [`shared::tick::TickState::keyframe`].
+        #[serde(borrow, with = "serde_bytes")]
+        frame: &'a [u8],
+    },
+    /// A tick, as it was broadcast.
+    Tick {
+        /// Whose.
+        source: u16,
+        /// [`shared::tick::TickState::encode`].
+        #[serde(borrow, with = "serde_bytes")]
+        frame: &'a [u8],
+    },
+    /// Samples that came after their tick.
+    Late {
+        /// Whose.
+        source: u16,
+        /// Series, time in milliseconds since the Unix epoch, value.
+        samples: Vec<(SeriesId, i64, f64)>,
+    },
+    /// The log was closed in order; nothing follows.
+    End,
+}
+
+/// Appends the header of a file.
+pub fn put_header(out: &mut Vec<u8>) {
+    let at = out.len();
+    out.extend(FILE_MAGIC);
+    out.extend(VERSION.to_le_bytes());
+    out.extend([0; 2]);
+    let crc = crc32c(&out[at..]);
+    out.extend(crc.to_le_bytes());
+}
+
+/// The version of a file; none where its header is damaged, and its records are then read as those of this version.
+pub fn version(bytes: &[u8]) -> Option<u16> {
+    let (head, crc) = bytes.first_chunk::<HEADER>()?.split_at(12);
+    (head[..8] == FILE_MAGIC && crc == crc32c(head).to_le_bytes()).then(|| u16::from_le_bytes([head[8], head[9]]))
+}
+
+/// Appends a record.
+///
+/// # Panics
+/// Where its body is longer than [`MAX_BODY`]: long lists of series and rows are put in several records.
+pub fn put(out: &mut Vec<u8>, record: &Record<'_>) {
+    let at = out.len();
+    out.extend([0; HEAD]);
+    *out = postcard::to_extend(record, std::mem::take(out)).expect("records hold only what postcard can write");
+    let body = out.len() - at - HEAD;
+    assert!(body <= MAX_BODY, "a record of {body} bytes");
+    let len = (body as u32).to_le_bytes();
+    let crc = extend(crc32c(&len), &out[at + HEAD..]);
+    out[at..at + 2].copy_from_slice(&MAGIC);
+    out[at + 2..at + 6].copy_from_slice(&len);
+    out[at + 6..at + HEAD].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// A stretch of a file that is no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// Nothing sound follows: the last record was cut off, as by a kill, a power cut or a full disk. Else it is damage.
+    pub tail: bool,
+}
+
+/// All sound records of a file with their places, in order, and what lies between them.
+pub fn scan(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, Vec<Gap>) {
+    let (mut records, mut gaps) = (Vec::new(), Vec::new());
+    let mut at = if version(bytes).is_some() { HEADER } else { 0 };
+    let mut sound = at;
+    while at < bytes.len() {
+        let Some((record, len)) = record(&bytes[at..]) else {
+            at += 1;
+            at += bytes[at..].iter().position(|&b| b == MAGIC[0]).unwrap_or(bytes.len() - at);
+            continue;
+        };
+        if at > sound {
+            gaps.push(Gap { offset: sound as u64, bytes: (at - sound) as u64, tail: false });
+        }
+        records.push((at as u64, record));
+        at += len;
+        sound = at;
+    }
+    if sound < bytes.len() {
+        gaps.push(Gap { offset: sound as u64, bytes: (bytes.len() - sound) as u64, tail: true });
+    }
+    (records, gaps)
+}
+
+/// The record that begins here, and its length with head.
+fn record(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
+    if head[..2] != MAGIC {
+        return None;
+    }
+    let len = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
+    let body = rest.get(..len).filter(|_| len <= MAX_BODY)?;
+    if extend(crc32c(&head[2..6]), body).to_le_bytes() != head[6..] {
+        return None;
+    }
+    match postcard::take_from_bytes(body) {
+        Ok((record, [])) => Some((record, HEAD + len)),
+        _ => None,
+    }
+}

@@ -1,0 +1,394 @@
+//! The log that is being written: one thread that only writes, one that only syncs.
+//!
+//! So a disk that hangs (a home folder over the network) keeps neither a tick from its readers nor, where only the sync
+//! is slow, a write from the page cache. What is queued is bounded; what finds no room is not logged, and the log is
+//! *failing* then, as after a write that failed: every write answers [`Written::Later`] at once, until the owner has
+//! begun a new file with all that is not in a segment yet.
+
+use crate::files::{Append, Files};
+use crate::log::{self, Record};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long [`Log::write`] waits for the system to take the bytes.
+pub const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long [`Log::close`] waits for the disk.
+pub const CLOSING: Duration = Duration::from_secs(2);
+
+/// The most bytes that wait for the disk, openings aside.
+pub const QUEUE: usize = 16 << 20;
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The system has it: a killed process does not lose it, and a power cut not after the next sync.
+    Done,
+    /// It waits, or is not logged at all; [`Log::health`] tells which.
+    Later,
+}
+
+/// How the log stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Why the log is failing, in words; none when it is not. Then the owner calls [`Log::begin`] every 10 s.
+    pub failing: Option<String>,
+    /// For how long it has been failing.
+    pub failing_for: Option<Duration>,
+    /// For how long the disk has not answered the call that is under way.
+    pub waiting_for: Option<Duration>,
+    /// Age of the oldest write that a power cut would lose.
+    pub unsynced_for: Option<Duration>,
+    /// Number of the file that is written; 0 before the first.
+    pub file: u64,
+    /// Bytes of all log files that are kept.
+    pub bytes: u64,
+    /// Writes that were not logged, since the start.
+    pub dropped: u64,
+}
+
+enum Job {
+    Write(Vec<u8>),
+    Begin(u64, Vec<u8>),
+}
+
+struct Current {
+    file: Arc<dyn Append>,
+    number: u64,
+    len: u64,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    queued: usize,
+    /// Jobs that were queued, and of these written, since the start; raised for dropped ones too.
+    queued_jobs: u64,
+    done_jobs: u64,
+    /// Raised with every failure: a job queued before is not written then, whatever the counts say.
+    epoch: u64,
+    /// A caller has given up waiting: those after it do not begin to, until the queue is empty.
+    behind: bool,
+    /// False from a failure until the owner begins a file.
+    accepting: bool,
+    failing: Option<(Instant, String)>,
+    dropped: u64,
+    next: u64,
+    current: Option<Current>,
+    sizes: BTreeMap<u64, u64>,
+    remove_through: u64,
+    writing_since: Option<Instant>,
+    syncing_since: Option<Instant>,
+    unsynced: Option<Instant>,
+    /// Files that are complete but not synced.
+    complete: Vec<Arc<dyn Append>>,
+    folder_unsynced: bool,
+    closing: bool,
+    writer_left: bool,
+    syncer_left: bool,
+}
+
+impl State {
+    /// The log stops here. What waits for the present file is dropped; a new file that waits is still begun.
+    fn fail(&mut self, why: String) {
+        self.epoch += 1;
+        let since = self.failing.take().map_or_else(Instant::now, |(since, _)| since);
+        self.failing = Some((since, why));
+        let keep = self.queue.iter().position(|job| matches!(job, Job::Begin(..)));
+        self.accepting = keep.is_some();
+        self.drop_jobs(0, keep.unwrap_or(self.queue.len()));
+    }
+
+    fn drop_jobs(&mut self, from: usize, to: usize) {
+        for job in self.queue.drain(from..to) {
+            self.done_jobs += 1;
+            if let Job::Write(bytes) = job {
+                self.queued -= bytes.len();
+                self.dropped += 1;
+            }
+        }
+    }
+}
+
+struct Shared {
+    files: Arc<dyn Files>,
+    every: Duration,
+    state: Mutex<State>,
+    /// Something to write, to sync or to leave for.
+    work: Condvar,
+    /// Something was done.
+    done: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that holds the lock can leave it half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
+        self.work.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Name of a log file.
+pub(crate) fn name(number: u64) -> String {
+    format!("log-{number}")
+}
+
+/// Number of a log file; none for other names.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("log-")?;
+    digits.parse().ok().filter(|n: &u64| n.to_string() == digits)
+}
+
+/// The log that is being written. Dropping it closes it.
+pub struct Log {
+    shared: Arc<Shared>,
+}
+
+impl Log {
+    /// Starts the threads. Nothing is written before [`begin`](Self::begin). `sizes` are the log files that are there.
+    pub(crate) fn start(files: Arc<dyn Files>, sizes: BTreeMap<u64, u64>, every: Duration) -> io::Result<Log> {
+        let next = sizes.keys().next_back().map_or(1, |n| n + 1);
+        let shared = Arc::new(Shared {
+            files,
+            every,
+            state: Mutex::new(State { next, sizes, ..State::default() }),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        });
+        let log = Log { shared };
+        for (name, run) in [("log-write", write_all as fn(&Shared)), ("log-sync", sync_all)] {
+            let shared = log.shared.clone();
+            std::thread::Builder::new().name(name.into()).spawn(move || run(&shared))?;
+        }
+        Ok(log)
+    }
+
+    /// Appends records ([`log::put`]) to the present file. Waits at most [`PATIENCE`], and only where no call before it
+    /// waited in vain.
+    pub fn write(&self, records: Vec<u8>) -> Written {
+        let mut state = self.shared.lock();
+        if state.accepting && state.queued + records.len() > QUEUE {
+            state.fail("the disk does not answer".into());
+        }
+        if !state.accepting {
+            state.dropped += 1;
+            return Written::Later;
+        }
+        state.queued += records.len();
+        state.queue.push_back(Job::Write(records));
+        state.queued_jobs += 1;
+        let (ticket, epoch) = (state.queued_jobs, state.epoch);
+        self.shared.work.notify_all();
+        if state.behind {
+            return Written::Later;
+        }
+        let waits = |s: &mut State| s.done_jobs < ticket && s.epoch == epoch;
+        let waited = self.shared.done.wait_timeout_while(state, PATIENCE, waits);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.behind |= waits(&mut state);
+        if state.done_jobs >= ticket && state.epoch == epoch { Written::Done } else { Written::Later }
+    }
+
+    /// Goes on in a new file that begins with these records, and returns its number at once. What is written from now on
+    /// is in that file or a later one.
+    pub fn begin(&self, opening: Vec<u8>) -> u64 {
+        let mut state = self.shared.lock();
+        // A file that waits to be begun is made up for by this one: what is queued stays bounded on a disk that hangs.
+        if let Some(waiting) = state.queue.iter().position(|job| matches!(job, Job::Begin(..))) {
+            let end = state.queue.len();
+            state.drop_jobs(waiting, end);
+        }
+        let number = state.next;
+        state.next += 1;
+        state.accepting = true;
+        state.queue.push_back(Job::Begin(number, opening));
+        state.queued_jobs += 1;
+        self.shared.work.notify_all();
+        number
+    }
+
+    /// Removes log files up to this number, in the background. The present file stays.
+    pub fn remove_through(&self, number: u64) {
+        let mut state = self.shared.lock();
+        state.remove_through = state.remove_through.max(number);
+        self.shared.work.notify_all();
+    }
+
+    /// How the log stands now.
+    pub fn health(&self) -> Health {
+        let state = self.shared.lock();
+        Health {
+            failing: state.failing.as_ref().map(|(_, why)| why.clone()),
+            failing_for: state.failing.as_ref().map(|(since, _)| since.elapsed()),
+            waiting_for: state.writing_since.into_iter().chain(state.syncing_since).min().map(|since| since.elapsed()),
+            unsynced_for: state.unsynced.map(|since| since.elapsed()),
+            file: state.current.as_ref().map_or(0, |c| c.number),
+            bytes: state.sizes.values().sum(),
+            dropped: state.dropped,
+        }
+    }
+
+    /// Writes what is queued, marks the log as closed in order, and syncs it; gives up after [`CLOSING`]. True when all
+    /// of that was done.
+    pub fn close(self) -> bool {
+        self.finish()
+    }
+
+    fn finish(&self) -> bool {
+        let mut state = self.shared.lock();
+        state.closing = true;
+        self.shared.work.notify_all();
+        let left = self.shared.done.wait_timeout_while(state, CLOSING, |s| !(s.writer_left && s.syncer_left));
+        let state = left.unwrap_or_else(PoisonError::into_inner).0;
+        state.writer_left && state.syncer_left && state.failing.is_none() && state.unsynced.is_none()
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The thread that writes.
+fn write_all(shared: &Shared) {
+    let mut state = shared.lock();
+    loop {
+        if let Some(job) = state.queue.pop_front() {
+            state.writing_since = Some(Instant::now());
+            let epoch = state.epoch;
+            let current = state.current.as_ref().map(|c| (c.file.clone(), c.len));
+            drop(state);
+            let (bytes, done) = match job {
+                Job::Write(bytes) => (bytes.len(), append(current, &bytes).map(|()| None)),
+                Job::Begin(number, opening) => (0, begin(shared, number, opening).map(Some)),
+            };
+            state = shared.lock();
+            state.writing_since = None;
+            state.queued -= bytes;
+            state.done_jobs += 1;
+            match done {
+                Ok(begun) => written(&mut state, bytes as u64, begun, epoch),
+                Err(e) => state.fail(e.to_string()),
+            }
+            state.behind &= !state.queue.is_empty();
+            shared.work.notify_all();
+            shared.done.notify_all();
+        } else if state.remove_through > 0 {
+            state = remove(shared, state);
+        } else if state.closing {
+            break;
+        } else {
+            state = shared.wait(state, Duration::MAX);
+        }
+    }
+    let last = state.current.as_ref().filter(|_| state.failing.is_none()).map(|c| (c.file.clone(), c.len));
+    drop(state);
+    let mut end = Vec::new();
+    log::put(&mut end, &Record::End);
+    let ended = last.map(|current| append(Some(current), &end));
+    state = shared.lock();
+    match ended {
+        Some(Ok(())) => state.unsynced = state.unsynced.or_else(|| Some(Instant::now())),
+        Some(Err(e)) => state.fail(e.to_string()),
+        None => {}
+    }
+    state.writer_left = true;
+    shared.work.notify_all();
+    shared.done.notify_all();
+}
+
+fn append(current: Option<(Arc<dyn Append>, u64)>, bytes: &[u8]) -> io::Result<()> {
+    let (file, len) = current.ok_or_else(|| io::Error::other("no log file was begun"))?;
+    // A torn record is damage to whoever reads it; that it cannot be cut off now changes nothing else.
+    file.append(bytes).inspect_err(|_| drop(file.truncate(len)))
+}
+
+fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> {
+    let file = shared.files.create(&name(number))?;
+    let mut bytes = Vec::with_capacity(log::HEADER + opening.len());
+    log::put_header(&mut bytes);
+    bytes.extend(opening);
+    // All that it holds is in memory and partly in the file before: half of it only takes room.
+    file.append(&bytes).inspect_err(|_| drop(shared.files.remove(&name(number))))?;
+    Ok(Current { file, number, len: bytes.len() as u64 })
+}
+
+fn written(state: &mut State, bytes: u64, begun: Option<Current>, epoch: u64) {
+    state.unsynced = state.unsynced.or_else(|| Some(Instant::now()));
+    if let Some(begun) = begun {
+        // A sync that failed meanwhile was of the file before, which this one makes up for only where it began later.
+        if state.epoch == epoch {
+            state.failing = None;
+        }
+        state.folder_unsynced = true;
+        state.sizes.insert(begun.number, begun.len);
+        if let Some(before) = state.current.replace(begun) {
+            state.complete.push(before.file);
+        }
+    } else if let Some(current) = &mut state.current {
+        current.len += bytes;
+        let (number, len) = (current.number, current.len);
+        state.sizes.insert(number, len);
+    }
+}
+
+fn remove<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let through = std::mem::take(&mut state.remove_through);
+    let present = state.current.as_ref().map_or(u64::MAX, |c| c.number);
+    let old: Vec<u64> = state.sizes.range(..=through.min(present - 1)).map(|(&n, _)| n).collect();
+    state.writing_since = Some(Instant::now());
+    drop(state);
+    // One that cannot be removed stays counted and is tried again with the next cut.
+    let gone: Vec<u64> = old.into_iter().filter(|&n| removed(shared.files.remove(&name(n)))).collect();
+    state = shared.lock();
+    state.writing_since = None;
+    gone.iter().for_each(|n| drop(state.sizes.remove(n)));
+    state
+}
+
+fn removed(result: io::Result<()>) -> bool {
+    result.is_ok() || result.is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+}
+
+/// The thread that syncs.
+fn sync_all(shared: &Shared) {
+    let mut state = shared.lock();
+    loop {
+        let due = state.unsynced.map(|since| (since + shared.every).saturating_duration_since(Instant::now()));
+        match due {
+            Some(wait) if wait.is_zero() || state.writer_left => state = sync(shared, state),
+            None if state.writer_left => break,
+            due => state = shared.wait(state, due.unwrap_or(Duration::MAX)),
+        }
+    }
+    state.syncer_left = true;
+    shared.done.notify_all();
+}
+
+fn sync<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let mut files = std::mem::take(&mut state.complete);
+    files.extend(state.current.as_ref().map(|c| c.file.clone()));
+    let folder = std::mem::take(&mut state.folder_unsynced);
+    let since = state.unsynced.take();
+    state.syncing_since = Some(Instant::now());
+    drop(state);
+    let mut result = files.iter().try_for_each(|file| file.sync());
+    if folder {
+        result = result.and_then(|()| shared.files.sync_folder());
+    }
+    state = shared.lock();
+    state.syncing_since = None;
+    if let Err(e) = result {
+        // The system may have thrown the pages away: only writing them anew, into another file, makes them safe.
+        state.fail(format!("sync: {e}"));
+        shared.done.notify_all();
+    }
+    let _ = since;
+    state
+}
