@@ -7,7 +7,7 @@ use crate::segments::{self, Segment};
 use crate::writer::{self, Log};
 use shared::catalog::{Chart, Metric};
 use shared::segment::SegmentError;
-use shared::series::SeriesId;
+use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -79,7 +79,9 @@ pub struct Found {
     pub segments: Vec<Arc<Segment>>,
     /// Machines of segments and logs, in the order in which they are met.
     pub sources: Vec<FoundSource>,
-    /// Charts of rows that were met at run time.
+    /// Rows of the table that series of `sources` name, one a tag, as they were written last.
+    pub rows: Vec<Metric>,
+    /// Charts of these rows.
     pub charts: Vec<Chart>,
     /// Number of the last log file; 0 without any. All that these hold is in `segments` or in `sources`.
     pub log: u64,
@@ -96,8 +98,8 @@ pub struct FoundSource {
     pub interval: i64,
     /// What does not change: key and value.
     pub facts: Vec<(String, String)>,
-    /// Row and instance by id; none where nothing that is kept speaks of the id. It is not given again.
-    pub series: Vec<Option<(Metric, String)>>,
+    /// By id, with positions in [`Found::rows`]; none where nothing that is kept speaks of the id, which is not given again.
+    pub series: Vec<Option<SeriesDef>>,
     /// Ticks that are in no segment, rising by sequence. More than one run where some are missing in between, or where
     /// the log began anew with another state.
     pub runs: Vec<Run>,
