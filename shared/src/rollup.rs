@@ -22,30 +22,33 @@ pub struct Bucket {
 /// Rolls samples (time in ms, value) in time order into buckets of `step_ms` that start at multiples of it. Absent (not
 /// finite) values are skipped; a bucket without samples does not exist.
 pub fn roll(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> Vec<Bucket> {
+    rolled(samples, step_ms).collect()
+}
+
+/// The buckets of [`roll`] one by one, so that neither samples nor buckets need to be held.
+pub fn rolled(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> impl Iterator<Item = Bucket> {
     let step = step_ms.max(1);
-    let mut buckets: Vec<Bucket> = Vec::new();
-    let mut sum = 0.0;
-    for (t, v) in samples {
-        if !v.is_finite() {
-            continue;
-        }
+    let mut samples = samples.into_iter().filter(|(_, v)| v.is_finite());
+    let mut next = None;
+    std::iter::from_fn(move || {
+        let (t, v) = next.take().or_else(|| samples.next())?;
         let start = t.div_euclid(step) * step;
-        match buckets.last_mut() {
-            Some(b) if b.t == start => {
-                sum += v;
-                b.min = b.min.min(v);
-                b.max = b.max.max(v);
-                b.last = v;
-                b.count += 1;
-                b.mean = sum / f64::from(b.count);
+        let mut bucket = Bucket { t: start, min: v, max: v, mean: v, last: v, count: 1 };
+        let mut sum = v;
+        for (t, v) in samples.by_ref() {
+            if t.div_euclid(step) * step != start {
+                next = Some((t, v));
+                break;
             }
-            _ => {
-                sum = v;
-                buckets.push(Bucket { t: start, min: v, max: v, mean: v, last: v, count: 1 });
-            }
+            sum += v;
+            bucket.min = bucket.min.min(v);
+            bucket.max = bucket.max.max(v);
+            bucket.last = v;
+            bucket.count += 1;
+            bucket.mean = sum / f64::from(bucket.count);
         }
-    }
-    buckets
+        Some(bucket)
+    })
 }
 
 /// The rate of a counter per second between neighbouring samples. A decrease is a reset: no value for that interval.

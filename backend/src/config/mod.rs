@@ -12,11 +12,13 @@ mod print;
 mod remote;
 mod user;
 mod value;
+mod when;
 
 pub use file::read_file;
 pub use fleet::{Fail, Fleet};
 pub use remote::RemoteWrite;
 pub use value::{is_host_name, show_duration, split_authority};
+pub use when::{When, step, when};
 
 use flags::{Flags, Word};
 use std::collections::BTreeMap;

@@ -38,7 +38,7 @@ fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, Strin
 }
 
 /// Whole or decimal numbers, each with its unit: `100ms`, `1.5s`, `1h30m`. Whole milliseconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let wrong =
         || format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h");
     let mut rest = text.trim();
