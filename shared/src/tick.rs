@@ -260,6 +260,11 @@ impl Changes {
     }
 }
 
+/// The sequence that a frame carries; none where the bytes are no frame. For readers that have no state to apply it to.
+pub fn sequence(frame: &[u8]) -> Option<u64> {
+    take(&mut frame.get(1..)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,10 +343,12 @@ mod tests {
     #[test]
     fn a_lost_frame_is_noticed() {
         let (mut ours, mut theirs) = (TickState::default(), TickState::default());
+        assert_eq!(sequence(&[]), None);
         ours.extend([1.0]);
         theirs.extend([1.0]);
         ours.encode(1_000, false, &[1.0]);
         let second = ours.encode(2_000, false, &[2.0]);
+        assert_eq!(sequence(&second), Some(2));
         assert_eq!(theirs.apply(&second), Err(FrameError::OutOfOrder { expected: 1, got: 2 }));
         assert_eq!(theirs.apply(&ours.keyframe()), Ok(Applied::Keyframe));
         assert_eq!(theirs.values(), [2.0]);
