@@ -8,7 +8,9 @@ pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod http;
+pub mod import;
 pub mod live;
+pub mod remote;
 pub mod sampler;
 pub mod store;
 

@@ -21,6 +21,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "clock", &[]),
     ("backend/src", "config", &[]),
+    ("backend/src", "import", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "sampler", &["clock", "live", "store"]),

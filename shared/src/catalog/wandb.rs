@@ -1,5 +1,5 @@
-//! Rates that W&B's terminal view derives from totals. No collector of ours sends them, since every counter is drawn as a
-//! rate; the rows are here so that what W&B recorded or showed can be read.
+//! What W&B recorded and we do not: rates that its terminal view derives from totals (no collector of ours sends them,
+//! since every counter is drawn as a rate), and the units in which some of its versions sent what we send in others.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;
@@ -34,3 +34,74 @@ pub static SEND_RATE: MetricDef = MetricDef::gauge("network.sentBps", Unit::Byte
 
 /// All of them.
 pub static ROWS: &[&MetricDef] = &[&READ_RATE, &WRITE_RATE, &RECEIVE_RATE, &SEND_RATE];
+
+/// The part of a GPU's tag behind its number, without a label and W&B's prefix.
+fn of_gpu(spelling: &str) -> Option<&str> {
+    let spelling = spelling.strip_prefix("system.").unwrap_or(spelling);
+    let tag = spelling.split("/l:").next()?;
+    tag.strip_prefix("gpu.")?.split_once('.').map(|(_, name)| name)
+}
+
+/// Whether only DCGM's exporter leads W&B to this spelling.
+pub fn of_exporter(spelling: &str) -> bool {
+    of_gpu(spelling) == Some("totalEnergyConsumption")
+}
+
+/// What the values that W&B recorded under a spelling are multiplied and then divided by, so that they have the unit of
+/// the row. `version` is W&B's where it is known, `largest` the largest value of the series, which tells units apart that
+/// share a name; `exporter` says that the machine's values came through DCGM's exporter.
+pub fn factor(spelling: &str, version: Option<(u32, u32)>, largest: f64, exporter: bool) -> (f64, f64) {
+    /// 16 TiB as MiB, and 16 MiB as bytes: no GPU has the one, and none that works uses less than the other.
+    const MOST_MIB: f64 = 16_777_216.0;
+    /// Bytes per second of the fastest link as MiB/s; as bytes it is nothing.
+    const FASTEST: f64 = 4e6;
+    let mib = crate::unit::Unit::Mebibytes.to_base();
+    match of_gpu(spelling) {
+        Some("memoryUsed" | "memoryFree" | "memoryTotal") if largest < MOST_MIB => (mib, 1.0),
+        Some("totalEnergyConsumption") => (1.0, 1000.0),
+        Some("pcieLinkSpeed") if largest > 1e6 => (1.0, 1e9),
+        Some("pcieTxBytes" | "pcieRxBytes" | "nvlinkTxBytes" | "nvlinkRxBytes")
+            if version.is_some_and(|v| ((0, 26)..(0, 31)).contains(&v)) && largest < FASTEST =>
+        {
+            (mib, 1.0)
+        }
+        Some("smActive" | "smOccupancy") if exporter && largest <= 1.0 => (100.0, 1.0),
+        Some(name) if exporter && largest <= 1.0 && name.starts_with("pipe") => (100.0, 1.0),
+        _ => (1.0, 1.0),
+    }
+}
+
+/// What a value of this row is divided by where W&B's readers expect it in W&B's unit.
+pub fn sent_over(row: &super::Metric) -> f64 {
+    match of_gpu(&row.tag) {
+        Some("memoryUsed" | "memoryFree") => crate::unit::Unit::Mebibytes.to_base(),
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_w_and_b_sent_in_another_unit_is_told_by_version_and_size() {
+        let mib = 1024.0 * 1024.0;
+        for (spelling, version, largest, exporter, expected) in [
+            ("gpu.0.memoryUsed/l:node", None, 81_000.0, true, (mib, 1.0)),
+            ("gpu.0.memoryUsed", None, 8e9, false, (1.0, 1.0)),
+            ("system.gpu.0.totalEnergyConsumption", None, 5e9, true, (1.0, 1000.0)),
+            ("gpu.1.pcieLinkSpeed", None, 32e9, false, (1.0, 1e9)),
+            ("gpu.1.pcieLinkSpeed", None, 32.0, false, (1.0, 1.0)),
+            ("gpu.0.pcieTxBytes", Some((0, 28)), 25_000.0, false, (mib, 1.0)),
+            ("gpu.0.pcieTxBytes", Some((0, 28)), 25e9, false, (1.0, 1.0)),
+            ("gpu.0.pcieTxBytes", Some((0, 31)), 25_000.0, false, (1.0, 1.0)),
+            ("gpu.0.pcieTxBytes", None, 25_000.0, false, (1.0, 1.0)),
+            ("gpu.0.smActive", None, 0.7, true, (100.0, 1.0)),
+            ("gpu.0.smActive", None, 0.7, false, (1.0, 1.0)),
+            ("gpu.0.temp", None, 0.7, true, (1.0, 1.0)),
+        ] {
+            assert_eq!(factor(spelling, version, largest, exporter), expected, "{spelling} {version:?} {largest}");
+        }
+        assert!(of_exporter("gpu.7.totalEnergyConsumption/l:a") && !of_exporter("gpu.7.energyJoules"));
+    }
+}

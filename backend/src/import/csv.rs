@@ -1,0 +1,150 @@
+//! CSV: what W&B's charts and its API give as a file (a time column and a column a line), and our own export (a row a
+//! sample).
+
+use super::{ACCEPTED, Damage, ImportError, Raw, time};
+use std::io::{BufRead, Read};
+
+/// A row that is longer is none.
+const LONGEST: usize = 16 << 20;
+
+/// Time columns, absolute ones ahead of those that count from a run's start, in lower case.
+const DATED: [&str; 5] = ["_timestamp", "timestamp", "wall time", "time", "t"];
+const COUNTED: [&str; 4] = ["_runtime", "relative time (wall)", "relative time (process)", "_absolute_runtime"];
+
+/// What to do with a column.
+enum Column {
+    /// A tag of a source.
+    Tag(String, String),
+    /// Extremes beside a mean, steps, indices.
+    Skip,
+}
+
+enum Table {
+    /// A row a sample: where time, source, tag and value stand.
+    Long { time: usize, source: Option<usize>, tag: usize, value: usize },
+    /// A row an instant.
+    Wide { time: usize, columns: Vec<Column> },
+}
+
+/// Reads the whole table; rows that make no sense are passed over.
+pub fn read(mut file: impl BufRead, raw: &mut Raw) -> Result<(), ImportError> {
+    let mut record = Vec::new();
+    let mut at = next(&mut file, &mut record)?;
+    let header = cells(&record).unwrap_or_default();
+    let table = table(&header, raw)?;
+    loop {
+        let len = next(&mut file, &mut record)?;
+        if len == 0 {
+            return Ok(());
+        }
+        if !record.iter().all(u8::is_ascii_whitespace) {
+            let took = cells(&record).is_some_and(|row| take(raw, &table, &row, header.len()));
+            if !took {
+                raw.damages.push(Damage { at, bytes: len });
+            }
+        }
+        at += len;
+    }
+}
+
+/// Reads the next record: a line, or several where a quoted cell holds line ends. How many bytes it had.
+fn next(file: &mut impl BufRead, record: &mut Vec<u8>) -> std::io::Result<u64> {
+    record.clear();
+    let mut open = false;
+    loop {
+        let known = record.len();
+        let len = file.take(LONGEST as u64).read_until(b'\n', record)?;
+        open ^= record[known..].iter().filter(|b| **b == b'"').count() % 2 == 1;
+        if len == 0 || !open || record.len() >= LONGEST {
+            return Ok(record.len() as u64);
+        }
+    }
+}
+
+/// The cells of a record; none when a quoted one has no end, or the text is no UTF-8.
+fn cells(record: &[u8]) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(record).ok()?.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
+    let (mut all, mut cell, mut inside) = (Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if inside && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+            '"' => inside = !inside,
+            ',' if !inside => all.push(std::mem::take(&mut cell)),
+            c => cell.push(c),
+        }
+    }
+    all.push(cell);
+    (!inside).then_some(all)
+}
+
+fn table(header: &[String], raw: &mut Raw) -> Result<Table, ImportError> {
+    let names: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
+    let place = |name: &str| names.iter().position(|n| n == name);
+    if let (Some(time), Some(tag), Some(value)) = (place("time"), place("tag"), place("value")) {
+        return Ok(Table::Long { time, source: place("source"), tag, value });
+    }
+    let dated = DATED.iter().find_map(|name| place(name));
+    let Some(time) = dated.or_else(|| COUNTED.iter().find_map(|name| place(name))) else {
+        let steps = ["step", "_step"].iter().any(|name| place(name).is_some());
+        return Err(ImportError::Unknown(match steps {
+            true => "its rows are numbered by step and have no time; save the chart's CSV with the x axis set to Wall Time or Relative Time".into(),
+            false => format!("no column of the table is a time; what can be opened is {ACCEPTED}"),
+        }));
+    };
+    if dated.is_none() {
+        raw.notes
+            .push("the file has no dates: times count from the start of the run, shown as 1970-01-01 00:00 UTC".into());
+    }
+    let columns = header.iter().enumerate().map(|(i, name)| if i == time { Column::Skip } else { column(name.trim()) });
+    Ok(Table::Wide { time, columns: columns.collect() })
+}
+
+/// `RUN - system/gpu.0.temp`, `system.gpu.0.temp` or `gpu.0.temp`; a chart's file has the extremes in columns beside it.
+fn column(name: &str) -> Column {
+    let plain = name.to_lowercase();
+    if name.is_empty() || name.ends_with("__MIN") || name.ends_with("__MAX") || plain.starts_with('_') {
+        return Column::Skip;
+    }
+    if DATED.contains(&plain.as_str()) || COUNTED.contains(&plain.as_str()) || plain == "step" {
+        return Column::Skip;
+    }
+    // A run's name may hold the separator; what is W&B's begins with its prefix.
+    let parted = ["system/", "system."].iter().find_map(|prefix| name.rfind(&format!(" - {prefix}")));
+    let parted = parted.or_else(|| name.rfind(" - "));
+    let (run, tag) = parted.map_or(("", name), |at| (&name[..at], &name[at + 3..]));
+    if tag.starts_with('_') {
+        return Column::Skip;
+    }
+    Column::Tag(run.to_string(), tag.strip_prefix("system/").unwrap_or(tag).to_string())
+}
+
+/// Takes a row in; false when it is none.
+fn take(raw: &mut Raw, table: &Table, row: &[String], width: usize) -> bool {
+    if row.len() != width {
+        return false;
+    }
+    match table {
+        Table::Long { time, source, tag, value } => {
+            let (Some(t), Ok(v)) = (time::from_text(&row[*time]), row[*value].trim().parse::<f64>()) else {
+                return false;
+            };
+            let source = source.map_or("", |at| plain(&row[at]));
+            raw.sample(source, plain(&row[*tag]), t, v);
+        }
+        Table::Wide { time, columns } => {
+            let Some(t) = time::from_text(&row[*time]) else { return false };
+            for (column, cell) in columns.iter().zip(row) {
+                if let (Column::Tag(run, tag), Ok(v)) = (column, cell.trim().parse::<f64>()) {
+                    raw.sample(run, tag, t, v);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Our export puts an apostrophe ahead of text that a spreadsheet would take for a formula.
+fn plain(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|rest| rest.starts_with(['=', '+', '-', '@', '\t', '\r'])).unwrap_or(cell)
+}

@@ -1,0 +1,222 @@
+//! Runs that others recorded: W&B's transaction log, its event lines and CSV files, and our own exports, all read into
+//! one [`Recorded`]. Nothing here asks anything over a network.
+//!
+//! `log.rs` and `records.rs` read `run-*.wandb`, `lines.rs` JSON lines, `csv.rs` tables; each fills a [`Raw`], whose
+//! tags are as they were spelled. `tags.rs` makes series of them. What is damaged is passed over and named in
+//! [`Recorded::notes`]; a value that could not be read is no sample.
+
+mod csv;
+mod lines;
+mod log;
+mod records;
+mod tags;
+mod time;
+
+use serde_json::Value;
+use shared::catalog::Catalog;
+use shared::series::SeriesDef;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The most samples that are taken from one file: 16 bytes each while it is read.
+const MOST: usize = 200_000_000;
+
+/// What was recorded, as series of the catalogue.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The table that [`SeriesDef`]s point into.
+    pub catalog: Catalog,
+    /// The machines, or writers of a shared run; never empty, none without a sample.
+    pub sources: Vec<RecordedSource>,
+    /// What is known of the whole: name and text.
+    pub about: Vec<(String, String)>,
+    /// What was left out, and why: sentences for the person who opened the file.
+    pub notes: Vec<String>,
+}
+
+/// One machine of it.
+#[derive(Debug)]
+pub struct RecordedSource {
+    /// Host, label or run.
+    pub name: String,
+    /// Usual time between two samples of a series, milliseconds, at least 1.
+    pub interval: i64,
+    /// What does not change, as text.
+    pub facts: Vec<(String, String)>,
+    /// Series with their samples (milliseconds since the Unix epoch, finite value), times rising.
+    pub series: Vec<(SeriesDef, Vec<(i64, f64)>)>,
+}
+
+/// A stretch of a file that was passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Offset of its first byte.
+    pub at: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// Why a file gave nothing.
+#[derive(Debug)]
+pub enum ImportError {
+    /// It could not be read.
+    Io(io::Error),
+    /// It is of no known kind, or holds nothing of use: one sentence that says what would be taken.
+    Unknown(String),
+}
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ImportError::Io(error) => write!(f, "{error}"),
+            ImportError::Unknown(sentence) => f.write_str(sentence),
+        }
+    }
+}
+impl std::error::Error for ImportError {}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> Self {
+        ImportError::Io(error)
+    }
+}
+
+/// What can be imported, for errors and help.
+pub const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
+
+/// What a file said, its tags as they were spelled.
+#[derive(Debug, Default)]
+pub struct Raw {
+    /// Samples by source (empty: the run's own) and tag, in the order of the file.
+    series: HashMap<(String, String), Vec<(i64, f64)>>,
+    samples: usize,
+    host: Option<String>,
+    facts: Vec<(String, String)>,
+    /// Version of W&B that wrote it: 0.31 is (0, 31).
+    version: Option<(u32, u32)>,
+    damages: Vec<Damage>,
+    notes: Vec<String>,
+}
+
+impl Raw {
+    /// Takes a value in: a number is a sample, an object holds several tags; anything else, NaN and null among it, is none.
+    fn put(&mut self, tag: &str, t: i64, value: &Value) {
+        match value {
+            Value::Number(number) => {
+                if let Some(v) = number.as_f64() {
+                    self.sample("", tag, t, v);
+                }
+            }
+            Value::Object(parts) => parts.iter().for_each(|(name, value)| self.put(&format!("{tag}.{name}"), t, value)),
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, source: &str, tag: &str, t: i64, v: f64) {
+        if !v.is_finite() || self.samples >= MOST {
+            return;
+        }
+        self.samples += 1;
+        // Millions of samples, some hundred series: the key is made once a series.
+        let key = (source.to_string(), tag.to_string());
+        self.series.entry(key).or_default().push((t, v));
+    }
+
+    fn fact(&mut self, name: &str, text: String) {
+        if !text.is_empty() && !self.facts.iter().any(|(known, _)| known == name) {
+            self.facts.push((name.into(), text));
+        }
+    }
+
+    fn written_by(&mut self, version: &str) {
+        let mut numbers = version.split('.').map(|n| n.parse::<u32>().ok());
+        if let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) {
+            self.version = Some((major, minor));
+            self.fact("wandb", version.to_string());
+        }
+    }
+}
+
+/// Reads a file, or the folder of a W&B run.
+///
+/// # Errors
+/// [`ImportError`] when it cannot be read, is of no known kind or holds no sample of a known tag.
+pub fn open(path: &Path, catalog: Catalog) -> Result<Recorded, ImportError> {
+    let path = if path.is_dir() { in_folder(path)? } else { path.to_path_buf() };
+    let mut raw = Raw::default();
+    metadata(&path, &mut raw);
+    let name = path.file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy().into_owned());
+    read(BufReader::new(File::open(&path)?), &mut raw)?;
+    tags::assemble(raw, &name, catalog)
+}
+
+/// Reads the bytes of a file; the name stands for a machine that the file does not name.
+///
+/// # Errors
+/// As [`open`].
+pub fn from_bytes(bytes: &[u8], name: &str, catalog: Catalog) -> Result<Recorded, ImportError> {
+    let mut raw = Raw::default();
+    read(bytes, &mut raw)?;
+    tags::assemble(raw, name, catalog)
+}
+
+fn read(mut file: impl BufRead, raw: &mut Raw) -> Result<(), ImportError> {
+    let head = file.fill_buf()?;
+    if head.starts_with(log::MAGIC) {
+        raw.damages = log::records(file, |record| records::take(raw, record))?;
+        return Ok(());
+    }
+    let first = head.iter().find(|b| !b.is_ascii_whitespace() && !matches!(b, 0xef | 0xbb | 0xbf));
+    match first {
+        Some(b'{') => lines::read(file, raw),
+        // Text without a control character may be a table.
+        Some(_) if head.iter().take(512).all(|b| *b >= b' ' || b.is_ascii_whitespace()) => csv::read(file, raw),
+        Some(_) => {
+            Err(ImportError::Unknown(format!("this is no file of a known kind; what can be opened is {ACCEPTED}")))
+        }
+        None => Err(ImportError::Unknown(format!("the file is empty; what can be opened is {ACCEPTED}"))),
+    }
+}
+
+/// The file to read in the folder of a run.
+fn in_folder(folder: &Path) -> Result<PathBuf, ImportError> {
+    let mut logs: Vec<PathBuf> = std::fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "wandb"))
+        .collect();
+    logs.sort();
+    let lines = [folder.join("files/wandb-events.jsonl"), folder.join("wandb-events.jsonl")];
+    logs.into_iter().chain(lines).find(|p| p.is_file()).ok_or_else(|| {
+        ImportError::Unknown(format!(
+            "there is neither a run-*.wandb nor a wandb-events.jsonl in {}; name the folder of one run, wandb/run-...",
+            folder.display()
+        ))
+    })
+}
+
+/// What W&B wrote of the machine beside the file, if it is there.
+fn metadata(path: &Path, raw: &mut Raw) {
+    let Some(folder) = path.parent() else { return };
+    let text = ["wandb-metadata.json", "files/wandb-metadata.json"].into_iter().find_map(|name| {
+        let mut text = String::new();
+        File::open(folder.join(name)).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
+        Some(text)
+    });
+    let Some(Value::Object(all)) = text.and_then(|text| serde_json::from_str(&text).ok()) else { return };
+    let text = |name: &str| match all.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    raw.host = Some(text("host")).filter(|host| !host.is_empty());
+    for (name, key) in
+        [("os", "os"), ("python", "python"), ("cores", "cpu_count"), ("gpu", "gpu"), ("gpus", "gpu_count")]
+    {
+        raw.fact(name, text(key));
+    }
+}
+
+#[cfg(test)]
+mod tests;

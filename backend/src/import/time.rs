@@ -1,0 +1,84 @@
+//! Times as files write them.
+
+/// The end of the year 9999, milliseconds: a later time is damage.
+const LATEST: f64 = 253_402_300_799_999.0;
+
+/// Milliseconds of a number of seconds since the Unix epoch or a run's start.
+pub fn from_seconds(seconds: f64) -> Option<i64> {
+    let ms = (seconds * 1000.0).round();
+    (0.0..=LATEST).contains(&ms).then_some(ms as i64)
+}
+
+/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a date and time
+/// as in RFC 3339, where a blank may stand for the T and a missing zone is UTC.
+pub fn from_text(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(number) = text.parse::<f64>() {
+        let is_ms = number >= 1e11;
+        return from_seconds(if is_ms { number / 1000.0 } else { number });
+    }
+    let (date, rest) = (text.get(..10)?, text.get(11..)?);
+    if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
+        return None;
+    }
+    let mut parts = date.split('-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let zone = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let (time, zone) = rest.split_at(zone);
+    let mut parts = time.split(':');
+    let hour = parts.next()?.parse::<i64>().ok()?;
+    let minute = parts.next()?.parse::<i64>().ok()?;
+    let second = parts.next().map_or(Some(0.0), |part| part.trim_end().parse::<f64>().ok())?;
+    let fits = (1970..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0.0..61.0).contains(&second);
+    let offset = match zone.as_bytes() {
+        [] | [b'Z' | b'z', ..] => 0,
+        [sign, ..] => {
+            let digits: String = zone[1..].chars().filter(char::is_ascii_digit).collect();
+            let hours = digits.get(..2)?.parse::<i64>().ok()?;
+            let minutes = digits.get(2..4).map_or(Some(0), |m| m.parse::<i64>().ok())?;
+            (hours * 60 + minutes) * if *sign == b'-' { -1 } else { 1 }
+        }
+    };
+    let ms = ((days(year, month, day) * 24 + hour) * 60 + minute - offset) * 60_000 + (second * 1000.0).round() as i64;
+    (fits && ms >= 0).then_some(ms)
+}
+
+/// Days from 1970 on, by the Gregorian calendar; years that begin in March make the leap day the last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leaps = year / 4 - year / 100 + year / 400;
+    year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_every_spelling() {
+        for (text, ms) in [
+            ("1714566896.789", Some(1_714_566_896_789)),
+            ("1714566896789", Some(1_714_566_896_789)),
+            ("2024-05-01T12:34:56.789Z", Some(1_714_566_896_789)),
+            ("2024-05-01 14:34:56.789+02:00", Some(1_714_566_896_789)),
+            ("2024-05-01 12:34", Some(1_714_566_840_000)),
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-02-29T00:00:00Z", Some(951_782_400_000)),
+            ("2024-13-01T00:00:00Z", None),
+            ("2024-05-01", None),
+            ("-1", None),
+            ("NaN", None),
+            ("1e300", None),
+            ("", None),
+            ("soon", None),
+            ("2024-05-01T12:34:56+é", None),
+        ] {
+            assert_eq!(from_text(text), ms, "{text}");
+        }
+    }
+}
