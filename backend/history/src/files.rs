@@ -49,7 +49,13 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     /// [`LockError::Held`] where another process, or another opening in this one, has it.
-    fn lock(&self) -> Result<Box<dyn Send + Sync>, LockError>;
+    fn lock(&self) -> Result<Arc<dyn Lock>, LockError>;
+}
+
+/// A folder that is taken.
+pub trait Lock: Send + Sync {
+    /// Writes down which process has it, for people. Until then no byte was changed.
+    fn sign(&self);
 }
 
 /// Why a folder was not taken.
@@ -168,21 +174,38 @@ impl Files for Disk {
         free(&self.path)
     }
 
-    fn lock(&self) -> Result<Box<dyn Send + Sync>, LockError> {
+    fn lock(&self) -> Result<Arc<dyn Lock>, LockError> {
         let open = private().read(true).write(true).create(true).truncate(false).open(self.at(LOCK));
-        let mut file = open.map_err(LockError::Io)?;
+        let file = open.map_err(LockError::Io)?;
         match file.try_lock() {
-            Ok(()) => {}
+            Ok(()) => Ok(Arc::new(Held { file })),
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let read = file.take(32).read_to_string(&mut text);
-                return Err(LockError::Held { pid: read.ok().and_then(|_| text.trim().parse().ok()) });
+                Err(LockError::Held { pid: read.ok().and_then(|_| text.trim().parse().ok()) })
             }
-            Err(TryLockError::Error(e)) => return Err(LockError::Io(e)),
+            Err(TryLockError::Error(e)) => Err(LockError::Io(e)),
         }
-        // Who has it is for people to read; a full disk must not keep us from taking it.
-        let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Box::new(file))
+    }
+}
+
+struct Held {
+    file: File,
+}
+
+impl Lock for Held {
+    fn sign(&self) {
+        // A full disk must not keep us from taking the folder: then it is not known who has it.
+        let _ = self.file.set_len(0).and_then(|()| writeln!(&self.file, "{}", std::process::id()));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Where nobody has signed there is nothing to take back: a folder of a newer version stays as it is.
+        if self.file.stream_position().is_ok_and(|at| at > 0) {
+            let _ = self.file.set_len(0);
+        }
     }
 }
 

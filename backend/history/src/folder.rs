@@ -1,6 +1,6 @@
 //! The data folder: who has it, what is in it at the start.
 
-use crate::files::{Disk, Files, LockError};
+use crate::files::{Content, Disk, Files, Lock, LockError};
 use crate::log;
 use crate::replay::Replay;
 use crate::segments::{self, Segment};
@@ -31,7 +31,7 @@ pub struct Folder {
     serial: AtomicU64,
     logs: BTreeMap<u64, u64>,
     /// Held by the log too, whose threads may outlast the folder.
-    lock: Arc<dyn Send + Sync>,
+    lock: Arc<dyn Lock>,
 }
 
 /// Why a folder was not opened. Nothing in it was changed.
@@ -64,7 +64,10 @@ impl fmt::Display for OpenError {
             OpenError::Locked { pid: Some(pid) } => write!(f, "process {pid} is using it"),
             OpenError::Locked { pid: None } => f.write_str("another process is using it"),
             OpenError::Newer { file, version } => {
-                write!(f, "{file} was written in format {version} by a newer version of Watchglass; nothing was changed")
+                write!(
+                    f,
+                    "{file} was written in format {version} by a newer version of Watchglass; nothing was changed"
+                )
             }
             OpenError::Io { what, error } => write!(f, "cannot {what}: {error}"),
         }
@@ -90,7 +93,7 @@ pub struct Found {
 }
 
 /// A machine as it was found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FoundSource {
     /// Host name, which tells it apart.
     pub name: String,
@@ -160,14 +163,14 @@ impl fmt::Display for Damage {
 }
 
 impl Folder {
-    /// Takes a folder, which is made where there is none, and reads what is in it. Answers within a second where another
-    /// process has it.
+    /// Takes a folder, which is made where there is none, and reads what is in it. Where another process has it, it
+    /// answers at once.
     ///
     /// # Errors
     /// [`OpenError`]; then no byte was changed.
     pub fn open(path: &Path, options: Options) -> Result<(Folder, Found), OpenError> {
         let disk = Disk::new(path);
-        disk.make().map_err(|error| OpenError::Io { what: "make the folder", error })?;
+        disk.make().map_err(io("make the folder"))?;
         Self::open_with(Arc::new(disk), options)
     }
 
@@ -176,17 +179,33 @@ impl Folder {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(files: Arc<dyn Files>, options: Options) -> Result<(Folder, Found), OpenError> {
-        let _ = (files, options, LockError::Io, log::version, segments::open, Replay::default());
-        todo!()
+        let lock = files.lock().map_err(|e| match e {
+            LockError::Held { pid } => OpenError::Locked { pid },
+            LockError::Io(error) => OpenError::Io { what: "lock the folder", error },
+        })?;
+        let (found, read) = read(&*files)?;
+        lock.sign();
+        segments::remove(&*files, read.leftovers.iter().map(String::as_str))
+            .map_err(io("remove a file that was left over"))?;
+        Ok((Folder { files, options, serial: AtomicU64::new(read.serial + 1), logs: read.logs, lock }, found))
     }
 
-    /// Reads a folder that another process may be writing to, without a change.
+    /// Reads a folder that another process may be writing to, without a change. Its newest record may be cut off.
     ///
     /// # Errors
     /// [`OpenError::Newer`] and [`OpenError::Io`].
     pub fn read_only(path: &Path) -> Result<Found, OpenError> {
-        let _ = (path, SegmentError::Incomplete);
-        todo!()
+        let disk = Disk::new(path);
+        // What was merged or removed meanwhile is in another file by then.
+        for _ in 0..5 {
+            let before = disk.list().map_err(io("read the folder"))?;
+            let found = read(&disk);
+            let after = disk.list().map_err(io("read the folder"))?;
+            if before.iter().all(|name| after.contains(name)) {
+                return found.map(|(found, _)| found);
+            }
+        }
+        read(&disk).map(|(found, _)| found)
     }
 
     /// Starts the log; call it once. Nothing is written before its [`begin`](Log::begin).
@@ -195,8 +214,7 @@ impl Folder {
     /// No thread can be started.
     pub fn log(&self) -> io::Result<Log> {
         let every = Duration::from_secs(if self.options.durable { 1 } else { 5 });
-        let _ = (&self.lock, writer::PATIENCE);
-        Log::start(self.files.clone(), self.logs.clone(), every)
+        Log::start(self.files.clone(), self.lock.clone(), self.logs.clone(), every)
     }
 
     /// Its files, for [`segments::write`], [`crate::merge::merge`] and [`segments::remove`].
@@ -208,4 +226,57 @@ impl Folder {
     pub fn serial(&self) -> u64 {
         self.serial.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+fn io(what: &'static str) -> impl Fn(io::Error) -> OpenError {
+    move |error| OpenError::Io { what, error }
+}
+
+/// What only who has the folder needs to know.
+struct Read {
+    leftovers: Vec<String>,
+    /// The highest that is taken.
+    serial: u64,
+    /// Lengths of log files by number.
+    logs: BTreeMap<u64, u64>,
+}
+
+/// Reads a folder and changes nothing.
+fn read(files: &dyn Files) -> Result<(Found, Read), OpenError> {
+    let names = files.list().map_err(io("read the folder"))?;
+    let mut logs: BTreeMap<u64, Arc<dyn Content>> = BTreeMap::new();
+    for name in &names {
+        let Some(number) = writer::number(name) else { continue };
+        let file = files.open(name).map_err(io("open a log file"))?;
+        let head = file.read_at(0, log::HEADER).unwrap_or_default();
+        if let Some(version) = log::version(&head).filter(|v| *v > log::VERSION) {
+            return Err(OpenError::Newer { file: name.clone(), version });
+        }
+        logs.insert(number, file);
+    }
+    let opened = segments::open(files).map_err(io("read the folder"))?;
+    let mut replay = Replay::default();
+    for (file, error) in opened.refused {
+        match error {
+            SegmentError::Newer { version } => return Err(OpenError::Newer { file, version }),
+            error => replay.report.damages.push(Damage { file, offset: 0, what: error.to_string() }),
+        }
+    }
+    // What is in sound segments needs no second reading; where one is damaged, the log may have its ticks still.
+    let sealed = opened.segments.iter().map(|s| s.contents().log_through).max().unwrap_or(0);
+    let sealed = if replay.report.damages.is_empty() { sealed } else { 0 };
+    opened.segments.into_iter().for_each(|segment| replay.segment(segment));
+    let last = logs.keys().next_back().copied().unwrap_or(0);
+    let mut sizes = BTreeMap::new();
+    for (number, file) in logs {
+        let size = file.size().map_err(io("read a log file"))?;
+        sizes.insert(number, size);
+        if number > sealed || number == last {
+            replay.file(&writer::name(number), &*file, size);
+        }
+    }
+    let serial = names.iter().filter_map(|name| segments::Name::parse(name)).map(|name| name.serial).max();
+    let mut found = replay.finish();
+    found.log = last;
+    Ok((found, Read { leftovers: opened.leftovers, serial: serial.unwrap_or(0), logs: sizes }))
 }

@@ -1,14 +1,26 @@
-//! History on disk: a write-ahead log of ticks, and sealed segments that are made of it.
+//! History on disk: a write-ahead log of ticks, and sealed segments that are made of it. In the order to read it:
+//!
+//! - [`files`]: what is asked of a folder; [`faults`]: a folder that fails, for tests.
+//! - [`log`]: the bytes of a log file; [`journal`]: what is written into it, so that every record can be lost alone.
+//! - [`writer`]: the log that is being written.
+//! - [`segments`], [`merge`], [`retain`]: sealed history.
+//! - [`folder`]: who has the data folder, and what is in it at the start.
+//!
+//! This crate reads no wall clock, knows no network and prints nothing.
 
+pub mod faults;
 pub mod files;
 pub mod folder;
+pub mod journal;
 pub mod log;
 pub mod merge;
 mod replay;
 pub mod retain;
+mod runs;
 pub mod segments;
 pub mod writer;
 
 pub use folder::{Damage, Folder, Found, FoundSource, OpenError, Options, Report, Run};
+pub use journal::Journal;
 pub use segments::Segment;
 pub use writer::{Health, Log, Written};

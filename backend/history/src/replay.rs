@@ -1,5 +1,242 @@
-//! From records back to ticks.
+//! What segments and logs say, put together file by file.
+//!
+//! A log file is read twice: first what it says of sources, rows and series, wherever that stands (it stands twice, so
+//! that a damaged record of it costs nothing), then its ticks.
 
-/// What segments and logs say, put together file by file.
+use crate::files::Content;
+use crate::folder::{Damage, Found, FoundSource, Report};
+use crate::log::{self, Record};
+use crate::runs::{Placed, Reading, Runs};
+use crate::segments::Segment;
+use shared::catalog::{Chart, Metric};
+use shared::series::{SeriesDef, SeriesId, Steps};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Ids beyond this are not believed: they would take memory for all below.
+const MAX_SERIES: SeriesId = 1 << 20;
+
+/// What is read at once of a file that cannot be read as a whole: a page of the system's cache.
+const PART: u64 = 4096;
+
 #[derive(Default)]
-pub(crate) struct Replay {}
+pub(crate) struct Replay {
+    rows: Vec<Metric>,
+    row_of: HashMap<String, u16>,
+    charts: Vec<Chart>,
+    sources: Vec<Known>,
+    source_of: HashMap<String, usize>,
+    segments: Vec<Arc<Segment>>,
+    pub(crate) report: Report,
+}
+
+struct Known {
+    source: FoundSource,
+    runs: Runs,
+    late: HashSet<(SeriesId, i64)>,
+}
+
+impl Replay {
+    fn row(&mut self, metric: &Metric) -> Option<u16> {
+        if let Some(&row) = self.row_of.get(&metric.tag) {
+            if self.rows[usize::from(row)] != *metric {
+                self.rows[usize::from(row)] = metric.clone();
+            }
+            return Some(row);
+        }
+        let row = u16::try_from(self.rows.len()).ok()?;
+        self.rows.push(metric.clone());
+        self.row_of.insert(metric.tag.clone(), row);
+        Some(row)
+    }
+
+    fn charts(&mut self, charts: &[Chart]) {
+        for chart in charts {
+            if !self.charts.iter().any(|known| known.id == chart.id) {
+                self.charts.push(chart.clone());
+            }
+        }
+    }
+
+    fn source(&mut self, name: &str, interval: i64, facts: &[(String, String)]) -> usize {
+        let known = *self.source_of.entry(name.into()).or_insert_with(|| {
+            self.sources.push(Known {
+                source: FoundSource { name: name.into(), ..FoundSource::default() },
+                runs: Runs::default(),
+                late: HashSet::new(),
+            });
+            self.sources.len() - 1
+        });
+        let source = &mut self.sources[known].source;
+        source.interval = interval;
+        if source.facts != facts {
+            source.facts = facts.to_vec();
+        }
+        known
+    }
+
+    fn series(&mut self, source: usize, id: SeriesId, metric: u16, instance: &str) {
+        let series = &mut self.sources[source].source.series;
+        let at = id as usize;
+        if series.len() <= at {
+            series.resize(at + 1, None);
+        }
+        if !series[at].as_ref().is_some_and(|def| def.metric == metric && def.instance == instance) {
+            series[at] = Some(SeriesDef { metric, instance: instance.into() });
+        }
+    }
+
+    /// A sound segment.
+    pub(crate) fn segment(&mut self, segment: Arc<Segment>) {
+        let contents = segment.contents();
+        let rows: Vec<Option<u16>> = contents.rows.iter().map(|row| self.row(row)).collect();
+        self.charts(&contents.charts);
+        let mut known = Vec::new();
+        for entry in &contents.sources {
+            let source = self.source(&entry.name, entry.interval, &entry.facts);
+            for series in entry.series.iter().filter(|series| series.id < MAX_SERIES) {
+                if let Some(&Some(row)) = rows.get(usize::from(series.row)) {
+                    self.series(source, series.id, row, &series.instance);
+                }
+            }
+            known.push(source);
+        }
+        for block in contents.blocks.iter().filter(|block| !block.late()) {
+            if let Some(&source) = known.get(usize::from(block.source)) {
+                self.sources[source].runs.seal(block.first_seq, block.last_seq, block.to);
+            }
+        }
+        self.segments.push(segment);
+    }
+
+    fn damage(&mut self, file: &str, offset: u64, what: String) {
+        self.report.damages.push(Damage { file: file.into(), offset, what });
+    }
+
+    /// A log file; files come in the order of their numbers.
+    pub(crate) fn file(&mut self, name: &str, content: &dyn Content, size: u64) {
+        let bytes = match content.read_at(0, size as usize) {
+            Ok(bytes) => bytes,
+            Err(whole) => {
+                self.damage(name, 0, format!("cannot be read: {whole}"));
+                by_parts(content, size)
+            }
+        };
+        self.log(name, &bytes);
+    }
+
+    /// Its bytes.
+    fn log(&mut self, file: &str, bytes: &[u8]) {
+        let (records, gaps) = log::scan(bytes);
+        self.report.unclean = !matches!(records.last(), Some((_, Record::End)));
+        for gap in gaps {
+            self.report.skipped_bytes += gap.bytes;
+            if gap.tail {
+                self.report.torn.push((file.into(), gap.offset));
+            } else {
+                self.damage(file, gap.offset, format!("{} bytes are damaged", gap.bytes));
+            }
+        }
+        let mut readings = self.definitions(&records);
+        for (offset, record) in &records {
+            let (source, placed) = match record {
+                Record::Keyframe { source, frame } => {
+                    (source, self.frame(&mut readings, *source, frame, Runs::keyframe))
+                }
+                Record::Tick { source, frame } => (source, self.frame(&mut readings, *source, frame, Runs::tick)),
+                Record::Late { source, samples } => {
+                    if let Some((known, _)) = readings.get(source) {
+                        self.sources[*known].late(samples);
+                    }
+                    continue;
+                }
+                Record::Source { .. } | Record::Rows { .. } | Record::Series { .. } | Record::End => continue,
+            };
+            match placed {
+                Placed::New => self.report.ticks += 1,
+                Placed::Known => {}
+                Placed::Lost => self.report.skipped_ticks += 1,
+                Placed::Misfit => self.damage(file, *offset, format!("a frame of source {source} that does not fit")),
+            }
+        }
+        for (known, reading) in readings.into_values() {
+            self.sources[known].runs.end(reading);
+        }
+    }
+
+    fn frame(
+        &mut self,
+        readings: &mut HashMap<u16, (usize, Reading)>,
+        source: u16,
+        frame: &[u8],
+        place: fn(&mut Runs, &mut Reading, &[u8]) -> Placed,
+    ) -> Placed {
+        match readings.get_mut(&source) {
+            Some((known, reading)) => place(&mut self.sources[*known].runs, reading, frame),
+            None => Placed::Lost,
+        }
+    }
+
+    /// Takes in what a file says of sources and series; their numbers in this file, and the steps of their series there.
+    fn definitions(&mut self, records: &[(u64, Record<'_>)]) -> HashMap<u16, (usize, Reading)> {
+        let mut rows: HashMap<u16, (Option<u16>, Steps)> = HashMap::new();
+        let mut sources: HashMap<u16, usize> = HashMap::new();
+        for (_, record) in records {
+            match record {
+                Record::Source { source, name, interval, facts } => {
+                    sources.insert(*source, self.source(name, *interval, facts));
+                }
+                Record::Rows { rows: more, charts } => {
+                    rows.extend(more.iter().map(|(number, metric)| (*number, (self.row(metric), metric.steps))));
+                    self.charts(charts);
+                }
+                _ => {}
+            }
+        }
+        let mut steps: HashMap<u16, Vec<Steps>> = HashMap::new();
+        for (_, record) in records {
+            let Record::Series { source, series } = record else { continue };
+            let Some(&known) = sources.get(source) else { continue };
+            let steps = steps.entry(*source).or_default();
+            for (id, row, instance) in series.iter().filter(|(id, ..)| *id < MAX_SERIES) {
+                let Some(&(Some(row), of_row)) = rows.get(row) else { continue };
+                self.series(known, *id, row, instance);
+                // Ids without a series are absent in every frame, so that any steps do.
+                steps.resize(steps.len().max(*id as usize + 1), 0.0);
+                steps[*id as usize] = of_row;
+            }
+        }
+        let reading = |(number, known)| (number, (known, Reading::new(steps.remove(&number).unwrap_or_default())));
+        sources.into_iter().map(reading).collect()
+    }
+
+    /// All of it.
+    pub(crate) fn finish(self) -> Found {
+        let rows = self.rows;
+        let sources = self.sources.into_iter().map(|Known { mut source, runs, .. }| {
+            (source.runs, source.state) = runs.finish();
+            let known = source.state.steps().len();
+            let steps = |def: &Option<SeriesDef>| def.as_ref().map_or(0.0, |def| rows[usize::from(def.metric)].steps);
+            source.state.extend(source.series.iter().skip(known).map(steps));
+            source
+        });
+        let sources = sources.collect();
+        Found { segments: self.segments, sources, rows, charts: self.charts, log: 0, report: self.report }
+    }
+}
+
+/// A file with bad sectors, which stand as zeros: what lies between them can be read.
+fn by_parts(content: &dyn Content, size: u64) -> Vec<u8> {
+    let part = |at: u64| {
+        let len = PART.min(size - at) as usize;
+        content.read_at(at, len).unwrap_or_else(|_| vec![0; len])
+    };
+    (0..size.div_ceil(PART)).flat_map(|i| part(i * PART)).collect()
+}
+
+impl Known {
+    fn late(&mut self, samples: &[(SeriesId, i64, f64)]) {
+        let new = samples.iter().filter(|(id, t, _)| self.late.insert((*id, *t)));
+        self.source.late.extend(new);
+    }
+}

@@ -5,7 +5,7 @@
 //! *failing* then, as after a write that failed: every write answers [`Written::Later`] at once, until the owner has
 //! begun a new file with all that is not in a segment yet.
 
-use crate::files::{Append, Files};
+use crate::files::{Append, Files, Lock};
 use crate::log::{self, Record};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -20,6 +20,9 @@ pub const CLOSING: Duration = Duration::from_secs(2);
 
 /// The most bytes that wait for the disk, openings aside.
 pub const QUEUE: usize = 16 << 20;
+
+/// How often a thread that has nothing to do looks round all the same.
+const IDLE: Duration = Duration::from_secs(3_600);
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +84,9 @@ struct State {
     remove_through: u64,
     writing_since: Option<Instant>,
     syncing_since: Option<Instant>,
+    /// When the oldest write was that no sync has begun to cover; and the oldest that one is covering.
     unsynced: Option<Instant>,
+    covering: Option<Instant>,
     /// Files that are complete but not synced.
     complete: Vec<Arc<dyn Append>>,
     folder_unsynced: bool,
@@ -114,6 +119,8 @@ impl State {
 
 struct Shared {
     files: Arc<dyn Files>,
+    /// Held as long as a thread may still write, which on a disk that hangs is longer than the log lives.
+    _lock: Arc<dyn Lock>,
     every: Duration,
     state: Mutex<State>,
     /// Something to write, to sync or to leave for.
@@ -151,10 +158,16 @@ pub struct Log {
 
 impl Log {
     /// Starts the threads. Nothing is written before [`begin`](Self::begin). `sizes` are the log files that are there.
-    pub(crate) fn start(files: Arc<dyn Files>, sizes: BTreeMap<u64, u64>, every: Duration) -> io::Result<Log> {
+    pub(crate) fn start(
+        files: Arc<dyn Files>,
+        lock: Arc<dyn Lock>,
+        sizes: BTreeMap<u64, u64>,
+        every: Duration,
+    ) -> io::Result<Log> {
         let next = sizes.keys().next_back().map_or(1, |n| n + 1);
         let shared = Arc::new(Shared {
             files,
+            _lock: lock,
             every,
             state: Mutex::new(State { next, sizes, ..State::default() }),
             work: Condvar::new(),
@@ -226,7 +239,7 @@ impl Log {
             failing: state.failing.as_ref().map(|(_, why)| why.clone()),
             failing_for: state.failing.as_ref().map(|(since, _)| since.elapsed()),
             waiting_for: state.writing_since.into_iter().chain(state.syncing_since).min().map(|since| since.elapsed()),
-            unsynced_for: state.unsynced.map(|since| since.elapsed()),
+            unsynced_for: state.covering.or(state.unsynced).map(|since| since.elapsed()),
             file: state.current.as_ref().map_or(0, |c| c.number),
             bytes: state.sizes.values().sum(),
             dropped: state.dropped,
@@ -284,7 +297,7 @@ fn write_all(shared: &Shared) {
         } else if state.closing {
             break;
         } else {
-            state = shared.wait(state, Duration::MAX);
+            state = shared.wait(state, IDLE);
         }
     }
     let last = state.current.as_ref().filter(|_| state.failing.is_none()).map(|c| (c.file.clone(), c.len));
@@ -348,7 +361,7 @@ fn remove<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuar
     let gone: Vec<u64> = old.into_iter().filter(|&n| removed(shared.files.remove(&name(n)))).collect();
     state = shared.lock();
     state.writing_since = None;
-    gone.iter().for_each(|n| drop(state.sizes.remove(n)));
+    state.sizes.retain(|n, _| !gone.contains(n));
     state
 }
 
@@ -364,7 +377,7 @@ fn sync_all(shared: &Shared) {
         match due {
             Some(wait) if wait.is_zero() || state.writer_left => state = sync(shared, state),
             None if state.writer_left => break,
-            due => state = shared.wait(state, due.unwrap_or(Duration::MAX)),
+            due => state = shared.wait(state, due.unwrap_or(IDLE)),
         }
     }
     state.syncer_left = true;
@@ -375,7 +388,7 @@ fn sync<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<
     let mut files = std::mem::take(&mut state.complete);
     files.extend(state.current.as_ref().map(|c| c.file.clone()));
     let folder = std::mem::take(&mut state.folder_unsynced);
-    let since = state.unsynced.take();
+    state.covering = state.unsynced.take();
     state.syncing_since = Some(Instant::now());
     drop(state);
     let mut result = files.iter().try_for_each(|file| file.sync());
@@ -383,12 +396,11 @@ fn sync<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<
         result = result.and_then(|()| shared.files.sync_folder());
     }
     state = shared.lock();
-    state.syncing_since = None;
+    (state.syncing_since, state.covering) = (None, None);
     if let Err(e) = result {
         // The system may have thrown the pages away: only writing them anew, into another file, makes them safe.
         state.fail(format!("sync: {e}"));
         shared.done.notify_all();
     }
-    let _ = since;
     state
 }

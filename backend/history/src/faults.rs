@@ -1,0 +1,247 @@
+//! A folder that fails, for tests: of the operations that change something, the n-th goes wrong.
+
+use crate::files::{Append, Content, Files, Lock, LockError};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What goes wrong. An append does half of its work then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The disk is full from there on: nothing is created or appended until [`Faulty::heal`].
+    Full,
+    /// That one operation fails.
+    Io,
+    /// The process dies: nothing is done any more. What was written stays.
+    Kill,
+    /// The machine loses power: likewise, and what was not synced is gone, names in the folder included.
+    PowerCut,
+    /// The operation does not return until [`Faulty::heal`].
+    Hang,
+}
+
+/// Files of which one operation fails. Clones are the same.
+#[derive(Clone)]
+pub struct Faulty {
+    files: Arc<dyn Files>,
+    plan: Arc<Plan>,
+}
+
+#[derive(Default)]
+struct Plan {
+    state: Mutex<State>,
+    healed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    operations: Vec<String>,
+    fault: Option<(usize, Fault)>,
+    full: bool,
+    dead: bool,
+    open: Vec<Arc<Tracked>>,
+    /// Names that the folder was not synced since; what was before, where there was one.
+    names: Vec<(String, Option<String>)>,
+}
+
+struct Tracked {
+    file: Arc<dyn Append>,
+    name: String,
+    /// Bytes written, bytes synced.
+    len: Mutex<(u64, u64)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn dead() -> io::Error {
+    io::Error::other("the process is dead")
+}
+
+impl Faulty {
+    /// These files, all well until [`fail`](Self::fail).
+    pub fn new(files: Arc<dyn Files>) -> Self {
+        Faulty { files, plan: Arc::default() }
+    }
+
+    /// The operation after `n` more goes wrong: 0 is the next.
+    pub fn fail(&self, n: usize, fault: Fault) {
+        let mut state = lock(&self.plan.state);
+        state.fault = Some((state.operations.len() + n, fault));
+    }
+
+    /// The disk has space, answers, and makes no errors again. The dead stay dead.
+    pub fn heal(&self) {
+        let mut state = lock(&self.plan.state);
+        (state.full, state.fault) = (false, None);
+        self.plan.healed.notify_all();
+    }
+
+    /// What was asked for so far, as `append log-1`, failed operations included.
+    pub fn operations(&self) -> Vec<String> {
+        lock(&self.plan.state).operations.clone()
+    }
+
+    /// Whether the process has died.
+    pub fn is_dead(&self) -> bool {
+        lock(&self.plan.state).dead
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        if self.is_dead() { Err(dead()) } else { Ok(()) }
+    }
+
+    /// Loses what was not synced.
+    fn cut_power(&self, state: &mut State) {
+        for (name, before) in state.names.drain(..).rev() {
+            // What is gone by now cannot be lost any more.
+            let _ = match before {
+                Some(before) => self.files.rename(&name, &before),
+                None => self.files.remove(&name),
+            };
+        }
+        for tracked in &state.open {
+            let _ = tracked.file.truncate(lock(&tracked.len).1);
+        }
+    }
+}
+
+impl Plan {
+    /// Counts an operation; what goes wrong with it, where something does.
+    fn step(&self, what: String, grows: bool, cut: impl FnOnce(&mut State)) -> Option<Fault> {
+        let mut state = lock(&self.state);
+        if state.dead {
+            return Some(Fault::Kill);
+        }
+        let now = state.operations.len();
+        state.operations.push(what);
+        let fault = state.fault.filter(|(at, _)| *at == now).map(|(_, fault)| fault);
+        match fault {
+            Some(Fault::Full) => state.full = true,
+            Some(Fault::Hang) => {
+                let hangs = |state: &mut State| state.fault.is_some_and(|(_, fault)| fault == Fault::Hang);
+                state = self.healed.wait_while(state, hangs).unwrap_or_else(PoisonError::into_inner);
+                return state.dead.then_some(Fault::Kill);
+            }
+            Some(Fault::Kill | Fault::PowerCut) => {
+                state.dead = true;
+                if fault == Some(Fault::PowerCut) {
+                    cut(&mut state);
+                }
+            }
+            Some(Fault::Io) => return fault,
+            None => {}
+        }
+        if state.dead {
+            return fault;
+        }
+        (state.full && grows).then_some(Fault::Full)
+    }
+}
+
+fn error(fault: Fault) -> io::Error {
+    match fault {
+        Fault::Full => io::ErrorKind::StorageFull.into(),
+        Fault::Io | Fault::Hang => io::Error::other("input/output error"),
+        Fault::Kill | Fault::PowerCut => dead(),
+    }
+}
+
+impl Faulty {
+    fn step(&self, what: String, grows: bool) -> io::Result<()> {
+        let fault = self.plan.step(what, grows, |state| self.cut_power(state));
+        fault.map_or(Ok(()), |fault| Err(error(fault)))
+    }
+}
+
+impl Files for Faulty {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.alive()?;
+        self.files.list()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
+        self.alive()?;
+        self.files.open(name)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Append>> {
+        self.step(format!("create {name}"), true)?;
+        let file = self.files.create(name)?;
+        let files = self.clone();
+        let tracked = Arc::new(Tracked { file, name: name.into(), len: Mutex::default() });
+        let mut state = lock(&self.plan.state);
+        state.open.push(tracked.clone());
+        state.names.push((name.into(), None));
+        Ok(Arc::new(Appender { tracked, files }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.step(format!("rename {from} {to}"), false)?;
+        self.files.rename(from, to)?;
+        lock(&self.plan.state).names.push((to.into(), Some(from.into())));
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.step(format!("remove {name}"), false)?;
+        self.files.remove(name)
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        self.step("sync folder".into(), false)?;
+        self.files.sync_folder()?;
+        lock(&self.plan.state).names.clear();
+        Ok(())
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        self.alive()?;
+        if lock(&self.plan.state).full { Ok(0) } else { self.files.free() }
+    }
+
+    fn lock(&self) -> Result<Arc<dyn Lock>, LockError> {
+        self.files.lock()
+    }
+}
+
+struct Appender {
+    tracked: Arc<Tracked>,
+    files: Faulty,
+}
+
+impl Append for Appender {
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let Tracked { file, name, len } = &*self.tracked;
+        // A dead process does not write the half of what it was about to.
+        let was_dead = self.files.is_dead();
+        let fault = self.files.plan.step(format!("append {name}"), true, |state| self.files.cut_power(state));
+        let bytes = match fault {
+            None => bytes,
+            Some(_) if was_dead => return Err(dead()),
+            // What was lost with the power is not followed by what came after it.
+            Some(Fault::PowerCut) => return Err(dead()),
+            Some(_) => &bytes[..bytes.len() / 2],
+        };
+        file.append(bytes)?;
+        lock(len).0 += bytes.len() as u64;
+        fault.map_or(Ok(()), |fault| Err(error(fault)))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let written = lock(&self.tracked.len).0;
+        self.files.step(format!("sync {}", self.tracked.name), false)?;
+        self.tracked.file.sync()?;
+        let mut len = lock(&self.tracked.len);
+        len.1 = len.1.max(written);
+        Ok(())
+    }
+
+    fn truncate(&self, to: u64) -> io::Result<()> {
+        self.files.step(format!("truncate {}", self.tracked.name), false)?;
+        self.tracked.file.truncate(to)?;
+        let mut len = lock(&self.tracked.len);
+        *len = (to, len.1.min(to));
+        Ok(())
+    }
+}

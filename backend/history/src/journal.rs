@@ -1,0 +1,99 @@
+//! What is written into a log file, so that a damaged record costs little: what is said of sources and series stands
+//! twice, a minute apart, and every source has a keyframe a minute.
+
+use crate::log::{Record, put};
+use shared::catalog::Catalog;
+use shared::series::{SeriesDef, SeriesId};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Time between keyframes of a source, milliseconds: what a damaged tick costs at most.
+pub const KEYFRAME_MS: i64 = 60_000;
+
+/// Series in one record.
+const SERIES: usize = 512;
+/// Rows in one record.
+const ROWS: usize = 64;
+
+/// Writes records for one log file; a new file has a new journal. The bytes go to [`Log::begin`](crate::Log::begin) and
+/// [`Log::write`](crate::Log::write) in the order in which they were made.
+#[derive(Default)]
+pub struct Journal {
+    sources: HashMap<u16, Said>,
+    rows: HashSet<u16>,
+}
+
+#[derive(Default)]
+struct Said {
+    /// Ticks from one keyframe to the next.
+    every: u32,
+    /// Since the last keyframe.
+    ticks: u32,
+    /// Records to be said again with the next keyframe.
+    again: Vec<u8>,
+}
+
+impl Journal {
+    /// A source: before anything else of it, and when its facts changed.
+    pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
+        let said = self.sources.entry(source).or_default();
+        said.every = (KEYFRAME_MS / interval.max(1)).clamp(1, KEYFRAME_MS) as u32;
+        said.say(out, &Record::Source { source, name: name.into(), interval, facts: facts.to_vec() });
+    }
+
+    /// Series of a source, with their rows and charts; before the first frame that speaks of them.
+    pub fn series<'a>(
+        &mut self,
+        out: &mut Vec<u8>,
+        source: u16,
+        catalog: &Catalog,
+        series: impl IntoIterator<Item = (SeriesId, &'a SeriesDef)>,
+    ) {
+        let series: Vec<(SeriesId, u16, Cow<'_, str>)> =
+            series.into_iter().map(|(id, def)| (id, def.metric, def.instance.as_str().into())).collect();
+        let mut rows: Vec<u16> = series.iter().map(|(_, row, _)| *row).filter(|row| self.rows.insert(*row)).collect();
+        rows.sort_unstable();
+        let said = self.sources.entry(source).or_default();
+        for rows in rows.chunks(ROWS) {
+            let rows: Vec<_> =
+                rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
+            let ids: HashSet<&str> = rows.iter().map(|(_, metric)| metric.chart.as_str()).collect();
+            let charts = catalog.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
+            said.say(out, &Record::Rows { rows, charts });
+        }
+        for series in series.chunks(SERIES) {
+            said.say(out, &Record::Series { source, series: series.to_vec() });
+        }
+    }
+
+    /// The state from which the ticks after it go on: in an opening, and where ticks were left out.
+    pub fn keyframe(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8]) {
+        put(out, &Record::Keyframe { source, frame });
+        self.sources.entry(source).or_default().ticks = 0;
+    }
+
+    /// A tick. `keyframe` gives the state after it, and is asked once a minute.
+    pub fn tick(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8], keyframe: impl FnOnce() -> Vec<u8>) {
+        put(out, &Record::Tick { source, frame });
+        let said = self.sources.entry(source).or_default();
+        said.ticks += 1;
+        if said.ticks >= said.every {
+            said.ticks = 0;
+            out.append(&mut said.again);
+            put(out, &Record::Keyframe { source, frame: &keyframe() });
+        }
+    }
+
+    /// Samples that came after their tick.
+    pub fn late(&mut self, out: &mut Vec<u8>, source: u16, samples: &[(SeriesId, i64, f64)]) {
+        put(out, &Record::Late { source, samples: samples.to_vec() });
+    }
+}
+
+impl Said {
+    fn say(&mut self, out: &mut Vec<u8>, record: &Record<'_>) {
+        let at = out.len();
+        put(out, record);
+        self.again.extend(&out[at..]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The ticks of one source, put together from the records of several files.
+//!
+//! Files overlap: one that was begun after a failure holds again what the one before it holds in part. And ticks may be
+//! missing: then there is more than one run. A tick is told by its sequence and taken once.
+
+use crate::folder::Run;
+use shared::series::Steps;
+use shared::tick::{Applied, TickState, sequence};
+
+/// The runs of a source over all files that were read so far.
+#[derive(Default)]
+pub(crate) struct Runs {
+    /// First and last sequences of blocks in segments.
+    sealed: Vec<(u64, u64)>,
+    runs: Vec<Growing>,
+    /// The newest state of any file.
+    newest: TickState,
+    /// The highest sequence that was met, readable or not.
+    last: u64,
+    /// Time of the newest tick in segments.
+    sealed_t: i64,
+}
+
+struct Growing {
+    base: TickState,
+    frames: Vec<Vec<u8>>,
+    /// After the last frame; none while a reader's state is that.
+    end: Option<TickState>,
+    /// Steps of all series that frames may speak of.
+    steps: Vec<Steps>,
+}
+
+impl Growing {
+    fn holds(&self, seq: u64) -> bool {
+        seq > self.base.seq() && seq - self.base.seq() <= self.frames.len() as u64
+    }
+}
+
+/// What is known while one file is read.
+pub(crate) struct Reading {
+    steps: Vec<Steps>,
+    /// None until a keyframe.
+    state: Option<TickState>,
+    /// The run that ends with this state.
+    joined: Option<usize>,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// It is a tick that no other file had.
+    New,
+    /// It is known.
+    Known,
+    /// A record before it is missing, so that its values are not known.
+    Lost,
+    /// It has a sound checksum and is no frame that fits: a fault of who wrote it.
+    Misfit,
+}
+
+impl Reading {
+    /// Before the first record of a file in which series have these steps.
+    pub(crate) fn new(steps: Vec<Steps>) -> Self {
+        Reading { steps, state: None, joined: None }
+    }
+}
+
+impl Runs {
+    /// Ticks of a block in a segment; logs may hold them still.
+    pub(crate) fn seal(&mut self, first: u64, last: u64, to: i64) {
+        self.sealed.push((first, last));
+        self.meet(last);
+        self.sealed_t = self.sealed_t.max(to);
+    }
+
+    fn meet(&mut self, seq: u64) {
+        self.last = self.last.max(seq);
+    }
+
+    fn seen(&self, seq: u64) -> bool {
+        let sealed = |&(first, last): &(u64, u64)| (first..=last).contains(&seq);
+        self.runs.iter().rev().any(|run| run.holds(seq)) || self.sealed.iter().rev().any(sealed)
+    }
+
+    /// Leaves the run that ends with the reader's state, because the reader goes elsewhere.
+    fn leave(&mut self, reading: &mut Reading) {
+        if let Some(joined) = reading.joined.take() {
+            self.runs[joined].end.clone_from(&reading.state);
+        }
+    }
+
+    /// Goes on with a run that ends with the reader's state.
+    fn join(&mut self, reading: &mut Reading) {
+        let Some(state) = reading.state.as_ref().filter(|_| reading.joined.is_none()) else { return };
+        reading.joined = self.runs.iter().rposition(|run| run.end.as_ref().is_some_and(|end| same(end, state)));
+        if let Some(joined) = reading.joined {
+            let run = &mut self.runs[joined];
+            run.end = None;
+            run.steps.extend(reading.steps.iter().skip(run.steps.len()));
+        }
+    }
+
+    /// A keyframe of a file.
+    pub(crate) fn keyframe(&mut self, reading: &mut Reading, frame: &[u8]) -> Placed {
+        let mut state = TickState::default();
+        state.extend(reading.steps.iter().copied());
+        if state.apply(frame) != Ok(Applied::Keyframe) {
+            return Placed::Misfit;
+        }
+        self.meet(state.seq());
+        if reading.state.as_ref().is_some_and(|now| same(now, &state)) {
+            return Placed::Known;
+        }
+        self.leave(reading);
+        reading.state = Some(state);
+        self.join(reading);
+        Placed::Known
+    }
+
+    /// A tick of a file.
+    pub(crate) fn tick(&mut self, reading: &mut Reading, frame: &[u8]) -> Placed {
+        let Some(seq) = sequence(frame) else { return Placed::Misfit };
+        self.meet(seq);
+        let seen = self.seen(seq);
+        let unplaced = if seen { Placed::Known } else { Placed::Lost };
+        let Some(now) = reading.state.as_ref() else { return unplaced };
+        if seq <= now.seq() {
+            return unplaced;
+        }
+        if seq != now.seq() + 1 {
+            self.leave(reading);
+            reading.state = None;
+            return unplaced;
+        }
+        if seen {
+            self.leave(reading);
+        } else if reading.joined.is_none() {
+            let base = now.clone();
+            self.runs.push(Growing { base, frames: Vec::new(), end: None, steps: reading.steps.clone() });
+            reading.joined = Some(self.runs.len() - 1);
+        }
+        let applied = reading.state.as_mut().map(|state| state.apply(frame));
+        if !matches!(applied, Some(Ok(Applied::Tick { .. }))) {
+            // The state may be half changed: nothing goes on from it.
+            (reading.state, reading.joined) = (None, None);
+            self.runs.retain(|run| !run.frames.is_empty());
+            return Placed::Misfit;
+        }
+        match reading.joined {
+            Some(joined) => self.runs[joined].frames.push(frame.to_vec()),
+            None => self.join(reading),
+        }
+        if seen { Placed::Known } else { Placed::New }
+    }
+
+    /// After the last record of a file.
+    pub(crate) fn end(&mut self, mut reading: Reading) {
+        self.leave(&mut reading);
+        if let Some(state) = reading.state.filter(|s| s.seq() >= self.newest.seq()) {
+            self.newest = state;
+        }
+    }
+
+    /// The runs in order of their sequences, and the state after the newest tick.
+    pub(crate) fn finish(mut self) -> (Vec<Run>, TickState) {
+        let ends = self.runs.iter().filter_map(|run| run.end.as_ref());
+        if let Some(end) = ends.max_by_key(|end| end.seq()).filter(|end| end.seq() > self.newest.seq()) {
+            self.newest = end.clone();
+        }
+        let mut state = self.newest;
+        if state.seq() < self.last {
+            state = TickState::after(self.last, state.t().max(self.sealed_t));
+        }
+        self.runs.sort_by_key(|run| run.base.seq());
+        let runs = self.runs.into_iter().map(|mut run| {
+            let more = run.steps.get(run.base.steps().len()..).unwrap_or_default().to_vec();
+            run.base.extend(more);
+            Run { base: run.base, frames: run.frames }
+        });
+        (runs.collect(), state)
+    }
+}
+
+/// Whether frames mean the same after both. One may know further series, absent in it.
+fn same(a: &TickState, b: &TickState) -> bool {
+    let (short, long) = if a.values().len() <= b.values().len() { (a, b) } else { (b, a) };
+    let n = short.values().len();
+    let equal = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan());
+    a.seq() == b.seq()
+        && a.t() == b.t()
+        && short.steps() == &long.steps()[..n]
+        && short.values().iter().zip(long.values()).all(equal)
+        && long.values()[n..].iter().all(|v| v.is_nan())
+}
