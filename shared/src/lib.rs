@@ -7,6 +7,7 @@
 //! - [`column`]: one series over many ticks, compressed.
 //! - [`crc32c`]: the checksum of everything on disk.
 //! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
+//! - [`recording`]: a segment that stands for itself, as one value.
 //! - [`processes`]: the process table.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
@@ -22,6 +23,7 @@ pub mod catalog;
 pub mod column;
 pub mod crc32c;
 pub mod processes;
+pub mod recording;
 pub mod rollup;
 pub mod segment;
 pub mod series;

@@ -49,6 +49,21 @@ pub struct Hello {
     pub retention: i64,
     /// True when the values are simulated; the page says so.
     pub simulated: bool,
+    /// Nothing here is live: all of it was recorded in this span, and the page has a clock of its own.
+    pub recorded: Option<Recorded>,
+}
+
+/// A recording that is replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its first tick, milliseconds since the Unix epoch.
+    pub from: i64,
+    /// Its last.
+    pub to: i64,
+    /// What it is, in words; may be empty.
+    pub title: String,
+    /// What is damaged or was left out: sentences.
+    pub notes: Vec<String>,
 }
 
 /// A machine that reports.

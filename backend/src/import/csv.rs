@@ -146,5 +146,7 @@ fn take(raw: &mut Raw, table: &Table, row: &[String], width: usize) -> bool {
 
 /// Our export puts an apostrophe ahead of text that a spreadsheet would take for a formula.
 fn plain(cell: &str) -> &str {
-    cell.strip_prefix('\'').filter(|rest| rest.starts_with(['=', '+', '-', '@', '\t', '\r'])).unwrap_or(cell)
+    let formula =
+        |rest: &&str| rest.trim_start().starts_with(['=', '+', '-', '@']) || rest.starts_with(['\t', '\r', '\n']);
+    cell.strip_prefix('\'').filter(formula).unwrap_or(cell)
 }

@@ -200,6 +200,7 @@ mod tests {
                 now: START,
                 retention: 43_200_000,
                 simulated: false,
+                recorded: None,
             };
             let info = shared::wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() };
             store.take(ServerMessage::Hello(hello));
