@@ -4,6 +4,7 @@ use crate::link;
 use crate::page::{LinkState, Page, browser};
 use crate::pages::overview::Overview;
 use crate::panels::board::Board;
+use crate::panels::pointer;
 use crate::widgets::banner::Banner;
 use crate::widgets::bar::Bar;
 use crate::widgets::tooltip::Tooltip;
@@ -22,6 +23,7 @@ pub fn App() -> impl IntoView {
     provide_context(page);
     mark(page);
     listen(page);
+    Effect::new(move |_| pointer::listen(page));
     watch_sight(page);
     link::connect(page);
     set_interval(move || link::beat(page), Duration::from_secs(1));
@@ -60,12 +62,23 @@ fn mark(page: Page) {
 
 fn listen(page: Page) {
     let on_key = window_event_listener(ev::keydown, move |event| {
-        if event.ctrl_key() || event.meta_key() || event.alt_key() || event.repeat() {
+        let key = event.key();
+        let again = event.repeat() && !(key.starts_with("Arrow") || "+-=[]".contains(&key));
+        if event.ctrl_key() || event.meta_key() || event.alt_key() || again {
             return;
         }
-        let focused = event.target().and_then(|t| t.dyn_into::<web_sys::Element>().ok()).map(|e| e.tag_name());
-        let presses = matches!(focused.as_deref(), Some("BUTTON" | "SUMMARY" | "INPUT" | "SELECT"));
-        if !(presses && event.key() == " ") && page.key(&event.key()) {
+        let focused = event.target().and_then(|t| t.dyn_into::<web_sys::Element>().ok());
+        let tag = focused.as_ref().map(|e| e.tag_name()).unwrap_or_default();
+        let plot = focused.is_some_and(|e| e.class_list().contains("plot"));
+        // What a focused element does with the key itself.
+        let theirs = match tag.as_str() {
+            "INPUT" | "SELECT" => true,
+            "BUTTON" | "SUMMARY" | "A" => matches!(key.as_str(), " " | "Enter"),
+            _ => false,
+        };
+        // Elsewhere these scroll the page, or mean nothing.
+        let at_plot = plot || !matches!(key.as_str(), "Home" | "End" | "Enter");
+        if !theirs && at_plot && page.key(&key, event.shift_key()) {
             event.prevent_default();
         }
     });

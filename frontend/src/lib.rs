@@ -10,6 +10,7 @@ pub mod link;
 pub mod page;
 pub mod pages;
 pub mod panels;
+pub mod range;
 pub mod store;
 pub mod surface;
 pub mod widgets;

@@ -6,12 +6,13 @@
 use crate::address::{self, Tone, View};
 use crate::link::Link;
 use crate::panels::board::Board;
-use crate::panels::crosshair::Tip;
+use crate::panels::crosshair;
+use crate::range::{LONGEST, SHORTEST};
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
-use shared::window::{WINDOWS, Window};
+use shared::window::WINDOWS;
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use wasm_bindgen::prelude::*;
@@ -49,14 +50,18 @@ pub struct Shared {
     pub processes: RwSignal<Option<ProcessTable>>,
     /// The theme in force.
     pub tone: RwSignal<Tone>,
-    /// The tooltip.
-    pub tip: RwSignal<Option<Tip>>,
     /// Once a second: for words that count seconds.
     pub beat: RwSignal<u32>,
     /// Server clock minus ours, ms.
     pub ahead: Cell<i64>,
     scheduled: Cell<bool>,
+    writing: Cell<bool>,
+    /// Windows and spans that were left, newest last.
+    back: RefCell<Vec<(i64, Option<(i64, i64)>)>>,
 }
+
+/// Steps back that are kept.
+const STEPS: usize = 50;
 
 /// A handle to it that goes everywhere.
 #[derive(Clone, Copy)]
@@ -96,8 +101,8 @@ impl Page {
         let query = browser().location().search().unwrap_or_default();
         let mut pairs = Vec::new();
         if let Ok(params) = web_sys::UrlSearchParams::new_with_str(&query) {
-            for name in ["w", "from", "to", "theme", "source", "hide"] {
-                pairs.extend(params.get(name).map(|value| (name.to_string(), value)));
+            for name in address::NAMES {
+                pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
             }
         }
         let view = address::read(pairs);
@@ -114,10 +119,11 @@ impl Page {
             plan: RwSignal::new(Plan::default()),
             processes: RwSignal::new(None),
             tone: RwSignal::new(tone),
-            tip: RwSignal::new(None),
             beat: RwSignal::new(0),
             ahead: Cell::new(0),
             scheduled: Cell::new(false),
+            writing: Cell::new(false),
+            back: RefCell::default(),
         };
         // It lives as long as the page does.
         Page(StoredValue::new_local(Box::leak(Box::new(shared))))
@@ -128,20 +134,24 @@ impl Page {
         now() + self.ahead.get()
     }
 
-    /// The span that is shown: the frozen one, else up to the newest tick, or up to now when ticks stay away.
-    pub fn span(&self) -> (i64, i64) {
-        let view = self.view.get_untracked();
-        if let Some(span) = view.frozen {
-            return span;
-        }
+    /// The right edge while live: the newest tick, or now when ticks stay away.
+    pub fn newest(&self) -> i64 {
         let store = self.store.borrow();
-        let source = store.source(view.source.as_deref());
+        let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
         let now = self.server_now();
-        let end = match source.and_then(|s| Some((s.last_t()?, s.info.interval))) {
+        match source.and_then(|s| Some((s.last_t()?, s.info.interval))) {
             Some((t, interval)) if now - t <= interval * 2 => t,
             _ => now,
-        };
-        (end - view.window.ms, end)
+        }
+    }
+
+    /// The span that is shown: the frozen one, else the window up to the newest tick.
+    pub fn span(&self) -> (i64, i64) {
+        let (window, frozen) = self.view.with_untracked(|v| (v.window, v.frozen));
+        frozen.unwrap_or_else(|| {
+            let end = self.newest();
+            (end - window, end)
+        })
     }
 
     /// What a message changed is drawn in the next frame.
@@ -177,8 +187,18 @@ impl Page {
         });
     }
 
-    fn set_view(self, change: impl FnOnce(&mut View)) {
+    /// Changes the view; the address follows a moment later, because a browser counts how often it is written.
+    pub fn change(self, change: impl FnOnce(&mut View)) {
         self.view.update(change);
+        if !self.writing.replace(true) {
+            set_timeout(move || self.write_address(), std::time::Duration::from_millis(150));
+        }
+        self.load();
+        self.redraw();
+    }
+
+    fn write_address(self) {
+        self.writing.set(false);
         let params = web_sys::UrlSearchParams::new().expect("empty search parameters");
         for (name, value) in address::write(&self.view.get_untracked()) {
             params.append(name, &value);
@@ -188,14 +208,13 @@ impl Page {
         if let Ok(history) = browser().history() {
             let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&query));
         }
-        self.load();
-        self.redraw();
     }
 
     /// Asks for the history that the view needs and the page has not.
     pub fn load(self) {
-        let (from, _) = self.span();
         let view = self.view.get_untracked();
+        let (start, end) = self.span();
+        let from = start - view.versus.map_or(0, |ms| if ms == 0 { end - start } else { ms });
         let ask = {
             let store = self.store.borrow();
             store.source(view.source.as_deref()).and_then(|s| {
@@ -208,17 +227,67 @@ impl Page {
         }
     }
 
-    /// Shows a window; a frozen span keeps its end.
-    pub fn choose(self, window: Window) {
-        self.set_view(|v| {
+    /// Keeps what is shown, for a step back.
+    pub fn remember(self) {
+        let shown = self.view.with_untracked(|v| (v.window, v.frozen));
+        let mut back = self.back.borrow_mut();
+        if back.last() != Some(&shown) {
+            if back.len() == STEPS {
+                back.remove(0);
+            }
+            back.push(shown);
+        }
+    }
+
+    /// Goes one step back; without one it goes on live.
+    pub fn step_back(self) {
+        let shown = self.view.with_untracked(|v| (v.window, v.frozen));
+        let before = {
+            let mut back = self.back.borrow_mut();
+            std::iter::from_fn(|| back.pop()).find(|b| *b != shown)
+        };
+        match before {
+            Some((window, frozen)) => self.change(|v| (v.window, v.frozen) = (window, frozen)),
+            None => self.go_live(),
+        }
+    }
+
+    /// Shows a window of so many ms; a frozen span keeps its end.
+    pub fn choose(self, window: i64) {
+        self.remember();
+        self.change(|v| {
             v.window = window;
-            v.frozen = v.frozen.map(|(_, to)| (to - window.ms, to));
+            v.frozen = v.frozen.map(|(_, to)| (to - window, to));
         });
+    }
+
+    /// Stands still at a span, as far as it can be shown: 5 s to 12 h, not ahead of now.
+    pub fn show(self, from: i64, to: i64) {
+        let length = (to - from).clamp(SHORTEST, LONGEST);
+        let middle = from + (to - from) / 2;
+        let end = (middle - length / 2 + length).min(self.newest().max(length));
+        self.change(|v| v.frozen = Some((end - length, end)));
+    }
+
+    /// Makes the span so many times as long; the instant `at` stays where it is. A live view that is taken by its right
+    /// end stays live.
+    pub fn zoom(self, at: i64, factor: f64) {
+        let (from, to) = self.span();
+        let length = ((to - from) as f64 * factor) as i64;
+        let length = length.clamp(SHORTEST, LONGEST);
+        let share = (at - from) as f64 / (to - from) as f64;
+        if share > 0.9 && self.view.with_untracked(|v| v.frozen.is_none()) {
+            self.change(|v| v.window = (length + 500) / 1000 * 1000);
+        } else {
+            let start = at - (length as f64 * share) as i64;
+            self.show(start, start + length);
+        }
     }
 
     /// Shows another machine. The page begins anew with it: nothing that is drawn stays.
     pub fn show_source(self, name: String) {
-        self.set_view(|v| v.source = Some(name));
+        self.change(|v| v.source = Some(name));
+        self.write_address();
         // The address says the machine already; where reloading is refused a person can still do it.
         let _ = browser().location().reload();
     }
@@ -229,36 +298,53 @@ impl Page {
             self.go_live();
         } else {
             let span = self.span();
-            self.set_view(|v| v.frozen = Some(span));
+            self.remember();
+            self.change(|v| v.frozen = Some(span));
         }
     }
 
     /// Goes on.
     pub fn go_live(self) {
-        self.tip.set(None);
-        self.board.borrow_mut().hover = None;
-        if self.view.with_untracked(|v| v.frozen.is_some()) {
-            self.set_view(|v| v.frozen = None);
-        } else {
-            self.redraw();
-        }
+        crosshair::clear(self);
+        self.back.borrow_mut().clear();
+        self.change(|v| v.frozen = None);
     }
 
     /// The other theme.
     pub fn toggle_theme(self) {
         let other = if self.tone.get_untracked() == Tone::Dark { Tone::Light } else { Tone::Dark };
         self.tone.set(other);
-        self.set_view(|v| v.theme = Some(other));
+        self.change(|v| v.theme = Some(other));
     }
 
-    /// A key that was pressed; true when it meant something.
-    pub fn key(self, key: &str) -> bool {
+    /// A key that was pressed, `far` with shift; true when it meant something.
+    pub fn key(self, key: &str, far: bool) -> bool {
+        let (from, to) = self.span();
+        let middle = || crosshair::instant(self).unwrap_or(from + (to - from) / 2);
+        let zoom = |factor| {
+            self.remember();
+            self.zoom(middle(), factor);
+        };
+        let pan = |by: i64| {
+            self.remember();
+            self.show(from + by, to + by);
+        };
         match key {
             "t" => self.toggle_theme(),
             " " => self.toggle_frozen(),
             "Escape" => self.go_live(),
+            "Backspace" => self.step_back(),
+            "ArrowLeft" => crosshair::step(self, if far { -10 } else { -1 }),
+            "ArrowRight" => crosshair::step(self, if far { 10 } else { 1 }),
+            "Home" => crosshair::step(self, i64::MIN),
+            "End" => crosshair::step(self, i64::MAX),
+            "Enter" => crosshair::toggle_pin(self),
+            "+" | "=" => zoom(0.5),
+            "-" => zoom(2.0),
+            "[" => pan((from - to) / 2),
+            "]" => pan((to - from) / 2),
             _ => match key.parse::<usize>().ok().and_then(|n| WINDOWS.get(n.wrapping_sub(1))) {
-                Some(window) => self.choose(*window),
+                Some(window) => self.choose(window.ms),
                 None => return false,
             },
         }

@@ -1,133 +1,238 @@
-//! The pointer on the charts: an instant that all of them show, and one tooltip in the chart under it.
+//! The instant that all charts show, and one tooltip in the chart that is pointed at.
 
-use super::board::{Board, PanelView};
-use super::picture::Look;
+use super::board::Board;
+use super::board::view::PanelView;
+use super::picture::{Look, Picture, is};
 use crate::page::Page;
+pub use crate::widgets::tooltip::Tip;
+use crate::widgets::tooltip::{self, Row};
 use charts::axis;
 use charts::band::quantile;
 use charts::{Chart, Hue};
-use leptos::prelude::*;
 
-/// Rows of a tooltip, at most.
-const ROWS: usize = 8;
+/// Rows of a tooltip, at most; of a pinned one, which scrolls.
+const ROWS: (usize, usize) = (8, 500);
 
-/// Where the pointer is.
+/// Where the pointer is, or the keys are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hover {
-    /// The chart under it.
+    /// The chart that is pointed at.
     pub panel: String,
     /// The instant.
     pub t: i64,
-    /// Place in the window, CSS pixels.
-    pub place: (f64, f64),
+    /// Place in the span while the pointer rests there; none where the instant stays.
+    pub share: Option<f64>,
+    /// Height in the window, CSS pixels.
+    pub y: f64,
+    /// Whether it stays where it is when the pointer goes.
+    pub pinned: bool,
 }
 
-/// One series in the tooltip.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Its colour.
-    pub hue: Hue,
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: String,
+/// A place on a plot.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The chart.
+    pub panel: String,
+    /// CSS pixels from the plot's corner.
+    pub x: f64,
+    /// Likewise.
+    pub y: f64,
+    /// Width of the plot's element.
+    pub width: f64,
+    /// Height in the window.
+    pub client_y: f64,
 }
 
-/// What the tooltip says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tip {
-    /// The instant.
-    pub when: String,
-    /// The unit.
-    pub unit: String,
-    /// Largest first.
-    pub rows: Vec<Row>,
-    /// What is left out.
-    pub rest: String,
-    /// Place of the pointer, CSS pixels.
-    pub place: (f64, f64),
-}
+impl Place {
+    /// Place in the span: 0 its start, 1 its end; beyond them too.
+    pub fn share(&self, page: Page) -> f64 {
+        let (left, right) = page.board.borrow().gutters();
+        (self.x - left) / (self.width - left - right).max(1.0)
+    }
 
-/// The pointer moved over a plot: `x` and `y` in CSS pixels from its corner, `place` in the window.
-pub fn moved(page: Page, panel: &str, (x, y): (f64, f64), place: (f64, f64), size: f64) {
-    let (from, to) = page.span();
-    let mut board = page.board.borrow_mut();
-    let (left, right) = board.gutters();
-    let plot_right = size - right;
-    let over_names = x > plot_right + 4.0;
-    let named = board.panels.iter().find(|p| p.id == panel).filter(|p| p.places.len() > 1 && over_names && p.lines());
-    let focus = named.and_then(|p| {
-        let near = p.places.iter().min_by(|a, b| (a.1 - y).abs().total_cmp(&(b.1 - y).abs()))?;
-        Some((panel.to_string(), near.0))
-    });
-    let refocus = board.focus != focus;
-    let focused = focus.is_some();
-    board.focus = focus;
-    let share = ((x - left) / (plot_right - left).max(1.0)).clamp(0.0, 1.0);
-    let t = from + (share * (to - from) as f64) as i64;
-    board.hover = (!focused).then(|| Hover { panel: panel.to_string(), t, place });
-    drop(board);
-    if refocus {
-        page.redraw();
-    } else {
-        Board::redraw_over(page);
+    /// The instant there, within the span.
+    pub fn t(&self, page: Page) -> i64 {
+        let (from, to) = page.span();
+        from + (self.share(page).clamp(0.0, 1.0) * (to - from) as f64).round() as i64
+    }
+
+    /// The series whose label is there.
+    pub fn label(&self, page: Page) -> Option<usize> {
+        let board = page.board.borrow();
+        let right = self.width - board.gutters().1;
+        let panel = board.panels.iter().find(|p| p.id == self.panel && p.lines() && p.places.len() > 1)?;
+        let near = panel.places.iter().min_by(|a, b| (a.1 - self.y).abs().total_cmp(&(b.1 - self.y).abs()))?;
+        (self.x > right + 4.0 && (near.1 - self.y).abs() < 24.0).then_some(near.0)
     }
 }
 
-/// The pointer left the plot.
+/// The pointer moved over a plot.
+pub fn moved(page: Page, place: &Place, pinned: bool) {
+    let focus = place.label(page).map(|i| (place.panel.clone(), i));
+    let (share, t) = (place.share(page).clamp(0.0, 1.0), place.t(page));
+    let mut board = page.board.borrow_mut();
+    let refocus = board.focus != focus;
+    let stays = board.hover.as_ref().is_some_and(|h| h.pinned) && !pinned;
+    if !stays {
+        let share = (!pinned).then_some(share);
+        let hover = Hover { panel: place.panel.clone(), t, share, y: place.client_y, pinned };
+        board.hover = focus.is_none().then_some(hover);
+    }
+    board.focus = focus;
+    drop(board);
+    again(page, refocus);
+}
+
+/// The pointer left the plots.
 pub fn left(page: Page) {
     let refocus = {
         let mut board = page.board.borrow_mut();
-        board.hover = None;
+        board.hover = board.hover.take().filter(|h| h.share.is_none());
         board.focus.take().is_some()
     };
-    page.tip.set(None);
-    if refocus {
-        page.redraw();
-    } else {
-        Board::redraw_over(page);
+    again(page, refocus);
+}
+
+/// Nothing is pointed at any more.
+pub fn clear(page: Page) {
+    let mut board = page.board.borrow_mut();
+    (board.hover, board.focus) = (None, None);
+}
+
+fn again(page: Page, all: bool) {
+    if all { page.redraw() } else { Board::redraw_over(page) }
+}
+
+/// The instant that is pointed at.
+pub fn instant(page: Page) -> Option<i64> {
+    page.board.borrow().hover.as_ref().map(|h| h.t)
+}
+
+/// Lets the instant stay where it is, or go.
+pub fn toggle_pin(page: Page) {
+    if let Some(hover) = &mut page.board.borrow_mut().hover {
+        hover.pinned = !hover.pinned;
+        hover.share = None;
     }
+    Board::redraw_over(page);
+}
+
+/// Moves the instant by so many samples, from the newest when nothing is pointed at.
+pub fn step(page: Page, by: i64) {
+    let (from, to) = page.span();
+    let focused = crate::widgets::dom::document().active_element().and_then(|e| e.closest("article").ok()?);
+    let focused = focused.and_then(|e| e.get_attribute("data-panel"));
+    let mut board = page.board.borrow_mut();
+    let before = board.hover.take();
+    let id = focused.or_else(|| before.as_ref().map(|h| h.panel.clone()));
+    let panels = || board.panels.iter().filter(|p| p.in_view);
+    let Some(panel) = panels().find(|p| Some(&p.id) == id.as_ref()).or_else(|| panels().next()) else { return };
+    let picture = &panel.picture;
+    let (t, width) = (before.as_ref().map_or(to, |h| h.t), picture.width());
+    let at = match (by, &before) {
+        (i64::MIN, _) => picture.snap(from),
+        (i64::MAX, _) | (_, None) => picture.snap(to),
+        _ => {
+            let next = |n: i64| picture.snap(t + width * by + width / 2 * n * by.signum());
+            // Series that are read seldom are many widths apart.
+            (0..600).map_while(next).find(|at| *at != t)
+        }
+    };
+    let rect = panel.article.get_bounding_client_rect();
+    let hover = Hover {
+        panel: panel.id.clone(),
+        t: at.unwrap_or(t).clamp(from, to),
+        share: None,
+        y: rect.top() + rect.height() / 2.0,
+        pinned: before.is_some_and(|h| h.pinned),
+    };
+    board.hover = Some(hover);
+    board.speak = true;
+    drop(board);
+    Board::redraw_over(page);
+}
+
+/// Where the instant is before a drawing: a resting pointer stays at its place while time goes on.
+pub fn follow_span(board: &mut Board, (from, to): (i64, i64)) {
+    if let Some((hover, share)) = board.hover.as_mut().and_then(|h| h.share.map(|s| (h, s))) {
+        hover.t = from + (share * (to - from) as f64).round() as i64;
+    }
+    board.hover = board.hover.take().filter(|h| (from..=to).contains(&h.t));
 }
 
 /// Brings the tooltip up to date after a drawing.
-pub fn follow(page: Page, board: &Board, look: &Look) {
+pub fn follow(board: &mut Board, look: &Look) {
     let tip = board.hover.as_ref().and_then(|hover| {
         let panel = board.panels.iter().find(|p| p.id == hover.panel)?;
-        Some(tip(panel, hover, look))
+        Some(tip(panel, hover, look, board.gutters()))
     });
-    if page.tip.with_untracked(|t| *t != tip) {
-        page.tip.set(tip);
+    if board.tip != tip {
+        tooltip::show(tip.as_ref());
+        if let Some(tip) = tip.as_ref().filter(|_| board.speak) {
+            let rows = tip.rows.iter().map(|r| format!(", {} {}", r.name, r.value));
+            tooltip::say(&format!("{}{} {}", tip.when, rows.collect::<String>(), tip.unit));
+        }
+        board.speak = false;
+        board.tip = tip;
     }
 }
 
-fn tip(panel: &PanelView, hover: &Hover, look: &Look) -> Tip {
+fn tip(panel: &PanelView, hover: &Hover, look: &Look, (left, right): (f64, f64)) -> Tip {
     let picture = &panel.picture;
-    let at = picture.snap(hover.t);
-    let values = picture.values(Some(at.unwrap_or(hover.t)), look.span.1);
-    let mut rows: Vec<(usize, f64)> = values.into_iter().enumerate().filter(|(_, v)| v.is_finite()).collect();
-    rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let band = Chart::for_series(picture.names.len()) == Chart::Band;
-    let rest = if rows.is_empty() {
+    let at = picture.snap(hover.t).unwrap_or(hover.t);
+    let then = panel.past.as_ref().map(|past| {
+        let look = past.look(look);
+        past.picture.values(Some(past.picture.snap(at - past.shift).unwrap_or(at - past.shift)), look.span.1)
+    });
+    let most = if hover.pinned { ROWS.1 } else { ROWS.0 };
+    let (rows, rest) = rows(picture, at, look.span.1, then.as_deref(), most);
+    let other = panel.other.as_ref().map(|other| {
+        let at = other.picture.snap(hover.t).unwrap_or(hover.t);
+        (format!("{}, {}", other.title, other.picture.unit), rows_of(other, at, look.span.1, most))
+    });
+    let mean = if picture.step > 1 { format!(", mean of {}", axis::duration(picture.step)) } else { String::new() };
+    let plot = panel.article.query_selector(".plot").ok().flatten().map(|p| p.get_bounding_client_rect());
+    let share = (hover.t - look.span.0) as f64 / (look.span.1 - look.span.0).max(1) as f64;
+    let x = plot.map_or(0.0, |p| p.left() + left + share * (p.width() - left - right));
+    Tip {
+        when: format!("{}{mean}", axis::clock(at + look.offset, true)),
+        unit: picture.unit.to_string(),
+        rows,
+        rest,
+        other,
+        place: (x, hover.y),
+        pinned: hover.pinned,
+    }
+}
+
+fn rows_of(other: &super::board::view::Under, at: i64, to: i64, most: usize) -> Vec<Row> {
+    rows(&other.picture, at, to, None, most).0
+}
+
+/// The series by value, largest first, at most so many; and what is to be said of the others.
+fn rows(picture: &Picture, at: i64, to: i64, then: Option<&[f64]>, most: usize) -> (Vec<Row>, String) {
+    let values = picture.values(Some(at), to).into_iter().enumerate();
+    let mut all: Vec<(usize, f64)> = values.filter(|(i, v)| v.is_finite() && !is(&picture.muted, *i)).collect();
+    all.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let rest = if all.is_empty() {
         "no data here".to_string()
-    } else if rows.len() > ROWS {
-        let mut all: Vec<f64> = rows.iter().map(|r| r.1).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        let word = |share: f64| picture.number(quantile(&all, share));
-        format!("… {} more (min {}, median {}, max {})", rows.len() - ROWS, word(0.0), word(0.5), word(1.0))
+    } else if all.len() > most {
+        let mut sorted: Vec<f64> = all.iter().map(|r| r.1).collect();
+        sorted.reverse();
+        let word = |share: f64| picture.number(quantile(&sorted, share));
+        format!("… {} more (min {}, median {}, max {})", all.len() - most, word(0.0), word(0.5), word(1.0))
     } else {
         String::new()
     };
+    let band = Chart::for_series(picture.names.len()) == Chart::Band;
     let row = |(i, v): &(usize, f64)| Row {
         hue: if band { Hue::Ink } else { picture.names[*i].hue },
         name: picture.names[*i].full.clone(),
         value: picture.number(*v),
+        then: then
+            .and_then(|t| t.get(*i))
+            .filter(|v| v.is_finite())
+            .map_or_else(String::new, |v| format!("was {}", picture.number(*v))),
     };
-    let mean = if picture.step > 1 { format!(", mean of {}", axis::duration(picture.step)) } else { String::new() };
-    Tip {
-        when: format!("{}{mean}", axis::clock(at.unwrap_or(hover.t) + look.offset, true)),
-        unit: picture.unit.to_string(),
-        rows: rows.iter().take(ROWS).map(row).collect(),
-        rest,
-        place: hover.place,
-    }
+    (all.iter().take(most).map(row).collect(), rest)
 }

@@ -2,6 +2,7 @@
 
 use super::panel::PanelCard;
 use crate::page::page;
+use crate::range;
 use crate::store::plan::{Absent, Section};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -72,7 +73,7 @@ pub fn AbsentLine(
 ) -> impl IntoView {
     let page = page();
     view! {
-        <article class="absent" data-panel=absent.id data-window=move || page.view.with(|v| v.window.name) data-samples="0" data-state="unsupported">
+        <article class="absent" data-panel=absent.id data-window=move || page.view.with(|v| range::name(v.window)) data-samples="0" data-state="unsupported">
             <span class="shape is-unknown">"◌"</span>
             <span><b>{format!("No {} here:", absent.title)}</b>" "{why(&absent)}</span>
         </article>

@@ -1,6 +1,6 @@
 //! The four numbers on top: a fold over series, its denominator, the extreme one by name, and where it comes from.
 
-use super::board::{Layer, Words};
+use super::board::layer::{Layer, Words};
 use super::picture::Look;
 use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};

@@ -76,6 +76,8 @@ impl Trace {
             reducer.push(t, v * *factor);
         });
         self.reducer.forget_before(from);
+        // What was forgotten must be read again when the view goes back to it.
+        self.from = self.from.max(from);
     }
 
     /// Its columns, oldest first, some of them before the window.

@@ -24,9 +24,9 @@ pub fn Bar() -> impl IntoView {
                                 data-window-choice=window.name
                                 title=format!("Key {}", i + 1)
                                 aria-pressed=move || {
-                                    if page.view.with(|v| v.window == window) { "true" } else { "false" }
+                                    if page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms) { "true" } else { "false" }
                                 }
-                                on:click=move |_| page.choose(window)
+                                on:click=move |_| page.choose(window.ms)
                             >
                                 {window.name}
                             </button>
@@ -122,14 +122,12 @@ fn LinkButton() -> impl IntoView {
     let rest = move || {
         let (from, to) = page.view.with(|v| v.frozen)?;
         page.beat.track();
-        let clock = |t: i64| axis::clock(t + offset(t), true);
-        let new = (page.server_now() - to) / 60_000;
-        let since = match new {
-            ..=0 => String::new(),
-            1 => ", 1 new minute".to_string(),
-            n => format!(", {n} new minutes"),
-        };
-        Some(format!("{}–{}{since}", clock(from), clock(to)))
+        let (a, b, now) = (from + offset(from), to + offset(to), page.server_now());
+        let day = |local: i64| local.div_euclid(86_400_000);
+        let date = if day(a) == day(now + offset(now)) { String::new() } else { axis::date(day(a)) + " " };
+        let new = now - to;
+        let since = if new < 1000 { String::new() } else { format!(", {} new", axis::duration(new)) };
+        Some(format!("{date}{}–{}{since}", axis::clock(a, true), axis::clock(b, true)))
     };
     view! {
         <button class="link" title="Freeze or go on (space)" on:click=move |_| page.toggle_frozen()>

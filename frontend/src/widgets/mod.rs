@@ -2,4 +2,5 @@
 
 pub mod banner;
 pub mod bar;
+pub mod dom;
 pub mod tooltip;

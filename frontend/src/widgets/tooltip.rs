@@ -1,9 +1,49 @@
 //! The tooltip of the crosshair. Its place is set through the object model: the policy forbids style attributes.
 
-use crate::page::{browser, page};
+use super::dom;
 use charts::Hue;
-use leptos::html;
 use leptos::prelude::*;
+
+/// One series in the tooltip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its colour.
+    pub hue: Hue,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Its value in the period that is compared with; empty when there is none.
+    pub then: String,
+}
+
+/// What the tooltip says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tip {
+    /// The instant.
+    pub when: String,
+    /// The unit.
+    pub unit: String,
+    /// Largest first.
+    pub rows: Vec<Row>,
+    /// What is left out.
+    pub rest: String,
+    /// The chart that lies over this one, and its series.
+    pub other: Option<(String, Vec<Row>)>,
+    /// Place of the instant in the window, CSS pixels.
+    pub place: (f64, f64),
+    /// Whether it stays until it is let go.
+    pub pinned: bool,
+}
+
+/// The tooltip, and the place where a screen reader hears what it says.
+#[component]
+pub fn Tooltip() -> impl IntoView {
+    view! {
+        <div id="tip" class="tip" hidden></div>
+        <div id="said" class="away" role="status"></div>
+    }
+}
 
 fn hue_class(hue: Hue) -> String {
     match hue {
@@ -12,48 +52,53 @@ fn hue_class(hue: Hue) -> String {
     }
 }
 
-/// The tooltip.
-#[component]
-pub fn Tooltip() -> impl IntoView {
-    let page = page();
-    let element = NodeRef::<html::Div>::new();
-    Effect::new(move |_| {
-        let (Some(tip), Some(element)) = (page.tip.get(), element.get()) else { return };
-        let (x, y) = tip.place;
-        let rect = element.get_bounding_client_rect();
-        let size = |v: Result<wasm_bindgen::JsValue, _>| v.ok().and_then(|v| v.as_f64()).unwrap_or(1000.0);
-        let (width, height) = (size(browser().inner_width()), size(browser().inner_height()));
-        let right = x + 14.0 + rect.width() > width - 8.0;
-        let left = if right { (x - 14.0 - rect.width()).max(8.0) } else { x + 14.0 };
-        let top = (y - rect.height() / 2.0).min(height - rect.height() - 8.0).max(52.0);
-        let style = web_sys::HtmlElement::style(&element);
-        // A length in pixels is never refused.
-        let _ = style.set_property("left", &format!("{}px", left.round() as i32));
-        let _ = style.set_property("top", &format!("{}px", top.round() as i32));
-    });
-    let rows = move || page.tip.with(|t| t.as_ref().map(|t| t.rows.clone()).unwrap_or_default());
-    let rest = move || page.tip.with(|t| t.as_ref().map(|t| t.rest.clone())).unwrap_or_default();
-    view! {
-        <div class="tip" node_ref=element hidden=move || page.tip.with(Option::is_none)>
-            <div class="when">
-                <span>{move || page.tip.with(|t| t.as_ref().map(|t| t.when.clone()))}</span>
-                <span class="u">{move || page.tip.with(|t| t.as_ref().map(|t| t.unit.clone()))}</span>
-            </div>
-            {move || {
-                rows()
-                    .into_iter()
-                    .map(|row| {
-                        view! {
-                            <div class="row">
-                                <svg viewBox="0 0 14 8" class=hue_class(row.hue)><path d="M0 4h14"/></svg>
-                                <span>{row.name}</span>
-                                <b>{row.value}</b>
-                            </div>
-                        }
-                    })
-                    .collect_view()
-            }}
-            <div class="rest" hidden=move || rest().is_empty()>{rest}</div>
-        </div>
+/// Shows it, or hides it.
+pub fn show(tip: Option<&Tip>) {
+    let Some(element) = dom::by_id("tip") else { return };
+    dom::set_hidden(&element, tip.is_none());
+    let Some(tip) = tip else { return };
+    element.set_class_name(if tip.pinned { "tip pinned" } else { "tip" });
+    element.set_text_content(None);
+    let head = dom::add(&element, "div", "when", "");
+    dom::add(&head, "span", "", &tip.when);
+    dom::add(&head, "span", "u", &tip.unit);
+    rows(&element, &tip.rows);
+    if !tip.rest.is_empty() {
+        dom::add(&element, "div", "rest", &tip.rest);
+    }
+    if let Some((title, others)) = &tip.other {
+        dom::add(&element, "div", "rest", title);
+        rows(&element, others);
+    }
+    let (x, y) = tip.place;
+    let rect = element.get_bounding_client_rect();
+    let (width, height) = dom::viewport();
+    let right = x + 14.0 + rect.width() > width - 8.0;
+    let left = if right { (x - 14.0 - rect.width()).max(8.0) } else { x + 14.0 };
+    let top = (y - rect.height() / 2.0).min(height - rect.height() - 8.0).max(52.0);
+    dom::set_style(&element, "left", &format!("{}px", left.round() as i32));
+    dom::set_style(&element, "top", &format!("{}px", top.round() as i32));
+}
+
+fn rows(parent: &web_sys::Element, rows: &[Row]) {
+    for row in rows {
+        let line = dom::add(parent, "div", "row", "");
+        // No text from outside goes this way.
+        line.set_inner_html(&format!(
+            r#"<svg viewBox="0 0 14 8" class="{}"><path d="M0 4h14"/></svg>"#,
+            hue_class(row.hue)
+        ));
+        dom::add(&line, "span", "", &row.name);
+        dom::add(&line, "b", "", &row.value);
+        if !row.then.is_empty() {
+            dom::add(&line, "i", "", &row.then);
+        }
+    }
+}
+
+/// Says it to a screen reader.
+pub fn say(text: &str) {
+    if let Some(element) = dom::by_id("said") {
+        element.set_text_content(Some(text));
     }
 }

@@ -1,0 +1,41 @@
+//! Lines of something else under the same plot: an earlier period, or another chart on an axis of its own. Thin, broken
+//! and without marks, so that they are never taken for the chart's own.
+
+use crate::frame::{Chart, Frame, Plot};
+use crate::line::{clip, runs};
+use crate::paint::{Point, dashed, faint};
+use crate::{Area, Drawn};
+use plotters::style::RGBAColor;
+use plotters_backend::DrawingBackend;
+
+/// Draws the lines of a frame alone, each at its mean; of a band the median. `strength` is their opacity.
+///
+/// # Errors
+/// What the backend refused.
+pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, strength: f64) -> Drawn<DB> {
+    let plot = frame.plot();
+    if frame.chart == Chart::Band {
+        for run in frame.band.chunk_by(|_, next| next.joined) {
+            let points = clip(run, &plot, |b, out| out.push((plot.x(b.t), y(&plot, b.values[2]))));
+            stroke(area, frame, &points, faint(frame.theme.ink, strength))?;
+        }
+        return Ok(());
+    }
+    for line in frame.lines {
+        for run in runs(line.columns, &plot) {
+            let points = clip(run, &plot, |c, out| out.push((plot.x(c.t), y(&plot, c.mean()))));
+            stroke(area, frame, &points, faint(line.hue.color(frame.theme), strength))?;
+        }
+    }
+    Ok(())
+}
+
+/// Place of a value, kept within the plot: the axis was not made for it.
+fn y(plot: &Plot, v: f64) -> i32 {
+    plot.y(v).clamp(plot.top, plot.bottom)
+}
+
+fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, points: &[Point], color: RGBAColor) -> Drawn<DB> {
+    let width = (frame.measures.line * 0.67 * frame.css).max(frame.device);
+    dashed(area, points, color, width, (3.0 * frame.css, 3.0 * frame.css))
+}

@@ -1,0 +1,267 @@
+//! What pointers do to plots, heard once for the whole page.
+//!
+//! Mouse: drag zooms all charts, shift-drag pans, ctrl and wheel zooms at the cursor, a double click goes one step back,
+//! a click pins the crosshair; on a label a click isolates the series, with ctrl hides it, with shift follows it through
+//! all charts. Touch: one finger scrolls the page, resting it moves the crosshair, two fingers zoom and pan.
+
+use super::crosshair::{self, Place};
+use super::series::{self, Choice};
+use crate::page::Page;
+use crate::widgets::dom;
+use leptos::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+use web_sys::{Element, Event, MouseEvent, PointerEvent, WheelEvent};
+
+/// CSS pixels that a press may move and still be a click.
+const STILL: f64 = 5.0;
+/// How long a finger rests before it moves the crosshair.
+const REST: std::time::Duration = std::time::Duration::from_millis(400);
+/// A wheel that pauses for longer begins a new step, ms.
+const PAUSE: i64 = 600;
+
+const HEARD: [&str; 9] = [
+    "pointerdown",
+    "pointermove",
+    "pointerup",
+    "pointercancel",
+    "pointerleave",
+    "wheel",
+    "dblclick",
+    "contextmenu",
+    "touchmove",
+];
+
+/// A press of a mouse button.
+struct Press {
+    place: Place,
+    /// Where it was pressed, in time and as span at that moment.
+    t: i64,
+    span: (i64, i64),
+    pan: bool,
+    moved: bool,
+}
+
+/// A finger.
+struct Finger {
+    id: i32,
+    x: f64,
+    y: f64,
+    /// The instant under it when the second finger came.
+    t: i64,
+}
+
+#[derive(Default)]
+struct Gesture {
+    press: Option<Press>,
+    fingers: Vec<Finger>,
+    /// A finger rested: it moves the crosshair.
+    resting: bool,
+    /// Number of the touch, so that a late timer does not speak for the next one.
+    touch: u32,
+    wheeled: i64,
+}
+
+/// Hears pointers from now on.
+pub fn listen(page: Page) {
+    let Some(main) = dom::by_id("page") else { return };
+    let gesture = Rc::new(RefCell::new(Gesture::default()));
+    let root = main.clone();
+    let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(page, &gesture, &root, &event));
+    // It lives as long as the page.
+    let callback: js_sys::Function = heard.into_js_value().unchecked_into();
+    for name in HEARD {
+        // A listener is never refused.
+        let _ = main.add_event_listener_with_callback(name, &callback);
+    }
+}
+
+/// The place of an event on the plot under it.
+fn place(event: &MouseEvent) -> Option<(Element, Place)> {
+    let plot = event.target()?.dyn_into::<Element>().ok()?.closest(".plot").ok()??;
+    let panel = plot.closest("article").ok()??.get_attribute("data-panel")?;
+    let rect = plot.get_bounding_client_rect();
+    let (x, y) = (f64::from(event.client_x()), f64::from(event.client_y()));
+    Some((plot, Place { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), client_y: y }))
+}
+
+fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event) {
+    let kind = event.type_();
+    if kind == "touchmove" {
+        let g = gesture.borrow();
+        if g.resting || g.fingers.len() > 1 {
+            event.prevent_default();
+        }
+        return;
+    }
+    let Some(mouse) = event.dyn_ref::<MouseEvent>() else { return };
+    let found = place(mouse);
+    let finger = event.dyn_ref::<PointerEvent>().filter(|p| p.pointer_type() == "touch");
+    let g = &mut *gesture.borrow_mut();
+    match (kind.as_str(), found) {
+        ("pointerleave", _) | ("pointermove", None) if g.press.is_none() && finger.is_none() => crosshair::left(page),
+        ("pointercancel", _) => {
+            *g = Gesture { touch: g.touch + 1, ..Gesture::default() };
+            select(root, None);
+        }
+        ("contextmenu", Some(_)) if g.resting => event.prevent_default(),
+        ("dblclick", Some((_, place))) if place.label(page).is_none() => page.step_back(),
+        ("wheel", Some((_, place))) => {
+            if let Some(wheel) = event.dyn_ref::<WheelEvent>().filter(|w| w.ctrl_key() || w.meta_key()) {
+                event.prevent_default();
+                let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
+                let now = crate::page::now();
+                if now - std::mem::replace(&mut g.wheeled, now) > PAUSE {
+                    page.remember();
+                }
+                page.zoom(place.t(page), js_sys::Math::exp((wheel.delta_y() * lines).clamp(-400.0, 400.0) * 0.002));
+            }
+        }
+        ("pointerdown", Some((plot, place))) => match finger {
+            Some(finger) => touched(page, gesture, g, finger, place),
+            None if mouse.button() == 0 => {
+                // Refused only for a pointer that is gone.
+                let _ = plot.set_pointer_capture(mouse.unchecked_ref::<PointerEvent>().pointer_id());
+                let (t, span) = (place.t(page), page.span());
+                g.press = Some(Press { place, t, span, pan: mouse.shift_key(), moved: false });
+            }
+            None => {}
+        },
+        ("pointermove", Some((_, place))) => match finger {
+            Some(finger) => finger_moved(page, g, finger.pointer_id(), place),
+            None => mouse_moved(page, g, root, place),
+        },
+        ("pointerup", found) => match finger {
+            Some(finger) => {
+                g.fingers.retain(|f| f.id != finger.pointer_id());
+                if g.fingers.is_empty() {
+                    g.touch += 1;
+                    g.resting = false;
+                }
+            }
+            None => {
+                select(root, None);
+                if let (Some(press), Some((_, place))) = (g.press.take(), found) {
+                    released(page, press, place, mouse);
+                }
+            }
+        },
+        _ => {}
+    }
+}
+
+fn mouse_moved(page: Page, g: &mut Gesture, root: &Element, place: Place) {
+    let Some(press) = &mut g.press else { return crosshair::moved(page, &place, false) };
+    let dx = place.x - press.place.x;
+    if !press.moved && dx.abs() > STILL {
+        press.moved = true;
+        if press.pan {
+            page.remember();
+        }
+    }
+    if press.moved && press.pan {
+        let (from, to) = press.span;
+        let (left, right) = page.board.borrow().gutters();
+        let by = (dx / (place.width - left - right).max(1.0) * (to - from) as f64) as i64;
+        page.show(from - by, to - by);
+    } else if press.moved {
+        let (from, to) = page.span();
+        let share = |t: i64| ((t - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
+        let (a, b) = (share(press.t), share(place.t(page)));
+        select(root, Some((a.min(b), a.max(b))));
+    }
+    crosshair::moved(page, &place, false);
+}
+
+fn released(page: Page, press: Press, place: Place, mouse: &MouseEvent) {
+    match press {
+        Press { moved: true, pan: true, .. } => {}
+        Press { moved: true, t, .. } => {
+            let end = place.t(page);
+            page.remember();
+            page.show(t.min(end), t.max(end));
+        }
+        _ => match place.label(page) {
+            Some(i) => {
+                let choice = match () {
+                    () if mouse.ctrl_key() || mouse.meta_key() => Choice::Hide,
+                    () if mouse.shift_key() => Choice::Pin,
+                    () => Choice::Isolate,
+                };
+                series::choose(page, &place.panel, i, choice);
+            }
+            None => crosshair::toggle_pin(page),
+        },
+    }
+}
+
+/// Shows what will be zoomed to, in all charts: the stylesheet draws it.
+fn select(root: &Element, shares: Option<(f64, f64)>) {
+    match shares {
+        None => drop(root.remove_attribute("data-select")),
+        Some((a, b)) => {
+            dom::set(root, "data-select", "");
+            // Thousandths: integers keep the formatting of floats out of the page.
+            dom::set_style(root, "--from", &format!("{}", (a * 10_000.0) as i32));
+            dom::set_style(root, "--to", &format!("{}", (b * 10_000.0) as i32));
+        }
+    }
+}
+
+fn touched(page: Page, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: &PointerEvent, place: Place) {
+    if g.fingers.is_empty() {
+        g.touch += 1;
+        let (number, later) = (g.touch, gesture.clone());
+        let at = place.clone();
+        set_timeout(
+            move || {
+                let mut g = later.borrow_mut();
+                if g.touch == number && g.fingers.len() == 1 {
+                    g.resting = true;
+                    crosshair::moved(page, &at, true);
+                }
+            },
+            REST,
+        );
+        // A tap lets go of what a resting finger left.
+        crosshair::clear(page);
+        page.redraw();
+    }
+    g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(page) });
+    if let [a, _] = &mut g.fingers[..] {
+        page.remember();
+        let first = Place { x: a.x, ..place };
+        a.t = first.t(page);
+        g.resting = false;
+    }
+}
+
+fn finger_moved(page: Page, g: &mut Gesture, id: i32, place: Place) {
+    let Some(finger) = g.fingers.iter_mut().find(|f| f.id == id) else { return };
+    let far = (place.x - finger.x).abs().max((place.y - finger.y).abs()) > STILL * 2.0;
+    if g.resting {
+        return crosshair::moved(page, &place, true);
+    }
+    if g.fingers.len() == 1 {
+        if far {
+            // It scrolls, and does not rest.
+            g.touch += 1;
+        }
+        return;
+    }
+    if let Some(finger) = g.fingers.iter_mut().find(|f| f.id == id) {
+        finger.x = place.x;
+    }
+    let [a, b, ..] = &g.fingers[..] else { return };
+    let ((ax, at), (bx, bt)) = if a.x < b.x { ((a.x, a.t), (b.x, b.t)) } else { ((b.x, b.t), (a.x, a.t)) };
+    if bx - ax < 24.0 || bt <= at {
+        return;
+    }
+    // Both instants stay under their fingers.
+    let (left, right) = page.board.borrow().gutters();
+    let per_pixel = (bt - at) as f64 / (bx - ax);
+    let from = at - ((ax - left) * per_pixel) as i64;
+    page.show(from, from + ((place.width - left - right) * per_pixel) as i64);
+}
