@@ -80,7 +80,11 @@ fn bad_questions_get_a_sentence_that_says_what_to_do() {
         ("/api/v1/query?tag=memory&from=noon", 400, "Unix seconds"),
         ("/api/v1/query?tag=memory&from=2&to=1", 400, "later"),
         ("/api/v1/query?tag=memory&step=0", 400, "duration"),
-        ("/api/v1/query?tag=memory&step=10d", 400, "duration"),
+        ("/api/v1/query?tag=memory&step=10y", 400, "duration"),
+        ("/api/v1/query?tag=memory&fn=avg", 400, "rate"),
+        ("/api/v1/query?tag=memory&fn=rate", 400, "memory_percent does not count"),
+        ("/api/v1/query?tag=memory&source=nobody", 400, "there is no source"),
+        ("/api/v1/export?tag=memory&format=openmetrics&step=1m", 400, "csv or json"),
         ("/api/v1/live", 400, "WebSocket"),
         ("/api/v1/live?form=json", 400, "format"),
         ("/api/v1/query?tags=memory", 400, "tags"),
@@ -123,7 +127,7 @@ fn an_export_holds_every_sample_in_every_form() {
     let open = server.get(&format!("/api/v1/export?format=openmetrics&{span}"), &[]);
     assert!(open.header("content-type").starts_with("application/openmetrics-text"));
     assert!(
-        open.body.contains("# UNIT watchglass_disk_path_usage_gb_gibibytes gibibytes") && open.body.contains("# EOF")
+        open.body.contains("# UNIT watchglass_filesystem_used_bytes bytes") && open.body.contains("# EOF")
     );
 }
 
@@ -132,10 +136,10 @@ fn prometheus_reads_our_values_and_our_own_health() {
     let server = server(2);
     let text = server.get("/metrics", &[]);
     assert!(text.header("content-type").starts_with("text/plain"));
-    assert!(text.body.contains("# TYPE watchglass_network_recv_bytes_total counter"));
+    assert!(text.body.contains("# TYPE watchglass_network_receive_bytes_total counter"));
     assert!(text.body.contains("watchglass_self_ticks_total"));
     let open = server.get("/metrics", &["Accept: application/openmetrics-text; version=1.0.0"]);
-    assert!(open.body.contains("# TYPE watchglass_network_recv_bytes counter"));
+    assert!(open.body.contains("# TYPE watchglass_network_receive_bytes counter"));
     assert!(open.body.trim_end().trim_end_matches("\r\n0").trim_end().ends_with("# EOF"), "the end is marked");
 }
 

@@ -86,8 +86,8 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();
     assert!(values.len() > 10 && values.windows(2).all(|pair| pair[1] == pair[0] + 1.0), "{values:?}");
     let text = server.get("/metrics", &[]).body;
-    assert!(text.contains("watchglass_openmetrics_books_late{source="), "{text}");
-    assert!(text.contains(",a=\"x y\",b=\"2\"} 7.5"));
+    assert!(text.contains("\nlate{source="), "{text}");
+    assert!(text.contains(",endpoint=\"books\",a=\"x y\",b=\"2\"} 7.5"));
 }
 
 #[test]

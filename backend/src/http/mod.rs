@@ -2,15 +2,16 @@
 
 mod api;
 pub mod door;
-mod export;
 pub mod listen;
 mod live;
 mod metrics;
 pub mod page;
 mod patient;
 pub mod peer;
+mod query;
 
 use crate::live::Hub;
+use crate::remote::Remote;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -36,12 +37,19 @@ pub struct App {
     /// `/`, or a path that a proxy does not strip, with slashes at both ends.
     base: String,
     stop: watch::Receiver<bool>,
+    remote: Option<Arc<Remote>>,
 }
 
 impl App {
     /// What every path needs.
-    pub fn new(hub: Arc<Hub>, door: Arc<Door>, base: String, stop: watch::Receiver<bool>) -> Arc<Self> {
-        Arc::new(App { hub, door, base, stop })
+    pub fn new(
+        hub: Arc<Hub>,
+        door: Arc<Door>,
+        base: String,
+        stop: watch::Receiver<bool>,
+        remote: Option<Arc<Remote>>,
+    ) -> Arc<Self> {
+        Arc::new(App { hub, door, base, stop, remote })
     }
 
     /// The newest process table, or the largest users at a time, milliseconds since the Unix epoch.
@@ -69,8 +77,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/catalog", get(api::catalog))
         .route("/api/v1/sources", get(api::sources))
         .route("/api/v1/series", get(api::series))
-        .route("/api/v1/query", get(api::query))
-        .route("/api/v1/export", get(export::get))
+        .route("/api/v1/query", get(query::query))
+        .route("/api/v1/export", get(query::export))
         .route("/api/v1/processes", get(api::processes))
         .route("/api/v1/doctor", get(api::doctor))
         .route("/api/v1/live", get(live::get))

@@ -1,0 +1,235 @@
+//! The forms in which series leave.
+
+use super::openmetrics::{self, Exposed};
+use super::select::Selection;
+use super::text::{cell, number, quoted, seconds};
+use shared::catalog::Kind;
+use shared::catalog::prometheus::Family;
+use shared::rollup::Bucket;
+use std::fmt::Write;
+
+/// Writes series one after another. Of a series come either points or buckets, at least one.
+pub trait Form {
+    /// In front of everything.
+    fn begin(&mut self, _: &mut String, _: &Selection) {}
+    /// A series begins: its position in the selection.
+    fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize);
+    /// A sample: time in ms and value.
+    fn point(&mut self, text: &mut String, t: i64, v: f64);
+    /// A roll-up.
+    fn bucket(&mut self, text: &mut String, bucket: &Bucket);
+    /// The series has ended.
+    fn series_end(&mut self, _: &mut String) {}
+    /// After everything.
+    fn end(&mut self, _: &mut String) {}
+}
+
+/// CSV; see [`Format::Csv`](super::Format::Csv).
+#[derive(Default)]
+pub struct Csv {
+    /// `,source,tag,` of the series at hand.
+    about: String,
+}
+
+impl Form for Csv {
+    fn begin(&mut self, text: &mut String, selection: &Selection) {
+        text.push_str("time,source,tag,");
+        text.push_str(if selection.ask.step.is_some() { "min,max,mean,last,count\n" } else { "value\n" });
+    }
+
+    fn series(&mut self, _: &mut String, selection: &Selection, wanted: usize) {
+        let wanted = &selection.wanted[wanted];
+        self.about = format!(",{},{},", cell(&wanted.host), cell(&wanted.tag));
+    }
+
+    fn point(&mut self, text: &mut String, t: i64, v: f64) {
+        seconds(text, t);
+        text.push_str(&self.about);
+        number(text, v);
+        text.push('\n');
+    }
+
+    fn bucket(&mut self, text: &mut String, b: &Bucket) {
+        seconds(text, b.t);
+        text.push_str(&self.about);
+        for value in [b.min, b.max, b.mean, b.last] {
+            number(text, value);
+            text.push(',');
+        }
+        let _ = writeln!(text, "{}", b.count);
+    }
+}
+
+/// `"t":..,"min":..,"max":..,"mean":..,"last":..,"count":..`
+fn members(text: &mut String, b: &Bucket) {
+    text.push_str("\"t\":");
+    seconds(text, b.t);
+    for (name, value) in [("min", b.min), ("max", b.max), ("mean", b.mean), ("last", b.last)] {
+        let _ = write!(text, ",\"{name}\":");
+        number(text, value);
+    }
+    let _ = write!(text, ",\"count\":{}", b.count);
+}
+
+/// JSON lines; see [`Format::Json`](super::Format::Json).
+#[derive(Default)]
+pub struct Lines {
+    /// The members that are the same for the whole series.
+    about: String,
+}
+
+impl Form for Lines {
+    fn series(&mut self, _: &mut String, selection: &Selection, wanted: usize) {
+        let wanted = &selection.wanted[wanted];
+        self.about = format!(",\"source\":{},\"tag\":{}", quoted(&wanted.host), quoted(&wanted.tag));
+    }
+
+    fn point(&mut self, text: &mut String, t: i64, v: f64) {
+        text.push_str("{\"t\":");
+        seconds(text, t);
+        text.push_str(&self.about);
+        text.push_str(",\"value\":");
+        number(text, v);
+        text.push_str("}\n");
+    }
+
+    fn bucket(&mut self, text: &mut String, bucket: &Bucket) {
+        text.push('{');
+        members(text, bucket);
+        text.push_str(&self.about);
+        text.push_str("}\n");
+    }
+}
+
+/// The JSON of `api/v1/query`.
+pub struct Query {
+    fixed: String,
+    first_series: bool,
+    first_value: bool,
+}
+
+impl Query {
+    /// Begins with the span that was asked for.
+    pub fn new(selection: &Selection) -> Self {
+        let mut fixed = String::from("{\"from\":");
+        seconds(&mut fixed, selection.ask.from);
+        fixed.push_str(",\"to\":");
+        seconds(&mut fixed, selection.ask.to);
+        if selection.ask.rate {
+            fixed.push_str(",\"fn\":\"rate\"");
+        }
+        fixed.push_str(",\"series\":[");
+        Query { fixed, first_series: true, first_value: true }
+    }
+
+    fn comma(&mut self, text: &mut String) {
+        if !std::mem::take(&mut self.first_value) {
+            text.push(',');
+        }
+    }
+}
+
+impl Form for Query {
+    fn begin(&mut self, text: &mut String, _: &Selection) {
+        text.push_str(&self.fixed);
+    }
+
+    fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize) {
+        if !std::mem::take(&mut self.first_series) {
+            text.push(',');
+        }
+        let wanted = &selection.wanted[wanted];
+        let kind = match selection.metric(wanted).kind {
+            _ if selection.ask.rate => "gauge",
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::State => "state",
+        };
+        let (tag, source, unit) = (quoted(&wanted.tag), quoted(&wanted.host), selection.unit(wanted).name());
+        let values = if selection.ask.step.is_some() { "buckets" } else { "points" };
+        let _ =
+            write!(text, "{{\"tag\":{tag},\"source\":{source},\"unit\":\"{unit}\",\"kind\":\"{kind}\",\"{values}\":[");
+        self.first_value = true;
+    }
+
+    fn point(&mut self, text: &mut String, t: i64, v: f64) {
+        self.comma(text);
+        text.push('[');
+        seconds(text, t);
+        text.push(',');
+        number(text, v);
+        text.push(']');
+    }
+
+    fn bucket(&mut self, text: &mut String, bucket: &Bucket) {
+        self.comma(text);
+        text.push('{');
+        members(text, bucket);
+        text.push('}');
+    }
+
+    fn series_end(&mut self, text: &mut String) {
+        text.push_str("]}");
+    }
+
+    fn end(&mut self, text: &mut String) {
+        text.push_str("]}");
+    }
+}
+
+/// OpenMetrics; see [`Format::OpenMetrics`](super::Format::OpenMetrics).
+pub struct Open {
+    families: openmetrics::Families,
+    /// The family at hand, by name.
+    family: String,
+    /// Of the series at hand: conversion of its values, and name with labels.
+    scale: Option<Family>,
+    about: String,
+}
+
+impl Open {
+    /// Puts the series in order of their families, since a family's samples must stand together.
+    pub fn new(selection: &mut Selection) -> Self {
+        let exposed = selection.wanted.iter().map(|w| Exposed::of(&selection.catalog, &w.def));
+        let mut keyed: Vec<(String, super::Wanted)> =
+            exposed.map(|e| e.family.name).zip(selection.wanted.iter().cloned()).collect();
+        keyed.sort_by(|(a, x), (b, y)| (a, x.source, x.id).cmp(&(b, y.source, y.id)));
+        selection.wanted = keyed.into_iter().map(|(_, wanted)| wanted).collect();
+        let mut families = openmetrics::Families::default();
+        for wanted in &selection.wanted {
+            families.add(&Exposed::of(&selection.catalog, &wanted.def));
+        }
+        Open { families, family: String::new(), scale: None, about: String::new() }
+    }
+}
+
+impl Form for Open {
+    fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize) {
+        let wanted = &selection.wanted[wanted];
+        let exposed = Exposed::of(&selection.catalog, &wanted.def);
+        if self.family != exposed.family.name {
+            self.family.clone_from(&exposed.family.name);
+            self.families.head(text, &exposed, true);
+        }
+        self.about = exposed.key(&wanted.host);
+        self.scale = Some(exposed.family);
+    }
+
+    fn point(&mut self, text: &mut String, t: i64, v: f64) {
+        text.push_str(&self.about);
+        text.push(' ');
+        number(text, self.scale.as_ref().map_or(v, |family| family.value(v)));
+        text.push(' ');
+        seconds(text, t);
+        text.push('\n');
+    }
+
+    // `Format::form` refuses roll-ups here.
+    fn bucket(&mut self, text: &mut String, bucket: &Bucket) {
+        self.point(text, bucket.t, bucket.last);
+    }
+
+    fn end(&mut self, text: &mut String) {
+        text.push_str("# EOF\n");
+    }
+}

@@ -1,0 +1,155 @@
+//! Stored samples as text: what a query answers, and what leaves as CSV, JSON lines and OpenMetrics, over HTTP and from
+//! the command line alike.
+//!
+//! In the order to read it: an [`Ask`] chooses series of a store ([`select`]); a [`Selection`] is read series by series,
+//! in batches whose size does not depend on the span (`read.rs`); a [`Form`] writes them, and [`Pieces`] hands the text
+//! out in parts, so that an answer of any length takes the memory of a few batches. This room reads no clock and no
+//! socket.
+
+pub mod file;
+mod forms;
+pub mod openmetrics;
+mod read;
+mod select;
+pub mod text;
+
+pub use forms::Form;
+pub use select::{Ask, Refused, Selection, Wanted, fitting, select};
+
+use read::{Reading, Values};
+use std::sync::Arc;
+
+/// A form of export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `time,source,tag,value`; with a step `time,source,tag,min,max,mean,last,count`.
+    Csv,
+    /// One JSON object a line.
+    Json,
+    /// OpenMetrics 1.0 with time stamps, under Prometheus' names.
+    OpenMetrics,
+}
+
+impl Format {
+    /// All of them by name.
+    pub const ALL: [(&'static str, Format); 3] =
+        [("csv", Format::Csv), ("json", Format::Json), ("openmetrics", Format::OpenMetrics)];
+
+    /// The format of this name.
+    ///
+    /// # Errors
+    /// What to write instead, the rest of a sentence.
+    pub fn of(name: &str) -> Result<Format, String> {
+        let names = Self::ALL.map(|(name, _)| name).join(", ");
+        let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
+        found.ok_or_else(|| format!("is one of {names}, not {name:?}"))
+    }
+
+    /// What is asked for in this format, in the order in which it is written.
+    ///
+    /// # Errors
+    /// The format cannot hold it.
+    pub fn form(self, selection: &mut Selection) -> Result<Box<dyn Form + Send>, Refused> {
+        Ok(match self {
+            Format::Csv => Box::new(forms::Csv::default()),
+            Format::Json => Box::new(forms::Lines::default()),
+            Format::OpenMetrics if selection.ask.step.is_some() || selection.ask.rate => {
+                return Err(Refused::Wrong(
+                    "openmetrics holds samples as they were taken: leave out step and fn, or take csv or json".into(),
+                ));
+            }
+            Format::OpenMetrics => Box::new(forms::Open::new(selection)),
+        })
+    }
+}
+
+/// The form in which a query is answered.
+pub fn query(selection: &Selection) -> Box<dyn Form + Send> {
+    Box::new(forms::Query::new(selection))
+}
+
+/// Bytes of text after which a piece is handed out.
+const PIECE: usize = 128 * 1024;
+
+/// The text of a selection in a form, in pieces.
+pub struct Pieces {
+    selection: Arc<Selection>,
+    form: Box<dyn Form + Send>,
+    reading: Reading,
+    /// The series that is being written.
+    values: Option<Values>,
+    begun: bool,
+    ended: bool,
+}
+
+impl Pieces {
+    /// Nothing is read yet.
+    pub fn new(selection: Selection, form: Box<dyn Form + Send>) -> Self {
+        let selection = Arc::new(selection);
+        let reading = Reading::new(selection.clone());
+        Pieces { selection, form, reading, values: None, begun: false, ended: false }
+    }
+
+    /// Whether everything has been handed out.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Writes values of the series at hand until the piece is full; false when the series has come to its end.
+    fn fill(&mut self, text: &mut String) -> bool {
+        let form = &mut self.form;
+        match &mut self.values {
+            None => return false,
+            Some(Values::Points(points)) => {
+                for (t, v) in points {
+                    form.point(text, t, v);
+                    if text.len() >= PIECE {
+                        return true;
+                    }
+                }
+            }
+            Some(Values::Buckets(buckets)) => {
+                for bucket in buckets {
+                    form.bucket(text, &bucket);
+                    if text.len() >= PIECE {
+                        return true;
+                    }
+                }
+            }
+        }
+        self.values = None;
+        form.series_end(text);
+        false
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        if self.ended {
+            return None;
+        }
+        let mut text = String::with_capacity(PIECE + 4096);
+        if !std::mem::replace(&mut self.begun, true) {
+            self.form.begin(&mut text, &self.selection);
+        }
+        while !self.fill(&mut text) {
+            match self.reading.next() {
+                Some((wanted, values)) => {
+                    self.form.series(&mut text, &self.selection, wanted);
+                    self.values = Some(values);
+                }
+                None => {
+                    self.form.end(&mut text);
+                    self.ended = true;
+                    break;
+                }
+            }
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Reads a selection series by series. Short series come in batches, since a batch reads each block's times once; long
+//! ones come stretch by stretch, so that no more than a stretch is in memory.
+
+use super::select::{HELD, Selection, Wanted};
+use shared::rollup::{Bucket, rate, rolled};
+use shared::series::SeriesId;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+type Points = Box<dyn Iterator<Item = (i64, f64)> + Send>;
+
+/// Samples that show how far apart those of a series stand.
+const PACE: usize = 101;
+
+/// What is written of one series, in order of time; never empty.
+pub(super) enum Values {
+    /// Samples, or rates: time in ms and value.
+    Points(Points),
+    /// Roll-ups.
+    Buckets(Box<dyn Iterator<Item = Bucket> + Send>),
+}
+
+/// Series after series, by their position in the selection.
+pub(super) struct Reading {
+    selection: Arc<Selection>,
+    next: usize,
+    ready: VecDeque<(usize, Values)>,
+}
+
+impl Reading {
+    pub fn new(selection: Arc<Selection>) -> Self {
+        Reading { selection, next: 0, ready: VecDeque::new() }
+    }
+
+    /// Series from the next on that are read together: of one source, within what is held at once.
+    fn batch(&self) -> &[Wanted] {
+        let wanted = &self.selection.wanted[self.next..];
+        let Some(first) = wanted.first() else { return wanted };
+        let interval = self.selection.parts.get(&first.source).map_or(1, |part| part.interval);
+        let mut room = HELD;
+        let fits = |w: &&Wanted| {
+            room -= (w.span.1 - w.span.0) / interval + 1;
+            w.source == first.source && room >= 0
+        };
+        let count = wanted.iter().take_while(fits).count();
+        &wanted[..count.max(1)]
+    }
+
+    fn read(&mut self) {
+        let batch = self.batch();
+        let (first, ids) = (self.next, batch.iter().map(|w| w.id).collect::<Vec<SeriesId>>());
+        let Some(source) = batch.first().map(|w| w.source) else { return };
+        self.next += ids.len();
+        let Some(part) = self.selection.parts.get(&source) else { return };
+        let stepped = self.selection.ask.step.filter(|_| !self.selection.ask.rate);
+        match (&part.stretches[..], stepped) {
+            ([only], None) => {
+                for (i, samples) in only.samples(&ids).into_iter().enumerate() {
+                    self.ready.push_back((first + i, self.shown(first + i, Box::new(samples.into_iter()))));
+                }
+            }
+            ([only], Some(step)) => {
+                for (i, buckets) in only.buckets(&ids, step, true).into_iter().enumerate() {
+                    self.ready.push_back((first + i, Values::Buckets(Box::new(buckets.into_iter()))));
+                }
+            }
+            (stretches, stepped) => {
+                for (i, id) in ids.into_iter().enumerate() {
+                    let (selection, count) = (self.selection.clone(), stretches.len());
+                    let values = match stepped {
+                        None => {
+                            let samples = (0..count).flat_map(move |n| {
+                                selection.parts[&source].stretches[n].samples(&[id]).into_iter().flatten()
+                            });
+                            self.shown(first + i, Box::new(samples))
+                        }
+                        Some(step) => Values::Buckets(Box::new((0..count).flat_map(move |n| {
+                            selection.parts[&source].stretches[n].buckets(&[id], step, true).into_iter().flatten()
+                        }))),
+                    };
+                    self.ready.push_back((first + i, values));
+                }
+            }
+        }
+    }
+
+    /// Samples as they were asked for: as they are, as rates, rates rolled up.
+    fn shown(&self, wanted: usize, samples: Points) -> Values {
+        let (ask, wanted) = (&self.selection.ask, &self.selection.wanted[wanted]);
+        if !ask.rate {
+            return Values::Points(samples);
+        }
+        let interval = self.selection.parts.get(&wanted.source).map_or(1, |part| part.interval);
+        let (from, factor) = (ask.from, self.selection.metric(wanted).unit.to_base());
+        let rates = rates(samples, interval).filter(move |(t, _)| *t >= from).map(move |(t, v)| (t, v * factor));
+        match ask.step {
+            None => Values::Points(Box::new(rates)),
+            Some(step) => Values::Buckets(Box::new(rolled(rates, step))),
+        }
+    }
+}
+
+/// The rates of a counter; none across a distance half again as long as is usual between its samples.
+fn rates(mut samples: Points, interval: i64) -> impl Iterator<Item = (i64, f64)> + Send {
+    let first: Vec<(i64, f64)> = samples.by_ref().take(PACE).collect();
+    let mut gaps: Vec<i64> = first.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    gaps.sort_unstable();
+    let pace = gaps.get(gaps.len() / 2).copied().unwrap_or(interval).max(interval);
+    rate(first.into_iter().chain(samples), pace * 3 / 2)
+}
+
+impl Iterator for Reading {
+    type Item = (usize, Values);
+
+    fn next(&mut self) -> Option<(usize, Values)> {
+        loop {
+            if let Some((wanted, values)) = self.ready.pop_front() {
+                if let Some(values) = present(values) {
+                    return Some((wanted, values));
+                }
+            } else if self.next < self.selection.wanted.len() {
+                self.read();
+            } else {
+                return None;
+            }
+        }
+    }
+}
+
+/// The values, unless there are none.
+fn present(values: Values) -> Option<Values> {
+    Some(match values {
+        Values::Points(points) => {
+            let mut points = points.peekable();
+            points.peek()?;
+            Values::Points(Box::new(points))
+        }
+        Values::Buckets(buckets) => {
+            let mut buckets = buckets.peekable();
+            buckets.peek()?;
+            Values::Buckets(Box::new(buckets))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rated(samples: &[(i64, f64)]) -> Vec<(i64, f64)> {
+        rates(Box::new(samples.to_vec().into_iter()), 1_000).collect()
+    }
+
+    #[test]
+    fn rates_leave_out_resets_and_holes_at_the_pace_of_the_series() {
+        let slow = [(0, 0.0), (15_000, 30.0), (30_000, 60.0), (60_000, 90.0), (75_000, 10.0), (90_000, 25.0)];
+        assert_eq!(rated(&slow), [(15_000, 2.0), (30_000, 2.0), (90_000, 1.0)]);
+        assert_eq!(rated(&[(0, 0.0), (1_000, 5.0), (2_400, 7.8)]), [(1_000, 5.0), (2_400, 2.0)]);
+        assert_eq!(rated(&[(0, 1.0)]), []);
+    }
+}

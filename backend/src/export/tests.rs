@@ -1,0 +1,168 @@
+//! Questions to a store, and the text that comes back.
+
+use super::select::HELD;
+use super::*;
+use crate::store::{Limits, Store};
+use serde_json::Value;
+use shared::catalog::{Catalog, MetricDef, VOCABULARY, cpu, disk, gpu, network};
+use shared::series::SeriesDef;
+
+const T0: i64 = 1_700_000_000_000;
+
+/// Two sources with a gauge of two instances and a counter, a tick a second.
+fn store(ticks: i64) -> Store {
+    let rows = VOCABULARY.iter().copied().flatten().copied();
+    let mut store =
+        Store::new(Arc::new(Catalog::new(rows)), Limits { retention: 10 * 86_400_000, bytes: usize::MAX });
+    for host in ["alpha", "=beta"] {
+        let source = store.add_source(host.into(), 1_000, Vec::new());
+        let series: [(&MetricDef, &str); 4] =
+            [(&gpu::TEMP, "0"), (&gpu::TEMP, "1"), (&network::RECEIVED, ""), (&disk::READ, "")];
+        for (def, instance) in series {
+            let metric = store.catalog().position(def.tag).expect("a row");
+            store.intern(source, SeriesDef { metric, instance: instance.into() });
+        }
+        for i in 0..ticks {
+            // The second GPU comes later; the counter begins anew once.
+            let late = if i < 10 { f64::NAN } else { 70.5 };
+            let total = if i < 50 { i * 100 } else { (i - 50) * 100 };
+            store.append(source, T0 + i * 1_000, false, &[40.0 + (i % 10) as f64, late, total as f64, i as f64 * 0.5]);
+        }
+    }
+    store
+}
+
+fn question(tags: &[&str]) -> Ask {
+    let tags = tags.iter().map(|tag| (*tag).to_string()).collect();
+    Ask { tags, from: T0, to: T0 + 1_000_000_000, ..Ask::default() }
+}
+
+fn text(store: &Store, ask: Ask, format: Option<Format>) -> String {
+    let mut selection = select(store, ask).expect("it can be asked");
+    let form = match format {
+        None => query(&selection),
+        Some(format) => format.form(&mut selection).expect("it can be written"),
+    };
+    Pieces::new(selection, form).collect()
+}
+
+fn answer(store: &Store, ask: Ask) -> Value {
+    serde_json::from_str(&text(store, ask, None)).expect("JSON")
+}
+
+#[test]
+fn an_answer_names_each_series_once_whoever_asked_for_it() {
+    let store = store(20);
+    let both = answer(&store, question(&["gpu.*.temp", "gpu.0.temp", "system.gpu.0.temp"]));
+    let named: Vec<_> = both["series"].as_array().expect("series").iter().map(|s| (&s["source"], &s["tag"])).collect();
+    assert_eq!(named.len(), 4, "{named:?}");
+    assert_eq!(both["series"][1]["points"][0], serde_json::json!([T0 / 1000 + 10, 70.5]));
+    let one = answer(&store, Ask { sources: vec!["al*".into()], ..question(&["gpu.1.temp"]) });
+    assert_eq!(one["series"].as_array().map(Vec::len), Some(1));
+    assert_eq!(one["series"][0]["source"], "alpha");
+    let none = answer(&store, question(&["gpu.7.temp", "tpu.*"]));
+    assert_eq!(none["series"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn buckets_hold_min_max_mean_last_and_count() {
+    let store = store(30);
+    let ask = Ask { sources: vec!["alpha".into()], step: Some(10_000), ..question(&["gpu.0.temp"]) };
+    let rolled = answer(&store, ask.clone());
+    let expected = serde_json::json!({"t": T0 / 1000, "min": 40, "max": 49, "mean": 44.5, "last": 49, "count": 10});
+    assert_eq!(rolled["series"][0]["buckets"][0], expected);
+    assert_eq!(rolled["series"][0]["buckets"].as_array().map(Vec::len), Some(3));
+    let csv = text(&store, ask, Some(Format::Csv));
+    assert_eq!(csv.lines().next(), Some("time,source,tag,min,max,mean,last,count"));
+    assert_eq!(csv.lines().nth(1), Some(&*format!("{},alpha,gpu.0.temp,40,49,44.5,49,10", T0 / 1000)));
+}
+
+#[test]
+fn rates_are_of_counters_in_base_units_without_resets() {
+    let store = store(100);
+    let alpha = |tags: &[&str]| Ask { sources: vec!["alpha".into()], rate: true, ..question(tags) };
+    let rates = answer(&store, Ask { from: T0 + 40_000, ..alpha(&["network.recv"]) });
+    let series = &rates["series"][0];
+    assert_eq!((&rates["fn"], &series["unit"], &series["kind"]), (&"rate".into(), &"bytes_per_second".into(), &"gauge".into()));
+    let points = series["points"].as_array().expect("points");
+    assert_eq!(points[0], serde_json::json!([T0 / 1000 + 40, 100]), "the sample before the span counts");
+    assert_eq!(points.len(), 59, "the reset has no rate");
+    assert!(points.iter().all(|p| p[1] == 100));
+    let disk = answer(&store, Ask { step: Some(60_000), ..alpha(&["disk.in"]) });
+    let bucket = &disk["series"][0]["buckets"][0];
+    assert_eq!((&bucket["min"], &bucket["max"]), (&Value::from(524_288), &Value::from(524_288)), "MiB are bytes now");
+    let gauge = select(&store, alpha(&["gpu.0.temp"])).err().expect("no counter");
+    assert!(gauge.to_string().contains("fn=rate"), "{gauge}");
+    let all = answer(&store, alpha(&["*"]));
+    assert_eq!(all["series"].as_array().map(Vec::len), Some(2), "a pattern takes what counts");
+}
+
+#[test]
+fn every_form_holds_every_sample_and_no_formula() {
+    let store = store(25);
+    let ask = question(&["gpu.*.temp", "network.recv"]);
+    let samples = 2 * (25 + 15 + 25);
+    let csv = text(&store, ask.clone(), Some(Format::Csv));
+    assert_eq!(csv.lines().count(), samples + 1);
+    assert!(csv.contains(",'=beta,gpu.0.temp,") && !csv.contains(",=beta"));
+    let lines = text(&store, ask.clone(), Some(Format::Json));
+    let parsed: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(parsed.len(), samples);
+    assert!(parsed.iter().any(|line| line["source"] == "=beta" && line["tag"] == "network.recv" && line["value"] == 2400));
+    let open = text(&store, ask.clone(), Some(Format::OpenMetrics));
+    assert_eq!(open.lines().filter(|line| !line.starts_with('#')).count(), samples);
+    assert_eq!(open.matches("# TYPE ").count(), 2);
+    assert!(open.ends_with("# EOF\n"));
+    assert!(open.contains(&format!("watchglass_gpu_temperature_celsius{{source=\"alpha\",gpu=\"0\"}} 40 {}\n", T0 / 1000)));
+    let mut selection = select(&store, Ask { step: Some(1_000), ..ask }).expect("it can be asked");
+    assert!(Format::OpenMetrics.form(&mut selection).is_err(), "roll-ups are no samples");
+}
+
+#[test]
+fn long_spans_come_in_parts_and_are_the_same() {
+    // Three stretches, of which one ends amid a bucket's span.
+    let rows = VOCABULARY.iter().copied().flatten().copied();
+    let mut store = Store::new(Arc::new(Catalog::new(rows)), Limits { retention: i64::MAX / 4, bytes: usize::MAX });
+    let source = store.add_source("here".into(), 100, Vec::new());
+    let metric = store.catalog().position(cpu::CPU_PERCENT.tag).expect("a row");
+    store.intern(source, SeriesDef { metric, instance: String::new() });
+    let ticks = 2 * HELD + 1_234;
+    for i in 0..ticks {
+        store.append(source, T0 + i * 100, false, &[(i % 97) as f64]);
+    }
+    let ask = question(&[cpu::CPU_PERCENT.tag]);
+    let selection = select(&store, ask.clone()).expect("it can be asked");
+    assert_eq!(selection.parts[&source].stretches.len(), 3);
+    let mut pieces = 0;
+    let mut rows = 0;
+    let form = Format::Csv.form(&mut select(&store, ask.clone()).expect("asked")).expect("CSV");
+    for piece in Pieces::new(selection, form) {
+        assert!(piece.len() < 2 * PIECE);
+        pieces += 1;
+        rows += piece.lines().count() as i64;
+    }
+    assert_eq!(rows, ticks + 1);
+    assert!(pieces > 100);
+    let rolled = answer(&store, Ask { step: Some(7_000), ..ask });
+    let buckets = rolled["series"][0]["buckets"].as_array().expect("buckets");
+    assert!(buckets.windows(2).all(|pair| pair[0]["t"].as_i64() < pair[1]["t"].as_i64()), "no bucket comes twice");
+    assert_eq!(buckets.iter().filter_map(|b| b["count"].as_i64()).sum::<i64>(), ticks);
+}
+
+#[test]
+fn what_is_too_large_says_what_to_narrow() {
+    let store = store(200);
+    let selection = select(&store, question(&["*"])).expect("it can be asked");
+    assert_eq!(selection.limited(1_600), Ok(()));
+    let Err(Refused::Large { series, values, step, .. }) = selection.limited(200) else { panic!("too large") };
+    assert_eq!((series, values), (8, 1_580));
+    let with_step = select(&store, Ask { step: Some(step), ..question(&["*"]) }).expect("it can be asked");
+    assert_eq!(with_step.limited(200), Ok(()), "the step that it names is enough");
+    let sentence = selection.limited(200).expect_err("too large").to_string();
+    assert!(sentence.contains("8 series") && sentence.contains(&format!("step={}s", step / 1000)), "{sentence}");
+    let wrong = |ask: Ask| select(&store, ask).err().expect("refused").to_string();
+    assert!(wrong(Ask { sources: vec!["gamma".into()], ..question(&["*"]) }).contains("alpha"));
+    assert!(wrong(question(&[])).contains("tag"));
+    assert!(wrong(question(&["gpu.0.tmp"])).contains("gpu.{i}.temp"));
+    assert!(wrong(Ask { from: 2, to: 1, ..question(&["*"]) }).contains("later"));
+}

@@ -1,0 +1,85 @@
+//! Numbers, times and cells as every answer writes them.
+
+use std::fmt::Write;
+
+/// A number in JSON's spelling: integers without a fraction; absent is for the caller to leave out.
+pub fn number(text: &mut String, value: f64) {
+    // Beyond 2^53 not every integer is a float of its own, and an exponent is shorter.
+    let _ = if value.fract() == 0.0 && value.abs() < 9e15 {
+        write!(text, "{}", value as i64)
+    } else {
+        write!(text, "{}", serde_json::Number::from_f64(value).expect("absent values are left out"))
+    };
+}
+
+/// Milliseconds as Unix seconds with at most three decimals: the same digits in every answer.
+pub fn seconds(text: &mut String, ms: i64) {
+    let (sign, ms) = (if ms < 0 { "-" } else { "" }, ms.unsigned_abs());
+    let _ = write!(text, "{sign}{}", ms / 1000);
+    if !ms.is_multiple_of(1000) {
+        let decimals = format!(".{:03}", ms % 1000);
+        text.push_str(decimals.trim_end_matches('0'));
+    }
+}
+
+/// A text as a CSV cell: quoted where needed, and never read as a formula by a spreadsheet.
+pub fn cell(text: &str) -> String {
+    // Spreadsheets pass over blanks in front of a sign.
+    let formula = text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
+    let text = if formula { format!("'{text}") } else { text.to_string() };
+    if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+/// A text in JSON's quotes.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(write: impl Fn(&mut String)) -> String {
+        let mut text = String::new();
+        write(&mut text);
+        text
+    }
+
+    #[test]
+    fn times_have_the_same_digits_everywhere() {
+        for (ms, text) in [
+            (1_700_000_000_000, "1700000000"),
+            (1_700_000_000_120, "1700000000.12"),
+            (1_700_000_000_007, "1700000000.007"),
+            (-1_500, "-1.5"),
+            (-20, "-0.02"),
+        ] {
+            assert_eq!(shown(|s| seconds(s, ms)), text);
+        }
+    }
+
+    #[test]
+    fn numbers_lose_nothing() {
+        for (value, text) in [(12.0, "12"), (-0.0, "0"), (0.1, "0.1"), (1e300, "1e+300"), (-1.5e-7, "-1.5e-7")] {
+            assert_eq!(shown(|s| number(s, value)), text);
+        }
+        for value in [9_007_199_254_740_993e3, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX] {
+            assert_eq!(shown(|s| number(s, value)).parse(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn cells_are_quoted_and_never_formulas() {
+        for (text, written) in [
+            ("disk./a,b.usageGB", "\"disk./a,b.usageGB\""),
+            ("say \"hi\", then", "\"say \"\"hi\"\", then\""),
+            ("=1+1", "'=1+1"),
+            (" =1+1", "' =1+1"),
+            ("@x", "'@x"),
+            ("\t=1", "\"'\t=1\""),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(cell(text), written);
+        }
+    }
+}
