@@ -163,6 +163,7 @@ fn mime(name: &str) -> &'static str {
         "png" => "image/png",
         "ico" => "image/x-icon",
         "json" | "webmanifest" => "application/json",
+        "woff2" => "font/woff2",
         "txt" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }

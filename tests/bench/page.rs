@@ -12,12 +12,13 @@ const FRAME_MS: f64 = 16.7;
 
 /// Measures all three. `redraw` is the folder with our drawing as wasm and uPlot, when `cargo xtask bench` could make it.
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
-    let bytes = backend::http::page::weight();
+    let (bytes, font) = backend::http::page::weight();
     if bytes == 0 {
         table.missing("page, brotli", "200 KB", "this binary has no page: cargo xtask bench builds it");
         return;
     }
-    table.at_most("page, brotli", bytes as f64 / 1000.0, "kB", 200.0, "200 KB", "", "all files of the page");
+    table.at_most("page, brotli", bytes as f64 / 1000.0, "kB", 200.0, "200 KB", "", "all files but the font");
+    table.at_most("its font", font as f64 / 1000.0, "kB", 60.0, "60 KB", "", "the page does not wait for it");
     let server = Server::start([]);
     let browser = Browser::start();
     first_chart(table, &server, &browser);

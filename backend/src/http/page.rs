@@ -43,9 +43,14 @@ pub fn built() -> bool {
     !files::FILES.is_empty()
 }
 
-/// Bytes of all files as a browser that takes brotli loads them; 0 without the page.
-pub fn weight() -> usize {
-    files::FILES.iter().map(|f| if f.brotli.is_empty() { f.identity.len() } else { f.brotli.len() }).sum()
+/// Bytes as a browser that takes brotli loads them: of the page, and of its font and that one's licence, which the page
+/// does not wait for. 0 without the page.
+pub fn weight() -> (usize, usize) {
+    let weigh = |font: bool| {
+        let files = files::FILES.iter().filter(|f| f.path.starts_with("fonts/") == font);
+        files.map(|f| if f.brotli.is_empty() { f.identity.len() } else { f.brotli.len() }).sum()
+    };
+    (weigh(false), weigh(true))
 }
 
 /// Serves a file, the page at `/`.
