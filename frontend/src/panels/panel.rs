@@ -30,7 +30,7 @@ pub fn PanelCard(
             data-state="empty"
         >
             <header>
-                <h3>{title.clone()}</h3>
+                <h3><button data-do="menu" title="More with this chart">{title.clone()}</button></h3>
                 <span class="u note"></span>
                 <span class="sum">
                     <span class="age"></span>
