@@ -24,3 +24,6 @@ pub use folder::{Damage, Folder, Found, FoundSource, OpenError, Options, Report,
 pub use journal::Journal;
 pub use segments::Segment;
 pub use writer::{Health, Log, Written};
+
+#[cfg(test)]
+mod tests;

@@ -125,8 +125,15 @@ impl Replay {
         self.log(name, &bytes);
     }
 
+    /// Ticks of a source that are in a segment.
+    #[cfg(test)]
+    pub(crate) fn seal(&mut self, name: &str, first: u64, last: u64, to: i64) {
+        let source = self.source(name, 1_000, &[]);
+        self.sources[source].runs.seal(first, last, to);
+    }
+
     /// Its bytes.
-    fn log(&mut self, file: &str, bytes: &[u8]) {
+    pub(crate) fn log(&mut self, file: &str, bytes: &[u8]) {
         let (records, gaps) = log::scan(bytes);
         self.report.unclean = !matches!(records.last(), Some((_, Record::End)));
         for gap in gaps {

@@ -50,6 +50,8 @@ pub struct Health {
     pub bytes: u64,
     /// Writes that were not logged, since the start.
     pub dropped: u64,
+    /// Failures, retries included, since the start.
+    pub failures: u64,
 }
 
 enum Job {
@@ -243,7 +245,17 @@ impl Log {
             file: state.current.as_ref().map_or(0, |c| c.number),
             bytes: state.sizes.values().sum(),
             dropped: state.dropped,
+            failures: state.epoch,
         }
+    }
+
+    /// Bytes that wait for the disk.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        let size = |job: &Job| match job {
+            Job::Write(bytes) | Job::Begin(_, bytes) => bytes.len(),
+        };
+        self.shared.lock().queue.iter().map(size).sum()
     }
 
     /// Writes what is queued, marks the log as closed in order, and syncs it; gives up after [`CLOSING`]. True when all
@@ -264,7 +276,9 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.finish();
+        if !self.shared.lock().closing {
+            self.finish();
+        }
     }
 }
 

@@ -1,0 +1,259 @@
+//! A disk that is full, fails, hangs, or loses its power.
+
+use super::owner::Owner;
+use crate::faults::{Fault, Faulty};
+use crate::files::{Disk, Files};
+use crate::{Folder, Found, Log, Options, Written, writer};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A folder that may fail, and its log, which is synced after every write.
+struct Rig {
+    temp: TempDir,
+    files: Faulty,
+    log: Log,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let temp = TempDir::new().unwrap();
+        let files = Faulty::new(Arc::new(Disk::new(temp.path())));
+        let lock = files.lock().unwrap();
+        let log = Log::start(Arc::new(files.clone()), lock, Default::default(), Duration::ZERO).unwrap();
+        Rig { temp, files, log }
+    }
+
+    /// What another process finds now.
+    fn found(&self) -> Found {
+        Folder::read_only(self.temp.path()).unwrap()
+    }
+
+    /// Waits until everything is synced, or the log has given up.
+    fn settle(&self) -> bool {
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            let health = self.log.health();
+            if health.failing.is_some()
+                || health.unsynced_for.is_none() && health.waiting_for.is_none() && health.file > 0
+            {
+                return health.failing.is_none();
+            }
+            std::thread::yield_now();
+        }
+        panic!("neither synced nor failing: {:?}", self.log.health());
+    }
+
+    /// As an owner does every 10 s while the log is failing.
+    fn retry(&self, owner: &mut Owner) -> bool {
+        let before = self.log.health();
+        let number = self.log.begin(owner.opening());
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            let health = self.log.health();
+            if health.file == number && health.failing.is_none() {
+                return true;
+            }
+            if health.file != number && health.failing.is_some() && health.failures > before.failures {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        panic!("the new file was neither begun nor refused: {:?}", self.log.health());
+    }
+}
+
+/// Sequences of ticks whose write was done, by source.
+fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
+    let n = owner.sources.len();
+    let seqs = |source| {
+        let writes = written.iter().skip(source).step_by(n).zip(1..);
+        writes.filter(|(w, _)| **w == Written::Done).map(|(_, seq)| seq).collect()
+    };
+    (0..n).map(seqs).collect()
+}
+
+fn includes(found: &[BTreeSet<u64>], wanted: &[BTreeSet<u64>]) -> bool {
+    wanted.iter().zip(found).all(|(wanted, found)| wanted.is_subset(found))
+}
+
+#[test]
+fn what_is_written_is_there_at_once_and_after_a_clean_end() {
+    let (rig, mut owner) = (Rig::new(), Owner::new(2));
+    rig.log.begin(owner.opening());
+    let written = owner.write(&rig.log, 50);
+    assert_eq!(written, [Written::Done; 100]);
+    let found = rig.found();
+    assert_eq!(owner.check(&found), owner.all());
+    assert!(found.report.unclean, "not closed yet");
+    assert!(rig.log.health().bytes > 1_000);
+    let temp = rig.temp;
+    assert!(rig.log.close());
+    let found = Folder::read_only(temp.path()).unwrap();
+    assert_eq!(owner.check(&found), owner.all());
+    assert!(!found.report.unclean);
+    assert_eq!((found.report.torn.len(), found.report.damages.len()), (0, 0));
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
+    let mut failed = 0;
+    for n in 0..26 {
+        let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        rig.files.fail(n, Fault::Full);
+        rig.log.begin(owner.opening());
+        let written = owner.write(&rig.log, 4);
+        assert!(includes(&owner.check(&rig.found()), &done(&owner, &written)), "full at operation {n}");
+        if rig.log.health().failing.is_some() {
+            failed += 1;
+            let now = Instant::now();
+            assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
+            assert!(now.elapsed() < writer::PATIENCE, "a failing log keeps nobody waiting");
+            assert!(!rig.retry(&mut owner), "the disk is still full");
+            assert!(rig.log.health().failing.unwrap().contains("no storage space"));
+            rig.files.heal();
+            assert!(rig.retry(&mut owner));
+        }
+        rig.files.heal();
+        assert!(owner.write(&rig.log, 3).iter().all(|w| *w == Written::Done));
+        let temp = rig.temp;
+        assert!(rig.log.close());
+        let found = Folder::read_only(temp.path()).unwrap();
+        assert_eq!(owner.check(&found), owner.all(), "full at operation {n}");
+        assert_eq!(found.report.damages, [], "what was torn was cut off");
+    }
+    assert!(failed > 8, "{failed}");
+}
+
+#[test]
+fn one_failed_operation_loses_nothing_once_a_file_is_begun() {
+    for n in 0..26 {
+        let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        rig.files.fail(n, Fault::Io);
+        rig.log.begin(owner.opening());
+        let written = owner.write(&rig.log, 4);
+        let sound = rig.settle();
+        assert!(includes(&owner.check(&rig.found()), &done(&owner, &written)), "operation {n}");
+        if !sound {
+            assert!(rig.retry(&mut owner));
+        }
+        owner.cut();
+        rig.log.begin(owner.opening());
+        owner.write(&rig.log, 2);
+        assert!(rig.settle() || rig.retry(&mut owner));
+        let temp = rig.temp;
+        rig.log.close();
+        let found = Folder::read_only(temp.path()).unwrap();
+        assert!(includes(&owner.check(&found), &[(5..=6).collect(), (5..=6).collect()]), "operation {n}");
+    }
+}
+
+#[test]
+fn a_process_killed_at_any_operation_loses_nothing_that_was_done() {
+    for n in 0..40 {
+        let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        rig.files.fail(n, Fault::Kill);
+        let first = rig.log.begin(owner.opening());
+        let mut written = owner.write(&rig.log, 4);
+        // A new file takes all over, the one before goes.
+        rig.log.begin(owner.opening());
+        written.extend(owner.write(&rig.log, 1));
+        rig.log.remove_through(first);
+        written.extend(owner.write(&rig.log, 3));
+        let found = rig.found();
+        assert!(includes(&owner.check(&found), &done(&owner, &written)), "killed at operation {n}: {:?}", found.report);
+        assert!(found.report.unclean || found.log == 0);
+        assert_eq!(found.report.damages, []);
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_operation_loses_nothing_that_was_synced() {
+    for n in 0..40 {
+        let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        rig.files.fail(n, Fault::PowerCut);
+        let first = rig.log.begin(owner.opening());
+        let mut synced = vec![BTreeSet::new(); 2];
+        for i in 0..8 {
+            if i == 4 && rig.settle() {
+                rig.log.begin(owner.opening());
+                if rig.settle() && rig.log.health().file > first {
+                    rig.log.remove_through(first);
+                }
+            }
+            owner.write(&rig.log, 1);
+            if rig.settle() {
+                synced = owner.all();
+            }
+        }
+        assert!(
+            includes(&owner.check(&rig.found()), &synced),
+            "power cut at operation {n}: {:?}",
+            rig.files.operations()
+        );
+    }
+}
+
+#[test]
+fn a_disk_that_hangs_keeps_nobody_waiting_and_loses_nothing() {
+    let (rig, mut owner) = (Rig::new(), Owner::new(1));
+    rig.log.begin(owner.opening());
+    assert_eq!(rig.log.write(owner.tick(0)), Written::Done);
+    assert!(rig.settle());
+    rig.files.fail(0, Fault::Hang);
+    assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
+    let now = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
+    }
+    assert!(now.elapsed() < writer::PATIENCE, "only the first waits");
+    assert!(rig.log.health().waiting_for.unwrap() >= writer::PATIENCE);
+    assert_eq!(rig.log.health().failing, None, "what is queued will be written");
+    rig.files.heal();
+    let temp = rig.temp;
+    assert!(rig.log.close());
+    let found = Folder::read_only(temp.path()).unwrap();
+    assert_eq!(owner.check(&found), owner.all());
+}
+
+#[test]
+fn what_waits_for_a_hanging_disk_is_bounded() {
+    let (rig, mut owner) = (Rig::new(), Owner::new(1));
+    rig.log.begin(owner.opening());
+    assert!(rig.settle());
+    rig.files.fail(0, Fault::Hang);
+    let late = vec![(0, 0, 0.5); 100_000];
+    let mut records = Vec::new();
+    crate::Journal::default().late(&mut records, 0, &late);
+    for _ in 0..writer::QUEUE / records.len() + 2 {
+        rig.log.write(records.clone());
+    }
+    let health = rig.log.health();
+    assert!(health.failing.unwrap().contains("does not answer"));
+    assert!(health.dropped > 0);
+    for _ in 0..100 {
+        // Each takes the place of the one before, which waits.
+        rig.log.begin(records.clone());
+    }
+    assert!(rig.log.waiting() < 2 * writer::QUEUE);
+    owner.tick(0);
+    rig.files.heal();
+    assert!(rig.retry(&mut owner));
+    assert_eq!(owner.check(&rig.found()), owner.all());
+}
+
+#[test]
+fn closing_gives_up_on_a_disk_that_hangs() {
+    let (rig, mut owner) = (Rig::new(), Owner::new(1));
+    rig.log.begin(owner.opening());
+    assert!(rig.settle());
+    rig.files.fail(0, Fault::Hang);
+    rig.log.write(owner.tick(0));
+    let now = Instant::now();
+    assert!(!rig.log.close());
+    assert!(now.elapsed() < writer::CLOSING + Duration::from_secs(1));
+    let held = Folder::open(rig.temp.path(), Options::default());
+    assert!(matches!(held, Err(crate::OpenError::Locked { .. })), "who may still write has the folder");
+    rig.files.heal();
+}

@@ -1,0 +1,168 @@
+//! Who has the folder, and what is refused.
+
+use super::owner::Owner;
+use crate::{Folder, OpenError, Options, Written, log};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const CHILD: &str = "WATCHGLASS_TEST_FOLDER";
+
+fn open(path: &Path) -> Result<(Folder, crate::Found), OpenError> {
+    Folder::open(path, Options::default())
+}
+
+/// Contents of all files of a folder, and when they were changed.
+fn bytes(path: &Path) -> BTreeMap<String, (Vec<u8>, std::time::SystemTime)> {
+    let files = std::fs::read_dir(path).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        let changed = entry.metadata().unwrap().modified().unwrap();
+        (entry.file_name().into_string().unwrap(), (std::fs::read(entry.path()).unwrap(), changed))
+    });
+    files.collect()
+}
+
+#[test]
+fn a_history_goes_on_over_restarts() {
+    let temp = TempDir::new().unwrap();
+    let path = temp.path().join("made/when needed");
+    let mut owner = Owner::new(2);
+    for round in 0..4u64 {
+        let (folder, found) = open(&path).unwrap();
+        assert_eq!(owner.check(&found), owner.all());
+        assert_eq!(found.log, round);
+        assert_eq!(found.report.unclean, round == 3, "round {round}");
+        assert!(found.sources.iter().all(|s| s.runs.len() == 1 && s.last_seq() == round * 10));
+        let log = folder.log().unwrap();
+        owner.cut();
+        assert_eq!(log.begin(owner.opening()), round + 1);
+        assert_eq!(owner.write(&log, 10), [Written::Done; 20]);
+        if round == 2 {
+            // As if it were killed: the threads are left alone, and the lock with them.
+            std::fs::copy(path.join("log-3"), temp.path().join("log-3")).unwrap();
+            drop((log, folder));
+            std::fs::rename(temp.path().join("log-3"), path.join("log-3")).unwrap();
+        } else {
+            assert!(log.close());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let temp = TempDir::new().unwrap();
+    let path = temp.path().join("data");
+    let (folder, _) = open(&path).unwrap();
+    let log = folder.log().unwrap();
+    log.begin(Owner::new(1).opening());
+    log.close();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    assert_eq!((mode(&path.join("log-1")), mode(&path.join("lock"))), (0o600, 0o600));
+}
+
+#[test]
+fn the_second_is_told_who_has_it() {
+    let temp = TempDir::new().unwrap();
+    let first = open(temp.path()).unwrap();
+    let now = Instant::now();
+    match open(temp.path()) {
+        Err(OpenError::Locked { pid }) => assert_eq!(pid, Some(std::process::id())),
+        _ => panic!("two have the folder"),
+    }
+    assert!(now.elapsed() < Duration::from_secs(1));
+    drop(first);
+    open(temp.path()).unwrap();
+}
+
+/// Not a test: the other process of the next one.
+#[test]
+#[ignore = "is run by another test"]
+fn holds_the_folder() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let _held = open(Path::new(&path)).unwrap();
+    println!("held");
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_killed_process_has_nothing() {
+    let temp = TempDir::new().unwrap();
+    #[allow(clippy::disallowed_methods, reason = "this test itself, as another process that is killed")]
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tests::folder::holds_the_folder", "--ignored", "--nocapture"])
+        .env(CHILD, temp.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("held")));
+    let pid = child.id();
+    assert!(matches!(open(temp.path()), Err(OpenError::Locked { pid: Some(p) }) if p == pid));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(std::fs::read_to_string(temp.path().join("lock")).unwrap().trim(), pid.to_string(), "a stale lock file");
+    let now = Instant::now();
+    open(temp.path()).unwrap();
+    assert!(now.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn a_newer_format_is_refused_and_no_byte_is_touched() {
+    let temp = TempDir::new().unwrap();
+    drop(open(temp.path()).unwrap());
+    let mut newer = Vec::new();
+    log::put_header(&mut newer);
+    newer[8] = 2;
+    let crc = shared::crc32c::crc32c(&newer[..12]);
+    newer[12..16].copy_from_slice(&crc.to_le_bytes());
+    newer.extend(b"what we cannot know");
+    std::fs::write(temp.path().join("log-7"), &newer).unwrap();
+    std::fs::write(temp.path().join("q-0-1.seg.tmp"), b"half").unwrap();
+    let before = bytes(temp.path());
+    for result in [open(temp.path()).map(drop), Folder::read_only(temp.path()).map(drop)] {
+        match result {
+            Err(OpenError::Newer { file, version }) => assert_eq!((file.as_str(), version), ("log-7", 2)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(bytes(temp.path()), before);
+}
+
+#[test]
+fn what_was_half_written_is_removed_and_what_is_not_ours_stays() {
+    let temp = TempDir::new().unwrap();
+    std::fs::write(temp.path().join("q-900-3.seg.tmp"), b"half").unwrap();
+    std::fs::write(temp.path().join("notes.txt"), b"mine").unwrap();
+    std::fs::write(temp.path().join("log-old"), b"mine").unwrap();
+    let (_folder, found) = open(temp.path()).unwrap();
+    let mut names: Vec<String> = bytes(temp.path()).into_keys().collect();
+    names.sort();
+    assert_eq!(names, ["lock", "log-old", "notes.txt"]);
+    assert_eq!(found.report, Default::default());
+}
+
+#[test]
+fn a_damaged_segment_is_named_and_kept() {
+    let temp = TempDir::new().unwrap();
+    std::fs::write(temp.path().join("q-900-3.seg"), b"no segment at all").unwrap();
+    let (folder, found) = open(temp.path()).unwrap();
+    assert_eq!(found.report.damages[0].file, "q-900-3.seg");
+    assert!(temp.path().join("q-900-3.seg").exists());
+    assert_eq!(folder.serial(), 4, "its number is not given again");
+}
+
+#[test]
+fn a_folder_that_cannot_be_is_an_error_in_words() {
+    let temp = TempDir::new().unwrap();
+    std::fs::write(temp.path().join("file"), b"").unwrap();
+    let error = open(&temp.path().join("file")).err().unwrap().to_string();
+    assert!(error.starts_with("cannot make the folder: "), "{error}");
+    let error = Folder::read_only(&temp.path().join("none")).err().unwrap().to_string();
+    assert!(error.starts_with("cannot read the folder: "), "{error}");
+}

@@ -1,0 +1,7 @@
+//! What is written comes back, whatever happens to the disk.
+
+mod disk;
+mod flips;
+mod folder;
+mod owner;
+mod replay;

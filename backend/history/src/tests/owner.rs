@@ -1,0 +1,158 @@
+//! Who owns a log, in small: sources with ticks, what of them is in no segment, and the truth to compare with.
+
+use crate::journal::Journal;
+use crate::{Found, Log, Written, log};
+use shared::catalog::{Catalog, cpu};
+use shared::series::{SeriesDef, quantize};
+use shared::tick::TickState;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const T0: i64 = 1_700_000_000_000;
+/// Between ticks, ms: six to a minute, so that small logs have several keyframes.
+const INTERVAL: i64 = 10_000;
+
+pub struct Owner {
+    pub catalog: Catalog,
+    pub sources: Vec<Machine>,
+    journal: Journal,
+}
+
+#[derive(Default)]
+pub struct Machine {
+    pub name: String,
+    defs: Vec<SeriesDef>,
+    pub state: TickState,
+    base: TickState,
+    head: Vec<Vec<u8>>,
+    /// Time and values of every tick, by sequence.
+    pub truth: BTreeMap<u64, (i64, Vec<f64>)>,
+}
+
+impl Owner {
+    /// Machines with two series each.
+    pub fn new(machines: usize) -> Owner {
+        let catalog = Catalog::new(cpu::ROWS.iter().take(2).copied());
+        let machine = |i| Machine { name: format!("machine-{i}"), ..Machine::default() };
+        let mut owner = Owner { catalog, sources: (0..machines).map(machine).collect(), journal: Journal::default() };
+        for source in 0..machines {
+            owner.announce(source, "0");
+            owner.announce(source, "1");
+        }
+        owner
+    }
+
+    /// One series more; the records that say so.
+    pub fn announce(&mut self, source: usize, instance: &str) -> Vec<u8> {
+        let machine = &mut self.sources[source];
+        let id = machine.defs.len();
+        let def = SeriesDef { metric: (id % self.catalog.metrics.len()) as u16, instance: instance.into() };
+        machine.state.extend([self.catalog.metrics[usize::from(def.metric)].steps]);
+        machine.defs.push(def);
+        let mut out = Vec::new();
+        self.journal.series(&mut out, source as u16, &self.catalog, [(id as u32, &machine.defs[id])]);
+        out
+    }
+
+    /// What a new file begins with: everything that is in no segment.
+    pub fn opening(&mut self) -> Vec<u8> {
+        let (mut out, mut journal) = (Vec::new(), Journal::default());
+        for (i, machine) in self.sources.iter().enumerate() {
+            let number = i as u16;
+            journal.source(&mut out, number, &machine.name, INTERVAL, &[("os".into(), "test".into())]);
+            let series = machine.defs.iter().enumerate().map(|(id, def)| (id as u32, def));
+            journal.series(&mut out, number, &self.catalog, series);
+            journal.keyframe(&mut out, number, &machine.base.keyframe());
+            let mut state = machine.base.clone();
+            state.extend(machine.state.steps()[state.steps().len()..].iter().copied());
+            for frame in &machine.head {
+                state.apply(frame).unwrap();
+                journal.tick(&mut out, number, frame, || state.keyframe());
+            }
+        }
+        self.journal = journal;
+        out
+    }
+
+    /// The next tick of a source; its records.
+    pub fn tick(&mut self, source: usize) -> Vec<u8> {
+        let machine = &mut self.sources[source];
+        let seq = machine.state.seq() + 1;
+        let t = T0 + seq as i64 * INTERVAL + (seq % 7) as i64;
+        let value = |id: usize| match (seq + id as u64 * 3) % 11 {
+            0 => f64::NAN,
+            1 => 1.0 / (seq as f64 + 1.7),
+            k => quantize((seq * k + id as u64) as f64 / 3.0, machine.state.steps()[id]),
+        };
+        let values: Vec<f64> = (0..machine.defs.len()).map(value).collect();
+        let frame = machine.state.encode(t, false, &values);
+        machine.truth.insert(seq, (t, values));
+        let mut out = Vec::new();
+        self.journal.tick(&mut out, source as u16, &frame, || machine.state.keyframe());
+        machine.head.push(frame);
+        out
+    }
+
+    /// As if all so far were in a segment.
+    pub fn cut(&mut self) {
+        for machine in &mut self.sources {
+            machine.base = machine.state.clone();
+            machine.head.clear();
+        }
+    }
+
+    /// A whole log file of so many ticks of each source.
+    pub fn file(&mut self, ticks: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        log::put_header(&mut bytes);
+        bytes.extend(self.opening());
+        for _ in 0..ticks {
+            for source in 0..self.sources.len() {
+                bytes.extend(self.tick(source));
+            }
+        }
+        bytes
+    }
+
+    /// Ticks of all sources into a log, in sequence; which of the writes were done at once.
+    pub fn write(&mut self, log: &Log, ticks: usize) -> Vec<Written> {
+        (0..ticks * self.sources.len()).map(|i| log.write(self.tick(i % self.sources.len()))).collect()
+    }
+
+    /// The sequences that were found, by source. Every value that was found is one that was written.
+    pub fn check(&self, found: &Found) -> Vec<BTreeSet<u64>> {
+        let mut seen = vec![BTreeSet::new(); self.sources.len()];
+        for source in &found.sources {
+            let i =
+                self.sources.iter().position(|m| m.name == source.name).expect("no machine of that name was written");
+            let machine = &self.sources[i];
+            for (id, def) in source.series.iter().enumerate().filter_map(|(id, def)| Some((id, def.as_ref()?))) {
+                let (truth, row) = (&machine.defs[id], &found.rows[usize::from(def.metric)]);
+                assert_eq!((row, &def.instance), (&self.catalog.metrics[usize::from(truth.metric)], &truth.instance));
+            }
+            for run in &source.runs {
+                let mut state = run.base.clone();
+                for frame in &run.frames {
+                    state.apply(frame).expect("frames of a run follow each other");
+                    let (t, values) = &machine.truth[&state.seq()];
+                    assert_eq!(state.t(), *t);
+                    for (id, value) in state.values().iter().enumerate() {
+                        let truth = values.get(id).copied().unwrap_or(f64::NAN);
+                        assert!(
+                            value.to_bits() == truth.to_bits() || value.is_nan() && truth.is_nan(),
+                            "{value} {truth}"
+                        );
+                    }
+                    assert!(state.values().len() >= values.len());
+                    assert!(seen[i].insert(state.seq()), "tick {} stands twice", state.seq());
+                }
+            }
+            assert!(source.last_seq() >= seen[i].last().copied().unwrap_or(0), "a sequence would be given again");
+        }
+        seen
+    }
+
+    /// All sequences that were written, by source.
+    pub fn all(&self) -> Vec<BTreeSet<u64>> {
+        self.sources.iter().map(|m| m.truth.keys().copied().collect()).collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! Several files of one folder.
+
+use super::owner::Owner;
+use crate::Found;
+use crate::replay::Replay;
+
+fn replay(files: &[&[u8]]) -> Found {
+    let mut replay = Replay::default();
+    for (i, bytes) in files.iter().enumerate() {
+        replay.log(&format!("log-{}", i + 1), bytes);
+    }
+    replay.finish()
+}
+
+#[test]
+fn a_file_that_goes_on_makes_one_run() {
+    let mut owner = Owner::new(2);
+    let first = owner.file(10);
+    owner.cut();
+    let second = owner.file(10);
+    let found = replay(&[&first, &second]);
+    assert_eq!(owner.check(&found), owner.all());
+    assert!(found.sources.iter().all(|s| s.runs.len() == 1 && s.state.seq() == 20));
+    assert_eq!(found.report.ticks, 40);
+}
+
+#[test]
+fn files_that_overlap_give_every_tick_once() {
+    let mut owner = Owner::new(2);
+    let first = owner.file(10);
+    let second = owner.file(5);
+    for files in [vec![&first[..], &second], vec![&second, &first], vec![&first, &first, &second, &second, &first]] {
+        let found = replay(&files);
+        assert_eq!(owner.check(&found), owner.all());
+        assert!(found.sources.iter().all(|s| s.runs.len() == 1), "{:?}", found.sources[0].runs.len());
+        assert_eq!(found.report.ticks, 30);
+    }
+}
+
+#[test]
+fn what_a_torn_file_lacks_is_in_the_next() {
+    let mut owner = Owner::new(1);
+    let mut first = owner.file(30);
+    first.truncate(first.len() - 100);
+    let second = owner.file(5);
+    let found = replay(&[&first, &second]);
+    assert_eq!(owner.check(&found), owner.all());
+    assert_eq!(found.sources[0].runs.len(), 1);
+}
+
+#[test]
+fn a_hole_is_filled_by_a_later_file_that_has_the_ticks() {
+    let mut owner = Owner::new(1);
+    let mut first = owner.file(100);
+    let records = crate::log::scan(&first).0;
+    let mut ticks = records.iter().filter(|(_, record)| matches!(record, crate::log::Record::Tick { .. }));
+    let damaged = ticks.nth(20).unwrap().0 as usize + 12;
+    first[damaged] ^= 1;
+    let found = replay(&[&first]);
+    let before = owner.check(&found);
+    assert!(before[0].len() < 100);
+    assert_eq!(found.sources[0].runs.len(), 2);
+    let second = owner.file(1);
+    let found = replay(&[&first, &second]);
+    assert_eq!(owner.check(&found), owner.all());
+    assert!(found.sources[0].runs.is_sorted_by_key(|run| run.base.seq()));
+}
+
+#[test]
+fn ticks_in_segments_are_skipped_and_the_state_goes_on() {
+    let mut owner = Owner::new(1);
+    let first = owner.file(20);
+    owner.cut();
+    let second = owner.file(10);
+    let mut replay = Replay::default();
+    replay.seal(&owner.sources[0].name, 1, 20, super::owner::T0);
+    replay.log("log-1", &first);
+    replay.log("log-2", &second);
+    let found = replay.finish();
+    assert_eq!(owner.check(&found)[0], (21..=30).collect());
+    assert_eq!(found.sources[0].last_seq(), 30);
+    assert_eq!(found.report.ticks, 10);
+
+    let mut replay = Replay::default();
+    replay.seal(&owner.sources[0].name, 1, 30, super::owner::T0);
+    replay.log("log-1", &first);
+    let found = replay.finish();
+    assert_eq!((found.sources[0].runs.len(), found.sources[0].last_seq()), (0, 30), "no sequence is given twice");
+}
+
+#[test]
+fn a_hole_before_the_last_segment_is_read_from_the_log() {
+    let mut owner = Owner::new(1);
+    let file = owner.file(30);
+    let mut replay = Replay::default();
+    replay.seal(&owner.sources[0].name, 1, 9, super::owner::T0);
+    replay.seal(&owner.sources[0].name, 20, 25, super::owner::T0);
+    replay.log("log-1", &file);
+    let found = replay.finish();
+    assert_eq!(owner.check(&found)[0], (10..=19).chain(26..=30).collect());
+    assert_eq!(found.sources[0].runs.len(), 2);
+}
+
+#[test]
+fn series_whose_steps_changed_between_versions_keep_their_values() {
+    let mut owner = Owner::new(1);
+    let first = owner.file(10);
+    // The same machine, measured more finely by a later version.
+    let mut later = Owner::new(1);
+    later.catalog.metrics.iter_mut().for_each(|row| row.steps = 1_000.0);
+    later.sources[0].state = shared::tick::TickState::after(10, super::owner::T0);
+    later.sources[0].state.extend([1_000.0; 2]);
+    later.cut();
+    let second = later.file(10);
+    let found = replay(&[&first, &second]);
+    owner.catalog = later.catalog.clone();
+    owner.sources[0].truth.extend(later.sources[0].truth.clone());
+    assert_eq!(owner.check(&found), owner.all());
+    assert_eq!(found.sources[0].runs.len(), 2);
+}
+
+#[test]
+fn late_samples_are_told_once() {
+    let mut owner = Owner::new(1);
+    let mut bytes = owner.file(2);
+    let mut journal = crate::Journal::default();
+    journal.late(&mut bytes, 0, &[(0, 5, 1.5), (1, 5, 2.5)]);
+    journal.late(&mut bytes, 0, &[(0, 5, 9.0), (0, 6, 3.5)]);
+    let found = replay(&[&bytes, &bytes]);
+    assert_eq!(found.sources[0].late, [(0, 5, 1.5), (1, 5, 2.5), (0, 6, 3.5)]);
+}
