@@ -1,7 +1,7 @@
-//! One series: its line in ink, filled to the baseline.
+//! What lies under the line of a single series, down to the baseline.
 
 use crate::frame::{Frame, Plot};
-use crate::line::{between, runs, shade, stroke};
+use crate::line::{between, runs};
 use crate::paint::faint;
 use crate::{Area, Drawn};
 use plotters_backend::DrawingBackend;
@@ -12,8 +12,6 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         for run in runs(line.columns, plot) {
             between(area, plot, run, color, |_| plot.bottom, |c| plot.y(c.mean()))?;
         }
-        shade(area, frame, plot, line)?;
-        stroke(area, frame, plot, line)?;
     }
     Ok(())
 }

@@ -16,8 +16,12 @@ pub enum Chart {
     Area,
     /// Two to eight series: lines, each in its hue.
     Line,
-    /// More: median, middle 80 % and extremes.
+    /// More: median, middle 80 % and extremes, and a few by name.
     Band,
+    /// As many, a row of cells each.
+    Heat,
+    /// States, a row of bars each.
+    Lanes,
 }
 
 impl Chart {
@@ -28,6 +32,11 @@ impl Chart {
             2..=8 => Chart::Line,
             _ => Chart::Band,
         }
+    }
+
+    /// True when the vertical place says which series it is, not how much.
+    pub fn has_rows(self) -> bool {
+        matches!(self, Chart::Heat | Chart::Lanes)
     }
 }
 
@@ -79,12 +88,47 @@ pub struct Line<'a> {
 /// The spread of many series in one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
+    /// Number of the column, as in [`Column`].
+    pub slot: i64,
     /// Time, ms.
     pub t: i64,
     /// Smallest of all, tenth percentile, median, ninetieth percentile, largest of all.
     pub values: [f64; 5],
     /// False when a gap lies before it.
     pub joined: bool,
+}
+
+/// What something was in from one instant to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Start, ms.
+    pub from: i64,
+    /// End, ms.
+    pub to: i64,
+    /// The state in words.
+    pub word: String,
+    /// Opacity of the bar; 0 for a state that is nothing to speak of.
+    pub strength: f64,
+    /// True for a state that someone should look at.
+    pub alert: bool,
+}
+
+/// A row of bars. Where none is, nothing is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lane {
+    /// Whose states.
+    pub name: String,
+    /// In order of time.
+    pub bars: Vec<Bar>,
+}
+
+/// How rows of cells are drawn; the rows are the frame's lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Heat<'a> {
+    /// Name of each row.
+    pub names: &'a [&'a str],
+    /// True for the values themselves, false for their distance from the median.
+    pub values: bool,
 }
 
 /// A fact that is drawn as a dashed line.
@@ -153,16 +197,22 @@ pub struct Frame<'a> {
     pub step: i64,
     /// Time between samples, ms.
     pub interval: i64,
-    /// The series; for a band none.
+    /// The series; of a band those that are named, of a heat map its rows.
     pub lines: &'a [Line<'a>],
     /// The spread, when there are too many series for lines.
     pub band: &'a [Band],
+    /// How the rows of a heat map are drawn.
+    pub heat: Option<Heat<'a>>,
+    /// Rows of bars under the plot; of a chart of states in it.
+    pub lanes: &'a [Lane],
     /// Limits.
     pub limits: &'a [Limit],
     /// Spans without data.
     pub gaps: &'a [Gap],
     /// True when the right edge is now.
     pub live: bool,
+    /// How often there is a sample and how old the newest is, in words; empty where that is said elsewhere.
+    pub age: &'a str,
 }
 
 impl Frame<'_> {
@@ -189,12 +239,25 @@ impl Frame<'_> {
             left: self.whole(m.left * self.css),
             right: self.size.0 - self.whole(m.right * self.css),
             top: self.whole(8.0 * self.css),
-            bottom: self.size.1 - self.whole((22.0 + stretch) * self.css),
+            bottom: self.size.1 - self.whole((22.0 + stretch + self.lanes_height()) * self.css),
             from: self.from,
             to: self.to,
             lo: self.axis.lo,
             hi: self.axis.hi,
         }
+    }
+
+    /// CSS pixels that the rows of bars under the plot take.
+    pub fn lanes_height(&self) -> f64 {
+        if self.chart == Chart::Lanes || self.lanes.is_empty() {
+            return 0.0;
+        }
+        self.lanes.len() as f64 * (self.measures.text + 4.0) + 8.0
+    }
+
+    /// Middle of the words along the bottom, units.
+    pub fn foot(&self) -> i32 {
+        self.size.1 - self.px(8.0 + (self.measures.text - 12.0) / 2.0)
     }
 
     /// True when the columns hold so many samples that a line through all extremes would be a solid block.

@@ -1,8 +1,8 @@
 //! Pure drawing of a chart: a frame goes in, strokes and words come out on any plotters backend.
 //!
 //! Reading order: [`reduce`] (samples to columns), [`frame`] (what a chart is given), [`axis`] (round ticks), then the
-//! drawings [`line`](mod@line), `area` and `band`, [`over`] (labels and crosshair), [`value`] (sparklines) and
-//! [`canvas`] (our backend for a browser's canvas). This crate knows no metric, no Leptos and no clock, and holds no
+//! drawings [`line`](mod@line), `area`, `band`, [`heat`] and [`lanes`], [`over`] (labels and crosshair), [`value`]
+//! (sparklines) and [`canvas`] (our backend for a browser's canvas). This crate knows no metric, no Leptos and no clock, and holds no
 //! state; it is the only user of plotters.
 
 mod area;
@@ -13,13 +13,16 @@ pub mod axis;
 pub mod band;
 pub mod canvas;
 pub mod frame;
+pub mod ghost;
+pub mod heat;
 pub mod hit;
+pub mod lanes;
 pub mod over;
 pub mod reduce;
 pub mod theme;
 pub mod value;
 
-pub use frame::{Band, Chart, Frame, Gap, Hue, Limit, Line, Measures, Plot};
+pub use frame::{Band, Bar, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Measures, Plot};
 pub use theme::Theme;
 
 use plotters::coord::Shift;
@@ -38,14 +41,20 @@ pub type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::Err
 /// What the backend refused.
 pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
     let plot = frame.plot();
-    paint::gaps(area, frame, &plot)?;
     paint::axes(area, frame, &plot)?;
+    if let Some(heat) = frame.heat {
+        return heat::draw(area, frame, &plot, heat);
+    }
+    paint::gaps(area, frame, &plot)?;
     paint::limits(area, frame, &plot)?;
     match frame.chart {
         Chart::Area => area::draw(area, frame, &plot)?,
-        Chart::Line => line::draw(area, frame, &plot)?,
         Chart::Band => band::draw(area, frame, &plot)?,
+        _ => {}
     }
+    // Those of a band are the few that are named.
+    line::draw(area, frame, &plot)?;
+    lanes::draw(area, frame, &plot)?;
     paint::gap_words(area, frame, &plot)
 }
 

@@ -1,6 +1,6 @@
 //! Lines, one a series; also what an area and the named lines of a band are made of.
 
-use crate::frame::{Frame, Line, Plot};
+use crate::frame::{Chart, Frame, Line, Plot};
 use crate::paint::{Point, block, dashed, faint, fill, path};
 use crate::reduce::{Column, four};
 use crate::{Area, Drawn};
@@ -27,8 +27,8 @@ fn alpha(line: &Line) -> f64 {
 }
 
 /// What lies between the extremes of crowded columns.
-pub(crate) fn shade<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
-    if !frame.dense() {
+fn shade<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
+    if !frame.dense() || frame.chart == Chart::Band {
         return Ok(());
     }
     let color = faint(line.hue.color(frame.theme), 0.16 * alpha(line));
@@ -54,7 +54,7 @@ pub(crate) fn between<DB: DrawingBackend>(
 }
 
 /// The line itself.
-pub(crate) fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
+fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
     let width = frame.measures.line * frame.css;
     let color = faint(line.hue.color(frame.theme), alpha(line));
     let y = |v: f64| plot.snap(v, width, frame.device);
@@ -79,7 +79,7 @@ pub(crate) fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &
         } else {
             path(area, points, color, width)?;
         }
-        if dense {
+        if dense && frame.chart != Chart::Band {
             extremes(area, frame, plot, run, faint(color, 0.8))?;
         }
     }

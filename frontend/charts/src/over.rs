@@ -1,8 +1,10 @@
 //! What lies over the data and changes with the pointer: the rule of the crosshair, dots, and the names and values at
 //! the right edge. Drawn apart, so that a moving pointer never redraws a line.
 
-use crate::frame::{Frame, Hue, Plot};
-use crate::paint::{block, faint, path, width, words};
+use crate::frame::{Chart, Frame, Hue, Plot};
+use crate::heat::Rows;
+use crate::lanes;
+use crate::paint::{block, faint, fill, path, width, words};
 use crate::{Area, Drawn};
 use plotters::element::Circle;
 use plotters::style::Color;
@@ -14,14 +16,12 @@ use plotters_backend::DrawingBackend;
 pub struct Label {
     /// Name; left out when it is the only series.
     pub name: String,
-    /// Value in base units; not finite when there is none.
+    /// Value in base units; not finite when there is none, which is said too.
     pub value: f64,
     /// The value in words.
     pub text: String,
     /// Colour.
     pub hue: Hue,
-    /// Opacity of its swatch: 1, or less for the hairlines of a band.
-    pub strength: f64,
     /// False when another series has the attention.
     pub bright: bool,
 }
@@ -40,54 +40,120 @@ pub fn draw<DB: DrawingBackend>(
     labels: &[Label],
 ) -> Result<Vec<(usize, f64)>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
     let (plot, theme, hair) = (frame.plot(), frame.theme, frame.hair());
+    let under = plot.bottom + frame.px(frame.lanes_height());
     if let Some(t) = at.filter(|t| (plot.from..=plot.to).contains(t)) {
         let x = frame.whole(f64::from(plot.x(t)));
-        block(area, (x, plot.top), (x + hair, plot.bottom), faint(theme.text_3, 0.8))?;
-    } else if frame.live {
+        block(area, (x, plot.top), (x + hair, under), faint(theme.text_3, 0.8))?;
+    } else if frame.live && frame.chart != Chart::Heat {
         block(area, (plot.right, plot.top), (plot.right + hair, plot.bottom), theme.hair_strong)?;
     }
-    let mut shown: Vec<(usize, &Label)> = labels.iter().enumerate().filter(|(_, l)| l.value.is_finite()).collect();
-    if shown.is_empty() {
-        if at.is_some() {
+    let t = at.unwrap_or(newest);
+    if frame.measures.right >= 70.0 {
+        lanes::say(area, frame, &plot, t)?;
+        let age = words(frame, theme.text_3, false, HPos::Right);
+        area.draw_text(frame.age, &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
+    }
+    if labels.iter().all(|l| !l.value.is_finite()) {
+        if at.is_some() && frame.chart != Chart::Lanes {
             let style = words(frame, theme.text_3, false, HPos::Left);
             area.draw_text("no data", &style, (plot.right + frame.px(10.0), (plot.top + plot.bottom) / 2))?;
         }
         return Ok(Vec::new());
     }
+    if frame.chart == Chart::Heat {
+        return rows(area, frame, &plot, labels);
+    }
     let line = frame.measures.line * frame.css;
-    let t = at.unwrap_or(newest);
-    if at.is_some() || shown.len() == 1 {
-        for (_, label) in shown.iter().filter(|_| (plot.from..=plot.to).contains(&t)) {
+    if at.is_some() || labels.len() == 1 {
+        for label in labels.iter().filter(|l| l.value.is_finite() && (plot.from..=plot.to).contains(&t)) {
             let place = (plot.x(t), plot.snap(label.value, line, frame.device));
             area.draw(&Circle::new(place, frame.px(3.5), theme.card.filled()))?;
             area.draw(&Circle::new(place, frame.px(2.5), label.hue.color(theme).filled()))?;
         }
     }
-    if shown.len() == 1 && labels.len() == 1 {
-        return single(area, frame, &plot, unit, shown[0].1).map(|()| Vec::new());
+    if let [label] = labels {
+        return single(area, frame, &plot, unit, label).map(|()| Vec::new());
     }
-    // In steps, else equal lines would trade places each second.
-    let rank = |l: &Label| (l.value / (plot.hi - plot.lo) * 40.0).round() as i64;
+    let mut shown: Vec<(usize, &Label)> = labels.iter().enumerate().collect();
+    // In steps, else equal lines would trade places each second. Those without a value stand below.
+    let rank =
+        |l: &Label| if l.value.is_finite() { (l.value / (plot.hi - plot.lo) * 40.0).round() as i64 } else { i64::MIN };
     shown.sort_unstable_by(|(i, a), (j, b)| rank(b).cmp(&rank(a)).then(i.cmp(j)));
-    let (top, bottom) = (plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
-    let room = (bottom - top) / (shown.len() as i32 - 1).max(1);
-    let pitch = frame.px(frame.measures.text + 2.0).min(room);
-    let mut ys: Vec<i32> = Vec::with_capacity(shown.len());
-    for (_, label) in &shown {
-        let least = ys.last().map_or(top, |y| y + pitch);
-        ys.push(plot.y(label.value).max(least));
-    }
-    let mut most = bottom;
-    for y in ys.iter_mut().rev() {
-        *y = (*y).min(most);
-        most = *y - pitch;
-    }
+    let wish = shown.iter().map(|(_, l)| if l.value.is_finite() { plot.y(l.value) } else { plot.bottom });
+    let ys = apart(frame, wish.collect(), plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
     let mut places = Vec::with_capacity(shown.len());
     for ((index, label), y) in shown.into_iter().zip(ys) {
         row(area, frame, &plot, label, y)?;
         places.push((index, f64::from(y) / frame.css));
     }
     Ok(places)
+}
+
+/// Moves texts, in order from above, so far that none lies on another.
+fn apart(frame: &Frame, mut ys: Vec<i32>, top: i32, bottom: i32) -> Vec<i32> {
+    let room = (bottom - top) / (ys.len() as i32 - 1).max(1);
+    let pitch = frame.px(frame.measures.text + 2.0).min(room);
+    let mut least = top;
+    for y in &mut ys {
+        *y = (*y).max(least);
+        least = *y + pitch;
+    }
+    let mut most = bottom;
+    for y in ys.iter_mut().rev() {
+        *y = (*y).min(most);
+        most = *y - pitch;
+    }
+    ys
+}
+
+/// Beside a heat map: its rows' values where they have room, else the median and those far below it, with a mark at
+/// their rows. The last label is the median's.
+fn rows<DB: DrawingBackend>(
+    area: &Area<DB>,
+    frame: &Frame,
+    plot: &Plot,
+    labels: &[Label],
+) -> Result<Vec<(usize, f64)>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+    let Some((median, labels)) = labels.split_last() else { return Ok(Vec::new()) };
+    let rows = Rows::new(frame, plot);
+    let each = f64::from(rows.pitch) >= frame.measures.text * frame.css;
+    let one = labels.iter().any(|l| !l.bright);
+    let low = |l: &Label| median.value - l.value > (plot.hi - plot.lo) * 0.06;
+    let mut said: Vec<(i32, &Label)> = Vec::new();
+    for (i, label) in labels.iter().enumerate() {
+        let (x, y) = (plot.right + frame.px(5.0), rows.middle(i));
+        if low(label) {
+            let (w, h) = (frame.px(6.0), frame.px(4.0));
+            fill(area, vec![(x, y), (x + w, y - h), (x + w, y + h)], frame.theme.warn)?;
+        }
+        if each || low(label) {
+            said.push((y, label));
+        }
+        if one && label.bright {
+            let (x0, y0) = (plot.left, rows.y(i));
+            let frame_of =
+                vec![(x0, y0), (plot.right, y0), (plot.right, y0 + rows.pitch), (x0, y0 + rows.pitch), (x0, y0)];
+            path(area, frame_of, frame.theme.text, frame.css)?;
+        }
+    }
+    if !each {
+        // More than fit are cut: the lowest first in every order would need a place of its own.
+        let fit = ((plot.bottom - plot.top) / frame.px(frame.measures.text + 2.0) - 2).max(0) as usize;
+        said.truncate(fit);
+        said.insert(0, (plot.top + frame.px(frame.measures.text / 2.0), median));
+    }
+    let end = rows.y(rows.count - 1) + rows.pitch;
+    let ys = apart(frame, said.iter().map(|s| s.0).collect(), plot.top, end);
+    let near = frame.measures.right < 70.0;
+    for ((_, label), y) in said.iter().zip(ys) {
+        let right = frame.size.0 - frame.px(if near { 10.0 } else { 12.0 });
+        area.draw_text(&label.text, &words(frame, frame.theme.text, true, HPos::Right), (right, y))?;
+        if !each && !near {
+            let style = words(frame, frame.theme.text_2, false, HPos::Left);
+            area.draw_text(&label.name, &style, (plot.right + frame.px(18.0), y))?;
+        }
+    }
+    Ok((0..labels.len()).map(|i| (i, f64::from(rows.middle(i)) / frame.css)).collect())
 }
 
 fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit: &str, label: &Label) -> Drawn<DB> {
@@ -105,7 +171,7 @@ fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit:
 fn row<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, label: &Label, y: i32) -> Drawn<DB> {
     let (theme, near) = (frame.theme, frame.measures.right < 70.0);
     let dim = if label.bright { 1.0 } else { 0.25 };
-    let color = faint(label.hue.color(theme), dim * label.strength);
+    let color = faint(label.hue.color(theme), dim);
     let name_x = if near {
         let (x, h) = (plot.right + frame.px(4.0), frame.px(4.0));
         block(area, (x, y - h), (x + frame.px(2.0), y + h), color)?;
@@ -122,7 +188,8 @@ fn row<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, label: &
         plot.right + frame.px(26.0)
     };
     let right = frame.size.0 - frame.px(if near { 10.0 } else { 12.0 });
-    let value = words(frame, faint(theme.text, dim), true, HPos::Right);
+    let known = label.value.is_finite();
+    let value = words(frame, faint(if known { theme.text } else { theme.text_3 }, dim), known, HPos::Right);
     area.draw_text(&label.text, &value, (right, y))?;
     let style = words(frame, faint(theme.text_2, dim), false, HPos::Left);
     let room = right - width(area, &label.text, &value) - frame.px(6.0) - name_x;

@@ -102,20 +102,24 @@ fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
 
 /// Faint hatch over every gap.
 pub(crate) fn gaps<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
-    let pitch = frame.px(6.0).max(1);
-    let h = plot.bottom - plot.top;
     for gap in frame.gaps {
-        let (x0, x1) = (plot.x_within(gap.from), plot.x_within(gap.to));
-        let mut x = (x0 - h).div_euclid(pitch) * pitch;
-        while x < x1 {
-            // The part of the diagonal from (x, bottom) to (x + h, top) that lies in the gap.
-            let (a, b) = (x.max(x0), (x + h).min(x1));
-            if b > a {
-                let line = vec![(a, plot.bottom - (a - x)), (b, plot.bottom - (b - x))];
-                path(area, line, frame.theme.hatch, frame.css)?;
-            }
-            x += pitch;
+        hatch(area, frame, (plot.x_within(gap.from), plot.top), (plot.x_within(gap.to), plot.bottom))?;
+    }
+    Ok(())
+}
+
+/// Faint diagonals within a rectangle: here is nothing.
+pub(crate) fn hatch<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x0, y0): Point, (x1, y1): Point) -> Drawn<DB> {
+    let pitch = frame.px(6.0).max(1);
+    let h = y1 - y0;
+    let mut x = (x0 - h).div_euclid(pitch) * pitch;
+    while x < x1 {
+        // The part of the diagonal from (x, y1) to (x + h, y0) that lies in the rectangle.
+        let (a, b) = (x.max(x0), (x + h).min(x1));
+        if b > a {
+            path(area, vec![(a, y1 - (a - x)), (b, y1 - (b - x))], frame.theme.hatch, frame.css)?;
         }
+        x += pitch;
     }
     Ok(())
 }
@@ -141,7 +145,7 @@ pub(crate) fn gap_words<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot
 pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let (theme, hair) = (frame.theme, frame.hair());
     let number = words(frame, theme.text_3, false, HPos::Right);
-    for (value, text) in &frame.axis.ticks {
+    for (value, text) in frame.axis.ticks.iter().filter(|_| !frame.chart.has_rows()) {
         let y = frame.whole(f64::from(plot.y(*value)));
         let color = if *value == 0.0 { theme.zero } else { theme.grid };
         block(area, (plot.left, y), (plot.right, y + hair), color)?;
@@ -149,7 +153,8 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     }
     let time = words(frame, theme.text_3, false, HPos::Center);
     let room = f64::from(plot.right - plot.left) / frame.css / (frame.measures.text * 8.5);
-    let y = frame.size.1 - frame.px(8.0 + (frame.measures.text - 12.0) / 2.0);
+    let y = frame.foot();
+    let under = plot.bottom + frame.px(frame.lanes_height());
     for (t, text) in axis::times(plot.from, plot.to, room, frame.offset) {
         let x = frame.whole(f64::from(plot.x(t)));
         let half = width(area, &text, &time) / 2;
@@ -157,7 +162,7 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
             continue;
         }
         area.draw_text(&text, &time, (x, y))?;
-        let top = plot.bottom + frame.device as i32;
+        let top = under + frame.device as i32;
         block(area, (x, top), (x + hair, top + frame.px(3.0)), theme.hair_strong)?;
     }
     Ok(())

@@ -24,8 +24,27 @@ pub struct Theme {
     pub hair_strong: RGBAColor,
     /// Hatch of gaps.
     pub hatch: RGBAColor,
+    /// What someone should look at; never without a shape and a word.
+    pub warn: RGBAColor,
+    /// A state, and nothing against it.
+    pub unknown: RGBAColor,
     /// Hues of series, in order.
     pub hues: [RGBAColor; 8],
+    /// From nothing to the most, in even steps of lightness under all deficiencies.
+    pub heat: [RGBAColor; 6],
+    /// From far above the median, over the median, to far below.
+    pub diverge: [RGBAColor; 5],
+}
+
+impl Theme {
+    /// A ramp of colours at a place from 0 to 1.
+    pub fn ramp(stops: &[RGBAColor], share: f64) -> RGBAColor {
+        let at = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
+        let k = (at as usize).min(stops.len() - 2);
+        let (a, b, f) = (stops[k], stops[k + 1], at - k as f64);
+        let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * f).round() as u8;
+        RGBAColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2), 1.0)
+    }
 }
 
 const fn rgb(hex: u32) -> RGBAColor {
@@ -51,6 +70,10 @@ pub const DARK: Theme = Theme {
     zero: white(0.16),
     hair_strong: white(0.14),
     hatch: white(0.1),
+    warn: rgb(0xf5a524),
+    unknown: rgb(0x8b949e),
+    heat: [rgb(0x00204d), rgb(0x31446b), rgb(0x666970), rgb(0x958f78), rgb(0xcab969), rgb(0xffea46)],
+    diverge: [rgb(0x4f9fe0), rgb(0x2d4f70), rgb(0x20262e), rgb(0x6d4a26), rgb(0xf09a3e)],
     hues: [
         rgb(0xc58644),
         rgb(0x6cd9f6),
@@ -74,6 +97,10 @@ pub const LIGHT: Theme = Theme {
     zero: night(0.22),
     hair_strong: night(0.18),
     hatch: night(0.09),
+    warn: rgb(0x9a6700),
+    unknown: rgb(0x6e7781),
+    heat: [rgb(0xffea46), rgb(0xcab969), rgb(0x958f78), rgb(0x666970), rgb(0x31446b), rgb(0x00204d)],
+    diverge: [rgb(0x1c6fb5), rgb(0x9cc3e4), rgb(0xeef0f2), rgb(0xe9b988), rgb(0xb9590b)],
     hues: [
         rgb(0x5a380d),
         rgb(0x469ec5),
@@ -115,11 +142,17 @@ mod tests {
                 ("zero", theme.zero),
                 ("hair-strong", theme.hair_strong),
                 ("hatch", theme.hatch),
+                ("warn", theme.warn),
+                ("unknown", theme.unknown),
             ];
             let names: Vec<String> = (0..8).map(|i| format!("g{i}")).collect();
             tokens.extend(names.iter().map(String::as_str).zip(theme.hues));
             for (name, color) in tokens {
                 let line = format!("--{name}: {};", css(color));
+                assert!(block.contains(&line), "{start} lacks {line}");
+            }
+            for (name, stops) in [("heat", &theme.heat[..]), ("diverge", &theme.diverge[..])] {
+                let line = format!("--{name}: {};", stops.iter().map(|c| css(*c)).collect::<Vec<_>>().join(", "));
                 assert!(block.contains(&line), "{start} lacks {line}");
             }
         }

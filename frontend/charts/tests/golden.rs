@@ -4,7 +4,8 @@
 use charts::over::Label;
 use charts::reduce::Reducer;
 use charts::theme::{DARK, LIGHT};
-use charts::{Band, Chart, Frame, Gap, Hue, Limit, Line, Measures, Theme, axis};
+use charts::value::{self, Spark};
+use charts::{Band, Bar, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Measures, Theme, axis};
 use plotters::drawing::IntoDrawingArea;
 use plotters::prelude::SVGBackend;
 use plotters::style::Color;
@@ -28,63 +29,136 @@ fn wave(k: i64, gap: bool) -> Reducer {
     r
 }
 
-fn picture(chart: Chart, theme: &Theme) -> String {
+const FROM: i64 = END - SPAN + 60_000;
+const TO: i64 = END + 60_000;
+
+/// Bars as a job makes them: most of the time one state, now and then another, and one that someone should look at.
+fn lanes() -> Vec<Lane> {
+    let bar = |from: i64, to: i64, word: &str, strength: f64, alert: bool| Bar {
+        from: FROM + from * 1000,
+        to: FROM + to * 1000,
+        word: word.into(),
+        strength,
+        alert,
+    };
+    let cap = vec![
+        bar(0, 60, "none", 0.0, false),
+        bar(60, 119, "power, 2 of 8", 0.3, false),
+        bar(160, 300, "power, all", 0.6, false),
+    ];
+    let xid = vec![bar(0, 119, "none", 0.0, false), bar(160, 250, "none", 0.0, false), bar(250, 300, "79", 0.6, true)];
+    vec![Lane { name: "Cap".into(), bars: cap }, Lane { name: "XID".into(), bars: xid }]
+}
+
+/// A series, and its label where it ends at `value`.
+fn label(name: String, value: f64, hue: Hue) -> Label {
+    let text = if value.is_finite() { format!("{value:.0}") } else { "–".into() };
+    Label { name, value, text, hue, bright: true }
+}
+
+/// What a picture shows beside the usual.
+struct Scene {
+    chart: Chart,
+    lines: usize,
+    values: bool,
+    lanes: Vec<Lane>,
+    at: Option<i64>,
+    tall: u32,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Scene { chart: Chart::Line, lines: 6, values: false, lanes: Vec::new(), at: None, tall: 352 }
+    }
+}
+
+fn picture(scene: &Scene, theme: &Theme) -> String {
+    let Scene { chart, lines: n, .. } = *scene;
     let gaps = [Gap { from: END - SPAN + 179_000, to: END - SPAN + 220_000, text: "no data 40 s".into() }];
-    let n = if chart == Chart::Area { 1 } else { 6 };
-    let reduced: Vec<Reducer> = (0..n).map(|k| wave(k, true)).collect();
-    let hue = |i: usize| if n == 1 { Hue::Ink } else { Hue::Of(i as u8) };
-    let lines: Vec<Line> =
-        reduced.iter().enumerate().map(|(i, r)| Line { columns: r.columns(), hue: hue(i), bright: true }).collect();
-    let band: Vec<Band> = reduced[0]
-        .columns()
-        .iter()
-        .map(|c| Band { t: c.t, values: [-30.0, -9.0, 0.0, 11.0, 35.0].map(|d| c.last + d), joined: c.joined })
-        .collect();
-    let labels: Vec<Label> = (0..n)
-        .map(|i| Label {
-            name: format!("GPU {i}"),
-            value: reduced[i as usize].columns().last().map_or(f64::NAN, |c| c.last),
-            text: format!("{}", 40 + 8 * i),
-            hue: hue(i as usize),
-            strength: 1.0,
-            bright: true,
+    let heat = chart == Chart::Heat;
+    let reduced: Vec<Reducer> = (0..n as i64)
+        .map(|k| match k {
+            5 if heat => zero(),
+            _ => wave(k % 7, !heat || k == 9),
         })
         .collect();
+    let hue = |i: usize| if n == 1 { Hue::Ink } else { Hue::Of(i as u8 % 8) };
+    let lines: Vec<Line> =
+        reduced.iter().enumerate().map(|(i, r)| Line { columns: r.columns(), hue: hue(i), bright: true }).collect();
+    let band: Vec<Band> = reduced
+        .first()
+        .map_or(&[][..], |r| r.columns())
+        .iter()
+        .map(|c| Band {
+            slot: c.slot,
+            t: c.t,
+            values: [-30.0, -9.0, 0.0, 11.0, 35.0].map(|d| c.last + d),
+            joined: c.joined,
+        })
+        .collect();
+    let last = |i: usize| reduced[i].columns().last().map_or(f64::NAN, |c| c.last);
+    let mut labels: Vec<Label> = (0..n).map(|i| label(format!("GPU {i}"), last(i), hue(i))).collect();
+    match chart {
+        Chart::Line => labels[2].value = f64::NAN,
+        Chart::Band => labels.insert(0, label("median".into(), last(0), Hue::Ink)),
+        Chart::Heat => labels.push(label("median".into(), 68.0, Hue::Ink)),
+        _ => {}
+    }
+    labels.iter_mut().filter(|l| !l.value.is_finite()).for_each(|l| l.text = "–".into());
+    let names: Vec<String> = (0..n).map(|i| i.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let axis = axis::values(Unit::Percent, Range::PERCENT, 30.0, 97.0);
+    let tall = scene.tall;
+    let limits = [Limit { value: 90.0, text: "limit 90 %".into() }];
     let frame = Frame {
         chart,
-        size: (1400, 352),
+        size: (1400, tall as i32),
         css: 2.0,
         device: 1.0,
         theme,
         measures: Measures::default(),
-        from: END - SPAN + 60_000,
-        to: END + 60_000,
+        from: FROM,
+        to: TO,
         offset: 0,
         axis: &axis,
         step: 1,
         interval: 1000,
-        lines: if chart == Chart::Band { &[] } else { &lines },
-        band: if chart == Chart::Band { &band } else { &[] },
-        limits: &[Limit { value: 90.0, text: "limit 90 %".into() }],
+        lines: &lines,
+        band: if matches!(chart, Chart::Band | Chart::Heat) { &band } else { &[] },
+        heat: heat.then_some(Heat { names: &names, values: scene.values }),
+        lanes: &scene.lanes,
+        limits: if chart.has_rows() { &[] } else { &limits },
         gaps: &gaps,
         live: true,
+        age: "every 1 s",
     };
+    svg((1400, tall), theme, |area| {
+        charts::draw(area, &frame).expect("SVG text refuses nothing");
+        charts::over::draw(area, &frame, "%", scene.at, TO, &labels).expect("SVG text refuses nothing");
+    })
+}
+
+/// A series that is zero all the time.
+fn zero() -> Reducer {
+    let mut r = Reducer::new(1, 1_500);
+    (0..=300).for_each(|i| r.push(FROM + i * 1000, 0.0));
+    r
+}
+
+fn svg(size: (u32, u32), theme: &Theme, draw: impl FnOnce(&charts::Area<SVGBackend>)) -> String {
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, (1400, 352)).into_drawing_area();
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         area.fill(&theme.card.to_rgba()).expect("SVG text refuses nothing");
-        charts::draw(&area, &frame).expect("SVG text refuses nothing");
-        let at = (chart == Chart::Line).then_some(END - 30_000);
-        charts::over::draw(&area, &frame, "%", at, END + 60_000, &labels).expect("SVG text refuses nothing");
+        draw(&area);
         area.present().expect("SVG text refuses nothing");
     }
     svg
 }
 
-fn check(name: &str, chart: Chart) {
+fn check(name: &str, draw: impl Fn(&Theme) -> String) {
     for (theme, tone) in [(&DARK, "dark"), (&LIGHT, "light")] {
-        let svg = picture(chart, theme);
+        let svg = draw(theme);
         let path = format!("{}/tests/golden/{name}-{tone}.svg", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, &svg).expect("the folder of golden pictures can be written");
@@ -96,17 +170,62 @@ fn check(name: &str, chart: Chart) {
 
 #[test]
 fn one_series_is_a_filled_line() {
-    check("area", Chart::Area);
+    check("area", |theme| picture(&Scene { chart: Chart::Area, lines: 1, ..Scene::default() }, theme));
 }
 
 #[test]
-fn a_few_series_are_lines_with_names_and_a_crosshair() {
-    check("line", Chart::Line);
+fn a_few_series_are_lines_with_names_and_a_crosshair_over_states() {
+    let scene = Scene { lanes: lanes(), at: Some(END - 30_000), tall: 432, ..Scene::default() };
+    check("line", |theme| picture(&scene, theme));
 }
 
 #[test]
-fn many_series_are_a_band() {
-    check("band", Chart::Band);
+fn many_series_are_a_band_and_a_few_names() {
+    check("band", |theme| picture(&Scene { chart: Chart::Band, lines: 2, ..Scene::default() }, theme));
+}
+
+#[test]
+fn many_series_are_rows_of_their_distance_from_the_median_or_their_values() {
+    for (name, values) in [("heat", false), ("heat-values", true)] {
+        let scene = Scene { chart: Chart::Heat, lines: 24, values, tall: 500, ..Scene::default() };
+        check(name, |theme| picture(&scene, theme));
+    }
+}
+
+#[test]
+fn states_are_rows_of_bars() {
+    let scene = Scene { chart: Chart::Lanes, lines: 0, lanes: lanes(), tall: 200, ..Scene::default() };
+    check("lanes", |theme| picture(&scene, theme));
+}
+
+#[test]
+fn a_value_has_a_small_line_that_ends_where_data_end() {
+    let points: Vec<(i64, f64)> = (0..60)
+        .map(|i| {
+            (
+                FROM + i * 5_000,
+                if (20..28).contains(&i) {
+                    f64::NAN
+                } else if (40..44).contains(&i) {
+                    0.0
+                } else {
+                    90.0 + (i % 3) as f64
+                },
+            )
+        })
+        .collect();
+    check("value", |theme| {
+        let spark = Spark {
+            size: (480, 96),
+            css: 2.0,
+            line: 1.5,
+            theme,
+            span: (FROM, FROM + 295_000),
+            points: &points,
+            hi: 100.0,
+        };
+        svg((480, 96), theme, |area| value::draw(area, &spark).expect("SVG text refuses nothing"))
+    });
 }
 
 #[test]

@@ -65,9 +65,12 @@ impl Redraw {
                 interval: 1_000,
                 lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
                 band: &[],
+                heat: None,
+                lanes: &[],
                 limits: &[],
                 gaps: &[],
                 live: true,
+                age: "",
             },
         );
     }

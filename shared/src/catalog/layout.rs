@@ -67,6 +67,32 @@ pub struct Tile {
     pub note: Note,
 }
 
+/// A state of a lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The number, or the bits of which one must be set; 0 for any number but 0.
+    pub value: u32,
+    /// What it is called, in a few letters; `{n}` is replaced by the number.
+    pub word: String,
+    /// Whether someone should look at it.
+    pub alert: bool,
+}
+
+/// What a metric's numbers mean, and the chart under which they stand as a row of bars.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Id of the chart.
+    pub chart: String,
+    /// Its name, in a few letters.
+    pub title: String,
+    /// Tag of the metric.
+    pub metric: String,
+    /// True when the number is a set of bits.
+    pub bits: bool,
+    /// Its states; where several fit the first counts.
+    pub states: Vec<State>,
+}
+
 /// Charts, sections and tiles in order on screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
@@ -80,6 +106,44 @@ pub struct Layout {
     pub sections: Vec<Section>,
     /// The first four that have data stand on top.
     pub tiles: Vec<Tile>,
+    /// States in words.
+    pub lanes: Vec<Lane>,
+}
+
+/// Chart, name, tag, whether bits; states with their words and whether someone should look at them.
+type LaneRow = (&'static str, &'static str, &'static str, bool, &'static [(u32, &'static str, bool)]);
+
+const LANES: &[LaneRow] = &[
+    (
+        "gpu",
+        "Cap",
+        "gpu.{i}.throttleReasons",
+        true,
+        &[
+            (96, "heat", true),
+            (128, "brake", true),
+            (8, "slow", true),
+            (4, "power", false),
+            (2, "set", false),
+            (16, "sync", false),
+            (256, "view", false),
+            (1, "idle", false),
+        ],
+    ),
+    ("gpu", "XID", "gpu.{i}.lastXid", false, &[(0, "{n}", true)]),
+    ("gpu", "ECC", "gpu.{i}.uncorrectedMemoryErrors", false, &[(0, "bits lost", true)]),
+];
+
+fn lanes() -> Vec<Lane> {
+    let state = |&(value, word, alert): &(u32, &str, bool)| State { value, word: word.into(), alert };
+    let lane = |&(chart, title, metric, bits, states): &LaneRow| Lane {
+        chart: chart.into(),
+        title: title.into(),
+        metric: metric.into(),
+        bits,
+        states: states.iter().map(state).collect(),
+    };
+    LANES.iter().map(lane).collect()
 }
 
 const WIDE: &[&str] = &["gpu", "cpu"];
@@ -119,6 +183,7 @@ pub(super) fn layout() -> Layout {
                 checks: checks.iter().map(text).collect(),
             })
             .collect(),
+        lanes: lanes(),
         tiles: vec![
             Tile {
                 id: tag("gpu"),

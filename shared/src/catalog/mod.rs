@@ -30,7 +30,7 @@ pub mod trainium;
 pub mod wandb;
 
 pub use check::faults;
-pub use layout::{Chart, Fold, Layout, Note, Section, Tile};
+pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile};
 pub use markdown::metrics_markdown;
 pub use tag::{Found, TagError, glob, labels};
 

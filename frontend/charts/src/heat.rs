@@ -1,0 +1,126 @@
+//! Many series, a row of cells each: how far each is from the median at that time, or its value. Rows are whole device
+//! pixels high, and every eight of them stand together, so that they can be counted.
+
+use crate::frame::{Frame, Heat, Line, Plot};
+use crate::paint::{block, hatch, words};
+use crate::theme::Theme;
+use crate::{Area, Drawn};
+use plotters::style::RGBAColor;
+use plotters::style::text_anchor::HPos;
+use plotters_backend::DrawingBackend;
+
+/// Steps of colour on a ramp.
+const LEVELS: usize = 100;
+/// A distance of this share of the axis from the median has the ramp's last colour.
+const FAR: f64 = 0.31;
+/// Rows that stand together.
+const TOGETHER: usize = 8;
+
+/// Where the rows lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rows {
+    /// Upper edge of the first, units.
+    pub top: i32,
+    /// From one to the next.
+    pub pitch: i32,
+    /// Space after every eighth.
+    pub gap: i32,
+    /// Number of rows.
+    pub count: usize,
+}
+
+impl Rows {
+    /// As many rows as fit into a plot, each at most 40 CSS pixels high.
+    pub fn new(frame: &Frame, plot: &Plot) -> Rows {
+        let count = frame.lines.len().max(1);
+        let device = frame.device as i32;
+        let gap = frame.whole(6.0 * frame.css);
+        let room = plot.bottom - plot.top - (count - 1).div_euclid(TOGETHER) as i32 * gap;
+        let pitch = (room / count as i32).min(frame.px(40.0)) / device * device;
+        Rows { top: plot.top, pitch: pitch.max(device), gap, count }
+    }
+
+    /// Upper edge of a row.
+    pub fn y(&self, row: usize) -> i32 {
+        self.top + row as i32 * self.pitch + (row / TOGETHER) as i32 * self.gap
+    }
+
+    /// Middle of a row.
+    pub fn middle(&self, row: usize) -> i32 {
+        self.y(row) + self.pitch / 2
+    }
+}
+
+pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, heat: Heat) -> Drawn<DB> {
+    let rows = Rows::new(frame, plot);
+    // A seam between rows, where there is room for one.
+    let seam =
+        if f64::from(rows.pitch) >= 6.0 * frame.css { frame.whole(frame.css).max(frame.device as i32) } else { 0 };
+    let start = frame.lines.iter().filter_map(|l| l.columns.first()).map(|c| c.first_t - frame.interval).min();
+    let mut cells: Vec<(u8, usize, i32, i32)> = Vec::new();
+    for (row, line) in frame.lines.iter().enumerate() {
+        let (y, end) = (rows.y(row), rows.y(row) + rows.pitch - seam);
+        let mut from = plot.x_within(start.unwrap_or(plot.to));
+        for (level, x0, x1) in row_cells(frame, plot, line, heat.values) {
+            let x0 = if x0 - from <= frame.device as i32 { from } else { x0 };
+            if x0 > from {
+                hatch(area, frame, (from, y), (x0, end))?;
+            }
+            match cells.last_mut() {
+                Some(last) if (last.0, last.1, last.3) == (level, row, x0) => last.3 = x1,
+                _ => cells.push((level, row, x0, x1)),
+            }
+            from = x1;
+        }
+        if from < plot.right {
+            hatch(area, frame, (from, y), (plot.right, end))?;
+        }
+    }
+    // One colour after the other: setting one costs more than filling a cell.
+    cells.sort_unstable_by_key(|c| c.0);
+    let (stops, hair): (&[RGBAColor], i32) =
+        if heat.values { (&frame.theme.heat, frame.hair()) } else { (&frame.theme.diverge, 0) };
+    for (level, row, x0, x1) in cells {
+        let (y, color) = (rows.y(row), Theme::ramp(stops, f64::from(level.saturating_sub(1)) / LEVELS as f64));
+        block(area, (x0, y), (x1, y + rows.pitch - seam), color)?;
+        if level == 0 && hair > 0 {
+            let middle = frame.whole(f64::from(y + (rows.pitch - seam - hair) / 2));
+            block(area, (x0, middle), (x1, middle + hair), frame.theme.zero)?;
+        }
+    }
+    let style = words(frame, frame.theme.text_3, false, HPos::Right);
+    let each = if f64::from(rows.pitch) >= frame.measures.text * frame.css { 1 } else { TOGETHER };
+    for (row, name) in heat.names.iter().enumerate().step_by(each) {
+        let y = if each == 1 { rows.middle(row) } else { rows.y(row) + frame.px(frame.measures.text / 2.0) };
+        area.draw_text(name, &style, (plot.left - frame.px(8.0), y))?;
+    }
+    Ok(())
+}
+
+/// The cells of a row within the plot: level and both edges. Level 0 is a value of zero, others begin at 1.
+fn row_cells(frame: &Frame, plot: &Plot, line: &Line, values: bool) -> Vec<(u8, i32, i32)> {
+    let (mut band, mut cells) = (frame.band, Vec::new());
+    for c in line.columns {
+        let (from, to) =
+            if frame.step > 1 { (c.slot * frame.step, (c.slot + 1) * frame.step) } else { (c.t - frame.interval, c.t) };
+        if to <= plot.from || from >= plot.to {
+            continue;
+        }
+        let (x0, x1) =
+            (frame.whole(f64::from(plot.x_within(from))), frame.whole(f64::from(plot.x_within(to))).min(plot.right));
+        let (mean, span) = (c.mean(), plot.hi - plot.lo);
+        let share = if values {
+            (mean - plot.lo) / span
+        } else {
+            band = &band[band.partition_point(|b| b.slot < c.slot)..];
+            let median = band.first().filter(|b| b.slot == c.slot).map_or(mean, |b| b.values[2]);
+            0.5 + (median - mean) / span / (2.0 * FAR)
+        };
+        let zero = values && c.min == 0.0 && c.max == 0.0;
+        let level = if zero { 0 } else { 1 + (share.clamp(0.0, 1.0) * LEVELS as f64).round() as u8 };
+        if x1 > x0 {
+            cells.push((level, x0, x1));
+        }
+    }
+    cells
+}

@@ -1,0 +1,76 @@
+//! States over time: a row of bars each, under a chart or as a chart of their own.
+
+use crate::frame::{Bar, Chart, Frame, Lane, Plot};
+use crate::paint::{block, faint, fill, words};
+use crate::{Area, Drawn};
+use plotters::style::text_anchor::HPos;
+use plotters_backend::DrawingBackend;
+
+/// Opacity of a bar that someone should look at.
+const ALERT: f64 = 0.42;
+
+/// Middle of the first lane, and from one to the next, units.
+fn places(frame: &Frame, plot: &Plot) -> (i32, i32) {
+    let pitch = frame.px(frame.measures.text + 4.0);
+    if frame.chart != Chart::Lanes {
+        return (plot.bottom + frame.px(16.0), pitch);
+    }
+    let count = frame.lanes.len().max(1) as i32;
+    let pitch = ((plot.bottom - plot.top) / count).min(pitch * 3 / 2);
+    (plot.top + pitch / 2, pitch)
+}
+
+/// Every how many lanes there is room for a word.
+fn sparse(frame: &Frame, pitch: i32) -> usize {
+    (frame.px(frame.measures.text) / pitch.max(1) + i32::from(frame.px(frame.measures.text) % pitch.max(1) > 0)).max(1)
+        as usize
+}
+
+pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let (first, pitch) = places(frame, plot);
+    let name = words(frame, frame.theme.text_3, false, HPos::Right);
+    let device = frame.device as i32;
+    let high = frame.whole(6.0 * frame.css).min(pitch - device).max(device);
+    for (i, lane) in frame.lanes.iter().enumerate() {
+        let middle = first + i as i32 * pitch;
+        let y = frame.whole(f64::from(middle - high / 2));
+        if i % sparse(frame, pitch) == 0 {
+            area.draw_text(&lane.name, &name, (plot.left - frame.px(8.0), middle))?;
+        }
+        block(area, (plot.left, y + high / 2), (plot.right, y + high / 2 + frame.hair()), frame.theme.grid)?;
+        for bar in lane.bars.iter().filter(|b| b.strength > 0.0 && b.to > plot.from && b.from < plot.to) {
+            let color =
+                if bar.alert { faint(frame.theme.warn, ALERT) } else { faint(frame.theme.unknown, bar.strength) };
+            let x = frame.whole(f64::from(plot.x_within(bar.from)));
+            // However short, it can be seen.
+            let end = frame.whole(f64::from(plot.x_within(bar.to))).max(x + frame.px(2.0)).min(plot.right);
+            block(area, (x.min(end - device), y), (end, y + high), color)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a lane is in at an instant.
+pub fn at(lane: &Lane, t: i64) -> Option<&Bar> {
+    let after = lane.bars.partition_point(|b| b.from < t);
+    lane.bars[..after].last().filter(|b| t <= b.to)
+}
+
+/// The states in words at the right edge.
+pub(crate) fn say<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, t: i64) -> Drawn<DB> {
+    let (first, pitch) = places(frame, plot);
+    for (i, lane) in frame.lanes.iter().enumerate().step_by(sparse(frame, pitch)) {
+        let (bar, y) = (at(lane, t), first + i as i32 * pitch);
+        let x = plot.right + frame.px(8.0);
+        let alert = bar.is_some_and(|b| b.alert);
+        if alert {
+            let h = frame.px(4.0);
+            fill(area, vec![(x, y + h), (x + frame.px(5.0), y - h), (x + frame.px(10.0), y + h)], frame.theme.warn)?;
+        }
+        let plain = bar.is_none_or(|b| b.strength == 0.0);
+        let color = if plain { frame.theme.text_3 } else { frame.theme.text_2 };
+        let x = if alert { x + frame.px(18.0) } else { x };
+        area.draw_text(bar.map_or("no data", |b| &b.word), &words(frame, color, false, HPos::Left), (x, y))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,550 @@
+//! From the store to the frame of one panel: traces brought up to date, axis, gaps, limits, labels, words.
+//!
+//! [`gaps`] finds spans without data and limits, [`spread`] makes a band of many series and finds those that stand out
+//! of it, [`states`] makes bars of states.
+
+mod gaps;
+mod spread;
+mod states;
+
+use super::names::{Name, names};
+use crate::store::Store;
+use crate::store::presence::Presence;
+use crate::store::source::{Members, Source};
+use crate::store::trace::{self, Trace};
+use charts::axis::{self, Axis};
+use charts::band::quantile;
+use charts::over::Label;
+use charts::reduce::Column;
+use charts::{Band, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Measures, Theme};
+use shared::catalog::{self, Kind, Range};
+use shared::series::SeriesId;
+use shared::unit::Unit;
+use std::collections::BTreeMap;
+
+/// How a panel stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// The newest sample is at most two intervals old.
+    Live,
+    /// No sample in the window.
+    #[default]
+    Empty,
+    /// The newest sample is older.
+    Stale,
+}
+
+impl State {
+    /// Its name in `data-state`.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Live => "live",
+            State::Empty => "empty",
+            State::Stale => "stale",
+        }
+    }
+}
+
+/// How the page looks at the moment; the same for all panels.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Colours.
+    pub theme: &'static Theme,
+    /// Lengths.
+    pub measures: Measures,
+    /// Units in a CSS pixel.
+    pub css: f64,
+    /// Units in a device pixel.
+    pub device: f64,
+    /// Span shown, ms.
+    pub span: (i64, i64),
+    /// Local time minus UTC, ms.
+    pub offset: i64,
+    /// The server's clock, ms.
+    pub now: i64,
+    /// Whether the right edge is now and ticks come.
+    pub live: bool,
+    /// Whether the span stands still.
+    pub frozen: bool,
+}
+
+/// What the id of a chart's heat map has behind the chart's own.
+pub const HEAT: &str = ".heat";
+
+/// The order of the rows of a heat map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they are numbered.
+    #[default]
+    Index,
+    /// Smallest mean of the window first.
+    Mean,
+    /// Furthest from the median first.
+    Distance,
+}
+
+/// What a person chose of a heat map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Their order.
+    pub order: Order,
+    /// Values, not the distance from the median.
+    pub values: bool,
+}
+
+/// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
+/// counts in quarters of a pixel, so that a window of 12 h is drawn a few times a minute and one of 5 min each second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight {
+    edges: (i64, i64),
+    size: (i32, i32),
+    axis: Option<(f64, f64)>,
+    sums: [String; 3],
+    gaps: (usize, i64),
+    limits: usize,
+    step: i64,
+    epoch: u32,
+    dark: bool,
+    focus: Option<usize>,
+    kept: (Vec<bool>, Vec<bool>),
+    looks: (State, bool, usize),
+    rows: (Rows, Vec<usize>),
+}
+
+/// What is kept of a panel between two frames.
+#[derive(Default)]
+pub struct Picture {
+    /// Names and colours.
+    pub names: Vec<Name>,
+    /// How the panel stands.
+    pub state: State,
+    /// Distinct instants in the window.
+    pub samples: usize,
+    /// Smallest, mean and largest value in the window, in words; empty when there are none.
+    pub sums: [String; 3],
+    /// Unit and what else is to be known of the axis.
+    pub note: String,
+    /// Time of the newest sample, ms.
+    pub newest: i64,
+    /// Unit of the numbers.
+    pub unit: &'static str,
+    /// Width of a column, ms; 1 when each sample is shown.
+    pub step: i64,
+    /// By position: series that a person put out of sight; only their names stay. Empty: none.
+    pub muted: Vec<bool>,
+    /// By position: series that stand back because another has the attention. Empty: none.
+    pub dim: Vec<bool>,
+    /// How the rows of a heat map stand.
+    pub rows: Rows,
+    full_names: bool,
+    chart: Option<Chart>,
+    axis: Option<Axis>,
+    interval: i64,
+    /// Time between the samples of the series that has the fewest, ms.
+    cadence: i64,
+    ids: Vec<SeriesId>,
+    limits: Vec<Limit>,
+    gaps: Vec<Gap>,
+    traces: BTreeMap<SeriesId, Trace>,
+    band: Vec<Band>,
+    /// By position: the series of a band that are drawn one by one, or the rows of a heat map.
+    order: Vec<usize>,
+    lanes: Vec<Lane>,
+    /// Series that the lanes are made of, by lane.
+    lane_ids: Vec<(catalog::Lane, Vec<SeriesId>)>,
+    age: String,
+    presence: Presence,
+}
+
+impl Picture {
+    /// What describes the data, whether or not the panel is in view.
+    pub fn measure(&mut self, source: Option<&Source>, id: &str, look: &Look) {
+        let none = Members::default();
+        let lines = &source.and_then(|s| s.charts.get(id.trim_end_matches(HEAT))).unwrap_or(&none).lines;
+        let Some(source) = source else { return };
+        self.samples = self.presence.count(source, lines, look.span.0, look.span.1);
+        self.newest = lines.iter().filter_map(|i| source.newest.get(*i as usize)).copied().max().unwrap_or(0);
+        let cadence = lines.iter().map(|i| source.cadence(*i)).max().unwrap_or(source.info.interval);
+        self.cadence = cadence;
+        self.state = match self.samples {
+            0 => State::Empty,
+            // A quarter of an interval is what a tick may take to close and travel.
+            _ if look.now - self.newest <= cadence * 2 + cadence / 4 => State::Live,
+            _ => State::Stale,
+        };
+    }
+
+    /// Brings everything up to date for drawing on a canvas of `width` units.
+    pub fn update(&mut self, store: &Store, source: Option<&Source>, id: &str, wide: bool, look: &Look, width: i32) {
+        let (from, to) = look.span;
+        let catalog = &store.catalog;
+        let none = Members::default();
+        let heat = id.ends_with(HEAT);
+        let id = id.trim_end_matches(HEAT);
+        let members = source.and_then(|s| s.charts.get(id)).unwrap_or(&none);
+        let metric = members.lines.first().and_then(|i| source?.defs.get(*i as usize)).and_then(|d| catalog.metric(d));
+        let chart = match metric {
+            _ if heat => Chart::Heat,
+            Some(m) if m.kind == Kind::State => Chart::Lanes,
+            _ => Chart::for_series(members.lines.len()),
+        };
+        if self.ids != members.lines {
+            self.ids = members.lines.clone();
+            self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
+            self.band.clear();
+        }
+        // A wide chart names its series in full, where there is room.
+        self.full_names = wide && look.measures.right >= 70.0;
+        self.interval = source.map_or(1000, |s| s.info.interval);
+        self.step = step(look, width, self.interval, chart);
+        self.chart = Some(chart);
+        if let Some(source) = source {
+            self.lane_ids = lane_ids(source, catalog, id, &self.ids, chart);
+            let all: Vec<SeriesId> =
+                self.ids.iter().chain(self.lane_ids.iter().flat_map(|(_, ids)| ids)).copied().collect();
+            self.traces.retain(|i, _| all.contains(i));
+            for id in all {
+                let fits = self.traces.get(&id).is_some_and(|t| t.fits(self.step, from, source));
+                if !fits {
+                    self.traces.insert(id, Trace::new(id, self.step, from, source, catalog));
+                    self.band.clear();
+                }
+                if let Some(trace) = self.traces.get_mut(&id) {
+                    trace.feed(source, from);
+                }
+            }
+            self.limits = gaps::limits(source, store, members, to);
+        }
+        self.scale(metric, wide || heat, look);
+        self.rank(look);
+        self.find_gaps(look, wide);
+        self.find_states();
+    }
+
+    /// Axis, sums, and what stands beside the title.
+    fn scale(&mut self, metric: Option<&catalog::Metric>, lead: bool, look: &Look) {
+        let (from, to) = look.span;
+        let unit = metric.map_or(Unit::Count, trace::unit);
+        let range = metric.map_or(Range::FromZero, |m| m.range);
+        let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut sum, mut count) = (0.0, 0u64);
+        let seen = self.ids.iter().enumerate().filter(|(i, _)| !is(&self.muted, *i));
+        for c in seen.filter_map(|(_, id)| self.traces.get(id)).flat_map(|t| t.within(from, to)) {
+            (lo, hi) = (lo.min(c.min), hi.max(c.max));
+            (sum, count) = (sum + c.sum, count + u64::from(c.count));
+        }
+        let top = self.limits.iter().map(|l| l.value).fold(hi, f64::max);
+        let axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
+        self.unit = axis.scale.symbol;
+        let word = |v: f64| axis.number(v);
+        let summed = count > 0 && self.chart != Some(Chart::Lanes);
+        self.sums = if summed { [word(lo), word(sum / count as f64), word(hi)] } else { Default::default() };
+        let cut = if axis.cut && self.chart != Some(Chart::Heat) {
+            format!("axis from {}", word(axis.lo))
+        } else {
+            String::new()
+        };
+        let many = match self.chart {
+            Some(Chart::Band) => format!("{}: median, middle 80 %, extremes", self.ids.len()),
+            _ => String::new(),
+        };
+        // How often is said once on top, and where it is another interval.
+        let lead = lead || self.cadence > self.interval;
+        let every = match () {
+            () if !lead || count == 0 => String::new(),
+            () if self.step > 1 => format!("means of {}", axis::duration(self.step)),
+            () if self.cadence < 1000 => format!("every {} ms", self.cadence),
+            () => format!("every {}", axis::duration(self.cadence)),
+        };
+        let all = [self.unit, &cut, &many, &every];
+        self.note = all.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
+        let age = (look.now - self.newest).max(0);
+        self.age = match () {
+            () if !lead || count == 0 || look.frozen => String::new(),
+            () if age < 9_950 => format!("{} s ago", shared::unit::number((age as f64 / 100.0).round() / 10.0)),
+            () => format!("{} ago", axis::duration(age)),
+        };
+        for limit in &mut self.limits {
+            limit.text = format!("{} {} {}", limit.text, axis.number(limit.value), axis.scale.symbol);
+        }
+        self.axis = Some(axis);
+    }
+
+    /// The spread of many series, and those of them that are drawn one by one.
+    fn rank(&mut self, look: &Look) {
+        if !matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
+            self.order = (0..self.ids.len()).collect();
+            return;
+        }
+        let (from, to) = look.span;
+        let series: Vec<&[Column]> =
+            self.ids.iter().map(|i| self.traces.get(i).map_or(&[][..], Trace::columns)).collect();
+        spread::extend(&mut self.band, &series, from, self.step);
+        let span = self.axis.as_ref().map_or(1.0, |a| a.hi - a.lo);
+        let within = |i: &SeriesId| self.traces.get(i).map_or(&[][..], |t| t.within(from, to));
+        let stands: Vec<spread::Stand> = self.ids.iter().map(|i| spread::stand(within(i), &self.band, span)).collect();
+        if self.chart == Some(Chart::Band) {
+            self.order = spread::outliers(&stands);
+            // Those that a person follows stand there too.
+            let followed = (0..self.dim.len()).filter(|i| !self.dim[*i] && !self.order.contains(i));
+            self.order = self.order.iter().copied().chain(followed).take(8).collect();
+            return;
+        }
+        self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
+        match self.rows.order {
+            Order::Index => {}
+            Order::Mean => self.order.sort_by(|a, b| stands[*a].mean.total_cmp(&stands[*b].mean)),
+            Order::Distance => self.order.sort_by(|a, b| stands[*b].distance.total_cmp(&stands[*a].distance)),
+        }
+    }
+
+    /// The bars of what is known of states.
+    fn find_states(&mut self) {
+        let columns = |ids: &[SeriesId]| -> Vec<&[Column]> {
+            ids.iter().filter_map(|i| self.traces.get(i)).map(Trace::columns).collect()
+        };
+        let mut lanes = Vec::new();
+        for (lane, ids) in &self.lane_ids {
+            let bars =
+                |lane: &catalog::Lane, ids: &[SeriesId]| states::bars(lane, &columns(ids), self.step, self.interval);
+            if self.chart == Some(Chart::Lanes) && ids.len() <= 8 {
+                let own = ids.iter().zip(&self.names);
+                lanes.extend(own.map(|(id, name)| Lane { name: name.short.clone(), bars: bars(lane, &[*id]) }));
+            } else if self.chart == Some(Chart::Lanes) {
+                // One for each state that is met.
+                for state in &lane.states {
+                    let one = catalog::Lane { states: vec![state.clone()], ..lane.clone() };
+                    lanes.push(Lane { name: state.word.clone(), bars: bars(&one, ids) });
+                }
+                lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
+            } else {
+                lanes.push(Lane { name: lane.title.clone(), bars: bars(lane, ids) });
+                lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
+            }
+        }
+        self.lanes = lanes;
+    }
+
+    /// Series that are drawn one by one, with their colours: in a band no two have the same.
+    fn drawn(&self) -> Vec<(usize, Hue)> {
+        let mut list: Vec<(usize, Hue)> = Vec::new();
+        for &i in &self.order {
+            let mut hue = self.names[i].hue;
+            if let (Some(Chart::Band), Hue::Of(mut h)) = (self.chart, hue) {
+                while list.len() < 8 && list.iter().any(|(_, other)| *other == Hue::Of(h % 8)) {
+                    h += 1;
+                }
+                hue = Hue::Of(h % 8);
+            }
+            list.push((i, hue));
+        }
+        list
+    }
+
+    /// What a drawing on a canvas of that size would look like.
+    pub fn sight(&self, look: &Look, size: (i32, i32), focus: Option<usize>, epoch: u32) -> Sight {
+        let (from, to) = look.span;
+        let pixels =
+            f64::from(size.0) / look.device - look.css / look.device * (look.measures.left + look.measures.right);
+        let quarter = ((to - from) / (pixels.max(1.0) as i64) / 4).max(1);
+        Sight {
+            edges: (to.div_euclid(quarter), to - from),
+            size,
+            axis: self.axis.as_ref().map(|a| (a.lo, a.hi)),
+            sums: self.sums.clone(),
+            gaps: (self.gaps.len(), self.gaps.last().map_or(0, |g| g.from)),
+            limits: self.limits.len(),
+            step: self.step,
+            epoch,
+            dark: look.theme == &charts::theme::DARK,
+            focus,
+            kept: (self.muted.clone(), self.dim.clone()),
+            looks: (self.state, look.live, self.ids.len()),
+            rows: (self.rows, self.order.clone()),
+        }
+    }
+
+    /// Calls `draw` with the frame; nothing before the first [`update`](Self::update).
+    pub fn with_frame<T>(
+        &self,
+        look: &Look,
+        size: (i32, i32),
+        focus: Option<usize>,
+        draw: impl FnOnce(&Frame) -> T,
+    ) -> Option<T> {
+        let (chart, axis) = (self.chart?, self.axis.as_ref()?);
+        let drawn = if chart == Chart::Lanes { Vec::new() } else { self.drawn() };
+        let lines: Vec<Line> = drawn
+            .into_iter()
+            .filter(|(i, _)| !is(&self.muted, *i))
+            .filter_map(|(i, hue)| {
+                let bright = focus.is_none_or(|f| f == i) && !is(&self.dim, i);
+                Some(Line { columns: self.traces.get(&self.ids[i])?.columns(), hue, bright })
+            })
+            .collect();
+        let rows: Vec<&str> = self.order.iter().map(|i| self.names[*i].short.as_str()).collect();
+        let heat = (chart == Chart::Heat).then_some(Heat { names: &rows, values: self.rows.values });
+        Some(draw(&Frame {
+            chart,
+            size,
+            css: look.css,
+            device: look.device,
+            theme: look.theme,
+            measures: look.measures,
+            from: look.span.0,
+            to: look.span.1,
+            offset: look.offset,
+            axis,
+            step: self.step,
+            interval: self.interval,
+            lines: &lines,
+            band: &self.band,
+            heat,
+            lanes: &self.lanes,
+            limits: &self.limits,
+            gaps: &self.gaps,
+            live: look.live,
+            age: &self.age,
+        }))
+    }
+
+    /// The instant of data nearest to `t`.
+    pub fn snap(&self, t: i64) -> Option<i64> {
+        let near = self.ids.iter().filter_map(|i| self.traces.get(i)?.at(t).map(|c| c.t));
+        near.min_by_key(|at| (at - t).abs())
+    }
+
+    /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window. A
+    /// series that ended while others went on has none.
+    pub fn values(&self, at: Option<i64>, to: i64) -> Vec<f64> {
+        let newest = self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.last_t).max().unwrap_or(to);
+        let ended = newest - self.cadence * 2 - self.cadence / 4;
+        let value = |id: &SeriesId| {
+            let trace = self.traces.get(id)?;
+            match at {
+                Some(t) => trace.at(t).map(Column::mean),
+                None => self.newest_column(*id, to).filter(|c| c.last_t >= ended).map(|c| c.last),
+            }
+        };
+        self.ids.iter().map(|id| value(id).unwrap_or(f64::NAN)).collect()
+    }
+
+    fn newest_column(&self, id: SeriesId, to: i64) -> Option<&Column> {
+        let columns = self.traces.get(&id)?.columns();
+        columns[..columns.partition_point(|c| c.first_t <= to)].last()
+    }
+
+    /// The labels at the right edge.
+    pub fn labels(&self, at: Option<i64>, to: i64, focus: Option<usize>) -> Vec<Label> {
+        let Some(axis) = &self.axis else { return Vec::new() };
+        let values = self.values(at, to);
+        if self.chart == Some(Chart::Lanes) {
+            return Vec::new();
+        }
+        let label = |name: &str, value: f64, hue, bright| Label {
+            name: name.to_string(),
+            value,
+            text: if value.is_finite() { axis.number(value) } else { "–".into() },
+            hue,
+            bright,
+        };
+        let all = self.drawn().into_iter().map(|(i, hue)| {
+            let name = &self.names[i];
+            let stands = is(&self.muted, i) || is(&self.dim, i);
+            let name = if self.full_names { &name.full } else { &name.short };
+            label(name, values[i], hue, focus.is_none_or(|f| f == i) && !stands)
+        });
+        let mut labels: Vec<Label> = all.collect();
+        if matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
+            let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+            sorted.sort_unstable_by(f64::total_cmp);
+            labels.push(label("median", quantile(&sorted, 0.5), Hue::Ink, true));
+        }
+        labels
+    }
+
+    /// Time from one column to the next, ms.
+    pub fn width(&self) -> i64 {
+        self.step.max(self.interval)
+    }
+
+    /// Its vertical axis; none before the first [`update`](Self::update).
+    pub fn axis(&self) -> Option<&Axis> {
+        self.axis.as_ref()
+    }
+
+    /// A number as this chart writes it; a state in its word.
+    pub fn number(&self, v: f64) -> String {
+        if self.chart == Some(Chart::Lanes) {
+            return states::word(self.lane_ids.first().map(|(lane, _)| lane), v);
+        }
+        self.axis.as_ref().map_or_else(String::new, |a| a.number(v))
+    }
+
+    /// Newest column end of any series, ms.
+    pub fn last(&self, to: i64) -> i64 {
+        let ends = self.ids.iter().filter_map(|i| self.traces.get(i));
+        ends.filter_map(|t| t.columns().iter().rev().find(|c| c.first_t <= to)).map(|c| c.t).max().unwrap_or(to)
+    }
+
+    /// The words along the gaps.
+    fn find_gaps(&mut self, look: &Look, wide: bool) {
+        let (from, to) = look.span;
+        let words = |a: i64, b: i64| match () {
+            () if !wide => String::new(),
+            () if b >= to && !look.frozen => format!("last sample {} ago", axis::duration(look.now - a)),
+            () => format!("no data {}", axis::duration(b - a - self.interval)),
+        };
+        let traces = self.ids.iter().filter_map(|i| self.traces.get(i));
+        let found = gaps::find(traces, from, to, self.interval);
+        self.gaps = found.into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) }).collect();
+    }
+}
+
+/// What a list says at a position; false beyond its end.
+pub fn is(list: &[bool], i: usize) -> bool {
+    list.get(i).copied().unwrap_or(false)
+}
+
+/// The lanes of a chart and the series that they are made of: its own where it shows states, else those that belong to
+/// it.
+fn lane_ids(
+    source: &Source,
+    catalog: &catalog::Catalog,
+    id: &str,
+    own: &[SeriesId],
+    chart: Chart,
+) -> Vec<(catalog::Lane, Vec<SeriesId>)> {
+    let of = |tag: &str| -> Vec<SeriesId> {
+        let metric = catalog.position(tag);
+        let all = source.defs.iter().enumerate().filter(|(_, d)| Some(d.metric) == metric);
+        all.map(|(i, _)| i as SeriesId).collect()
+    };
+    let lanes = &catalog.layout.lanes;
+    if chart == Chart::Lanes {
+        let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
+        let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
+        let plain = || catalog::Lane {
+            states: vec![catalog::State { value: 0, word: "{n}".into(), alert: false }],
+            ..catalog::Lane::default()
+        };
+        return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
+    }
+    if chart == Chart::Heat {
+        return Vec::new();
+    }
+    lanes
+        .iter()
+        .filter(|l| l.chart == id)
+        .map(|l| (l.clone(), of(&l.metric)))
+        .filter(|(_, ids)| !ids.is_empty())
+        .collect()
+}
+
+/// Width of a column: 1 (each sample for itself) while samples are not much denser than pixels.
+fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
+    let plot = f64::from(width) / look.css - look.measures.left - look.measures.right;
+    let pixels = (plot.max(60.0) as i64) / if matches!(chart, Chart::Band | Chart::Heat) { 2 } else { 1 };
+    let span = look.span.1 - look.span.0;
+    if span / interval <= pixels * 2 { 1 } else { (span + pixels * interval - 1) / (pixels * interval) * interval }
+}

@@ -1,0 +1,108 @@
+//! States as bars: of one series, or of many together.
+
+use charts::Bar;
+use charts::reduce::Column;
+use shared::catalog::Lane;
+
+/// The place of a value among a lane's states: the first that fits, none for nothing to speak of.
+fn place(lane: &Lane, value: f64) -> Option<usize> {
+    let number = value as u32;
+    let fits =
+        |s: &shared::catalog::State| s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value };
+    if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(|s| fits(s)) }
+}
+
+/// A value in words: a number that is no known state stands for itself.
+pub fn word(lane: Option<&Lane>, value: f64) -> String {
+    let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
+    known.unwrap_or_else(|| if value == 0.0 { "none".into() } else { shared::unit::number(value) })
+}
+
+/// The bars of series together: where they differ, the state that comes first in the lane's list and how many are in
+/// it. Of a column with many samples the largest counts. `step` is the width of a column and `interval` the time
+/// between samples, ms.
+pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<Bar> {
+    let mut cells: Vec<(i64, Option<usize>, f64)> = Vec::new();
+    for columns in series {
+        cells.extend(columns.iter().map(|c| (c.slot, place(lane, c.max), c.max)));
+    }
+    // None, which is no state, comes last.
+    cells.sort_unstable_by_key(|c| (c.0, c.1.unwrap_or(usize::MAX)));
+    let mut list: Vec<(Bar, (Option<usize>, usize, usize, u32))> = Vec::new();
+    for group in cells.chunk_by(|a, b| a.0 == b.0) {
+        let (slot, state, value) = group[0];
+        let count = group.iter().filter(|c| c.1 == state).count();
+        let key = (state, count, group.len(), value as u32);
+        let (from, to) = if step > 1 { (slot * step, (slot + 1) * step) } else { (slot - interval, slot) };
+        match list.last_mut() {
+            // A tick may be late by a little.
+            Some((bar, same)) if *same == key && from - bar.to <= interval / 2 => bar.to = to,
+            _ => {
+                let share = count as f64 / group.len() as f64;
+                let strength = if state.is_some() { 0.2 + 0.4 * share } else { 0.0 };
+                let some = match () {
+                    () if state.is_none() || series.len() == 1 => String::new(),
+                    () if count == group.len() => ", all".into(),
+                    () => format!(", {count} of {}", group.len()),
+                };
+                let word = word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
+                let alert = state.is_some_and(|s| lane.states[s].alert);
+                list.push((Bar { from, to, word, strength, alert }, key));
+            }
+        }
+    }
+    list.into_iter().map(|(bar, _)| bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use charts::reduce::Reducer;
+    use shared::catalog::State;
+
+    fn lane() -> Lane {
+        let state = |value, word: &str, alert| State { value, word: word.into(), alert };
+        Lane {
+            chart: String::new(),
+            title: String::new(),
+            metric: String::new(),
+            bits: true,
+            states: vec![state(96, "heat", true), state(4, "power", false)],
+        }
+    }
+
+    fn series(values: &[f64]) -> Vec<Column> {
+        let mut r = Reducer::new(1, 1_500);
+        values.iter().enumerate().for_each(|(i, v)| r.push(i as i64 * 1000, *v));
+        r.columns().to_vec()
+    }
+
+    #[test]
+    fn one_series_says_its_states_and_a_gap_is_none_of_them() {
+        let bars = bars(&lane(), &[&series(&[0.0, 4.0, 4.0, f64::NAN, 4.0, 36.0])], 1, 1000);
+        let said: Vec<(i64, i64, &str, bool)> = bars.iter().map(|b| (b.from, b.to, b.word.as_str(), b.alert)).collect();
+        let expected = [
+            (-1000, 0, "none", false),
+            (0, 2000, "power", false),
+            (3000, 4000, "power", false),
+            (4000, 5000, "heat", true),
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn many_say_the_first_of_the_list_and_how_many() {
+        let all = [series(&[4.0, 4.0]), series(&[4.0, 64.0]), series(&[4.0, 0.0])];
+        let all: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
+        let words: Vec<String> = bars(&lane(), &all, 1, 1000).into_iter().map(|b| b.word).collect();
+        assert_eq!(words, ["power, all", "heat, 1 of 3"]);
+    }
+
+    #[test]
+    fn an_unknown_number_stands_for_itself() {
+        assert_eq!(
+            (word(None, 79.0), word(None, 0.0), word(Some(&lane()), 4.0)),
+            ("79".into(), "none".into(), "power".into())
+        );
+    }
+}
