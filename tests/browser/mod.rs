@@ -1,5 +1,6 @@
 //! The page in a real browser, served by the real binary.
 
+mod accessible;
 mod base;
 mod link;
 mod processes;

@@ -134,6 +134,15 @@ impl Browser {
         }
     }
 
+    /// Runs a script in the page, and waits for the promise that it returns.
+    ///
+    /// # Panics
+    /// When it throws.
+    #[track_caller]
+    pub fn script(&self, source: &str) -> Value {
+        self.in_session("/execute/sync", json!({ "script": source, "args": [] })).expect("the script runs")
+    }
+
     /// Clicks in the middle of the first element of a CSS selector, as a mouse does: what covers it gets the click.
     #[track_caller]
     pub fn click(&self, selector: &str) {

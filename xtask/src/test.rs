@@ -22,6 +22,7 @@ pub fn test() -> Result<(), Failure> {
     let tools = setup::page_tools(&mut steps);
     let _ = setup::browser(&mut steps);
     let programs = setup::programs(&mut steps);
+    let axe = setup::axe(&mut steps).ok().flatten();
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
     check(&mut steps, "lints", || {
@@ -42,7 +43,13 @@ pub fn test() -> Result<(), Failure> {
     check(&mut steps, "unit and integration tests", || {
         tests(&programs).args(ALL).args(["--skip", "browser::"]).run_shown()
     });
-    check(&mut steps, "browser tests", || tests(&[]).args(ALL).arg("browser::").run_shown());
+    check(&mut steps, "browser tests", || {
+        let mut tests = tests(&[]).args(ALL).arg("browser::");
+        if let Some(axe) = &axe {
+            tests = tests.env("WATCHGLASS_AXE", axe);
+        }
+        tests.run_shown()
+    });
     check(&mut steps, "documentation tests", || tests(&[]).arg("--doc").run_shown());
     Ok(steps.finish()?)
 }

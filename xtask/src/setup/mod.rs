@@ -15,7 +15,7 @@ use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::programs;
-pub use tools::uplot;
+pub use tools::{axe, uplot};
 pub use wasm32::{Compiler, TARGET};
 
 /// The tools that build the page.

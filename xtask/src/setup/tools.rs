@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const TRUNK: &str = "0.21.14";
 const BINARYEN: &str = "132.0.0";
 const UPLOT: &str = "1.6.32";
+const AXE: &str = "4.14.1";
 
 /// trunk, pinned: the shape of what it writes differs between versions.
 pub fn trunk(steps: &mut Steps) -> Result<PathBuf, String> {
@@ -34,6 +35,13 @@ pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
 /// The folder with uPlot, the peer that our drawing is measured against, if it can be had.
 pub fn uplot(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     npm(steps, "uPlot", "uplot", UPLOT, "node_modules/uplot/dist/uPlot.iife.min.js", "redrawing is not compared")
+}
+
+/// axe-core, which finds what a keyboard or a screen reader cannot use, if it can be had: one script.
+pub fn axe(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
+    const SCRIPT: &str = "node_modules/axe-core/axe.min.js";
+    let root = npm(steps, "axe-core", "axe-core", AXE, SCRIPT, "the page is not checked by axe-core")?;
+    Ok(root.map(|root| root.join(SCRIPT)))
 }
 
 /// The folder of an npm package of an exact version: from our cache, or installed now. Without npm `cost` is said.
