@@ -17,6 +17,7 @@ pub mod store;
 use clock::Clock;
 use config::{Config, Fleet};
 use live::Hub;
+use remote::Remote;
 use sampler::{Chosen, Plan};
 use shared::wire::SourceId;
 use std::io;
@@ -136,12 +137,18 @@ async fn serve_while(
         })
         .expect("the first thread can be started");
     let door = Arc::new(http::door::Door::new(config));
-    let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone());
+    // What was not measured here and now is nobody else's history.
+    let settings = config.remote_write.clone().filter(|_| !hub.simulated && hub.recorded.is_none());
+    let remote = settings.map(|settings| Remote::start(&hub, settings, None));
+    let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone(), remote.clone());
     tokio::select! {
         () = http::listen::serve(listeners, http::router(app), door, stop) => {}
         _ = sampler_gone => tracing::error!("the sampler has ended"),
     }
     ended.store(true, Ordering::Relaxed);
+    if let Some(remote) = remote {
+        remote.stop();
+    }
 }
 
 /// A number that no other run has: sequences of different runs must not be mistaken for one another.
