@@ -1,0 +1,207 @@
+//! Reading on in a source from a place in its sequence: out of memory while we keep up, out of its history when we are
+//! behind. There is no queue: what was not sent is where it is kept anyway.
+
+use super::batch::Names;
+use super::message::Label;
+use crate::live::Hub;
+use crate::store::{Block, Frame, Since, Store};
+use shared::catalog::prometheus::{self, Family};
+use shared::series::SeriesId;
+use shared::tick::TickState;
+use shared::wire::Source;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How far behind is caught up, milliseconds.
+const OLDEST: i64 = 12 * 3_600_000;
+/// The longest span of one run, milliseconds: its series go one after the other, and Prometheus takes samples that are at
+/// most an hour behind the newest it has.
+const SPAN: i64 = 900_000;
+/// Values of unsealed ticks that are held at once: 8 MiB of them.
+const HELD: usize = 1 << 20;
+
+/// A source that is read on.
+pub struct Follower {
+    source: Source,
+    /// The labels of its series.
+    pub names: Names,
+    /// By row of the table.
+    families: HashMap<u16, Arc<Family>>,
+    /// After the tick that was read last.
+    state: Option<TickState>,
+}
+
+/// What comes next.
+pub enum Next {
+    /// Nothing is due.
+    Nothing,
+    /// Nothing lies between the place and the tick of this sequence: go on behind it.
+    At(u64),
+    /// What lies up to this sequence is older than is caught up.
+    TooOld {
+        /// Sequence of its last tick.
+        seq: u64,
+        /// Samples in it.
+        samples: u64,
+    },
+    /// Ticks to be sent.
+    Run(Run),
+}
+
+/// Ticks that follow each other.
+pub struct Run {
+    /// Sequence of the last one.
+    pub last: u64,
+    times: Vec<i64>,
+    values: Values,
+}
+
+enum Values {
+    /// By tick and series.
+    Ticks(Vec<Vec<f64>>),
+    /// Of a block, but for so many ticks at its begin.
+    Block(Block, usize),
+}
+
+/// What a place leads to; decoded outside the lock.
+enum Found {
+    Nothing,
+    At(u64),
+    Block(Block),
+    /// A keyframe to begin at, unless the state at hand is where the frames begin.
+    Frames(Option<Vec<u8>>, Vec<Arc<Frame>>),
+}
+
+impl Run {
+    /// Times and values of a series, oldest first; of a damaged column none.
+    pub fn samples(&self, id: SeriesId) -> Vec<(i64, f64)> {
+        let present = |(t, v): (&i64, f64)| v.is_finite().then_some((*t, v));
+        match &self.values {
+            Values::Ticks(ticks) => {
+                let values = ticks.iter().map(|values| values.get(id as usize).copied().unwrap_or(f64::NAN));
+                self.times.iter().zip(values).filter_map(present).collect()
+            }
+            Values::Block(block, skip) => {
+                let values = block.read(id).ok().flatten().unwrap_or_default().into_iter().skip(*skip);
+                let values = values.take(self.times.len());
+                self.times.iter().zip(values).filter_map(present).collect()
+            }
+        }
+    }
+}
+
+impl Follower {
+    /// A follower that has read nothing.
+    pub fn new(source: &Source) -> Self {
+        Follower { source: source.clone(), names: Names::default(), families: HashMap::new(), state: None }
+    }
+
+    /// The ticks behind sequence `place`: those up to `through` where that is given, else what there is once it is `due`
+    /// ticks.
+    pub fn next(&mut self, hub: &Hub, place: u64, through: Option<u64>, due: u64) -> Next {
+        let store = hub.store();
+        let newest = store.state(self.source.id).map_or(0, TickState::seq);
+        if place > newest {
+            // A power cut took ticks that were sent; others have their sequences now.
+            return Next::At(newest);
+        }
+        if through.is_none_or(|through| through <= place) && newest - place < due {
+            return Next::Nothing;
+        }
+        self.announce(&store);
+        let found = self.find(&store, place);
+        let steps = store.state(self.source.id).map(|s| s.steps().to_vec()).unwrap_or_default();
+        drop(store);
+        let through = through.filter(|through| *through > place).unwrap_or(u64::MAX);
+        match found {
+            Found::Nothing => Next::Nothing,
+            Found::At(seq) => Next::At(seq),
+            Found::Block(block) if block.to() < hub.clock.wall() - OLDEST => {
+                Next::TooOld { seq: block.last_seq(), samples: block.samples() }
+            }
+            Found::Block(block) => {
+                let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
+                let last = block.last_seq().min(through);
+                // The block's own time column is damaged: nothing of it can be placed.
+                let Ok(mut times) = block.read_times() else { return Next::At(block.last_seq()) };
+                times.truncate((last + 1 - block.first_seq()) as usize);
+                times.drain(..skip);
+                let end = times.first().map_or(0, |first| first + SPAN);
+                // The same ticks once more after a restart, though the block may have become a longer one.
+                if through == u64::MAX {
+                    times.truncate(times.partition_point(|t| *t < end));
+                }
+                let last = place.max(block.first_seq() - 1) + times.len() as u64;
+                Next::Run(Run { last, times, values: Values::Block(block, skip) })
+            }
+            Found::Frames(keyframe, frames) => {
+                let mut state = match keyframe {
+                    Some(keyframe) => {
+                        let mut state = TickState::default();
+                        state.extend(steps.iter().copied());
+                        if state.apply(&keyframe).is_err() {
+                            return Next::Nothing;
+                        }
+                        state
+                    }
+                    None => self.state.take().unwrap_or_default(),
+                };
+                state.extend(steps[state.steps().len().min(steps.len())..].iter().copied());
+                let most = HELD / steps.len().max(1) + 1;
+                let (mut times, mut ticks) = (Vec::new(), Vec::new());
+                for frame in frames.iter().take_while(|frame| frame.seq <= through) {
+                    let long = times.first().is_some_and(|first| frame.t - first >= SPAN);
+                    if ticks.len() >= most || long || state.apply(frame.bytes()).is_err() {
+                        break;
+                    }
+                    if frame.seq > place {
+                        times.push(frame.t);
+                        ticks.push(state.values().to_vec());
+                    }
+                }
+                let last = state.seq();
+                self.state = Some(state);
+                match ticks.is_empty() {
+                    true => Next::Nothing,
+                    false => Next::Run(Run { last, times, values: Values::Ticks(ticks) }),
+                }
+            }
+        }
+    }
+
+    /// What follows a place.
+    fn find(&self, store: &Store, place: u64) -> Found {
+        let id = self.source.id;
+        if self.state.as_ref().is_some_and(|state| state.seq() == place)
+            && let Since::Frames(frames) = store.since(id, place)
+        {
+            return Found::Frames(None, frames);
+        }
+        let Some((_, keyframe, base)) = store.opening(id, i64::MAX) else { return Found::Nothing };
+        if place < base {
+            let blocks = store.snapshot(id, i64::MIN, i64::MAX);
+            let next = blocks.iter().flat_map(|s| s.blocks()).find(|block| block.last_seq() > place).cloned();
+            if let Some(block) = next.filter(|block| block.first_seq() <= base) {
+                return Found::Block(block);
+            }
+        }
+        match store.since(id, base) {
+            Since::Frames(frames) => Found::Frames(Some(keyframe), frames),
+            Since::Lost => Found::At(base),
+        }
+    }
+
+    /// Learns the labels of series that are new.
+    fn announce(&mut self, store: &Store) {
+        let catalog = store.catalog();
+        for def in store.series(self.source.id, self.names.len()) {
+            let named = catalog.metric(def).map(|metric| {
+                let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::of(metric)));
+                let own = prometheus::labels(metric, &def.instance).into_iter();
+                let own = own.map(|(name, value)| Label { name: name.into(), value: value.into() });
+                (family.clone(), own.collect())
+            });
+            self.names.push(&self.source.name, named);
+        }
+    }
+}

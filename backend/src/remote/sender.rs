@@ -1,0 +1,149 @@
+//! The thread that sends: what is due, once, until it was taken or refused.
+
+use super::batch::Batch;
+use super::follow::{Follower, Next};
+use super::place::{Flight, Place, Places};
+use super::server::{Server, Trouble};
+use super::{Remote, Standing};
+use crate::live::Hub;
+use shared::wire::{Source, SourceId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
+const BATCH: i64 = 15_000;
+/// How often it is looked whether something is due.
+const LOOK: Duration = Duration::from_secs(1);
+/// The pause after the first failure; it doubles up to the longest.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// We were told to end.
+pub struct Stopped;
+
+/// Sends until it is told to end.
+pub struct Sender {
+    hub: Arc<Hub>,
+    remote: Arc<Remote>,
+    server: Arc<Server>,
+    places: Places,
+    stop: Receiver<()>,
+    followers: BTreeMap<SourceId, Follower>,
+    /// A failure to write the places down was told.
+    told: bool,
+}
+
+impl Sender {
+    pub(super) fn new(hub: Arc<Hub>, remote: Arc<Remote>, places: Places, stop: Receiver<()>) -> Self {
+        let server = remote.server.clone();
+        Sender { hub, remote, server, places, stop, followers: BTreeMap::new(), told: false }
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) {
+        loop {
+            let sources = self.hub.store().sources();
+            let mut more = false;
+            // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
+            for source in &sources {
+                match self.go_on(source) {
+                    Ok(sent) => more |= sent,
+                    Err(Stopped) => return,
+                }
+            }
+            let behind = sources.iter().filter_map(|source| self.behind(source)).max();
+            self.remote.counts.behind_ms.store(behind.unwrap_or(0), Relaxed);
+            let pause = if more { Duration::ZERO } else { LOOK };
+            match self.stop.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Milliseconds of ticks that were not taken.
+    fn behind(&self, source: &Source) -> Option<u64> {
+        let newest = self.hub.store().state(source.id)?.seq();
+        let ticks = newest.saturating_sub(self.places.get(&source.name).seq);
+        Some(ticks * source.interval.max(0) as u64)
+    }
+
+    /// Sends the next run of a source, if it is due; whether it was.
+    fn go_on(&mut self, source: &Source) -> Result<bool, Stopped> {
+        let ticks = (BATCH / source.interval.max(1)).max(1) as u64;
+        // The first goes at once: a wrong address is told at the start.
+        let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
+        {
+            let place = self.places.get(&source.name);
+            let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
+            match follower.next(&self.hub, place.seq, place.flight.map(|f| f.through), due) {
+                Next::Nothing => return Ok(false),
+                Next::At(seq) => self.keep(source, Place { seq, flight: None }),
+                Next::TooOld { seq, samples } => {
+                    self.remote.counts.expired.fetch_add(samples, Relaxed);
+                    tracing::warn!(samples, "remote write is more than 12 h behind; the oldest were given up");
+                    self.keep(source, Place { seq, flight: None });
+                }
+                Next::Run(run) => {
+                    let (mut from, mut to) = match place.flight {
+                        Some(flight) => (flight.from, Some(flight.to)),
+                        None => (0, None),
+                    };
+                    while let Some(follower) = self.followers.get_mut(&source.id)
+                        && (from as usize) < follower.names.len()
+                    {
+                        let batch = follower.names.batch(&run, from, to.take());
+                        if batch.samples > 0 {
+                            let flight = Flight { through: run.last, from, to: batch.to };
+                            self.keep(source, Place { seq: place.seq, flight: Some(flight) });
+                            self.deliver(&batch)?;
+                        }
+                        from = batch.to;
+                    }
+                    self.keep(source, Place { seq: run.last, flight: None });
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, source: &Source, place: Place) {
+        if let Err(error) = self.places.set(&source.name, place)
+            && !std::mem::replace(&mut self.told, true)
+        {
+            tracing::warn!(%error, "how far remote write got cannot be written down: a restart will send some of it again");
+        }
+    }
+
+    /// Sends one request until it is taken or refused.
+    fn deliver(&self, batch: &Batch) -> Result<(), Stopped> {
+        let counts = &self.remote.counts;
+        let mut pause = FIRST;
+        loop {
+            counts.requests.fetch_add(1, Relaxed);
+            let (reason, wait) = match self.server.write(&batch.body) {
+                Ok(()) => {
+                    counts.sent.fetch_add(batch.samples, Relaxed);
+                    counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
+                    self.remote.stand(Standing::Well);
+                    return Ok(());
+                }
+                Err(Trouble::Refused(reason)) => {
+                    counts.dropped.fetch_add(batch.samples, Relaxed);
+                    self.remote.stand(Standing::Refused(reason));
+                    return Ok(());
+                }
+                Err(Trouble::Later { reason, wait }) => (reason, wait),
+            };
+            counts.retries.fetch_add(1, Relaxed);
+            self.remote.stand(Standing::Waiting(reason));
+            match self.stop.recv_timeout(wait.unwrap_or(pause).max(pause)) {
+                Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(LONGEST),
+                _ => return Err(Stopped),
+            }
+        }
+    }
+}
