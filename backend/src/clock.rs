@@ -11,6 +11,20 @@ pub trait Clock: Send + Sync {
     fn steady(&self) -> Duration;
 }
 
+/// A wall clock that stands still: nothing new happens in a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped(pub i64);
+
+impl Clock for Stopped {
+    fn wall(&self) -> i64 {
+        self.0
+    }
+
+    fn steady(&self) -> Duration {
+        System.steady()
+    }
+}
+
 /// The machine's clocks.
 #[derive(Debug, Default)]
 pub struct System;

@@ -4,6 +4,7 @@
 
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use backend::doctor;
+use shared::recording::Recording;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,11 +14,14 @@ use tokio::sync::watch;
 /// How long open connections may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+mod tape;
+
 fn main() -> ExitCode {
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
-        Ok(Command::Serve(config)) => serve(config, None),
-        Ok(Command::Demo { config, fleet }) => serve(config, Some(fleet)),
+        Ok(Command::Serve(config)) => serve(config, Shown::Machine),
+        Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
+        Ok(Command::Tape { config, tape }) => tape::run(config, tape),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
@@ -76,8 +80,17 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
     if examination.healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
-/// Serves this machine, or a simulated fleet.
-fn serve(config: Config, fleet: Option<Fleet>) -> ExitCode {
+/// What the page shows.
+enum Shown {
+    /// This machine.
+    Machine,
+    /// A simulated fleet.
+    Fleet(Fleet),
+    /// A recording.
+    Recording(Recording),
+}
+
+fn serve(config: Config, shown: Shown) -> ExitCode {
     log(&config);
     // Two threads carry thousands of viewers; history is decoded on the blocking pool, which is empty when idle.
     let runtime =
@@ -89,13 +102,13 @@ fn serve(config: Config, fleet: Option<Fleet>) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    let status = runtime.block_on(serve_until_asked(config, fleet));
+    let status = runtime.block_on(serve_until_asked(config, shown));
     // Hung collectors sit on threads of their own: nobody waits for them.
     runtime.shutdown_timeout(Duration::from_millis(200));
     status
 }
 
-async fn serve_until_asked(config: Config, fleet: Option<Fleet>) -> ExitCode {
+async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
     let listeners = match backend::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {
@@ -120,9 +133,10 @@ async fn serve_until_asked(config: Config, fleet: Option<Fleet>) -> ExitCode {
     }
     let (stopping, stop) = watch::channel(false);
     let mut running = tokio::spawn(async move {
-        match fleet {
-            Some(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
-            None => backend::run(config, listeners, stop).await,
+        match shown {
+            Shown::Machine => backend::run(config, listeners, stop).await,
+            Shown::Fleet(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
+            Shown::Recording(recording) => backend::run_recording(config, recording, listeners, stop).await,
         }
     });
     let name = tokio::select! {

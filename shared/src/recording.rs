@@ -17,6 +17,9 @@ pub const NOTE: &str = "note";
 /// Name of the title among the facts of a recording.
 pub const TITLE: &str = "title";
 
+/// Name of the fact that the machines of a recording were simulated.
+pub const SIMULATED: &str = "simulated";
+
 /// What was recorded, still compressed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
@@ -125,6 +128,11 @@ impl Recording {
         Some(Recorded { from, to, title, notes: self.notes.clone() })
     }
 
+    /// Whether its machines were simulated.
+    pub fn simulated(&self) -> bool {
+        self.about.iter().any(|(name, _)| name == SIMULATED)
+    }
+
     /// Writes it as a file.
     ///
     /// # Errors
@@ -155,6 +163,7 @@ impl Recording {
     /// What a page would have heard of these machines, from the first message on; nothing of an empty one.
     pub fn messages(self) -> Vec<ServerMessage> {
         let Some(recorded) = self.told() else { return Vec::new() };
+        let simulated = self.simulated();
         let (from, to) = (recorded.from, recorded.to);
         let hello = Hello {
             protocol: PROTOCOL,
@@ -162,7 +171,7 @@ impl Recording {
             boot: 0,
             now: to,
             retention: to - from,
-            simulated: false,
+            simulated,
             recorded: Some(recorded),
         };
         let mut messages = vec![

@@ -1,7 +1,7 @@
 //! The command line. Its help is what a newcomer reads first: grouped, one line each.
 
 use super::file::{nearest, unique};
-use super::{Config, ConfigError, Fail, Fleet, LocalAuth, endpoints, fleet, value};
+use super::{Config, ConfigError, Fail, Fleet, LocalAuth, Tape, When, endpoints, fleet, value, when};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use collectors::openmetrics::Endpoint;
@@ -106,6 +106,33 @@ pub enum Word {
         #[arg(long, value_name = "FILE")]
         bundle: Option<PathBuf>,
     },
+    /// Write what is stored to one file that plays back anywhere
+    Record {
+        /// The file to write
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// First instant: Unix seconds, or before now, such as -1h [default: all that is stored]
+        #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+        from: Option<When>,
+        /// Last instant, likewise
+        #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true, default_value = "now")]
+        to: When,
+    },
+    /// Show a recording in the page, with a clock of its own; nothing is measured, nothing leaves this machine
+    Replay {
+        /// The file to show
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Show the system metrics of a W&B run, or of a CSV or JSON export, like a recording
+    Import {
+        /// run-*.wandb, wandb-events.jsonl, a run's folder, or the CSV of a chart
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Write a recording instead of showing it
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Show simulated machines instead of this one: without a GPU, for pictures, for load
     Demo {
         /// GPUs of each machine, 1 to 512
@@ -124,6 +151,16 @@ pub enum Word {
 }
 
 impl Word {
+    /// The recording to make or to show, when this asks for one.
+    pub fn tape(&self) -> Option<Tape> {
+        match self.clone() {
+            Word::Record { file, from, to } => Some(Tape::Record { file, from, to }),
+            Word::Replay { file } | Word::Import { file, output: None } => Some(Tape::Play(file)),
+            Word::Import { file, output: Some(output) } => Some(Tape::Convert { file, output }),
+            _ => None,
+        }
+    }
+
     /// The fleet to simulate, when this asks for one.
     pub fn fleet(&self) -> Option<Fleet> {
         match *self {

@@ -9,6 +9,7 @@ mod file;
 mod flags;
 mod fleet;
 mod print;
+mod record;
 mod remote;
 mod user;
 mod value;
@@ -16,6 +17,7 @@ mod when;
 
 pub use file::read_file;
 pub use fleet::{Fail, Fleet};
+pub use record::Tape;
 pub use remote::RemoteWrite;
 pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};
@@ -48,6 +50,13 @@ pub enum Command {
         config: Config,
         /// What to simulate.
         fleet: Fleet,
+    },
+    /// Make or show a recording.
+    Tape {
+        /// What to serve with, or whose history to record.
+        config: Config,
+        /// Which, and what to do.
+        tape: Tape,
     },
     /// Print what is in force, [`Config::to_toml`], and leave.
     PrintConfig(Config),
@@ -284,6 +293,9 @@ fn parse_with(
     flags.apply(&mut config, known)?;
     check_bind(&config)?;
     endpoints::told_apart(&config.endpoints)?;
+    if let Some(tape) = command.as_ref().and_then(Word::tape).filter(|_| !print_config) {
+        return Ok(Command::Tape { config, tape });
+    }
     Ok(match (command, fleet) {
         _ if print_config => Command::PrintConfig(config),
         (_, Some(fleet)) => Command::Demo { config, fleet },

@@ -9,6 +9,7 @@ pub mod page;
 mod patient;
 pub mod peer;
 mod query;
+mod record;
 
 use crate::live::Hub;
 use crate::remote::Remote;
@@ -79,6 +80,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/series", get(api::series))
         .route("/api/v1/query", get(query::query))
         .route("/api/v1/export", get(query::export))
+        .route("/api/v1/record", get(record::get))
         .route("/api/v1/processes", get(api::processes))
         .route("/api/v1/doctor", get(api::doctor))
         .route("/api/v1/live", get(live::get))

@@ -1,0 +1,102 @@
+//! Opens a recording, or what others recorded, and makes a store of it.
+
+use crate::import::{self, ACCEPTED, ImportError, Recorded};
+use crate::store::{Block, Chunk, Limits, Store};
+use shared::catalog::{Catalog, Chart};
+use shared::column;
+use shared::recording::{Machine, Recording, TITLE, blocks, steps};
+use shared::segment::SegmentError;
+use shared::series::SeriesDef;
+use shared::wire::{Columns, Source, SourceId};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens a recording of `watchglass record`, or imports a file (or a run's folder) of any other kind that is known.
+/// `catalog` is the table by which tags are read.
+///
+/// # Errors
+/// [`ImportError`] when nothing of it can be read.
+pub fn open(path: &Path, catalog: Catalog) -> Result<Recording, ImportError> {
+    if path.is_dir() {
+        return import::open(path, catalog).map(|recorded| of_import(recorded, path));
+    }
+    let bytes = std::fs::read(path)?;
+    match Recording::open(bytes) {
+        Ok(recording) if recording.span().is_some() => Ok(recording),
+        Ok(recording) => {
+            let why = recording.notes.join("; ");
+            Err(ImportError::Unknown(format!("the recording holds no sample that can be read: {why}")))
+        }
+        Err(SegmentError::NotASegment) => import::open(path, catalog).map(|recorded| of_import(recorded, path)),
+        Err(error @ SegmentError::Newer { .. }) => Err(ImportError::Unknown(error.to_string())),
+        Err(error) => Err(ImportError::Unknown(format!(
+            "{error}, and so is what would say what is in it; what can be opened is {ACCEPTED}"
+        ))),
+    }
+}
+
+/// What was imported, in the form of a recording.
+fn of_import(recorded: Recorded, path: &Path) -> Recording {
+    let Recorded { catalog, sources, mut about, notes } = recorded;
+    let title = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    about.insert(0, (TITLE.to_string(), title));
+    let machine = |(number, source): (usize, import::RecordedSource)| {
+        let (series, samples): (Vec<SeriesDef>, Vec<Vec<(i64, f64)>>) = source.series.into_iter().unzip();
+        let id = number as SourceId;
+        let blocks = blocks(id, 1, &samples, &steps(&catalog, &series));
+        Machine {
+            info: Source { id, name: source.name, interval: source.interval, facts: source.facts },
+            series,
+            blocks,
+        }
+    };
+    let machines = sources.into_iter().enumerate().map(machine).collect();
+    Recording { catalog, machines, about, notes }
+}
+
+/// A store that holds a recording and nothing else. Its table is the recording's, and behind it what `catalog` has beyond.
+pub fn store(recording: Recording, catalog: &Catalog) -> Store {
+    let mut table = recording.catalog;
+    for metric in &catalog.metrics {
+        let chart = catalog.layout.charts.iter().find(|chart| chart.id == metric.chart).cloned();
+        let none = || Chart { id: metric.chart.clone(), title: metric.title.clone(), section: String::new() };
+        table.add(metric.clone(), chart.unwrap_or_else(none));
+    }
+    // Nothing is ever appended, so nothing is dropped.
+    let mut store = Store::new(Arc::new(table), Limits { retention: i64::MAX, bytes: usize::MAX });
+    for machine in recording.machines {
+        let Source { name, interval, facts, .. } = machine.info;
+        let source = store.add_source(name, interval, facts);
+        let ids: Vec<Option<u32>> = machine.series.into_iter().map(|def| store.intern(source, def)).collect();
+        let blocks = machine.blocks.into_iter().filter_map(|block| chunk(block, &ids));
+        let blocks = blocks.map(|chunk| Block::Memory(Arc::new(chunk))).collect();
+        store.hold(source, blocks);
+    }
+    store
+}
+
+/// A block of a recording as a store has it; `ids` are the store's by the recording's.
+fn chunk(block: Columns, ids: &[Option<u32>]) -> Option<Chunk> {
+    let ticks = block.ticks as usize;
+    let times = column::decode_times(&block.times, ticks).ok()?;
+    let mut samples = 0;
+    let mut columns: Vec<(u32, Box<[u8]>)> = Vec::with_capacity(block.columns.len());
+    for (id, bytes) in block.columns {
+        let Some(Some(id)) = ids.get(id as usize) else { continue };
+        samples += column::presence(&bytes.0, ticks).ok().flatten().map_or(0, |presence| presence.samples as u64);
+        columns.push((*id, bytes.0.into_boxed_slice()));
+    }
+    columns.sort_by_key(|(id, _)| *id);
+    let bytes = block.times.len() + columns.iter().map(|(_, bytes)| bytes.len() + 24).sum::<usize>();
+    Some(Chunk {
+        first_seq: block.first_seq,
+        ticks,
+        from: *times.first()?,
+        to: *times.last()?,
+        clock_step: false,
+        times: block.times,
+        columns,
+        bytes,
+        samples,
+    })
+}

@@ -1,0 +1,191 @@
+//! Writes a span of a store as a recording, an hour of a machine at a time.
+
+use crate::store::{Snapshot, Store};
+use shared::recording::{SIMULATED, TITLE, contents};
+use shared::segment::{Contents, NewColumn, Run, Writer};
+use shared::series::{SeriesDef, SeriesId, Steps};
+use shared::wire::Source;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Length of what is read at once, ms: that of a block, unless its ticks are more than a block may have.
+const HOUR: i64 = 3_600_000;
+/// Ticks in a block, at most.
+const TICKS: i64 = 36_000;
+/// Samples that are decoded at once, about.
+const HELD: usize = 1 << 21;
+
+/// There is no sample in the span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nothing;
+
+impl std::fmt::Display for Nothing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nothing was stored in that time")
+    }
+}
+impl std::error::Error for Nothing {}
+
+/// A recording that is being written. It holds pointers into the store, and one block at a time.
+pub struct Recorder {
+    contents: Contents,
+    steps: Vec<Vec<Steps>>,
+    next_seq: Vec<u64>,
+    parts: VecDeque<(usize, Snapshot)>,
+    writer: Option<Writer<Sink>>,
+    sink: Sink,
+}
+
+impl Recorder {
+    /// A recording of all machines of a store from `from` to `to`, both included, ms since the epoch; `simulated` says
+    /// that no machine was measured. Nothing is read yet.
+    ///
+    /// # Errors
+    /// [`Nothing`] when there is no sample.
+    pub fn new(store: &Store, from: i64, to: i64, simulated: bool) -> Result<Recorder, Nothing> {
+        let (mut machines, mut parts) = (Vec::new(), VecDeque::new());
+        for source in store.sources() {
+            let series = store.series(source.id, 0);
+            let spans = (0..series.len()).filter_map(|id| store.span(source.id, id as SeriesId));
+            let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { continue };
+            let length = HOUR.min(TICKS * source.interval.max(1));
+            let (mut at, end) = (first.max(from), last.min(to));
+            if at > end {
+                continue;
+            }
+            while at <= end {
+                let last = (at.div_euclid(length) * length + length - 1).min(end);
+                parts.extend(store.snapshot(source.id, at, last).map(|part| (machines.len(), part)));
+                at = last + 1;
+            }
+            machines.push((source, series.to_vec()));
+        }
+        let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
+        let title = match names.as_slice() {
+            [] => return Err(Nothing),
+            [one] => (*one).to_string(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        };
+        let mut about = vec![
+            (TITLE.to_string(), title),
+            ("version".to_string(), format!("Watchglass {}", env!("CARGO_PKG_VERSION"))),
+        ];
+        about.extend(simulated.then(|| (SIMULATED.to_string(), "yes".to_string())));
+        let catalog = store.catalog();
+        let steps = |(_, series): &(Source, Vec<SeriesDef>)| shared::recording::steps(catalog, series);
+        let steps: Vec<Vec<Steps>> = machines.iter().map(steps).collect();
+        Ok(Recorder {
+            contents: contents(catalog, &machines, about),
+            next_seq: vec![1; machines.len()],
+            steps,
+            parts,
+            writer: None,
+            sink: Sink::default(),
+        })
+    }
+
+    /// The next bytes of the file; none after its end.
+    ///
+    /// # Errors
+    /// A block could not be made: what was stored contradicts itself.
+    pub fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if self.writer.is_none() {
+            if self.contents.sources.is_empty() {
+                return Ok(None);
+            }
+            let mut writer = Writer::begin(self.sink.clone())?;
+            writer.opening(&self.contents)?;
+            self.writer = Some(writer);
+        }
+        while let Some((machine, part)) = self.parts.pop_front() {
+            self.block(machine, &part)?;
+            let bytes = self.sink.take();
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
+            }
+        }
+        if let Some(writer) = self.writer.take() {
+            writer.finish(&self.contents)?;
+        }
+        // Without machines there is no more to write.
+        self.contents.sources.clear();
+        Ok(Some(self.sink.take()).filter(|bytes| !bytes.is_empty()))
+    }
+
+    fn block(&mut self, machine: usize, part: &Snapshot) -> io::Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let steps = &self.steps[machine];
+        let read = |ids: Range<usize>| {
+            let mut samples = part.samples(&ids.map(|id| id as SeriesId).collect::<Vec<_>>());
+            // Where the clock was set back an instant may have two samples: the first counts.
+            samples.iter_mut().for_each(|samples| samples.dedup_by_key(|(t, _)| *t));
+            samples
+        };
+        // What one band holds is kept from the first reading, which finds the times, to the second.
+        let mut times: Vec<i64> = Vec::new();
+        let mut band = 64.min(steps.len().max(1));
+        let mut kept = None;
+        let mut first = 0;
+        while first < steps.len() {
+            let ids = first..(first + band).min(steps.len());
+            let samples = read(ids.clone());
+            let mut more: Vec<i64> = samples.iter().flatten().map(|(t, _)| *t).collect();
+            more.sort_unstable();
+            more.dedup();
+            if more != times {
+                times.append(&mut more);
+                times.sort_unstable();
+                times.dedup();
+            }
+            first = ids.end;
+            if ids.start == 0 {
+                band = (HELD / times.len().max(1)).clamp(64, steps.len().max(64));
+            }
+            kept = Some((ids, samples));
+        }
+        if times.is_empty() {
+            return Ok(());
+        }
+        let bands = (0..steps.len()).step_by(band).map(|first| first..(first + band).min(steps.len()));
+        let columns = bands.flat_map(|ids| {
+            let samples = match kept.take() {
+                Some((known, samples)) if known == ids => samples,
+                _ => read(ids.clone()),
+            };
+            let times = &times;
+            ids.zip(samples).filter(|(_, samples)| !samples.is_empty()).map(move |(id, samples)| {
+                let mut next = samples.into_iter().peekable();
+                let value = |t: &i64| next.next_if(|(at, _)| at == t).map_or(f64::NAN, |(_, v)| v);
+                let values: Vec<f64> = times.iter().map(value).collect();
+                NewColumn::with_tier(id as SeriesId, times, &values, steps[id])
+            })
+        });
+        let first_seq = self.next_seq[machine];
+        let last_seq = first_seq + times.len() as u64 - 1;
+        self.next_seq[machine] = last_seq + 1;
+        writer.block(Run { source: machine as u16, first_seq, last_seq, times: &times, clock_step: false }, columns)
+    }
+}
+
+/// Where the writer's bytes go until they are taken away.
+#[derive(Clone, Debug, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
