@@ -8,5 +8,6 @@ mod demo;
 mod doctor;
 mod door;
 mod house;
+mod prometheus;
 mod scrape;
 mod stream;

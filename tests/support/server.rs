@@ -149,11 +149,28 @@ impl Answer {
 
     /// Takes an answer apart.
     pub fn read(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let end = bytes.windows(4).position(|w| w == b"\r\n\r\n");
+        let (head, body) = end.map_or((bytes, &[][..]), |at| (&bytes[..at], &bytes[at + 4..]));
+        let head = String::from_utf8_lossy(head).into_owned();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-        Answer { status, head: head.to_string(), body: body.to_string() }
+        let mut answer = Answer { status, head, body: String::new() };
+        let whole = if answer.header("transfer-encoding") == "chunked" { joined(body) } else { body.to_vec() };
+        answer.body = String::from_utf8_lossy(&whole).into_owned();
+        answer
     }
+}
+
+/// A body that came in chunks; one that broke off ends where it did.
+fn joined(mut chunks: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(at) = chunks.windows(2).position(|w| w == b"\r\n") {
+        let size = std::str::from_utf8(&chunks[..at]).ok().and_then(|hex| usize::from_str_radix(hex, 16).ok());
+        let Some(size) = size.filter(|size| *size > 0) else { break };
+        let rest = &chunks[at + 2..];
+        body.extend_from_slice(&rest[..size.min(rest.len())]);
+        chunks = rest.get(size + 2..).unwrap_or_default();
+    }
+    body
 }
 
 /// Sends a request's first lines and asks for the connection's end after the answer. Of an upgrade only the head is read.

@@ -1,14 +1,14 @@
 //! `GET /metrics`: every current value, and our own health, for Prometheus. Names and labels are those of
 //! [`shared::catalog::prometheus`]; the text format 0.0.4, or OpenMetrics where the caller accepts it.
 
-use super::App;
+use super::{App, error};
 use crate::export::openmetrics::{Exposed, Families, OPENMETRICS, PROMETHEUS};
 use crate::export::text::number;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{HeaderMap, Response, StatusCode, header};
 use shared::catalog::Catalog;
-use shared::series::SeriesDef;
+use shared::series::{SeriesDef, SeriesId};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,20 @@ use std::sync::atomic::Ordering;
 pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let open = accept.contains("application/openmetrics-text");
-    let mut text = String::with_capacity(64 * 1024);
-    let (catalog, current) = current(&app);
-    values(&catalog, &current, &mut text, open);
-    health(&app, &mut text, open);
-    if open {
-        text.push_str("# EOF\n");
-    }
+    // Reading what slow series had last may take milliseconds.
+    let page = tokio::task::spawn_blocking(move || {
+        let mut text = String::with_capacity(64 * 1024);
+        let (catalog, current) = current(&app);
+        values(&catalog, &current, &mut text, open);
+        health(&app, &mut text, open);
+        if open {
+            text.push_str("# EOF\n");
+        }
+        text
+    });
+    let Ok(text) = page.await else {
+        return error(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be written; the log says why");
+    };
     Response::builder()
         .header(header::CONTENT_TYPE, if open { OPENMETRICS } else { PROMETHEUS })
         .body(Body::from(text))
@@ -32,17 +39,48 @@ pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
 /// A series' current value: source, series, value.
 type Current = (Arc<str>, SeriesDef, f64);
 
-/// Values of the newest tick of every source.
+/// How far back the newest sample of a slow series may lie, milliseconds: as far as Prometheus itself looks.
+const BACK: i64 = 300_000;
+/// By how much a source's newest tick may be late, beyond two of its intervals, milliseconds.
+const SLACK: i64 = 5_000;
+
+/// Current values of every source. A value is current until two intervals of its series have gone by; a series that is
+/// read less often than there are ticks keeps its value in between.
 fn current(app: &App) -> (Arc<Catalog>, Vec<Current>) {
+    let (mut all, mut slow) = (Vec::new(), Vec::new());
+    let now = app.hub.clock.wall();
     let store = app.hub.store();
     let catalog = store.catalog().clone();
-    let mut all = Vec::new();
     for source in store.sources() {
-        let (host, Some((_, values))) = (Arc::<str>::from(source.name), store.newest(source.id)) else { continue };
-        let present = store.series(source.id, 0).iter().zip(values).filter(|(_, v)| v.is_finite());
-        all.extend(present.map(|(def, v)| (host.clone(), def.clone(), v)));
+        let Some((t, values)) = store.newest(source.id).filter(|(t, _)| now - t <= 2 * source.interval + SLACK) else {
+            continue;
+        };
+        let host = Arc::<str>::from(source.name);
+        let (mut ids, mut defs) = (Vec::new(), Vec::new());
+        for (id, (def, &v)) in store.series(source.id, 0).iter().zip(&values).enumerate() {
+            if v.is_finite() {
+                all.push((host.clone(), def.clone(), v));
+            } else if store.span(source.id, id as SeriesId).is_some_and(|(_, last)| last >= t - BACK) {
+                ids.push(id as SeriesId);
+                defs.push(def.clone());
+            }
+        }
+        let snapshot = if ids.is_empty() { None } else { store.snapshot(source.id, t - BACK, t) };
+        slow.extend(snapshot.map(|snapshot| (host, t, ids, defs, snapshot)));
+    }
+    drop(store);
+    for (host, t, ids, defs, snapshot) in slow {
+        for (def, samples) in defs.into_iter().zip(snapshot.samples(&ids)) {
+            all.extend(still(&samples, t).map(|v| (host.clone(), def, v)));
+        }
     }
     (catalog, all)
+}
+
+/// The last of these values, when two intervals between them have not gone by.
+fn still(samples: &[(i64, f64)], now: i64) -> Option<f64> {
+    let [.., (before, _), (last, value)] = samples else { return None };
+    (now - last <= 2 * (last - before)).then_some(*value)
 }
 
 /// Family by family, in the order of their names: a family's samples must stand together.
@@ -110,6 +148,14 @@ mod tests {
                 panic!("{} and {other} are both {name}", row.tag);
             }
         }
+    }
+
+    #[test]
+    fn a_slow_series_keeps_its_value_for_two_of_its_intervals() {
+        let slow = [(0, 1.0), (15_000, 2.0)];
+        assert_eq!(still(&slow, 45_000), Some(2.0));
+        assert_eq!(still(&slow, 45_001), None);
+        assert_eq!(still(&slow[..1], 1), None, "nobody knows when the next is due");
     }
 
     #[test]

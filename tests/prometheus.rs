@@ -1,0 +1,157 @@
+//! What Prometheus makes of us: its own checker, a real server that scrapes us, and its own reader of our exports.
+
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use watchglass_tests::programs::{self, Program};
+use watchglass_tests::server::{PATIENCE, Server, watchglass};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Asks until the answer is there.
+fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The points of the only series of a tag.
+fn points(server: &Server, query: &str) -> Vec<(f64, f64)> {
+    let answer = server.get(&format!("/api/v1/query?{query}"), &[]);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let points = json(&answer.body)["series"][0]["points"].as_array().cloned().unwrap_or_default();
+    points.iter().filter_map(|p| Some((p[0].as_f64()?, p[1].as_f64()?))).collect()
+}
+
+fn demo() -> Server {
+    let mut command = watchglass(["demo", "--gpus", "2", "--hosts", "2", "--retention", "10m", "--port", "0"]);
+    command.args(["--interval", "1s"]);
+    Server::start_command(command)
+}
+
+#[test]
+fn promtool_has_nothing_to_say_about_our_page() {
+    // All GPU rows of the demo, and what this machine has.
+    for server in [demo(), Server::start(["--interval", "100ms"])] {
+        let page = until("there are values", || {
+            let page = server.get("/metrics", &[]).body;
+            page.contains("watchglass_memory_total_bytes").then_some(page)
+        });
+        let Some(checked) = programs::run("promtool", &["check", "metrics"], &page) else { return };
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned() + &String::from_utf8_lossy(&checked.stdout);
+        assert!(checked.status.success() && said.trim().is_empty(), "{said}\n{page}");
+    }
+}
+
+#[test]
+fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
+    let server = Server::start(["--interval", "200ms"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("prometheus.yml");
+    let text = format!(
+        "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n- job_name: watchglass\n  static_configs:\n  - targets: ['{}']\n",
+        server.addr()
+    );
+    std::fs::write(&config, text).expect("written");
+    let prometheus = Program::start("prometheus", |addr| {
+        vec![
+            format!("--config.file={}", config.display()),
+            format!("--storage.tsdb.path={}", folder.path().join("data").display()),
+            format!("--web.listen-address={addr}"),
+        ]
+    });
+    let Some(prometheus) = prometheus else { return };
+    let ask = |query: &str| {
+        let answer = json(&prometheus.get(&format!("/api/v1/query?query={query}")).body);
+        answer["data"]["result"].as_array().cloned().unwrap_or_default()
+    };
+    let value = |result: &Value| result["value"][1].as_str().and_then(|v| v.parse::<f64>().ok());
+    let total = until("Prometheus has scraped us", || ask("watchglass_memory_total_bytes").first().cloned());
+    let own = points(&server, "tag=memory.total").pop().expect("a sample").1;
+    assert_eq!(value(&total), Some(own), "{total}");
+    let name = json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["name"].clone();
+    assert_eq!((&total["metric"]["source"], &total["metric"]["job"]), (&name, &"watchglass".into()));
+    let up = ask("up");
+    assert_eq!(up.first().and_then(value), Some(1.0), "{up:?}");
+    // Cores are labels, shares are ratios.
+    let cores = ask("watchglass_cpu_core_utilization_ratio");
+    let known =
+        json(&server.get("/api/v1/series?match=cpu.*.cpu_percent", &[]).body)["series"].as_array().map(Vec::len);
+    assert_eq!(Some(cores.len()), known);
+    assert!(cores.iter().all(|core| value(core).is_some_and(|v| (0.0..=1.0).contains(&v))), "{cores:?}");
+    // It knows our counters as counters, and their help.
+    let about = json(&prometheus.get("/api/v1/metadata?metric=watchglass_network_receive_bytes_total").body);
+    let about = until("it knows what we say of them", || {
+        let name = "/api/v1/targets/metadata?limit=5000";
+        let all = json(&prometheus.get(name).body)["data"].as_array().cloned().unwrap_or_default();
+        let ours =
+            |row: &Value| row["metric"].as_str().is_some_and(|m| m.starts_with("watchglass_network_receive_bytes"));
+        all.into_iter().find(ours).or_else(|| about["data"].as_array().and_then(|a| a.first().cloned()))
+    });
+    assert_eq!(about["type"], "counter", "{about}");
+    assert!(about["help"].as_str().is_some_and(|help| help.ends_with('.')), "{about}");
+}
+
+#[test]
+fn promtool_reads_an_export_and_has_every_sample() {
+    let server = demo();
+    let to = until("a tick", || json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["last"].as_f64());
+    let span = format!("tag=gpu.*.temp&tag=network.recv&from=-5m&to={to}");
+    let lines = server.get(&format!("/api/v1/export?format=json&{span}"), &[]).body;
+    let mut ours: Vec<(String, i64, f64)> = lines
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(json)
+        .map(|line| {
+            let (tag, source) = (line["tag"].as_str().expect("a tag"), line["source"].as_str().expect("a source"));
+            let name = match tag.split('.').nth(1) {
+                Some("recv") => format!("watchglass_network_receive_bytes_total {source}"),
+                gpu => format!("watchglass_gpu_temperature_celsius {source} {}", gpu.expect("its number")),
+            };
+            let t = (line["t"].as_f64().expect("a time") * 1000.0).round() as i64;
+            (name, t, line["value"].as_f64().expect("a value"))
+        })
+        .collect();
+    let open = server.get(&format!("/api/v1/export?format=openmetrics&{span}"), &[]).body;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (page, data) = (folder.path().join("page.txt"), folder.path().join("data"));
+    std::fs::write(&page, open).expect("written");
+    let paths = [page.display().to_string(), data.display().to_string()];
+    let made = ["tsdb", "create-blocks-from", "openmetrics", &paths[0], &paths[1]];
+    let Some(made) = programs::run("promtool", &made, "") else { return };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let dump = programs::run("promtool", &["tsdb", "dump", &paths[1]], "").expect("it was there before");
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let dump = String::from_utf8_lossy(&dump.stdout);
+    let label = |line: &str, name: &str| {
+        let (_, rest) = line.split_once(&format!("{name}=\""))?;
+        Some(rest.split('"').next().unwrap_or_default().to_string())
+    };
+    let mut theirs: Vec<(String, i64, f64)> = dump
+        .lines()
+        .map(|line| {
+            let mut ends = line.rsplit(' ');
+            let t = ends.next().and_then(|t| t.parse().ok()).expect("a time");
+            let v = ends.next().and_then(|v| v.parse().ok()).expect("a value");
+            let gpu = label(line, " gpu").map_or(String::new(), |gpu| format!(" {gpu}"));
+            let key = format!(
+                "{} {}{gpu}",
+                label(line, "__name__").unwrap_or_default(),
+                label(line, "source").unwrap_or_default()
+            );
+            (key, t, v)
+        })
+        .collect();
+    for all in [&mut ours, &mut theirs] {
+        all.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    }
+    assert!(ours.len() > 1_000, "{} samples", ours.len());
+    assert_eq!(ours.len(), theirs.len());
+    assert_eq!(ours, theirs);
+}
