@@ -4,13 +4,14 @@
 //! frames behind that place from the store. One that is slow takes several at once; one whose place has left memory
 //! gets a resync. So a sleeping page costs its session and nothing else.
 
-use crate::clock::Clock;
-use crate::store::{Chunk, Since, Store};
+use crate::clock::{Clock, Stopped};
+use crate::store::{Block, Damages, Since, Store};
 use axum::body::Bytes;
 use collectors::Processes;
 use shared::catalog::{Catalog, Layout};
+use shared::segment;
 use shared::wire::{
-    self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, ServerMessage, SourceId,
+    self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, Recorded, ServerMessage, SourceId,
 };
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +47,8 @@ pub struct Hub {
     pub processes: Arc<Processes>,
     /// The values are simulated; pages are told so.
     pub simulated: bool,
+    /// What is replayed here, where nothing is live.
+    pub recorded: Option<Recorded>,
 }
 
 impl Hub {
@@ -60,6 +63,7 @@ impl Hub {
             retention,
             processes: Arc::default(),
             simulated: false,
+            recorded: None,
         })
     }
 
@@ -68,6 +72,16 @@ impl Hub {
         let mut hub = Self::new(store, clock, boot, retention);
         if let Some(hub) = Arc::get_mut(&mut hub) {
             hub.simulated = true;
+        }
+        hub
+    }
+
+    /// A hub over a store that holds a recording; the clock stands at its end.
+    pub fn of_recording(store: Store, boot: u64, recorded: Recorded, simulated: bool) -> Arc<Self> {
+        let (clock, retention) = (Arc::new(Stopped(recorded.to)), recorded.to - recorded.from);
+        let mut hub = Self::new(store, clock, boot, retention);
+        if let Some(hub) = Arc::get_mut(&mut hub) {
+            (hub.recorded, hub.simulated) = (Some(recorded), simulated);
         }
         hub
     }
@@ -107,8 +121,9 @@ struct Place {
 pub struct Session {
     hub: Arc<Hub>,
     places: Vec<Place>,
-    /// What is to be sent: one window of history, whose chunks are shared until they are sent, or one message of ticks a source.
-    waiting: VecDeque<Waiting>,
+    /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks a
+    /// source.
+    waiting: VecDeque<Next>,
     sent: u32,
     acknowledged: u32,
     window: i64,
@@ -116,9 +131,67 @@ pub struct Session {
     rows: usize,
 }
 
-enum Waiting {
+/// What a page is to be sent next.
+pub enum Next {
+    /// This message.
     Message(Bytes),
-    Chunk(SourceId, Arc<Chunk>),
+    /// What [`Part::read`] makes of this; the rest is [put back](Session::put_back).
+    Part(Part),
+}
+
+/// A sealed block that is on its way to a page, from one of its columns on.
+pub struct Part {
+    source: SourceId,
+    block: Block,
+    /// How many of its columns have been sent.
+    sent: usize,
+    damages: Arc<Damages>,
+}
+
+impl Part {
+    /// Whether reading it may have to wait for a disk.
+    pub fn waits(&self) -> bool {
+        !self.block.in_memory()
+    }
+
+    /// The next message of it, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out:
+    /// a gap on the page.
+    pub fn read(mut self) -> (Option<Bytes>, Option<Part>) {
+        let (block, damages) = (&self.block, &self.damages);
+        let Some(times) = damages.checked(block, None, block.times()) else { return (None, None) };
+        let (mut columns, mut size, mut whole) = (Vec::new(), times.len() + 64, true);
+        block.columns(self.sent, |column| {
+            match column {
+                Ok((id, bytes)) => {
+                    whole = columns.is_empty() || size + bytes.len() + 16 <= MAX_MESSAGE;
+                    if !whole {
+                        return false;
+                    }
+                    size += bytes.len() + 16;
+                    columns.push((id, ColumnBytes(bytes.into_owned())));
+                    self.sent += 1;
+                }
+                Err(part) => {
+                    let id = match part {
+                        segment::Part::Column(id) | segment::Part::Index(id) | segment::Part::Tier(id) => Some(id),
+                        segment::Part::Times => None,
+                    };
+                    damages.met(block, id);
+                    self.sent += usize::from(matches!(part, segment::Part::Column(_)));
+                }
+            }
+            true
+        });
+        let message = wire::encode(&ServerMessage::Columns(Columns {
+            source: self.source,
+            first_seq: block.first_seq(),
+            last_seq: block.last_seq(),
+            ticks: block.ticks() as u32,
+            times: times.into_owned(),
+            columns,
+        }));
+        (Some(message.into()), (!whole).then_some(self))
+    }
 }
 
 impl Session {
@@ -146,6 +219,7 @@ impl Session {
                     now: self.hub.clock.wall(),
                     retention: self.hub.retention,
                     simulated: self.hub.simulated,
+                    recorded: self.hub.recorded.clone(),
                 }));
                 let resume = resume.filter(|r| r.boot == self.hub.boot);
                 let sources = self.hub.store().sources();
@@ -177,12 +251,12 @@ impl Session {
             }
             PageMessage::History { source, from, to } => {
                 // One request at a time: the answer is bounded by the retention.
-                if self.waiting.iter().any(|w| matches!(w, Waiting::Chunk(..))) {
+                if self.waiting.iter().any(|w| matches!(w, Next::Part(_))) {
                     return Ok(());
                 }
                 let snapshot = self.hub.store().snapshot(source, from, to);
                 if let Some(snapshot) = snapshot {
-                    self.waiting.extend(snapshot.chunks().iter().map(|c| Waiting::Chunk(source, c.clone())));
+                    self.send_blocks(source, snapshot.blocks().to_vec());
                 }
                 self.say(&ServerMessage::HistoryEnd { source, from });
                 Ok(())
@@ -200,7 +274,14 @@ impl Session {
     }
 
     fn say(&mut self, message: &ServerMessage) {
-        self.waiting.push_back(Waiting::Message(self.hub.control(message)));
+        self.waiting.push_back(Next::Message(self.hub.control(message)));
+    }
+
+    /// Late samples reach the page when their hour is merged.
+    fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
+        let damages = self.hub.store().damages().clone();
+        let part = |block| Next::Part(Part { source, block, sent: 0, damages: damages.clone() });
+        self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(part));
     }
 
     /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
@@ -212,10 +293,10 @@ impl Session {
         self.places[at].series = 0;
         self.announce_series(at);
         self.announce_checks(at);
-        if let Some((chunks, keyframe, seq)) = opening {
-            self.waiting.extend(chunks.into_iter().map(|c| Waiting::Chunk(source, c)));
+        if let Some((blocks, keyframe, seq)) = opening {
+            self.send_blocks(source, blocks);
             self.say(&ServerMessage::HistoryEnd { source, from });
-            self.waiting.push_back(Waiting::Message(wire::encode_ticks(source, [&keyframe[..]]).into()));
+            self.waiting.push_back(Next::Message(wire::encode_ticks(source, [&keyframe[..]]).into()));
             self.sent += 1;
             self.places[at].seq = seq;
         }
@@ -264,32 +345,22 @@ impl Session {
         self.sent - self.acknowledged >= CREDIT
     }
 
-    /// The next message to send, or none until the hub announces more or the page acknowledges.
-    pub fn next_message(&mut self) -> Option<Bytes> {
-        loop {
-            match self.waiting.pop_front() {
-                Some(Waiting::Message(bytes)) => return Some(bytes),
-                Some(Waiting::Chunk(source, chunk)) => {
-                    let mut messages = columns(source, &chunk);
-                    let first = messages.pop_front();
-                    for message in messages.into_iter().rev() {
-                        self.waiting.push_front(Waiting::Message(message));
-                    }
-                    return first;
-                }
-                None => {}
-            }
-            if self.held() {
-                self.hub.counts.held_back.fetch_add(1, Ordering::Relaxed);
-                return None;
-            }
-            for at in 0..self.places.len() {
-                self.advance(at);
-            }
-            if self.waiting.is_empty() {
-                return None;
-            }
+    /// What to send next, or none until the hub announces more or the page acknowledges.
+    pub fn next_message(&mut self) -> Option<Next> {
+        if let Some(next) = self.waiting.pop_front() {
+            return Some(next);
         }
+        if self.held() {
+            self.hub.counts.held_back.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        (0..self.places.len()).for_each(|at| self.advance(at));
+        self.waiting.pop_front()
+    }
+
+    /// Takes back what is left of a block: it comes next.
+    pub fn put_back(&mut self, rest: Part) {
+        self.waiting.push_front(Next::Part(rest));
     }
 
     /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
@@ -312,7 +383,7 @@ impl Session {
                     [frame] => frame.message.clone(),
                     frames => wire::encode_ticks(source, frames.iter().map(|f| f.bytes())).into(),
                 };
-                self.waiting.push_back(Waiting::Message(message));
+                self.waiting.push_back(Next::Message(message));
                 self.sent += 1;
             }
             Since::Lost => {
@@ -333,33 +404,6 @@ impl Session {
     pub fn heartbeat(&self) -> Bytes {
         self.hub.control(&ServerMessage::Heartbeat { now: self.hub.clock.wall() })
     }
-}
-
-/// A chunk as messages of at most [`MAX_MESSAGE`] bytes or one column.
-fn columns(source: SourceId, chunk: &Chunk) -> VecDeque<Bytes> {
-    let message = |columns: Vec<(u32, ColumnBytes)>| -> Bytes {
-        wire::encode(&ServerMessage::Columns(Columns {
-            source,
-            first_seq: chunk.first_seq,
-            ticks: chunk.ticks as u32,
-            times: chunk.times.clone(),
-            columns,
-        }))
-        .into()
-    };
-    let mut messages = VecDeque::new();
-    let head = chunk.times.len() + 64;
-    let (mut part, mut size) = (Vec::new(), head);
-    for (id, bytes) in &chunk.columns {
-        if size + bytes.len() + 16 > MAX_MESSAGE && !part.is_empty() {
-            messages.push_back(message(std::mem::take(&mut part)));
-            size = head;
-        }
-        size += bytes.len() + 16;
-        part.push((*id, ColumnBytes(bytes.to_vec())));
-    }
-    messages.push_back(message(part));
-    messages
 }
 
 #[cfg(test)]

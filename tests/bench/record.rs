@@ -32,7 +32,7 @@ const FILES: &[&str] = &[
 /// What is recorded when there is no recording yet: enough for the bytes of a tick, too short for columns.
 const SHORT: usize = 120;
 /// A column is sealed after this many ticks.
-pub const COLUMN: usize = backend::store::SEAL;
+pub const COLUMN: usize = (backend::store::QUARTER / 1_000) as usize;
 /// Lines of the mix; the goals are stated for about 500 series.
 const MOST: usize = 500;
 

@@ -127,6 +127,7 @@ impl Page {
             ServerMessage::Checks { checks, .. } => self.checks = checks,
             ServerMessage::Columns(columns) => {
                 let times = column::decode_times(&columns.times, columns.ticks as usize).expect("a time column");
+                assert_eq!(columns.last_seq - columns.first_seq + 1, u64::from(columns.ticks), "no tick was lost");
                 for (i, t) in times.iter().enumerate() {
                     self.ticks.entry(columns.first_seq + i as u64).or_insert((*t, Vec::new()));
                 }

@@ -16,7 +16,7 @@ mod noise;
 use crate::clock::Clock;
 use crate::config::Fleet;
 use crate::live::Hub;
-use crate::store::{Limits, Store};
+use crate::store::{Limits, QUARTER, Store};
 use collectors::{COLLECTORS, Out};
 use machine::Machine;
 use shared::series::SeriesDef;
@@ -85,7 +85,12 @@ impl Demo {
         };
         for feed in &mut self.feeds {
             let last = now.div_euclid(self.interval);
-            (last - ticks..=last).for_each(|n| feed.tick(store, n * self.interval, false));
+            for t in (last - ticks..=last).map(|n| n * self.interval) {
+                if t.div_euclid(QUARTER) != (t - self.interval).div_euclid(QUARTER) {
+                    store.seal(feed.source);
+                }
+                feed.tick(store, t, false);
+            }
         }
         let (back, took) = (ticks * self.interval, (clock.steady() - begin).as_secs_f64());
         let history = crate::config::show_duration(Duration::from_millis(back as u64));

@@ -1,9 +1,9 @@
 //! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts.
 
 use super::App;
-use crate::live::{Hub, Session};
+use crate::live::{Hub, Next, Part, Session};
 use crate::store::{Frame, Since, Store};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Query, State};
@@ -109,6 +109,14 @@ async fn send(socket: &mut WebSocket, hub: &Hub, message: Message) -> Result<(),
     }
 }
 
+/// Reads on in a block; what lies on a disk is not read on the threads that serve the stream.
+async fn read(part: Part) -> Result<(Option<Bytes>, Option<Part>), Gone> {
+    match part.waits() {
+        true => tokio::task::spawn_blocking(move || part.read()).await.map_err(|_| Gone),
+        false => Ok(part.read()),
+    }
+}
+
 /// Says why before closing: proxies drop close codes.
 async fn close(socket: &mut WebSocket, hub: &Hub, reason: &str, code: u16) -> Result<(), Gone> {
     send(socket, hub, Message::Binary(Session::goodbye(reason))).await?;
@@ -129,9 +137,19 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
         if more && Instant::now() >= ready {
             more = false;
             let mut any = false;
-            while let Some(bytes) = session.next_message() {
-                send(&mut socket, hub, Message::Binary(bytes)).await?;
-                any = true;
+            while let Some(next) = session.next_message() {
+                let bytes = match next {
+                    Next::Message(bytes) => Some(bytes),
+                    Next::Part(part) => {
+                        let (bytes, rest) = read(part).await?;
+                        rest.into_iter().for_each(|rest| session.put_back(rest));
+                        bytes
+                    }
+                };
+                if let Some(bytes) = bytes {
+                    send(&mut socket, hub, Message::Binary(bytes)).await?;
+                    any = true;
+                }
             }
             if any {
                 said = Instant::now();

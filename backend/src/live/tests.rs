@@ -2,14 +2,29 @@
 
 use super::*;
 use crate::clock::Manual;
-use crate::store::{Limits, SEAL};
+use crate::store::{Limits, QUARTER};
 use shared::catalog::{Catalog, cpu};
 use shared::series::SeriesDef;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Received, Resume, decode_server};
 use std::time::Duration;
 
-const T0: i64 = 1_700_000_000_000;
+/// The beginning of a quarter.
+const T0: i64 = 1_700_000_000_000 / QUARTER * QUARTER;
+/// Ticks of a quarter.
+const SEAL: usize = (QUARTER / 1_000) as usize;
+
+/// What is sent next; blocks are read here.
+fn next(session: &mut Session) -> Option<Bytes> {
+    match session.next_message()? {
+        Next::Message(bytes) => Some(bytes),
+        Next::Part(part) => {
+            let (message, rest) = part.read();
+            rest.into_iter().for_each(|rest| session.put_back(rest));
+            message
+        }
+    }
+}
 
 /// A server without sockets: ticks are appended by hand.
 struct Bench {
@@ -34,7 +49,16 @@ impl Bench {
             self.n += 1;
             self.clock.pass(Duration::from_secs(1));
             let values = [(self.n % 100) as f64];
-            self.hub.store().append(self.source, self.clock.wall(), false, &values);
+            self.append(&values);
+        }
+    }
+
+    /// Appends a tick, and seals the quarter when it is full.
+    fn append(&self, values: &[f64]) {
+        let (mut store, t) = (self.hub.store(), self.clock.wall());
+        store.append(self.source, t, false, values);
+        if t % QUARTER == 0 {
+            store.seal(self.source);
         }
     }
 }
@@ -51,12 +75,13 @@ struct Page {
 
 impl Page {
     fn take(&mut self, session: &mut Session) {
-        while let Some(bytes) = session.next_message() {
+        while let Some(bytes) = next(session) {
             self.largest = self.largest.max(bytes.len());
             match decode_server(&bytes).unwrap() {
                 Received::Control(ServerMessage::Series { defs, .. }) => self.state.extend(defs.iter().map(|_| 100.0)),
                 Received::Control(ServerMessage::Columns(c)) => {
-                    self.seqs.extend(c.first_seq..c.first_seq + u64::from(c.ticks));
+                    self.seqs.extend(c.first_seq..=c.last_seq);
+                    assert_eq!(c.last_seq - c.first_seq + 1, u64::from(c.ticks));
                 }
                 Received::Control(ServerMessage::Resync) => {
                     self.resyncs += 1;
@@ -145,7 +170,7 @@ fn a_page_that_never_acknowledges_is_sent_its_credit_and_no_more() {
     let mut sent = 0;
     for _ in 0..3 * SEAL {
         bench.tick(1);
-        while let Some(bytes) = session.next_message() {
+        while let Some(bytes) = next(&mut session) {
             sent += usize::from(bytes[0] == wire::TICKS);
         }
         assert!(session.waiting.is_empty(), "nothing queues up for a slow page");
@@ -173,12 +198,12 @@ fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_cred
         bench.n += 1;
         let values: Vec<f64> = (0..401).map(|i| ((bench.n * (i + 7)) as f64).sin() * 1e9).collect();
         bench.clock.pass(Duration::from_secs(1));
-        bench.hub.store().append(bench.source, bench.clock.wall(), false, &values);
+        bench.append(&values);
     }
     let mut again = Session::new(bench.hub.clone());
     again.receive(open(300_000, Some(page.resume()))).unwrap();
     let (mut sent, mut most) = (0, 0);
-    while let Some(bytes) = again.next_message() {
+    while let Some(bytes) = next(&mut again) {
         most = most.max(bytes.len());
         sent += u32::from(bytes[0] == wire::TICKS);
         assert!(again.waiting.len() <= 1, "one message at a time");
@@ -189,7 +214,7 @@ fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_cred
 
 /// What a page knows of the table, and the tags of the series it was told of.
 fn follow(session: &mut Session, table: &mut Catalog, tags: &mut Vec<String>) {
-    while let Some(bytes) = session.next_message() {
+    while let Some(bytes) = next(session) {
         assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
         match decode_server(&bytes).unwrap() {
             Received::Control(ServerMessage::Catalog(catalog)) => *table = catalog,

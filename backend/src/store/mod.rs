@@ -1,31 +1,46 @@
-//! The last hours of every source, in memory: sealed columns, and the newest ticks as the frames that were broadcast.
+//! The last hours of every source: sealed blocks, in memory or on disk, and the newest ticks as the frames that were
+//! broadcast.
 //!
-//! There is one writer (the sampler; later also a hub's ingest) and many readers. A reader takes a [`Snapshot`], which
-//! clones pointers, and decodes outside the lock. What stays narrow is the face: [`Store::intern`], [`Store::append`],
-//! [`Store::snapshot`], [`Store::since`]; a later store on disk stands behind the same four.
+//! There is one writer a source (the sampler; later also a hub's ingest) and many readers. A reader takes a [`Snapshot`],
+//! which clones pointers, and decodes outside the lock. A tick goes in two steps, so that it can be logged before anybody
+//! sees it: [`Store::encode`], then [`Store::push`]. The frames since the last cut are the *head*; [`Store::cut`] takes
+//! them off it as a [`Stretch`], which whoever cut turns into blocks outside the lock and gives back with
+//! [`Store::sealed`]. Nothing here touches the disk but reading a block that lies there.
 
+mod block;
 mod chunk;
+mod damage;
+mod hold;
+mod kept;
+mod late;
 mod read;
 
-pub use chunk::Chunk;
+pub use block::Block;
+pub use chunk::{Chunk, Stretch};
+pub use damage::Damages;
+pub use late::Inserted;
 pub use read::Snapshot;
 
+use kept::Kept;
 use shared::catalog::{Catalog, Chart, Metric};
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
 use shared::wire::{Check, Source, SourceId, encode_ticks};
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Ticks in a sealed chunk. Below about 600 the codec loses to its headers; above, the head costs more to replay.
-pub const SEAL: usize = 900;
+/// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks lose to the codec's headers,
+/// a longer head costs more to replay.
+pub const QUARTER: i64 = 900_000;
+
+/// Series that one source may have; further ones are refused and counted.
+pub const MOST_SERIES: usize = 100_000;
 
 /// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Samples older than this are dropped, milliseconds.
     pub retention: i64,
-    /// Bytes of all sealed chunks; the oldest are dropped beyond it.
+    /// Bytes of all sealed blocks in memory; the oldest are dropped beyond it.
     pub bytes: usize,
 }
 
@@ -36,6 +51,8 @@ pub struct Frame {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub t: i64,
+    /// The wall clock was set between the tick before and this one.
+    pub clock_step: bool,
     /// The whole WebSocket message with this one frame; the same bytes go to every reader.
     pub message: axum::body::Bytes,
     /// Where the frame begins in the message.
@@ -43,31 +60,30 @@ pub struct Frame {
 }
 
 impl Frame {
+    fn new(source: SourceId, seq: u64, t: i64, clock_step: bool, frame: &[u8]) -> Self {
+        let message = encode_ticks(source, [frame]);
+        let start = message.len() - frame.len();
+        Frame { seq, t, clock_step, message: message.into(), start }
+    }
+
     /// The frame alone.
     pub fn bytes(&self) -> &[u8] {
         &self.message[self.start..]
     }
 }
 
-/// What one source has in memory.
-struct Kept {
-    info: Source,
-    defs: Vec<SeriesDef>,
-    ids: HashMap<SeriesDef, SeriesId>,
-    /// Times of the first and last sample by series.
-    spans: Vec<Option<(i64, i64)>>,
-    checks: Arc<Vec<Check>>,
-    checks_version: u64,
-    /// After the newest tick.
-    state: TickState,
-    /// Before the first frame of the head.
-    base: TickState,
-    chunks: VecDeque<Arc<Chunk>>,
-    chunk_bytes: usize,
-    /// Frames of the head, and before them those of the chunk sealed last, from which a page can still resume.
-    frames: VecDeque<Arc<Frame>>,
-    /// How many of `frames` are the head.
-    head: usize,
+/// A tick that nobody sees yet.
+#[derive(Debug)]
+pub struct Encoded {
+    source: SourceId,
+    frame: Frame,
+}
+
+impl Encoded {
+    /// The frame alone, to be logged.
+    pub fn bytes(&self) -> &[u8] {
+        self.frame.bytes()
+    }
 }
 
 /// Counts of what went through, for our own health.
@@ -77,12 +93,24 @@ pub struct Counts {
     pub ticks: u64,
     /// Samples appended.
     pub samples: u64,
-    /// Bytes of sealed chunks held now.
+    /// Bytes of sealed blocks held in memory now.
     pub chunk_bytes: usize,
-    /// Samples in sealed chunks held now.
+    /// Samples in sealed blocks now, on disk or in memory.
     pub chunk_samples: u64,
-    /// Chunks dropped because the byte limit was reached, before their time.
+    /// Blocks dropped from memory because the byte limit was reached, before their time.
     pub chunks_dropped: u64,
+    /// Series refused because their source has [`MOST_SERIES`].
+    pub series_refused: u64,
+    /// Late samples taken in.
+    pub late: u64,
+    /// Samples refused because they lay more than [`late::AHEAD`] in the future.
+    pub refused_future: u64,
+    /// Samples refused because they were older than the retention.
+    pub refused_old: u64,
+    /// Late samples that were there already.
+    pub duplicates: u64,
+    /// Damaged columns and blocks that readers met.
+    pub damaged: u64,
 }
 
 /// The last hours of every source.
@@ -91,6 +119,7 @@ pub struct Store {
     limits: Limits,
     sources: Vec<Kept>,
     counts: Counts,
+    damages: Arc<Damages>,
 }
 
 /// What a reader gets that follows a source.
@@ -104,7 +133,7 @@ pub enum Since {
 impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        Store { catalog, limits, sources: Vec::new(), counts: Counts::default() }
+        Store { catalog, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
     }
 
     /// The table.
@@ -121,20 +150,7 @@ impl Store {
     /// Adds a source and gives it its number.
     pub fn add_source(&mut self, name: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
         let id = self.sources.len() as SourceId;
-        self.sources.push(Kept {
-            info: Source { id, name, interval, facts },
-            defs: Vec::new(),
-            ids: HashMap::new(),
-            spans: Vec::new(),
-            checks: Arc::default(),
-            checks_version: 0,
-            state: TickState::default(),
-            base: TickState::default(),
-            chunks: VecDeque::new(),
-            chunk_bytes: 0,
-            frames: VecDeque::new(),
-            head: 0,
-        });
+        self.sources.push(Kept::new(Source { id, name, interval, facts }));
         id
     }
 
@@ -162,18 +178,19 @@ impl Store {
         self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
     }
 
-    /// The number of a series, given at its first appearance.
+    /// The number of a series, given at its first appearance; none for a row that is not in the table, and for a source
+    /// that has [`MOST_SERIES`].
     pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
         let kept = self.sources.get_mut(usize::from(source))?;
         if let Some(&id) = kept.ids.get(&def) {
             return Some(id);
         }
-        let id = kept.defs.len() as SeriesId;
-        kept.state.extend([self.catalog.metric(&def)?.steps]);
-        kept.ids.insert(def.clone(), id);
-        kept.defs.push(def);
-        kept.spans.push(None);
-        Some(id)
+        let steps = self.catalog.metric(&def)?.steps;
+        if kept.defs.len() >= MOST_SERIES {
+            self.counts.series_refused += 1;
+            return None;
+        }
+        Some(kept.announce(def, steps))
     }
 
     /// Series of a source from id `first` on.
@@ -185,48 +202,68 @@ impl Store {
     pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
         let kept = self.kept(source)?;
         let (first, last) = (*kept.spans.get(id as usize)?)?;
-        // The smallest, not the first: the clock may have stepped back in between.
-        let head = kept.frames.get(kept.frames.len() - kept.head).map(|f| f.t);
-        let oldest = kept.chunks.iter().map(|c| c.from).chain(head).min()?;
+        let oldest = kept.oldest()?;
         (last >= oldest).then_some((first.max(oldest), last))
     }
 
-    /// Appends a tick; `values` are by series id, NaN is absent. Returns its sequence.
-    pub fn append(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
-        let kept = self.sources.get_mut(usize::from(source))?;
+    /// Encodes the next tick of a source, which nobody sees before it is [pushed](Self::push); `values` are by series id,
+    /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded.
+    pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
+        let encoder = &mut self.sources.get_mut(usize::from(source))?.encoder;
+        let frame = encoder.encode(t, clock_step, values);
+        Some(Encoded { source, frame: Frame::new(source, encoder.seq(), t, clock_step, &frame) })
+    }
+
+    /// Makes an encoded tick the newest. Returns its sequence.
+    ///
+    /// # Panics
+    /// Where it does not follow the newest: then another was encoded before this one was pushed.
+    pub fn push(&mut self, encoded: Encoded) -> u64 {
+        let Encoded { source, frame } = encoded;
+        let (seq, t) = (frame.seq, frame.t);
         self.counts.ticks += 1;
-        for (_, span) in values.iter().zip(&mut kept.spans).filter(|(v, _)| v.is_finite()) {
-            self.counts.samples += 1;
-            *span = Some((span.map_or(t, |(first, _)| first.min(t)), t));
-        }
-        // A chunk's times only grow: after a step back a new one begins.
-        if kept.head >= SEAL || (kept.head > 0 && t <= kept.state.t()) {
-            kept.seal();
-        }
-        let frame = kept.state.encode(t, clock_step, values);
-        let message = encode_ticks(source, [&frame[..]]);
-        let start = message.len() - frame.len();
-        let seq = kept.state.seq();
-        kept.frames.push_back(Arc::new(Frame { seq, t, message: message.into(), start }));
-        kept.head += 1;
+        self.counts.samples += self.sources[usize::from(source)].push(frame);
         self.drop_old(usize::from(source), t);
-        Some(seq)
+        seq
+    }
+
+    /// Appends a tick that is not logged: [`Store::encode`] and [`Store::push`]. Returns its sequence.
+    pub fn append(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
+        let encoded = self.encode(source, t, clock_step, values)?;
+        Some(self.push(encoded))
+    }
+
+    /// Takes the head of a source off it; its ticks are read from the stretch until that is [sealed](Self::sealed). None
+    /// where the head is empty.
+    pub fn cut(&mut self, source: SourceId) -> Option<Arc<Stretch>> {
+        self.sources.get_mut(usize::from(source))?.cut()
+    }
+
+    /// Puts blocks in the place of a stretch that was cut.
+    pub fn sealed(&mut self, source: SourceId, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            kept.sealed(stretch, blocks);
+            self.drop_old(usize::from(source), self.sources[usize::from(source)].state.t());
+        }
+    }
+
+    /// Cuts and seals the head of a source in memory, in one step: for stores that nobody else reads yet.
+    pub fn seal(&mut self, source: SourceId) {
+        if let Some(stretch) = self.cut(source) {
+            let chunks = stretch.transpose().expect("this store encoded these frames one after the other");
+            let blocks = chunks.into_iter().map(|chunk| Block::Memory(Arc::new(chunk)));
+            self.sealed(source, &stretch, blocks.collect());
+        }
     }
 
     fn drop_old(&mut self, source: usize, now: i64) {
-        let before = now - self.limits.retention;
-        let kept = &mut self.sources[source];
-        // By age, and by the ticks that came after, should the clock have been ahead when it was stamped.
-        let ticks = (self.limits.retention / kept.info.interval.max(1)) as u64;
-        let newest = kept.state.seq();
-        while kept.chunks.front().is_some_and(|c| c.to < before || c.first_seq + c.ticks as u64 + ticks <= newest) {
-            kept.drop_chunk();
-        }
-        let mut total: usize = self.sources.iter().map(|s| s.chunk_bytes).sum();
+        self.sources[source].drop_old(now, self.limits.retention);
+        let mut total: usize = self.sources.iter().map(|s| s.memory).sum();
         while total > self.limits.bytes {
-            let oldest = self.sources.iter_mut().filter(|s| !s.chunks.is_empty()).min_by_key(|s| s.chunks[0].from);
-            let Some(kept) = oldest else { break };
-            total -= kept.drop_chunk();
+            let oldest = |s: &Kept| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);
+            let oldest = self.sources.iter_mut().filter_map(|s| Some((oldest(s)?, s))).min_by_key(|(from, _)| *from);
+            let Some((_, kept)) = oldest else { break };
+            total -= kept.drop_oldest_in_memory();
             self.counts.chunks_dropped += 1;
         }
     }
@@ -250,20 +287,21 @@ impl Store {
     pub fn snapshot(&self, source: SourceId, from: i64, to: i64) -> Option<Snapshot> {
         let kept = self.kept(source)?;
         Some(Snapshot {
-            chunks: kept.chunks.iter().filter(|c| c.to >= from && c.from <= to).cloned().collect(),
-            base: kept.base.clone(),
-            frames: kept.frames.iter().skip(kept.frames.len() - kept.head).cloned().collect(),
-            steps: kept.state.steps().to_vec(),
+            blocks: kept.blocks.iter().filter(|b| b.to() >= from && b.from() <= to).cloned().collect(),
+            stretches: kept.unsealed(from),
+            late: kept.late.clone(),
+            damages: self.damages.clone(),
             from,
             to,
         })
     }
 
-    /// Sealed chunks of a span, the keyframe in front of the head, and the sequence it stands for.
-    pub fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Arc<Chunk>>, Vec<u8>, u64)> {
+    /// Sealed blocks of a span, the keyframe in front of what is not sealed, and the sequence it stands for.
+    pub fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Block>, Vec<u8>, u64)> {
         let kept = self.kept(source)?;
-        let chunks = kept.chunks.iter().filter(|c| c.to >= from).cloned().collect();
-        Some((chunks, kept.base.keyframe(), kept.base.seq()))
+        let blocks = kept.blocks.iter().filter(|b| b.to() >= from).cloned().collect();
+        let base = kept.base_of_unsealed();
+        Some((blocks, base.keyframe(), base.seq()))
     }
 
     /// Time and values of the newest tick, by series id.
@@ -277,33 +315,19 @@ impl Store {
         self.kept(source).map(|k| &k.state)
     }
 
+    /// What of the history turned out to be damaged.
+    pub fn damages(&self) -> &Arc<Damages> {
+        &self.damages
+    }
+
     /// Counts for our own health.
     pub fn counts(&self) -> Counts {
         Counts {
-            chunk_bytes: self.sources.iter().map(|s| s.chunk_bytes).sum(),
-            chunk_samples: self.sources.iter().flat_map(|s| &s.chunks).map(|c| c.samples).sum(),
+            chunk_bytes: self.sources.iter().map(|s| s.memory).sum(),
+            chunk_samples: self.sources.iter().flat_map(|s| &s.blocks).map(Block::samples).sum(),
+            damaged: self.damages.count(),
             ..self.counts
         }
-    }
-}
-
-impl Kept {
-    fn seal(&mut self) {
-        let head = self.frames.range(self.frames.len() - self.head..).cloned().collect::<Vec<_>>();
-        let mut state = self.base.clone();
-        state.extend(self.state.steps()[state.steps().len()..].iter().copied());
-        let chunk = Chunk::seal(&mut state, &head);
-        self.chunk_bytes += chunk.bytes;
-        self.chunks.push_back(Arc::new(chunk));
-        self.base = state;
-        self.frames.drain(..self.frames.len() - self.head);
-        self.head = 0;
-    }
-
-    fn drop_chunk(&mut self) -> usize {
-        let bytes = self.chunks.pop_front().map_or(0, |c| c.bytes);
-        self.chunk_bytes -= bytes;
-        bytes
     }
 }
 

@@ -1,57 +1,185 @@
 //! Reading a stretch of the store outside its lock.
+//!
+//! What is damaged on the disk is a gap, and counted: an answer holds what is sound.
 
-use super::{Chunk, Frame};
-use shared::column::{self, Damaged};
-use shared::series::{SeriesId, Steps};
-use shared::tick::TickState;
+use super::{Block, Damages, Stretch};
+use shared::rollup::Bucket;
+use shared::series::SeriesId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Everything of one source between two times; it holds pointers, not copies.
+/// The step of the roll-ups that are kept on disk, milliseconds.
+const MINUTE: i64 = 60_000;
+
+/// Everything of one source between two times; it holds pointers, not copies. Reading may read the disk.
 pub struct Snapshot {
-    pub(super) chunks: Vec<Arc<Chunk>>,
-    pub(super) base: TickState,
-    pub(super) frames: Vec<Arc<Frame>>,
-    pub(super) steps: Vec<Steps>,
+    pub(super) blocks: Vec<Block>,
+    /// Frames that are not sealed, oldest first; the head is the last.
+    pub(super) stretches: Vec<Arc<Stretch>>,
+    /// Late samples by series and time.
+    pub(super) late: Arc<Late>,
+    pub(super) damages: Arc<Damages>,
     pub(super) from: i64,
     pub(super) to: i64,
 }
 
+/// Samples that came after their tick, by series and time.
+pub(super) type Late = BTreeMap<SeriesId, BTreeMap<i64, f64>>;
+
 impl Snapshot {
-    /// Sealed chunks that reach into the span.
-    pub fn chunks(&self) -> &[Arc<Chunk>] {
-        &self.chunks
+    /// Sealed blocks that reach into the span, in order of sequence; those of late samples, which have none, first.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
     }
 
-    /// Samples (time in ms, value) of each of these series within the span, both ends included, in the order they were taken.
-    ///
-    /// # Errors
-    /// [`Damaged`] when a sealed column cannot be read.
-    pub fn samples(&self, ids: &[SeriesId]) -> Result<Vec<Vec<(i64, f64)>>, Damaged> {
+    fn within(&self, t: i64) -> bool {
+        t >= self.from && t <= self.to
+    }
+
+    /// Samples (time in ms, value) of each of these series within the span, both ends included, in order of time. Where
+    /// the clock was set back one instant may have two samples, the one that was taken first standing first.
+    pub fn samples(&self, ids: &[SeriesId]) -> Vec<Vec<(i64, f64)>> {
         let mut all = vec![Vec::new(); ids.len()];
-        let within = |t: i64| t >= self.from && t <= self.to;
-        for chunk in &self.chunks {
-            let times = column::decode_times(&chunk.times, chunk.ticks)?;
+        for block in &self.blocks {
+            let Some(times) = self.damages.checked(block, None, block.read_times()) else { continue };
             for (samples, &id) in all.iter_mut().zip(ids) {
-                let Some(bytes) = chunk.column(id) else { continue };
-                let values = column::decode(bytes, chunk.ticks)?;
-                samples.extend(times.iter().copied().zip(values).filter(|(t, v)| within(*t) && v.is_finite()));
+                let Some(Some(values)) = self.damages.checked(block, Some(id), block.read(id)) else { continue };
+                samples.extend(times.iter().copied().zip(values).filter(|(t, v)| self.within(*t) && v.is_finite()));
             }
         }
-        if self.frames.last().is_some_and(|f| f.t >= self.from) {
-            let mut state = self.base.clone();
-            state.extend(self.steps[state.steps().len()..].iter().copied());
-            for frame in &self.frames {
-                state.apply(frame.bytes()).map_err(|_| Damaged)?;
-                if within(frame.t) {
-                    for (samples, &id) in all.iter_mut().zip(ids) {
-                        let v = state.values().get(id as usize).copied().unwrap_or(f64::NAN);
-                        if v.is_finite() {
-                            samples.push((frame.t, v));
-                        }
+        self.unsealed(|t, values| {
+            for (samples, &id) in all.iter_mut().zip(ids) {
+                samples.extend(values.get(id as usize).filter(|v| v.is_finite()).map(|v| (t, *v)));
+            }
+        });
+        for (samples, id) in all.iter_mut().zip(ids) {
+            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
+                samples.extend(late.range(self.from..=self.to).map(|(t, v)| (*t, *v)));
+            }
+            if !samples.is_sorted_by_key(|(t, _)| *t) {
+                samples.sort_by_key(|(t, _)| *t);
+            }
+        }
+        all
+    }
+
+    /// Time and values of each tick within the span that is not sealed.
+    fn unsealed(&self, mut each: impl FnMut(i64, &[f64])) {
+        for stretch in &self.stretches {
+            if stretch.frames.iter().any(|f| self.within(f.t)) {
+                let replayed = stretch.replay(|t, values| {
+                    if self.within(t) {
+                        each(t, values);
                     }
+                });
+                if replayed.is_err() {
+                    tracing::error!("ticks in memory do not follow each other");
                 }
             }
         }
-        Ok(all)
+    }
+
+    /// Roll-ups of each of these series over the samples within the span, in buckets of `step_ms` that start at multiples
+    /// of it, in order of time.
+    ///
+    /// Without `last`, whole minutes are read from the minutes on disk where the step holds whole ones: minima, maxima and
+    /// counts are those of the samples, means are exact to single precision, and `last` may be NaN, which is not known.
+    pub fn buckets(&self, ids: &[SeriesId], step_ms: i64, last: bool) -> Vec<Vec<Bucket>> {
+        let step = step_ms.max(1);
+        let mut all: Vec<Rolling> = ids.iter().map(|_| Rolling::new(step)).collect();
+        let minutes = !last && step % MINUTE == 0;
+        for block in &self.blocks {
+            let mut times = None;
+            for (rolling, &id) in all.iter_mut().zip(ids) {
+                let stored = if minutes { block.minutes(id) } else { Ok(None) };
+                let stored = self.damages.checked(block, Some(id), stored).flatten();
+                // Minutes that reach over an end of the span are rolled up from the samples, as is all without minutes.
+                let whole = |t: i64| stored.is_some() && t >= self.from && t + MINUTE - 1 <= self.to;
+                let part = |t: i64| !whole(t.div_euclid(MINUTE) * MINUTE);
+                if stored.is_none() || part(block.from().max(self.from)) || part(block.to().min(self.to)) {
+                    let read = || self.damages.checked(block, None, block.read_times());
+                    let Some(times) = times.get_or_insert_with(read) else { break };
+                    let values = self.damages.checked(block, Some(id), block.read(id)).flatten();
+                    for (&t, v) in times.iter().zip(values.into_iter().flatten()) {
+                        if self.within(t) && part(t) {
+                            rolling.sample(t, v);
+                        }
+                    }
+                }
+                stored.iter().flatten().filter(|b| whole(b.t)).for_each(|b| rolling.bucket(b));
+            }
+        }
+        self.unsealed(|t, values| {
+            for (rolling, &id) in all.iter_mut().zip(ids) {
+                values.get(id as usize).into_iter().for_each(|v| rolling.sample(t, *v));
+            }
+        });
+        for (rolling, id) in all.iter_mut().zip(ids) {
+            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
+                late.range(self.from..=self.to).for_each(|(t, v)| rolling.sample(*t, *v));
+            }
+        }
+        all.into_iter().map(Rolling::end).collect()
+    }
+}
+
+/// Buckets of one series; samples come mostly in order of time, but need not.
+struct Rolling {
+    step: i64,
+    /// The bucket that is being filled: the sum stands in the mean's place; and the time of its newest sample.
+    now: Option<(Bucket, i64)>,
+    others: BTreeMap<i64, (Bucket, i64)>,
+}
+
+impl Rolling {
+    fn new(step: i64) -> Self {
+        Rolling { step, now: None, others: BTreeMap::new() }
+    }
+
+    fn sample(&mut self, t: i64, v: f64) {
+        if v.is_finite() {
+            self.add(t, Bucket { t, min: v, max: v, mean: v, last: v, count: 1 });
+        }
+    }
+
+    fn bucket(&mut self, minute: &Bucket) {
+        // The time of its last sample is not kept; that of its end orders it as well.
+        self.add(minute.t + MINUTE - 1, Bucket { mean: minute.mean * f64::from(minute.count), ..*minute });
+    }
+
+    fn add(&mut self, newest: i64, more: Bucket) {
+        let t = more.t.div_euclid(self.step) * self.step;
+        match &mut self.now {
+            Some((bucket, at)) if bucket.t == t => join(bucket, at, &more, newest),
+            _ => {
+                self.put_by();
+                self.now = Some((Bucket { t, ..more }, newest));
+            }
+        }
+    }
+
+    fn put_by(&mut self) {
+        if let Some((bucket, newest)) = self.now.take() {
+            match self.others.get_mut(&bucket.t) {
+                Some((before, at)) => join(before, at, &bucket, newest),
+                None => drop(self.others.insert(bucket.t, (bucket, newest))),
+            }
+        }
+    }
+
+    fn end(mut self) -> Vec<Bucket> {
+        self.put_by();
+        self.others.into_values().map(|(b, _)| Bucket { mean: b.mean / f64::from(b.count), ..b }).collect()
+    }
+}
+
+/// Adds to a bucket, whose newest sample is `at`, what holds a sample as new as `newest`; sums stand for means.
+fn join(bucket: &mut Bucket, at: &mut i64, more: &Bucket, newest: i64) {
+    bucket.min = bucket.min.min(more.min);
+    bucket.max = bucket.max.max(more.max);
+    bucket.mean += more.mean;
+    bucket.count += more.count;
+    if newest >= *at {
+        (bucket.last, *at) = (more.last, newest);
     }
 }

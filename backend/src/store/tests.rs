@@ -12,6 +12,17 @@ fn store(limits: Limits) -> (Store, SourceId) {
 
 const DAY: Limits = Limits { retention: 86_400_000, bytes: usize::MAX };
 const T0: i64 = 1_700_000_000_000;
+/// Ticks after which these tests cut.
+const SEAL: usize = 900;
+
+/// Appends a tick, and seals the head when it is long.
+fn append(store: &mut Store, source: SourceId, t: i64, values: &[f64]) -> Option<u64> {
+    let seq = store.append(source, t, false, values)?;
+    if seq.is_multiple_of(SEAL as u64) {
+        store.seal(source);
+    }
+    Some(seq)
+}
 
 fn series(store: &mut Store, source: SourceId, def: &MetricDef, instance: &str) -> SeriesId {
     let metric = store.catalog().position(def.tag).unwrap();
@@ -33,10 +44,10 @@ fn every_sample_comes_back_from_chunks_and_head_alike() {
             b = Some(series(&mut store, source, &shared::catalog::cpu::CORE_PERCENT, "7"));
         }
         let values: Vec<f64> = (0..=b.unwrap_or(a)).map(|id| value(id, i)).collect();
-        assert_eq!(store.append(source, T0 + i * 1_000, false, &values), Some(i as u64 + 1));
+        assert_eq!(append(&mut store, source, T0 + i * 1_000, &values), Some(i as u64 + 1));
     }
     let (from, to) = (T0 + 500_000, T0 + (ticks - 7) * 1_000);
-    let read = store.snapshot(source, from, to).unwrap().samples(&[a, b.unwrap()]).unwrap();
+    let read = store.snapshot(source, from, to).unwrap().samples(&[a, b.unwrap()]);
     for (id, first, samples) in [(a, 500, &read[0]), (b.unwrap(), 1_000, &read[1])] {
         let expected: Vec<_> =
             (first..=ticks - 7).map(|i| (T0 + i * 1_000, value(id, i))).filter(|(_, v)| v.is_finite()).collect();
@@ -51,7 +62,7 @@ fn a_reader_resumes_from_any_frame_in_memory_and_is_told_when_its_place_is_gone(
     let id = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
     let ticks = 3 * SEAL as i64 + 5;
     for i in 0..ticks {
-        store.append(source, T0 + i * 1_000, false, &[value(id, i)]);
+        append(&mut store, source, T0 + i * 1_000, &[value(id, i)]);
     }
     assert!(matches!(store.since(source, ticks as u64), Since::Frames(f) if f.is_empty()));
     let place = ticks as u64 - SEAL as u64;
@@ -72,10 +83,10 @@ fn a_page_that_opens_gets_every_sample_once() {
     let id = series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
     let ticks = SEAL as i64 + 40;
     for i in 0..ticks {
-        store.append(source, T0 + i * 1_000, false, &[value(id, i)]);
+        append(&mut store, source, T0 + i * 1_000, &[value(id, i)]);
     }
-    let (chunks, keyframe, seq) = store.opening(source, 0).unwrap();
-    let mut seen: Vec<u64> = chunks.iter().flat_map(|c| c.first_seq..c.first_seq + c.ticks as u64).collect();
+    let (blocks, keyframe, seq) = store.opening(source, 0).unwrap();
+    let mut seen: Vec<u64> = blocks.iter().flat_map(|b| b.first_seq()..=b.last_seq()).collect();
     let mut state = TickState::default();
     state.extend([100.0]);
     state.apply(&keyframe).unwrap();
@@ -92,17 +103,17 @@ fn old_chunks_go_by_age_and_by_size() {
     let (mut store, source) = store(Limits { retention: 1_000_000, bytes: usize::MAX });
     series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
     for i in 0..4 * SEAL as i64 {
-        store.append(source, T0 + i * 1_000, false, &[value(0, i)]);
+        append(&mut store, source, T0 + i * 1_000, &[value(0, i)]);
     }
     let all = store.snapshot(source, 0, i64::MAX).unwrap();
     let newest = T0 + (4 * SEAL as i64 - 1) * 1_000;
-    assert!(all.chunks()[0].to >= newest - 1_000_000);
+    assert!(all.blocks()[0].to() >= newest - 1_000_000);
     assert_eq!(store.counts().chunks_dropped, 0);
 
     let (mut store, source) = super::tests::store(Limits { retention: i64::MAX / 2, bytes: 1_500 });
     series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
     for i in 0..9 * SEAL as i64 {
-        store.append(source, T0 + i * 1_000, false, &[value(0, i)]);
+        append(&mut store, source, T0 + i * 1_000, &[value(0, i)]);
     }
     assert!(store.counts().chunk_bytes <= 1_500);
     assert!(store.counts().chunks_dropped > 0);
@@ -117,10 +128,17 @@ fn a_clock_that_steps_back_loses_nothing() {
     }
     store.append(source, T0 - 3_600_000, true, &[2.0]);
     store.append(source, T0 - 3_599_000, false, &[3.0]);
-    let samples = store.snapshot(source, 0, i64::MAX).unwrap().samples(&[id]).unwrap().remove(0);
+    let samples = store.snapshot(source, 0, i64::MAX).unwrap().samples(&[id]).remove(0);
     assert_eq!(store.span(source, id), Some((T0 - 3_600_000, T0 - 3_599_000)));
     assert_eq!(samples.len(), 12);
-    assert_eq!(samples[10], (T0 - 3_600_000, 2.0));
+    assert_eq!(samples[..2], [(T0 - 3_600_000, 2.0), (T0 - 3_599_000, 3.0)], "in order of time");
+    // Sealed, they are two runs, and the second says that the clock was set.
+    let before = samples;
+    store.seal(source);
+    let snapshot = store.snapshot(source, 0, i64::MAX).unwrap();
+    assert_eq!(snapshot.samples(&[id]).remove(0), before);
+    let steps: Vec<_> = snapshot.blocks().iter().map(|b| (b.ticks(), b.clock_step())).collect();
+    assert_eq!(steps, [(10, false), (2, true)]);
 }
 
 #[test]
@@ -129,8 +147,8 @@ fn a_clock_that_was_a_year_ahead_does_not_keep_history_for_a_year() {
     series(&mut store, source, &shared::catalog::cpu::CPU_PERCENT, "");
     for i in 0..5 * SEAL as i64 {
         let ahead = if i < SEAL as i64 { 31_536_000_000 } else { 0 };
-        store.append(source, T0 + ahead + i * 1_000, false, &[value(0, i)]);
+        append(&mut store, source, T0 + ahead + i * 1_000, &[value(0, i)]);
     }
-    let kept: usize = store.snapshot(source, 0, i64::MAX).unwrap().chunks().iter().map(|c| c.ticks).sum();
+    let kept: usize = store.snapshot(source, 0, i64::MAX).unwrap().blocks().iter().map(Block::ticks).sum();
     assert!(kept <= 1_000 + SEAL, "{kept} ticks");
 }

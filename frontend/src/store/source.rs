@@ -17,7 +17,8 @@ pub const LONG_HEAD: usize = 1800;
 
 /// A stretch of ticks as it came.
 pub struct Chunk {
-    /// Sequence of its last tick; beyond the first by more than the number of ticks when some were lost.
+    /// Sequence of its last tick. It has fewer ticks than sequences where some were lost, and more where samples came
+    /// late.
     pub last_seq: u64,
     /// Times of its ticks, ms.
     pub times: Vec<i64>,
@@ -32,7 +33,7 @@ impl Chunk {
     }
 
     /// The ticks, by position, that neither `before` (a sequence that has been read) nor the head, which begins at that
-    /// tick, has; `first` is the chunk's first sequence. Where ticks were lost their times tell.
+    /// tick, has; `first` is the chunk's first sequence. Where ticks and sequences do not agree their times tell.
     pub fn own(&self, first: u64, before: u64, head: Option<&Tick>) -> Range<usize> {
         let whole = self.last_seq - first + 1 == self.times.len() as u64;
         let skip = (before + 1).saturating_sub(first);
@@ -189,7 +190,7 @@ impl Source {
         let Ok(times) = column::decode_times(&message.times, message.ticks as usize) else { return };
         let Some(&last) = times.last() else { return };
         let (first_seq, last_seq) = (message.first_seq, message.last_seq);
-        if last_seq.checked_sub(first_seq).is_none_or(|more| more + 1 < times.len() as u64) {
+        if first_seq == 0 || last_seq < first_seq {
             return;
         }
         for (id, _) in &message.columns {

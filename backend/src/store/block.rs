@@ -1,0 +1,190 @@
+//! A sealed run of ticks, wherever it is kept.
+
+use super::Chunk;
+use history::Segment;
+use shared::column::{self, Damaged};
+use shared::rollup::Bucket;
+use shared::segment::{BlockEntry, Damage, Part};
+use shared::series::SeriesId;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A sealed run of ticks of one source; a clone is a pointer. Reading one may read the disk: not where others wait.
+#[derive(Clone)]
+pub enum Block {
+    /// In memory.
+    Memory(Arc<Chunk>),
+    /// In a segment on disk, and which of its blocks.
+    Disk(Arc<Segment>, usize),
+}
+
+fn entry(segment: &Segment, at: usize) -> &BlockEntry {
+    &segment.contents().blocks[at]
+}
+
+impl Block {
+    /// Sequence of the first tick; 0 in a block of samples that came late.
+    pub fn first_seq(&self) -> u64 {
+        match self {
+            Block::Memory(chunk) => chunk.first_seq,
+            Block::Disk(segment, at) => entry(segment, *at).first_seq,
+        }
+    }
+
+    /// Sequence of the last tick; 0 in a block of samples that came late.
+    pub fn last_seq(&self) -> u64 {
+        match self {
+            Block::Memory(chunk) => chunk.first_seq + chunk.ticks as u64 - 1,
+            Block::Disk(segment, at) => entry(segment, *at).last_seq,
+        }
+    }
+
+    /// Whether its samples came late: they have no sequence.
+    pub fn late(&self) -> bool {
+        self.first_seq() == 0
+    }
+
+    /// Number of ticks.
+    pub fn ticks(&self) -> usize {
+        match self {
+            Block::Memory(chunk) => chunk.ticks,
+            Block::Disk(segment, at) => entry(segment, *at).ticks as usize,
+        }
+    }
+
+    /// Time of the first tick, milliseconds since the Unix epoch.
+    pub fn from(&self) -> i64 {
+        match self {
+            Block::Memory(chunk) => chunk.from,
+            Block::Disk(segment, at) => entry(segment, *at).from,
+        }
+    }
+
+    /// Time of the last tick.
+    pub fn to(&self) -> i64 {
+        match self {
+            Block::Memory(chunk) => chunk.to,
+            Block::Disk(segment, at) => entry(segment, *at).to,
+        }
+    }
+
+    /// Whether the wall clock was set just before the first tick.
+    pub fn clock_step(&self) -> bool {
+        match self {
+            Block::Memory(chunk) => chunk.clock_step,
+            Block::Disk(segment, at) => entry(segment, *at).clock_step,
+        }
+    }
+
+    /// Samples present.
+    pub fn samples(&self) -> u64 {
+        match self {
+            Block::Memory(chunk) => chunk.samples,
+            Block::Disk(segment, at) => entry(segment, *at).samples,
+        }
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Block::Memory(chunk) => chunk.bytes,
+            Block::Disk(..) => 0,
+        }
+    }
+
+    /// Where it is kept, for people.
+    pub fn place(&self) -> String {
+        match self {
+            Block::Memory(_) => "memory".into(),
+            Block::Disk(segment, at) => format!("block {at} of {}", segment.name()),
+        }
+    }
+
+    /// Whether it is in memory alone.
+    pub fn in_memory(&self) -> bool {
+        matches!(self, Block::Memory(_))
+    }
+
+    /// Whether it lies in this segment.
+    pub fn lies_in(&self, other: &Segment) -> bool {
+        matches!(self, Block::Disk(segment, _) if segment.name() == other.name())
+    }
+
+    /// The time column as it is stored.
+    ///
+    /// # Errors
+    /// [`Damaged`] when it cannot be read.
+    pub fn times(&self) -> Result<Cow<'_, [u8]>, Damaged> {
+        match self {
+            Block::Memory(chunk) => Ok(Cow::Borrowed(&chunk.times)),
+            Block::Disk(segment, at) => told(segment, segment.reader().times_bytes(*at)).map(Cow::Owned),
+        }
+    }
+
+    /// The columns as they are stored, from the `skip`ped on, in order of id, until `each` answers false. What is damaged is
+    /// told in its place; of a damaged part of the index the series are not known.
+    pub fn columns(&self, skip: usize, mut each: impl FnMut(Result<(SeriesId, Cow<'_, [u8]>), Part>) -> bool) {
+        match self {
+            Block::Memory(chunk) => {
+                let columns = chunk.columns.iter().skip(skip);
+                columns.map(|(id, bytes)| Ok((*id, Cow::Borrowed(&bytes[..])))).all(each);
+            }
+            Block::Disk(segment, at) => {
+                let (entries, damages) = segment.reader().entries(*at);
+                if skip == 0 {
+                    damages.into_iter().for_each(|damage| drop(each(Err(damage.part))));
+                }
+                entries.iter().skip(skip).all(|entry| match segment.reader().read(*at, entry) {
+                    Ok(bytes) => each(Ok((entry.id, Cow::Owned(bytes)))),
+                    Err(damage) => each(Err(damage.part)),
+                });
+            }
+        }
+    }
+
+    /// The column of a series as it is stored; none when it has no sample here.
+    ///
+    /// # Errors
+    /// [`Damaged`] when it cannot be read.
+    pub fn column(&self, id: SeriesId) -> Result<Option<Cow<'_, [u8]>>, Damaged> {
+        match self {
+            Block::Memory(chunk) => Ok(chunk.column(id).map(Cow::Borrowed)),
+            Block::Disk(segment, at) => Ok(told(segment, segment.reader().column(*at, id))?.map(Cow::Owned)),
+        }
+    }
+
+    /// The minutes of a series where it is on disk, as buckets of 60 s whose `last` is not known.
+    ///
+    /// # Errors
+    /// [`Damaged`] when they cannot be read.
+    pub fn minutes(&self, id: SeriesId) -> Result<Option<Vec<Bucket>>, Damaged> {
+        match self {
+            Block::Memory(_) => Ok(None),
+            Block::Disk(segment, at) => told(segment, segment.reader().tier(*at, id)),
+        }
+    }
+
+    /// Times of the ticks, decoded.
+    ///
+    /// # Errors
+    /// [`Damaged`] when they cannot be read.
+    pub fn read_times(&self) -> Result<Vec<i64>, Damaged> {
+        column::decode_times(&self.times()?, self.ticks())
+    }
+
+    /// Values of a series by tick, decoded; NaN is absent.
+    ///
+    /// # Errors
+    /// [`Damaged`] when they cannot be read.
+    pub fn read(&self, id: SeriesId) -> Result<Option<Vec<f64>>, Damaged> {
+        self.column(id)?.map(|bytes| column::decode(&bytes, self.ticks())).transpose()
+    }
+}
+
+/// What was read; the place of damage goes to the log.
+fn told<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Damaged> {
+    read.map_err(|damage| {
+        tracing::debug!("{}: {damage}", segment.name());
+        Damaged
+    })
+}

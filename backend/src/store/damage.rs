@@ -1,0 +1,35 @@
+//! What of the history on disk turned out to be damaged: counted once, logged once, never shown as a value.
+
+use super::Block;
+use shared::column::Damaged;
+use shared::series::SeriesId;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Places that are remembered; beyond them no more are counted.
+const MOST: usize = 10_000;
+
+/// Damaged places that readers met: where the block is, and which series, none for the whole block.
+#[derive(Debug, Default)]
+pub struct Damages(Mutex<BTreeSet<(String, Option<SeriesId>)>>);
+
+impl Damages {
+    /// How many columns, or whole blocks, could not be read.
+    pub fn count(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
+    /// What was read, or none where it is damaged; `id` is the series, none for what belongs to the whole block.
+    pub fn checked<T>(&self, block: &Block, id: Option<SeriesId>, read: Result<T, Damaged>) -> Option<T> {
+        read.inspect_err(|_| self.met(block, id)).ok()
+    }
+
+    /// Counts a damaged place.
+    pub fn met(&self, block: &Block, id: Option<SeriesId>) {
+        let place = block.place();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST && known.insert((place.clone(), id)) {
+            tracing::warn!(place, series = id, "damaged on disk: left out, and shown as a gap");
+        }
+    }
+}

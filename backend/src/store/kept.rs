@@ -1,0 +1,164 @@
+//! What is kept of one source.
+
+use super::read::Late;
+use super::{Block, Frame, Stretch};
+use shared::series::{SeriesDef, SeriesId, Steps};
+use shared::tick::TickState;
+use shared::wire::{Check, Source};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// One source.
+pub(super) struct Kept {
+    pub info: Source,
+    pub defs: Vec<SeriesDef>,
+    pub ids: HashMap<SeriesDef, SeriesId>,
+    /// Times of the first and last sample by series.
+    pub spans: Vec<Option<(i64, i64)>>,
+    pub checks: Arc<Vec<Check>>,
+    pub checks_version: u64,
+    /// After the tick encoded last, which nobody may see yet.
+    pub encoder: TickState,
+    /// After the newest tick.
+    pub state: TickState,
+    /// Before the first frame of the head.
+    base: TickState,
+    /// In order of sequence.
+    pub blocks: Vec<Block>,
+    /// Bytes of the blocks that are in memory.
+    pub memory: usize,
+    /// Cut off the head and not sealed yet, oldest first.
+    cuts: Vec<Arc<Stretch>>,
+    /// Frames of the head, and before them those from which a page can still resume: all that are not sealed, and those
+    /// of the cut before.
+    pub frames: VecDeque<Arc<Frame>>,
+    /// How many of `frames` are the head.
+    pub head: usize,
+    /// The earliest time in the head.
+    head_from: i64,
+    pub late: Arc<Late>,
+}
+
+impl Kept {
+    pub fn new(info: Source) -> Self {
+        Kept {
+            info,
+            defs: Vec::new(),
+            ids: HashMap::new(),
+            spans: Vec::new(),
+            checks: Arc::default(),
+            checks_version: 0,
+            encoder: TickState::default(),
+            state: TickState::default(),
+            base: TickState::default(),
+            blocks: Vec::new(),
+            memory: 0,
+            cuts: Vec::new(),
+            frames: VecDeque::new(),
+            head: 0,
+            head_from: i64::MAX,
+            late: Arc::default(),
+        }
+    }
+
+    pub fn announce(&mut self, def: SeriesDef, steps: Steps) -> SeriesId {
+        let id = self.defs.len() as SeriesId;
+        self.encoder.extend([steps]);
+        self.state.extend([steps]);
+        self.ids.insert(def.clone(), id);
+        self.defs.push(def);
+        self.spans.push(None);
+        id
+    }
+
+    /// Takes a frame in that follows the newest; how many samples it has.
+    pub fn push(&mut self, frame: Frame) -> u64 {
+        self.state.apply(frame.bytes()).expect("a tick is pushed before the next one is encoded");
+        let (t, mut samples) = (frame.t, 0);
+        for (_, span) in self.state.values().iter().zip(&mut self.spans).filter(|(v, _)| v.is_finite()) {
+            samples += 1;
+            *span = Some((span.map_or(t, |(first, _)| first.min(t)), t));
+        }
+        self.head_from = self.head_from.min(t);
+        self.frames.push_back(Arc::new(frame));
+        self.head += 1;
+        samples
+    }
+
+    pub fn cut(&mut self) -> Option<Arc<Stretch>> {
+        if self.head == 0 {
+            return None;
+        }
+        let head = self.frames.range(self.frames.len() - self.head..).cloned().collect();
+        let stretch = Arc::new(Stretch::new(&self.base, self.state.steps(), head));
+        // Of what is older, only what a page that opens now is sent frame by frame.
+        let needed = self.cuts.first().map_or(self.base.seq(), |cut| cut.base.seq());
+        while self.frames.front().is_some_and(|f| f.seq <= needed) {
+            self.frames.pop_front();
+        }
+        self.cuts.push(stretch.clone());
+        self.base = self.state.clone();
+        (self.head, self.head_from) = (0, i64::MAX);
+        Some(stretch)
+    }
+
+    pub fn sealed(&mut self, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
+        self.cuts.retain(|cut| !Arc::ptr_eq(cut, stretch));
+        self.put(blocks);
+    }
+
+    /// Adds blocks in their places.
+    pub fn put(&mut self, blocks: Vec<Block>) {
+        self.blocks.extend(blocks);
+        self.blocks.sort_by_key(Block::first_seq);
+        self.memory = self.blocks.iter().map(Block::bytes).sum();
+    }
+
+    /// The state before everything that is not sealed.
+    pub fn base_of_unsealed(&self) -> &TickState {
+        self.cuts.first().map_or(&self.base, |cut| &cut.base)
+    }
+
+    /// What is not sealed and reaches to `from` or beyond, oldest first.
+    pub fn unsealed(&self, from: i64) -> Vec<Arc<Stretch>> {
+        let mut all = self.cuts.clone();
+        let head = self.frames.range(self.frames.len() - self.head..);
+        if head.clone().any(|f| f.t >= from) {
+            all.push(Arc::new(Stretch::new(&self.base, self.state.steps(), head.cloned().collect())));
+        }
+        all
+    }
+
+    /// Time of the oldest tick: the smallest, not that of the first, because the clock may have stepped back in between.
+    pub fn oldest(&self) -> Option<i64> {
+        let cuts = self.cuts.iter().flat_map(|cut| &cut.frames).map(|f| f.t);
+        self.blocks
+            .iter()
+            .map(Block::from)
+            .chain(cuts)
+            .min()
+            .into_iter()
+            .chain((self.head > 0).then_some(self.head_from))
+            .min()
+    }
+
+    /// Drops blocks in memory by age, and by the ticks that came after, should the clock have been ahead when they were
+    /// stamped.
+    pub fn drop_old(&mut self, now: i64, retention: i64) {
+        let (before, ticks) = (now.saturating_sub(retention), (retention / self.info.interval.max(1)) as u64);
+        let newest = self.state.seq();
+        let old = |b: &Block| b.in_memory() && (b.to() < before || b.last_seq().saturating_add(ticks) < newest);
+        if self.blocks.first().is_some_and(old) {
+            self.blocks.retain(|b| !old(b));
+            self.memory = self.blocks.iter().map(Block::bytes).sum();
+        }
+    }
+
+    /// Drops the oldest block that is in memory; its bytes.
+    pub fn drop_oldest_in_memory(&mut self) -> usize {
+        let Some(at) = self.blocks.iter().position(Block::in_memory) else { return 0 };
+        let bytes = self.blocks.remove(at).bytes();
+        self.memory -= bytes;
+        bytes
+    }
+}
