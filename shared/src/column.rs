@@ -74,12 +74,41 @@ fn runs(values: &[f64]) -> Vec<usize> {
     runs
 }
 
-/// Decodes a column of `ticks` values; NaN is absent.
+/// Where the samples of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Tick of the first sample, from 0.
+    pub first: usize,
+    /// Tick of the last.
+    pub last: usize,
+    /// How many there are.
+    pub samples: usize,
+}
+
+/// Where the samples of a column of `ticks` values are, without decoding them; none when there are none.
 ///
 /// # Errors
-/// [`Damaged`] when the bytes are not a column of exactly that length.
-pub fn decode(mut bytes: &[u8], ticks: usize) -> Result<Vec<f64>, Damaged> {
-    let bytes = &mut bytes;
+/// [`Damaged`] when the bytes do not begin as a column of that length.
+pub fn presence(mut bytes: &[u8], ticks: usize) -> Result<Option<Presence>, Damaged> {
+    let (_, runs) = take_runs(&mut bytes, ticks)?;
+    let (mut at, mut found) = (0, None::<Presence>);
+    for (i, &run) in runs.iter().enumerate() {
+        if i % 2 == 0 && run > 0 {
+            let before = found.unwrap_or(Presence { first: at, last: 0, samples: 0 });
+            found = Some(Presence { last: at + run - 1, samples: before.samples + run, ..before });
+        }
+        at += run;
+    }
+    Ok(found)
+}
+
+/// Whether all samples of a column are the same value.
+pub fn is_constant(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|head| head & BODY == CONSTANT)
+}
+
+/// Body and runs of a column; no runs in one without samples.
+fn take_runs(bytes: &mut &[u8], ticks: usize) -> Result<(u8, Vec<usize>), Damaged> {
     if ticks > MAX_TICKS {
         return Err(Damaged);
     }
@@ -88,7 +117,7 @@ pub fn decode(mut bytes: &[u8], ticks: usize) -> Result<Vec<f64>, Damaged> {
         return Err(Damaged);
     }
     if head & BODY == NONE {
-        return if head == NONE && bytes.is_empty() { Ok(vec![f64::NAN; ticks]) } else { Err(Damaged) };
+        return if head == NONE && bytes.is_empty() { Ok((NONE, Vec::new())) } else { Err(Damaged) };
     }
     let mut runs = vec![ticks];
     if head & GAPS != 0 {
@@ -105,8 +134,21 @@ pub fn decode(mut bytes: &[u8], ticks: usize) -> Result<Vec<f64>, Damaged> {
     if runs.iter().map(|&run| run as u64).sum::<u64>() != ticks as u64 {
         return Err(Damaged);
     }
+    Ok((head & BODY, runs))
+}
+
+/// Decodes a column of `ticks` values; NaN is absent.
+///
+/// # Errors
+/// [`Damaged`] when the bytes are not a column of exactly that length.
+pub fn decode(mut bytes: &[u8], ticks: usize) -> Result<Vec<f64>, Damaged> {
+    let bytes = &mut bytes;
+    let (body, runs) = take_runs(bytes, ticks)?;
+    if body == NONE {
+        return Ok(vec![f64::NAN; ticks]);
+    }
     let n: usize = runs.iter().step_by(2).sum();
-    let present = match head & BODY {
+    let present = match body {
         CONSTANT => {
             let value = f64::from_le_bytes(take_array(bytes).ok_or(Damaged)?);
             if !bytes.is_empty() {
@@ -205,6 +247,10 @@ mod tests {
             for (a, b) in values.iter().zip(&back) {
                 prop_assert!(a.to_bits() == b.to_bits() || (!a.is_finite() && b.is_nan()), "{} {}", a, b);
             }
+            let there = |(i, v): (usize, &f64)| v.is_finite().then_some(i);
+            let ticks: Vec<usize> = values.iter().enumerate().filter_map(there).collect();
+            let expected = ticks.first().map(|&first| Presence { first, last: ticks[ticks.len() - 1], samples: ticks.len() });
+            prop_assert_eq!(presence(&bytes, values.len()), Ok(expected));
         }
 
         #[test]

@@ -1,5 +1,155 @@
-//! The directory.
+//! The directory of a segment as bytes.
 
-/// Rows and dictionaries that were read last: neighbouring segments hold the same bytes, which are parsed and kept once.
+use super::entry::BlockEntry;
+use super::table::{put_chart, put_row, take_chart, take_row};
+use super::{Contents, SeriesEntry, SourceEntry, VERSION};
+use crate::catalog::Metric;
+use crate::varint::{put, take, take_slice, unzigzag, zigzag};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
+pub(super) fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    String::from_utf8(take_section(bytes)?.to_vec()).ok()
+}
+
+pub(super) fn put_list<T>(
+    out: &mut Vec<u8>,
+    items: impl Iterator<Item = T> + Clone,
+    mut put_item: impl FnMut(&mut Vec<u8>, T),
+) {
+    put(out, items.clone().count() as u64);
+    items.for_each(|item| put_item(out, item));
+}
+
+pub(super) fn take_list<T>(bytes: &mut &[u8], mut take_item: impl FnMut(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
+    // The count is only believed as far as elements follow: no memory is taken ahead of them.
+    (0..take(bytes)?).map(|_| take_item(bytes)).collect()
+}
+
+fn put_section(out: &mut Vec<u8>, section: &[u8]) {
+    put(out, section.len() as u64);
+    out.extend(section);
+}
+
+fn take_section<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take(bytes)?).ok()?;
+    take_slice(bytes, len)
+}
+
+fn put_pairs(out: &mut Vec<u8>, pairs: &[(String, String)]) {
+    put_list(out, pairs.iter(), |out, (key, value)| {
+        put_text(out, key);
+        put_text(out, value);
+    });
+}
+
+fn take_pairs(bytes: &mut &[u8]) -> Option<Vec<(String, String)>> {
+    take_list(bytes, |bytes| Some((take_text(bytes)?, take_text(bytes)?)))
+}
+
+/// The bytes of a directory; of an opening with no blocks.
+pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, contents.log_through);
+    put_list(&mut out, contents.replaces.iter(), |out, name| put_text(out, name));
+    put_pairs(&mut out, &contents.about);
+    let mut section = Vec::new();
+    put_list(&mut section, contents.rows.iter(), put_row);
+    put_section(&mut out, &section);
+    section.clear();
+    put_list(&mut section, contents.charts.iter(), put_chart);
+    put_section(&mut out, &section);
+    put_list(&mut out, contents.sources.iter(), |out, source| {
+        put_text(out, &source.name);
+        put(out, zigzag(source.interval));
+        put_pairs(out, &source.facts);
+        section.clear();
+        let mut next = 0;
+        put_list(&mut section, source.series.iter(), |out, series| {
+            put(out, u64::from(series.id - next));
+            put(out, u64::from(series.row));
+            put_text(out, &series.instance);
+            next = series.id + 1;
+        });
+        put_section(out, &section);
+    });
+    put_list(&mut out, blocks.iter(), |out, block| {
+        put(out, block.offset);
+        block.put(out);
+    });
+    out
+}
+
+/// Reads a directory. None when the bytes are none, or when they name a row or a source that is not in them.
+pub(super) fn decode(mut bytes: &[u8], known: &mut Dictionaries) -> Option<Contents> {
+    let bytes = &mut bytes;
+    let log_through = take(bytes)?;
+    let replaces = take_list(bytes, take_text)?;
+    let about = take_pairs(bytes)?;
+    let rows = known.rows.get(take_section(bytes)?, |bytes| take_list(bytes, take_row))?;
+    let charts = take_list(&mut take_section(bytes)?, take_chart)?;
+    let sources = take_list(bytes, |bytes| {
+        let name = take_text(bytes)?;
+        let interval = unzigzag(take(bytes)?);
+        let facts = take_pairs(bytes)?;
+        let series = known.series.get(take_section(bytes)?, take_series)?;
+        let sound = series.iter().all(|s| usize::from(s.row) < rows.len());
+        sound.then_some(SourceEntry { name, interval, facts, series })
+    })?;
+    let blocks = take_list(bytes, |bytes| {
+        let offset = take(bytes)?;
+        BlockEntry::take(bytes, offset)
+    })?;
+    let sound = bytes.is_empty() && blocks.iter().all(|b| usize::from(b.source) < sources.len());
+    sound.then_some(Contents { version: VERSION, rows, charts, sources, blocks, log_through, replaces, about })
+}
+
+fn take_series(bytes: &mut &[u8]) -> Option<Vec<SeriesEntry>> {
+    let mut next = 0u64;
+    take_list(bytes, |bytes| {
+        let id = u32::try_from(next.checked_add(take(bytes)?)?).ok()?;
+        next = u64::from(id) + 1;
+        Some(SeriesEntry { id, row: u16::try_from(take(bytes)?).ok()?, instance: take_text(bytes)? })
+    })
+}
+
+/// Rows and dictionaries that were read last. Neighbouring segments mostly hold the same bytes, which so are parsed and
+/// kept once. Hold one while a folder is opened, then drop it.
 #[derive(Debug, Default)]
-pub struct Dictionaries {}
+pub struct Dictionaries {
+    rows: Known<Metric>,
+    series: Known<SeriesEntry>,
+}
+
+/// Sections of this many sources and more are remembered; a folder with more machines is opened slower.
+const REMEMBERED: usize = 256;
+
+#[derive(Debug)]
+struct Known<T>(VecDeque<(Box<[u8]>, Arc<[T]>)>);
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Known(VecDeque::new())
+    }
+}
+
+impl<T> Known<T> {
+    fn get(&mut self, section: &[u8], parse: impl FnOnce(&mut &[u8]) -> Option<Vec<T>>) -> Option<Arc<[T]>> {
+        // Sections of different machines differ in length or early in their bytes, so a comparison costs little.
+        if let Some((_, parsed)) = self.0.iter().find(|(bytes, _)| **bytes == *section) {
+            return Some(parsed.clone());
+        }
+        let rest = &mut &*section;
+        let parsed: Arc<[T]> = parse(rest).filter(|_| rest.is_empty())?.into();
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((section.into(), parsed.clone()));
+        Some(parsed)
+    }
+}

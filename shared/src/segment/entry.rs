@@ -1,9 +1,12 @@
-//! Entries of blocks and of columns.
+//! Entries of blocks and of columns, and their bytes.
 
 use crate::series::SeriesId;
+use crate::varint::{put, take, take_array, unzigzag, zigzag};
 
-/// Series in one group of a block's index.
+/// Series in one group of a block's index: what a reader of one column reads of it.
 pub(super) const GROUP: usize = 64;
+
+const CLOCK_STEP: u8 = 1;
 
 /// A run of ticks of one source with rising times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,7 @@ pub struct BlockEntry {
     pub samples: u64,
     /// The clock was set just before it.
     pub clock_step: bool,
+    /// Where its payload begins in the file.
     pub(super) offset: u64,
     pub(super) times: Blob,
     pub(super) groups: Vec<Group>,
@@ -36,12 +40,88 @@ pub(super) struct Blob {
     pub crc: u32,
 }
 
+impl Blob {
+    pub fn of(bytes: &[u8]) -> Blob {
+        Blob { len: bytes.len() as u64, crc: crate::crc32c::crc32c(bytes) }
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        put(out, self.len);
+        out.extend(self.crc.to_le_bytes());
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Blob> {
+        Some(Blob { len: take(bytes)?, crc: u32::from_le_bytes(take_array(bytes)?) })
+    }
+}
+
 /// Part of a block's index, and the columns that it speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub first: SeriesId,
     pub index: Blob,
     pub columns: u64,
+}
+
+impl BlockEntry {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put(out, u64::from(self.source));
+        put(out, self.first_seq);
+        put(out, self.last_seq - self.first_seq);
+        put(out, u64::from(self.ticks));
+        put(out, zigzag(self.from));
+        put(out, self.to.abs_diff(self.from));
+        put(out, self.samples);
+        out.push(if self.clock_step { CLOCK_STEP } else { 0 });
+        self.times.put(out);
+        put(out, self.groups.len() as u64);
+        let mut before = 0;
+        for group in &self.groups {
+            put(out, u64::from(group.first - before));
+            group.index.put(out);
+            put(out, group.columns);
+            before = group.first;
+        }
+    }
+
+    pub(super) fn take(bytes: &mut &[u8], offset: u64) -> Option<BlockEntry> {
+        let source = u16::try_from(take(bytes)?).ok()?;
+        let first_seq = take(bytes)?;
+        let last_seq = first_seq.checked_add(take(bytes)?)?;
+        let ticks = u32::try_from(take(bytes)?).ok()?;
+        let from = unzigzag(take(bytes)?);
+        let to = from.checked_add_unsigned(take(bytes)?)?;
+        let samples = take(bytes)?;
+        let [flags] = take_array(bytes)?;
+        let times = Blob::take(bytes)?;
+        let mut first: SeriesId = 0;
+        let mut groups = Vec::new();
+        for _ in 0..take(bytes)? {
+            first = u32::try_from(take(bytes)?).ok().and_then(|d| first.checked_add(d))?;
+            groups.push(Group { first, index: Blob::take(bytes)?, columns: take(bytes)? });
+        }
+        let clock_step = flags & CLOCK_STEP != 0;
+        Some(BlockEntry { source, first_seq, last_seq, ticks, from, to, samples, clock_step, offset, times, groups })
+    }
+
+    /// Whether its samples came late and so have no sequence.
+    pub fn late(&self) -> bool {
+        self.first_seq == 0
+    }
+
+    /// Length of the whole payload; none when the lengths cannot be.
+    pub(super) fn len(&self) -> Option<u64> {
+        self.groups.iter().try_fold(self.times.len, |sum, g| sum.checked_add(g.index.len)?.checked_add(g.columns))
+    }
+
+    /// Where a group's index and its columns begin in the file.
+    pub(super) fn place(&self, group: usize) -> (u64, u64) {
+        let all: u64 = self.groups.iter().map(|g| g.index.len).sum();
+        let before = &self.groups[..group];
+        let index = self.offset + self.times.len + before.iter().map(|g| g.index.len).sum::<u64>();
+        let columns = self.offset + self.times.len + all + before.iter().map(|g| g.columns).sum::<u64>();
+        (index, columns)
+    }
 }
 
 /// Where the samples of a series stand in a block, and when the first and the last of them was.
@@ -56,4 +136,43 @@ pub struct ColumnEntry {
     pub(super) offset: u64,
     pub(super) raw: Blob,
     pub(super) tier: Option<Blob>,
+}
+
+impl ColumnEntry {
+    /// Appends the entry behind that of series `before`; offsets follow from lengths.
+    pub(super) fn put(&self, out: &mut Vec<u8>, before: SeriesId, (from, to): (i64, i64)) {
+        put(out, u64::from(self.id - before));
+        self.raw.put(out);
+        put(out, self.first.abs_diff(from));
+        put(out, to.abs_diff(self.last));
+        match self.tier {
+            Some(tier) => tier.put(out),
+            None => put(out, 0),
+        }
+    }
+
+    /// The entries of a group whose columns begin at `offset`.
+    pub(super) fn take_all(
+        mut bytes: &[u8],
+        block: &BlockEntry,
+        group: &Group,
+        offset: u64,
+    ) -> Option<Vec<ColumnEntry>> {
+        let (mut id, mut offset, end) = (group.first, offset, offset.checked_add(group.columns)?);
+        let mut entries = Vec::with_capacity(GROUP);
+        while !bytes.is_empty() {
+            let bytes = &mut bytes;
+            id = u32::try_from(take(bytes)?).ok().and_then(|d| id.checked_add(d))?;
+            let raw = Blob::take(bytes)?;
+            let first = block.from.checked_add_unsigned(take(bytes)?)?;
+            let last = block.to.checked_sub_unsigned(take(bytes)?)?;
+            let tier = match take(bytes)? {
+                0 => None,
+                len => Some(Blob { len, crc: u32::from_le_bytes(take_array(bytes)?) }),
+            };
+            entries.push(ColumnEntry { id, first, last, offset, raw, tier });
+            offset = offset.checked_add(raw.len)?.checked_add(tier.map_or(0, |t| t.len))?;
+        }
+        (offset == end).then_some(entries)
+    }
 }

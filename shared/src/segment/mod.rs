@@ -52,10 +52,11 @@
 //! lengths. Sequences are 0 in a block of late samples, which have none. Where late samples were folded into a
 //! block it has more ticks than sequences.
 
+mod chunk;
 mod directory;
 mod entry;
 mod reader;
-pub mod table;
+mod table;
 pub mod tier;
 mod writer;
 
@@ -107,6 +108,16 @@ impl ReadAt for Vec<u8> {
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.as_slice().read_at(offset, len)
+    }
+}
+
+impl<R: ReadAt + ?Sized> ReadAt for &R {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        (**self).read_at(offset, len)
     }
 }
 
@@ -251,3 +262,6 @@ impl fmt::Display for Damage {
     }
 }
 impl std::error::Error for Damage {}
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,15 @@
-//! Reads a segment.
-use super::{BlockEntry, ColumnEntry, Contents, Damage, Dictionaries, ReadAt, SegmentError};
-use crate::rollup::Bucket;
+//! Reads a segment: the directory when it is opened, everything else when it is asked for.
+
+use super::chunk::{self, read_chunk};
+use super::directory::{self, Dictionaries};
+use super::entry::{Blob, Group};
+use super::{BlockEntry, ColumnEntry, Contents, Damage, Part, ReadAt, SegmentError, TIER_MS, VERSION, tier};
+use crate::column;
+use crate::rollup::{Bucket, roll};
 use crate::series::SeriesId;
 
-/// An open segment. Only its directory is in memory; everything else is read when asked for.
+/// An open segment. In memory is its directory only. Every method that names a block panics when there is none at that
+/// place of [`Contents::blocks`], as an index would.
 #[derive(Debug)]
 pub struct Reader<R> {
     bytes: R,
@@ -15,19 +21,49 @@ impl<R: ReadAt> Reader<R> {
     /// Opens a segment.
     ///
     /// # Errors
-    /// [`SegmentError`]
+    /// [`SegmentError`] when it is none, or has no sound directory.
     pub fn open(bytes: R) -> Result<Self, SegmentError> {
         Self::open_with(bytes, &mut Dictionaries::default())
     }
 
-    /// Likewise, one of several: what is equal in them is kept once.
+    /// Opens one of several segments: what is equal in them is parsed and kept once.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
     pub fn open_with(bytes: R, known: &mut Dictionaries) -> Result<Self, SegmentError> {
-        todo!()
+        let contents = contents(&bytes, known)?;
+        Ok(Reader { bytes, contents, complete: true })
     }
 
-    /// Opens what is left of a recording that was cut off or has no sound directory: its blocks up to the first damaged one.
+    /// Opens a segment, or what is left of a recording that was cut off or has no sound directory: its blocks from the
+    /// front up to the first damaged one.
+    ///
+    /// # Errors
+    /// [`SegmentError::Incomplete`] when it does not begin with an opening, else as [`open`](Self::open).
     pub fn rescue(bytes: R) -> Result<Self, SegmentError> {
-        todo!()
+        let known = &mut Dictionaries::default();
+        match contents(&bytes, known) {
+            Ok(contents) => return Ok(Reader { bytes, contents, complete: true }),
+            Err(SegmentError::Incomplete) => {}
+            Err(error) => return Err(error),
+        }
+        let mut contents = None::<Contents>;
+        let mut place = chunk::HEADER;
+        while let Some(chunk) = read_chunk(&bytes, place).map_err(|e| SegmentError::Read(e.to_string()))? {
+            place = chunk.end;
+            match (chunk.kind, &mut contents) {
+                (chunk::OPENING, none @ None) => *none = directory::decode(&chunk.head, known),
+                (chunk::BLOCK, Some(contents)) => {
+                    let sources = contents.sources.len();
+                    let block = BlockEntry::take(&mut chunk.head.as_slice(), chunk.payload);
+                    let sound = |b: &BlockEntry| usize::from(b.source) < sources && fits(b, bytes.size());
+                    contents.blocks.extend(block.filter(sound));
+                }
+                _ => {}
+            }
+        }
+        let contents = contents.ok_or(SegmentError::Incomplete)?;
+        Ok(Reader { bytes, contents: Contents { version: VERSION, ..contents }, complete: false })
     }
 
     /// False when the end was missing and what came before it was [rescued](Self::rescue).
@@ -40,59 +76,166 @@ impl<R: ReadAt> Reader<R> {
         &self.contents
     }
 
-    /// Times of a block's ticks.
+    /// Its length in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    /// Times of a block's ticks, ms, rising.
+    ///
+    /// # Errors
+    /// [`Damage`]: nothing can be had of this block.
     pub fn times(&self, block: usize) -> Result<Vec<i64>, Damage> {
-        todo!()
+        let bytes = self.times_bytes(block)?;
+        let entry = &self.contents.blocks[block];
+        let times = column::decode_times(&bytes, entry.ticks as usize).ok();
+        let sound = |times: &Vec<i64>| {
+            times.is_sorted_by(|a, b| a < b) && times.first() == Some(&entry.from) && times.last() == Some(&entry.to)
+        };
+        times.filter(sound).ok_or(Damage { block, part: Part::Times, offset: entry.offset, io: None })
     }
 
-    /// Likewise as [`crate::column::encode_times`] made them.
+    /// Times of a block's ticks as [`column::encode_times`] made them.
+    ///
+    /// # Errors
+    /// As [`times`](Self::times).
     pub fn times_bytes(&self, block: usize) -> Result<Vec<u8>, Damage> {
-        todo!()
+        let entry = &self.contents.blocks[block];
+        self.part(block, Part::Times, entry.offset, entry.times)
     }
 
-    /// All columns of a block, by id, and which parts of the index are damaged. To read many columns: then
-    /// [`read`](Self::read) each.
+    /// All columns of a block by id, and which parts of its index are damaged. Who wants many columns gets them with
+    /// [`read`](Self::read).
     pub fn entries(&self, block: usize) -> (Vec<ColumnEntry>, Vec<Damage>) {
-        todo!()
+        let groups = 0..self.contents.blocks[block].groups.len();
+        let (mut entries, mut damages) = (Vec::new(), Vec::new());
+        for group in groups {
+            match self.group(block, group) {
+                Ok(more) => entries.extend(more),
+                Err(damage) => damages.push(damage),
+            }
+        }
+        (entries, damages)
     }
 
-    /// The column of a series: none without a sample in the block.
+    /// Where the column of a series is; none without a sample in the block.
+    ///
+    /// # Errors
+    /// [`Damage`] of the index.
     pub fn entry(&self, block: usize, id: SeriesId) -> Result<Option<ColumnEntry>, Damage> {
-        todo!()
+        let behind = self.contents.blocks[block].groups.partition_point(|g| g.first <= id);
+        let Some(group) = behind.checked_sub(1) else { return Ok(None) };
+        Ok(self.group(block, group)?.into_iter().find(|e| e.id == id))
     }
 
-    /// The bytes of a column, as [`crate::column::encode`] made them.
+    /// The bytes of a column as [`column::encode`] made them.
+    ///
+    /// # Errors
+    /// [`Damage`] of this column.
     pub fn read(&self, block: usize, entry: &ColumnEntry) -> Result<Vec<u8>, Damage> {
-        todo!()
+        self.part(block, Part::Column(entry.id), entry.offset, entry.raw)
     }
 
-    /// The bytes of the column of a series: none without a sample in the block.
+    /// The bytes of the column of a series; none without a sample in the block.
+    ///
+    /// # Errors
+    /// [`Damage`] of the index or of this column.
     pub fn column(&self, block: usize, id: SeriesId) -> Result<Option<Vec<u8>>, Damage> {
-        todo!()
+        self.entry(block, id)?.map(|entry| self.read(block, &entry)).transpose()
     }
 
-    /// Times of a series' first and last sample in a block.
+    /// Times of the first and the last sample of a series in a block, ms; none without one.
+    ///
+    /// # Errors
+    /// [`Damage`] of the index.
     pub fn span(&self, block: usize, id: SeriesId) -> Result<Option<(i64, i64)>, Damage> {
-        todo!()
+        Ok(self.entry(block, id)?.map(|entry| (entry.first, entry.last)))
     }
 
-    /// The values of a series at the block's ticks, NaN where absent; none without a sample.
-    pub fn values(&self, block: usize, id: SeriesId) -> Result<Option<Vec<f64>>, Damage> {
-        todo!()
+    /// The values of a column, one a tick of the block; NaN is absent.
+    ///
+    /// # Errors
+    /// [`Damage`] of this column.
+    pub fn values(&self, block: usize, entry: &ColumnEntry) -> Result<Vec<f64>, Damage> {
+        let bytes = self.read(block, entry)?;
+        column::decode(&bytes, self.contents.blocks[block].ticks as usize).map_err(|_| Damage {
+            block,
+            part: Part::Column(entry.id),
+            offset: entry.offset,
+            io: None,
+        })
     }
 
-    /// The 60-s buckets of a series in a block. `last` is NaN in those that come from a tier; where there is no tier or it is damaged they
-    /// are made of the column.
+    /// The buckets of [`TIER_MS`] of a series in a block; none without a sample. From a tier `last` is NaN: it is not
+    /// kept. Where there is no tier, or it is damaged, they are made of the column.
+    ///
+    /// # Errors
+    /// [`Damage`] of the index, or of the column or the times where the tier is missing.
     pub fn tier(&self, block: usize, id: SeriesId) -> Result<Option<Vec<Bucket>>, Damage> {
-        todo!()
+        let Some(entry) = self.entry(block, id)? else { return Ok(None) };
+        if let Ok(Some(buckets)) = self.kept_tier(block, &entry) {
+            return Ok(Some(buckets));
+        }
+        let values = self.values(block, &entry)?;
+        Ok(Some(roll(self.times(block)?.into_iter().zip(values), TIER_MS)))
     }
 
-    /// Reads everything and tells what is damaged.
+    fn kept_tier(&self, block: usize, entry: &ColumnEntry) -> Result<Option<Vec<Bucket>>, Damage> {
+        let Some(blob) = entry.tier else { return Ok(None) };
+        let (part, offset) = (Part::Tier(entry.id), entry.offset + entry.raw.len);
+        let bytes = self.part(block, part, offset, blob)?;
+        tier::decode(&bytes).map(Some).ok_or(Damage { block, part, offset, io: None })
+    }
+
+    /// Reads everything, and tells what is damaged.
     pub fn verify(&self) -> Vec<Damage> {
-        todo!()
+        let mut damages = Vec::new();
+        for block in 0..self.contents.blocks.len() {
+            damages.extend(self.times(block).err());
+            let (entries, index) = self.entries(block);
+            damages.extend(index);
+            for entry in entries {
+                damages.extend(self.values(block, &entry).err());
+                damages.extend(self.kept_tier(block, &entry).err());
+            }
+        }
+        damages
     }
 
-    fn block(&self, block: usize) -> Option<&BlockEntry> {
-        self.contents.blocks.get(block)
+    fn group(&self, block: usize, group: usize) -> Result<Vec<ColumnEntry>, Damage> {
+        let entry = &self.contents.blocks[block];
+        let Group { first, index, .. } = entry.groups[group];
+        let (offset, columns) = entry.place(group);
+        let bytes = self.part(block, Part::Index(first), offset, index)?;
+        ColumnEntry::take_all(&bytes, entry, &entry.groups[group], columns).ok_or(Damage {
+            block,
+            part: Part::Index(first),
+            offset,
+            io: None,
+        })
     }
+
+    fn part(&self, block: usize, part: Part, offset: u64, blob: Blob) -> Result<Vec<u8>, Damage> {
+        let damage = |io| Damage { block, part, offset, io };
+        let len = usize::try_from(blob.len).map_err(|_| damage(None))?;
+        let bytes = self.bytes.read_at(offset, len).map_err(|e| damage(Some(e.to_string())))?;
+        if Blob::of(&bytes) == blob { Ok(bytes) } else { Err(damage(None)) }
+    }
+}
+
+/// The contents by whichever directory is sound.
+fn contents(bytes: &impl ReadAt, known: &mut Dictionaries) -> Result<Contents, SegmentError> {
+    for place in chunk::directories(bytes)?.into_iter().flatten() {
+        let chunk = read_chunk(bytes, place).map_err(|e| SegmentError::Read(e.to_string()))?;
+        let Some(chunk) = chunk.filter(|c| c.kind == chunk::DIRECTORY) else { continue };
+        let contents = directory::decode(&chunk.head, known);
+        if let Some(contents) = contents.filter(|c| c.blocks.iter().all(|b| fits(b, bytes.size()))) {
+            return Ok(contents);
+        }
+    }
+    Err(SegmentError::Incomplete)
+}
+
+fn fits(block: &BlockEntry, size: u64) -> bool {
+    block.len().and_then(|len| len.checked_add(block.offset)).is_some_and(|end| end <= size)
 }

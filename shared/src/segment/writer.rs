@@ -1,38 +1,49 @@
 //! Writes a segment, block by block.
-use super::Contents;
+
+use super::entry::{Blob, GROUP, Group};
+use super::{BlockEntry, ColumnEntry, Contents, TIER_MS, chunk, directory, tier};
+use crate::column::{self, MAX_TICKS};
+use crate::rollup::roll;
 use crate::series::{SeriesId, Steps};
 use std::io::{self, Write};
 
 /// The ticks of a new block.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// Position in [`Contents::sources`].
+    /// Machine: position in [`Contents::sources`].
     pub source: u16,
     /// Sequence of the first tick; 0 for late samples.
     pub first_seq: u64,
     /// Sequence of the last tick; 0 for late samples.
     pub last_seq: u64,
-    /// Times, ms, each above the one before; at most [`crate::column::MAX_TICKS`].
+    /// Times, ms, each above the one before; 1 to [`MAX_TICKS`] of them.
     pub times: &'a [i64],
     /// The clock was set just before it.
     pub clock_step: bool,
 }
 
 /// A column of a new block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewColumn {
     /// Its series.
     pub id: SeriesId,
-    /// [`crate::column::encode`], one value a tick.
+    /// [`column::encode`], one value a tick.
     pub raw: Vec<u8>,
-    /// [`super::tier::encode`]; none in a quarter.
+    /// [`tier::encode`]; none in a quarter.
     pub tier: Option<Vec<u8>>,
 }
 
 impl NewColumn {
-    /// A column with its tier where that is worth its bytes (a constant has none).
+    /// A column without a tier.
+    pub fn new(id: SeriesId, values: &[f64], steps: Steps) -> NewColumn {
+        NewColumn { id, raw: column::encode(values, steps), tier: None }
+    }
+
+    /// A column with its tier, where that is worth its bytes: that of a constant is made faster than it is read.
     pub fn with_tier(id: SeriesId, times: &[i64], values: &[f64], steps: Steps) -> NewColumn {
-        todo!()
+        let column = NewColumn::new(id, values, steps);
+        let tier = || tier::encode(&roll(times.iter().copied().zip(values.iter().copied()), TIER_MS), steps);
+        NewColumn { tier: (!column::is_constant(&column.raw)).then(tier), ..column }
     }
 }
 
@@ -40,33 +51,136 @@ impl NewColumn {
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
+    at: u64,
+    blocks: Vec<BlockEntry>,
 }
 
 impl<W: Write> Writer<W> {
     /// Begins a segment.
+    ///
+    /// # Errors
+    /// What the system said, here and in what follows.
     pub fn begin(out: W) -> io::Result<Self> {
-        todo!()
+        let mut writer = Writer { out, at: 0, blocks: Vec::new() };
+        writer.put(&chunk::header())?;
+        Ok(writer)
     }
 
     /// Writes what is known of the contents ahead of the blocks, for a recording that may be cut off. Its series may be
     /// more than will have samples; its blocks are ignored.
+    ///
+    /// # Errors
+    /// What the system said.
     pub fn opening(&mut self, contents: &Contents) -> io::Result<()> {
-        todo!()
+        self.put(&chunk::chunk(chunk::OPENING, &directory::encode(contents, &[]), 0))
     }
 
-    /// Writes a block. Columns come rising by id; those without a sample are left out. A block without ticks is not written.
+    /// Writes a block. Columns come rising by id; those without a sample are left out.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when times or ids do not rise.
+    /// What the system said; `InvalidInput` when there are no times, times or ids do not rise, or a column is damaged.
     pub fn block(&mut self, run: Run<'_>, columns: impl IntoIterator<Item = NewColumn>) -> io::Result<()> {
-        todo!()
+        let (Some(&from), Some(&to)) = (run.times.first(), run.times.last()) else {
+            return Err(invalid("a block without ticks"));
+        };
+        if run.times.len() > MAX_TICKS || !run.times.is_sorted_by(|a, b| a < b) || run.last_seq < run.first_seq {
+            return Err(invalid("a block whose ticks are too many or do not rise"));
+        }
+        let (mut samples, mut groups) = (0u64, Vec::<Group>::new());
+        let (mut index, mut group, mut data) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut before, mut in_group) = (None::<SeriesId>, 0);
+        for NewColumn { id, raw, tier } in columns {
+            let presence = column::presence(&raw, run.times.len()).map_err(|_| invalid("a damaged column"))?;
+            let Some(presence) = presence else { continue };
+            if before.is_some_and(|before| before >= id) {
+                return Err(invalid("columns that do not rise by id"));
+            }
+            if in_group % GROUP == 0 {
+                close(&mut groups, &mut group, &mut index);
+                groups.push(Group { first: id, index: Blob::default(), columns: 0 });
+                before = Some(id);
+            }
+            in_group += 1;
+            samples += presence.samples as u64;
+            let entry = ColumnEntry {
+                id,
+                first: run.times[presence.first],
+                last: run.times[presence.last],
+                offset: 0,
+                raw: Blob::of(&raw),
+                tier: tier.as_deref().map(Blob::of),
+            };
+            entry.put(&mut group, before.unwrap_or(id), (from, to));
+            before = Some(id);
+            data.extend(&raw);
+            data.extend(tier.iter().flatten());
+            if let Some(group) = groups.last_mut() {
+                group.columns += (raw.len() + tier.map_or(0, |t| t.len())) as u64;
+            }
+        }
+        close(&mut groups, &mut group, &mut index);
+        let times = column::encode_times(run.times);
+        let mut entry = BlockEntry {
+            source: run.source,
+            first_seq: run.first_seq,
+            last_seq: run.last_seq,
+            ticks: run.times.len() as u32,
+            from,
+            to,
+            samples,
+            clock_step: run.clock_step,
+            offset: 0,
+            times: Blob::of(&times),
+            groups,
+        };
+        let mut head = Vec::new();
+        entry.put(&mut head);
+        self.put(&chunk::chunk(chunk::BLOCK, &head, (times.len() + index.len() + data.len()) as u64))?;
+        entry.offset = self.at;
+        self.blocks.push(entry);
+        [times, index, data].iter().try_for_each(|part| self.put(part))
     }
 
-    /// Writes the directory, twice, and ends the segment. Version and blocks of `contents` are ignored: the writer knows.
+    /// Writes the directory, twice, and ends the segment. Version and blocks of `contents` are ignored: the writer knows
+    /// its own.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when a block names a source that `contents` lacks.
-    pub fn finish(self, contents: &Contents) -> io::Result<W> {
-        todo!()
+    /// What the system said; `InvalidInput` when a block or a series names what `contents` lacks, or ids do not rise.
+    pub fn finish(mut self, contents: &Contents) -> io::Result<W> {
+        let named = self.blocks.iter().all(|b| usize::from(b.source) < contents.sources.len());
+        let listed = contents.sources.iter().all(|source| {
+            source.series.is_sorted_by(|a, b| a.id < b.id)
+                && source.series.iter().all(|s| usize::from(s.row) < contents.rows.len())
+        });
+        if !named || !listed {
+            return Err(invalid("a directory that lacks what its blocks name"));
+        }
+        let directory = directory::encode(contents, &self.blocks);
+        let directory = chunk::chunk(chunk::DIRECTORY, &directory, 0);
+        let places = [self.at, self.at + directory.len() as u64];
+        let trailer = chunk::trailer(places);
+        [&directory, &directory, &trailer, &trailer].into_iter().try_for_each(|part| self.put(part))?;
+        self.out.flush()?;
+        Ok(self.out)
     }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Ends the group that was begun last: its index is complete.
+fn close(groups: &mut [Group], group: &mut Vec<u8>, index: &mut Vec<u8>) {
+    if let Some(last) = groups.last_mut() {
+        if !group.is_empty() {
+            last.index = Blob::of(group);
+            index.append(group);
+        }
+    }
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
 }

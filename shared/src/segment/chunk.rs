@@ -1,0 +1,114 @@
+//! Header, chunks and trailers: how the parts of a segment are found.
+
+use super::{ReadAt, SegmentError, VERSION};
+use crate::crc32c::{crc32c, extend};
+use crate::varint::take_array;
+
+const MAGIC: [u8; 6] = *b"WGseg\x1a";
+
+pub(super) const HEADER: u64 = 12;
+pub(super) const TRAILER: u64 = 28;
+/// Of a chunk's head: kind, two lengths, checksum.
+pub(super) const FRONT: u64 = 17;
+
+pub(super) const BLOCK: u8 = b'B';
+pub(super) const DIRECTORY: u8 = b'D';
+pub(super) const OPENING: u8 = b'O';
+
+fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
+    let crc = crc32c(&bytes);
+    bytes.extend(crc.to_le_bytes());
+    bytes
+}
+
+/// The bytes before their own checksum, when it holds.
+fn check(bytes: &[u8]) -> Option<&[u8]> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    (u32::from_le_bytes(*crc) == crc32c(body)).then_some(body)
+}
+
+pub(super) fn header() -> Vec<u8> {
+    checked([&MAGIC[..], &VERSION.to_le_bytes()].concat())
+}
+
+pub(super) fn trailer(directories: [u64; 2]) -> Vec<u8> {
+    let [first, second] = directories.map(u64::to_le_bytes);
+    checked([&first[..], &second, &VERSION.to_le_bytes(), &MAGIC].concat())
+}
+
+/// The front of a chunk and its head; `payload` bytes are to follow.
+pub(super) fn chunk(kind: u8, head: &[u8], payload: u64) -> Vec<u8> {
+    let mut out = vec![kind];
+    out.extend((head.len() as u32).to_le_bytes());
+    out.extend(payload.to_le_bytes());
+    let crc = extend(crc32c(&out), head);
+    out.extend(crc.to_le_bytes());
+    out.extend(head);
+    out
+}
+
+/// A chunk that was read: its kind, its head, and where its payload stands.
+pub(super) struct Chunk {
+    pub kind: u8,
+    pub head: Vec<u8>,
+    pub payload: u64,
+    pub end: u64,
+}
+
+/// The chunk at this place; none where no sound one is.
+pub(super) fn read_chunk(bytes: &impl ReadAt, offset: u64) -> std::io::Result<Option<Chunk>> {
+    let fits = |from: u64, len: u64| from.checked_add(len).is_some_and(|end| end <= bytes.size());
+    if !fits(offset, FRONT) {
+        return Ok(None);
+    }
+    let front = bytes.read_at(offset, FRONT as usize)?;
+    let Some((kind, head_len, payload_len, crc)) = parts(&front) else { return Ok(None) };
+    if !fits(offset + FRONT, u64::from(head_len)) {
+        return Ok(None);
+    }
+    let head = bytes.read_at(offset + FRONT, head_len as usize)?;
+    let payload = offset + FRONT + u64::from(head_len);
+    if extend(crc32c(&front[..13]), &head) != crc || !fits(payload, payload_len) {
+        return Ok(None);
+    }
+    Ok(Some(Chunk { kind, head, payload, end: payload + payload_len }))
+}
+
+fn parts(mut front: &[u8]) -> Option<(u8, u32, u64, u32)> {
+    let front = &mut front;
+    let [kind] = take_array(front)?;
+    let head = u32::from_le_bytes(take_array(front)?);
+    let payload = u64::from_le_bytes(take_array(front)?);
+    Some((kind, head, payload, u32::from_le_bytes(take_array(front)?)))
+}
+
+/// Where the directories are, by whichever of the two trailers is sound; none where neither is.
+///
+/// # Errors
+/// [`SegmentError`]: no segment, a newer one, or one that cannot be read.
+pub(super) fn directories(bytes: &impl ReadAt) -> Result<Option<[u64; 2]>, SegmentError> {
+    let read = |offset, len: u64| bytes.read_at(offset, len as usize).map_err(|e| SegmentError::Read(e.to_string()));
+    let size = bytes.size();
+    let known = |version: u16| if version > VERSION { Err(SegmentError::Newer { version }) } else { Ok(()) };
+    let head = read(0, size.min(HEADER))?;
+    let header = check(&head).and_then(|h| h.strip_prefix(&MAGIC));
+    if let Some(&[a, b]) = header {
+        known(u16::from_le_bytes([a, b]))?;
+    }
+    for back in [TRAILER, 2 * TRAILER] {
+        let Some(at) = size.checked_sub(back).filter(|&at| at >= HEADER) else { continue };
+        let bytes = read(at, TRAILER)?;
+        let Some(mut body) = check(&bytes).and_then(|b| b.strip_suffix(&MAGIC)) else { continue };
+        let mut offset = || take_array(&mut body).map(u64::from_le_bytes);
+        let (Some(first), Some(second)) = (offset(), offset()) else { continue };
+        let Some(version) = take_array(&mut body).map(u16::from_le_bytes) else { continue };
+        known(version)?;
+        return Ok(Some([first, second]));
+    }
+    // Of a file that was cut off within its header nothing can be had, whatever it was.
+    if header.is_some() || (size > HEADER && head.starts_with(&MAGIC)) {
+        Ok(None)
+    } else {
+        Err(SegmentError::NotASegment)
+    }
+}

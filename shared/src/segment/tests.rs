@@ -1,0 +1,333 @@
+use super::*;
+use crate::catalog::VOCABULARY;
+use crate::column;
+use crate::rollup::roll;
+use proptest::prelude::*;
+
+const T0: i64 = 1_700_000_040_000;
+
+/// One block: source, sequences, times and, per series, values.
+#[derive(Clone, Debug)]
+struct Plain {
+    source: u16,
+    first_seq: u64,
+    times: Vec<i64>,
+    columns: Vec<(SeriesId, Vec<f64>)>,
+}
+
+fn contents(blocks: &[Plain], sources: u16) -> Contents {
+    let rows: Vec<Metric> = VOCABULARY[0].iter().take(3).map(|def| Metric::from(*def)).collect();
+    let source = |n: u16| {
+        let ids = blocks.iter().filter(|b| b.source == n).flat_map(|b| b.columns.iter().map(|(id, _)| *id));
+        let ids: std::collections::BTreeSet<SeriesId> = ids.collect();
+        let series = ids.into_iter().map(|id| SeriesEntry { id, row: (id % 3) as u16, instance: format!("é{id}") });
+        SourceEntry {
+            name: format!("host-{n}"),
+            interval: 1_000,
+            facts: vec![("os".into(), "Linux".into())],
+            series: series.collect(),
+        }
+    };
+    Contents {
+        version: VERSION,
+        rows: rows.into(),
+        charts: vec![Chart { id: "c".into(), title: "C".into(), section: "s".into() }],
+        sources: (0..sources).map(source).collect(),
+        log_through: 7,
+        replaces: vec!["q-1-2.seg".into()],
+        about: vec![("title".into(), "Night run".into())],
+        ..Contents::default()
+    }
+}
+
+fn write(blocks: &[Plain], sources: u16, tiers: bool) -> Vec<u8> {
+    let contents = contents(blocks, sources);
+    let mut writer = Writer::begin(Vec::new()).expect("memory");
+    writer.opening(&contents).expect("memory");
+    for Plain { source, first_seq, times, columns } in blocks {
+        let last_seq = first_seq + times.len() as u64 - 1;
+        let run = Run { source: *source, first_seq: *first_seq, last_seq, times, clock_step: *source == 1 };
+        let columns = columns.iter().map(|(id, values)| {
+            let steps = f64::from(*id % 2) * 100.0;
+            if tiers { NewColumn::with_tier(*id, times, values, steps) } else { NewColumn::new(*id, values, steps) }
+        });
+        writer.block(run, columns).expect("sound blocks");
+    }
+    writer.finish(&contents).expect("memory")
+}
+
+const TICKS: i64 = 40;
+
+/// Two blocks; the second has more than one group of series in its index.
+fn small(tiers: bool) -> (Vec<Plain>, Vec<u8>) {
+    let block = |b: u16| {
+        let times = (0..TICKS).map(|i| T0 + i64::from(b) * 200_000 + i * 3_000 + i % 7).collect();
+        let value = |id: u32, i: i64| match id {
+            1 if i < 10 => f64::NAN,
+            ..9 => (i * i * (i64::from(id) + 3) % 97) as f64 / 100.0,
+            _ => 5.0,
+        };
+        let ids = (0..3).chain([9, 70]).chain(100..if b == 1 { 161 } else { 100 });
+        let columns = ids.map(|id| (id, (0..TICKS).map(|i| value(id, i)).collect())).collect();
+        Plain { source: b % 2, first_seq: 1 + 90 * u64::from(b), times, columns }
+    };
+    let blocks: Vec<Plain> = (0..2).map(block).collect();
+    let bytes = write(&blocks, 2, tiers);
+    (blocks, bytes)
+}
+
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (!a.is_finite() && b.is_nan()))
+}
+
+/// Whether a block has what was written, decoded.
+fn holds(reader: &Reader<&[u8]>, block: usize, plain: &Plain) {
+    assert_eq!(reader.times(block), Ok(plain.times.clone()));
+    for (id, values) in &plain.columns {
+        let Some(entry) = reader.entry(block, *id).expect("sound") else {
+            assert!(values.iter().all(|v| !v.is_finite()));
+            continue;
+        };
+        assert!(same(values, &reader.values(block, &entry).expect("sound")));
+        tier_holds(reader, block, plain, *id);
+    }
+}
+
+fn tier_holds(reader: &Reader<&[u8]>, block: usize, plain: &Plain, id: SeriesId) {
+    let (_, values) = plain.columns.iter().find(|(i, _)| *i == id).expect("a series of the block");
+    let rolled = roll(plain.times.iter().copied().zip(values.iter().copied()), TIER_MS);
+    let tier = reader.tier(block, id).expect("made of the column where it is damaged").expect("samples");
+    let parts = |b: &crate::rollup::Bucket| (b.t, b.min, b.max, b.count);
+    assert!(rolled.iter().map(parts).eq(tier.iter().map(parts)));
+}
+
+/// Everything that can be read of a segment as it stands in the file, by what it is.
+fn parts(reader: &Reader<&[u8]>) -> (Vec<(usize, Part, Vec<u8>)>, Vec<Damage>) {
+    let (mut parts, mut damages) = (Vec::new(), Vec::new());
+    let mut take = |block, part, read: Result<Vec<u8>, Damage>| match read {
+        Ok(bytes) => parts.push((block, part, bytes)),
+        Err(damage) => damages.push(damage),
+    };
+    for block in 0..reader.contents().blocks.len() {
+        take(block, Part::Times, reader.times_bytes(block));
+        let (entries, index) = reader.entries(block);
+        index.into_iter().for_each(|damage| take(block, damage.part, Err(damage.clone())));
+        for entry in entries {
+            take(block, Part::Column(entry.id), reader.read(block, &entry));
+        }
+    }
+    (parts, damages)
+}
+
+fn blocks() -> impl Strategy<Value = Vec<Plain>> {
+    let column = |ticks: usize| {
+        let value = prop_oneof![
+            2 => Just(f64::NAN),
+            4 => (0..10_000i32).prop_map(|k| f64::from(k) / 100.0),
+            1 => any::<f64>(),
+        ];
+        prop_oneof![prop::collection::vec(value, ticks), (0..5i32).prop_map(move |k| vec![f64::from(k); ticks])]
+    };
+    let block = (0u16..3, 0u64..1 << 40, prop::collection::vec(1i64..100_000, 1..40)).prop_flat_map(
+        move |(source, seq, waits)| {
+            let ids = prop::collection::btree_set(0u32..400, 0..90);
+            let ticks = waits.len();
+            ids.prop_flat_map(move |ids| {
+                let columns = ids.into_iter().map(move |id| column(ticks).prop_map(move |values| (id, values)));
+                columns.collect::<Vec<_>>()
+            })
+            .prop_map(move |columns| {
+                let mut t = T0;
+                let mut next = |wait: &i64| {
+                    t += wait;
+                    t
+                };
+                Plain { source, first_seq: 1 + seq, times: waits.iter().map(&mut next).collect(), columns }
+            })
+        },
+    );
+    prop::collection::vec(block, 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn what_is_written_is_read(blocks in blocks(), tiers: bool) {
+        let bytes = write(&blocks, 3, tiers);
+        let reader = Reader::open(bytes.as_slice()).expect("a segment");
+        let (read, written) = (reader.contents(), contents(&blocks, 3));
+        prop_assert_eq!(Contents { blocks: vec![], ..read.clone() }, written);
+        prop_assert_eq!(read.blocks.len(), blocks.len());
+        prop_assert_eq!(reader.verify(), vec![]);
+        for (i, plain) in blocks.iter().enumerate() {
+            let entry = &read.blocks[i];
+            prop_assert_eq!((entry.source, entry.first_seq, entry.ticks as usize), (plain.source, plain.first_seq, plain.times.len()));
+            prop_assert_eq!((entry.from, entry.to), (plain.times[0], plain.times[plain.times.len() - 1]));
+            prop_assert_eq!(entry.clock_step, plain.source == 1);
+            holds(&reader, i, plain);
+            let with_samples = plain.columns.iter().filter(|(_, values)| values.iter().any(|v| v.is_finite()));
+            let (entries, _) = reader.entries(i);
+            prop_assert_eq!(entries.iter().map(|e| e.id).collect::<Vec<_>>(), with_samples.clone().map(|(id, _)| *id).collect::<Vec<_>>());
+            let samples = plain.columns.iter().flat_map(|(_, values)| values).filter(|v| v.is_finite()).count();
+            prop_assert_eq!(entry.samples, samples as u64);
+            for (id, values) in with_samples {
+                let at = |found: Option<usize>| plain.times[found.expect("a sample")];
+                let span = (at(values.iter().position(|v| v.is_finite())), at(values.iter().rposition(|v| v.is_finite())));
+                prop_assert_eq!(reader.span(i, *id), Ok(Some(span)));
+                let steps = f64::from(*id % 2) * 100.0;
+                prop_assert_eq!(reader.column(i, *id), Ok(Some(column::encode(values, steps))));
+            }
+            prop_assert_eq!(reader.entry(i, 1_000), Ok(None));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_but_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), sign: bool) {
+        let mut bytes = bytes;
+        let known = &mut Dictionaries::default();
+        let _ = directory::decode(&bytes, known);
+        if let Some(block) = BlockEntry::take(&mut bytes.as_slice(), 0) {
+            let _ = block.groups.first().map(|group| ColumnEntry::take_all(&bytes, &block, group, 0));
+        }
+        if sign {
+            bytes = [chunk::header(), bytes, chunk::trailer([12, 40]), chunk::trailer([12, 40])].concat();
+        }
+        prop_assert!(Reader::open(bytes.as_slice()).is_err());
+        prop_assert!(Reader::rescue(bytes.as_slice()).is_err());
+    }
+}
+
+/// Where the tiers stand: block, series, bytes.
+fn tiers_of(reader: &Reader<&[u8]>) -> Vec<(usize, SeriesId, std::ops::Range<u64>)> {
+    let mut tiers = Vec::new();
+    for block in 0..reader.contents().blocks.len() {
+        for entry in reader.entries(block).0 {
+            let from = entry.offset + entry.raw.len;
+            tiers.extend(entry.tier.map(|tier| (block, entry.id, from..from + tier.len)));
+        }
+    }
+    tiers
+}
+
+/// Flips a bit of every byte: what is still read is what was written, and little is not.
+fn flip_every_byte(tiers: bool) {
+    let (blocks, bytes) = small(tiers);
+    let whole = Reader::open(bytes.as_slice()).expect("sound");
+    let tiers_at = tiers_of(&whole);
+    let (whole, _) = parts(&whole);
+    let mut seen = [0; 4];
+    for at in 0..bytes.len() {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let reader = Reader::open(bytes.as_slice()).expect("one of two directories is sound");
+        let (read, damages) = parts(&reader);
+        let mut rest = whole.iter();
+        assert!(read.iter().all(|part| rest.any(|p| p == part)), "byte {at}");
+        let lost = whole.len() - read.len();
+        match damages.as_slice() {
+            [] => assert_eq!(lost, 0, "byte {at}"),
+            [damage] => {
+                let (kind, most) = match damage.part {
+                    Part::Times => (0, 1),
+                    Part::Index(_) => (1, 64),
+                    _ => (2, 1),
+                };
+                seen[kind] += 1;
+                assert!((1..=most).contains(&lost), "{damage}");
+            }
+            more => panic!("{more:?}"),
+        }
+        // A tier's damage costs nothing: the buckets are made of the column. It is found when everything is read.
+        if let Some((block, id, _)) = tiers_at.iter().find(|(_, _, bytes)| bytes.contains(&(at as u64))) {
+            seen[3] += 1;
+            tier_holds(&reader, *block, &blocks[*block], *id);
+            let found = reader.verify();
+            assert!(found.len() == 1 && found[0].part == Part::Tier(*id), "{found:?}");
+        }
+    }
+    assert!(seen[..3].iter().all(|&n| n > 0) && (seen[3] > 0) == tiers, "{seen:?}");
+}
+
+#[test]
+fn a_flipped_byte_of_a_quarter_costs_one_column_at_most() {
+    flip_every_byte(false);
+}
+
+#[test]
+fn a_flipped_byte_of_an_hour_costs_one_column_at_most() {
+    flip_every_byte(true);
+}
+
+#[test]
+fn a_cut_file_is_refused_and_a_recording_gives_what_came_before_the_cut() {
+    let (blocks, bytes) = small(true);
+    let mut rescued = [0; 3];
+    for cut in 0..bytes.len() {
+        // Without its last trailer a segment is whole: the one before says the same.
+        let whole = cut as u64 == bytes.len() as u64 - chunk::TRAILER;
+        let bytes = &bytes[..cut];
+        match Reader::open(bytes) {
+            Ok(_) => assert!(whole, "cut at {cut}"),
+            Err(error) => assert!(!whole && matches!(error, SegmentError::Incomplete | SegmentError::NotASegment)),
+        }
+        if whole {
+            continue;
+        }
+        let Ok(reader) = Reader::rescue(bytes) else { continue };
+        assert!(!reader.complete());
+        let n = reader.contents().blocks.len();
+        rescued[n] += 1;
+        if rescued[n] == 1 {
+            (0..n).for_each(|i| holds(&reader, i, &blocks[i]));
+        }
+    }
+    assert!(rescued.iter().all(|&n| n > 0), "{rescued:?}");
+    let whole = Reader::rescue(bytes.as_slice()).expect("sound");
+    assert!(whole.complete() && whole.contents().blocks.len() == 2);
+}
+
+#[test]
+fn a_newer_version_is_refused_by_its_number() {
+    let (_, mut bytes) = small(false);
+    let newer = SegmentError::Newer { version: VERSION + 1 };
+    let crc = {
+        bytes[6] += 1;
+        crate::crc32c::crc32c(&bytes[..8])
+    };
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(Reader::open(bytes.as_slice()).map(drop), Err(newer));
+    assert_eq!(Reader::open(&b"PK\x03\x04 and so on, for a while"[..]).map(drop), Err(SegmentError::NotASegment));
+    assert_eq!(Reader::open(&b""[..]).map(drop), Err(SegmentError::NotASegment));
+}
+
+#[test]
+fn what_cannot_be_read_again_is_not_written() {
+    let column = |id| NewColumn::new(id, &[1.0, 2.0], 1.0);
+    let run = |times| Run { source: 0, first_seq: 1, last_seq: 2, times, clock_step: false };
+    let write = |times, columns: Vec<NewColumn>| {
+        let mut writer = Writer::begin(Vec::new())?;
+        writer.block(run(times), columns)?;
+        writer.finish(&contents(&[], 1))
+    };
+    let kind = |result: io::Result<Vec<u8>>| result.map(drop).map_err(|e| e.kind());
+    let refused = Err(io::ErrorKind::InvalidInput);
+    assert_eq!(kind(write(&[1, 2], vec![column(1), column(2)])), Ok(()));
+    assert_eq!(kind(write(&[], vec![])), refused);
+    assert_eq!(kind(write(&[2, 2], vec![column(1)])), refused);
+    assert_eq!(kind(write(&[1, 2], vec![column(2), column(2)])), refused);
+    assert_eq!(kind(write(&[1, 2, 3], vec![NewColumn { id: 1, raw: vec![9], tier: None }])), refused);
+    let mut writer = Writer::begin(Vec::new()).expect("memory");
+    writer.block(run(&[1, 2]), [column(1)]).expect("sound");
+    assert_eq!(kind(writer.finish(&contents(&[], 0))), refused);
+}
+
+#[test]
+fn equal_rows_and_dictionaries_are_kept_once() {
+    let (_, bytes) = small(false);
+    let known = &mut Dictionaries::default();
+    let mut open = || Reader::open_with(bytes.as_slice(), known).expect("sound");
+    let (a, b) = (open(), open());
+    assert!(Arc::ptr_eq(&a.contents().rows, &b.contents().rows));
+    assert!(Arc::ptr_eq(&a.contents().sources[1].series, &b.contents().sources[1].series));
+}
