@@ -3,7 +3,8 @@
 //! `w=90s` the window; `from=&to=` the span that stands still, Unix seconds as in the API (older links have ms);
 //! `theme`, `source`; `hide=a,b` charts that are left out; `only=CHART~SERIES`, `off=CHART~SERIES` and `pin=SERIES`
 //! series that are isolated, hidden and followed through all charts; `over=CHART~CHART` one chart drawn over another;
-//! `vs=1h` an earlier period to compare with, `vs=before` the span just before.
+//! `vs=1h` an earlier period to compare with, `vs=before` the span just before; `heat=mean.values` the order of the rows
+//! of heat maps and what they show.
 
 use crate::range;
 use shared::window;
@@ -31,6 +32,8 @@ pub struct View {
     pub over: Vec<(String, String)>,
     /// How much earlier the period lies that is compared with, ms; 0 is the length of the span itself.
     pub versus: Option<i64>,
+    /// How the rows of heat maps stand, as [`Rows`](crate::panels::picture::Rows) writes it.
+    pub heat: String,
 }
 
 /// Dark or light.
@@ -53,7 +56,8 @@ impl Tone {
 }
 
 /// Names that may stand in an address; each may come more than once.
-pub const NAMES: [&str; 11] = ["w", "from", "to", "theme", "source", "hide", "only", "off", "pin", "over", "vs"];
+pub const NAMES: [&str; 12] =
+    ["w", "from", "to", "theme", "source", "hide", "only", "off", "pin", "over", "vs", "heat"];
 /// Entries of a list that are read at most.
 const MOST: usize = 200;
 
@@ -78,6 +82,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> View {
             "theme" if value == "dark" => view.theme = Some(Tone::Dark),
             "theme" if value == "light" => view.theme = Some(Tone::Light),
             "source" => view.source = Some(value),
+            "heat" => view.heat = value,
             "hide" => view.hide.extend(value.split(',').filter(|s| !s.is_empty()).map(str::to_string)),
             "vs" if value == "before" => view.versus = Some(0),
             "vs" => view.versus = range::length(&value).filter(|ms| *ms >= range::SHORTEST),
@@ -110,6 +115,9 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
         pairs.extend(list.iter().map(|(a, b)| (name, format!("{a}~{b}"))));
     }
     pairs.extend(view.pin.iter().map(|name| ("pin", name.clone())));
+    if !view.heat.is_empty() {
+        pairs.push(("heat", view.heat.clone()));
+    }
     match view.versus {
         Some(0) => pairs.push(("vs", "before".into())),
         Some(ms) => pairs.push(("vs", range::name(ms))),
@@ -139,6 +147,7 @@ mod tests {
             off: vec![two("power", "GPU 1")],
             pin: vec!["GPU 3".into(), "GPU 4".into()],
             over: vec![two("temp", "power")],
+            heat: "mean.values".into(),
             versus: Some(0),
         };
         assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), view);

@@ -1,9 +1,10 @@
 //! The elements of a panel and of a tile; what is in them is drawn by the board.
 
 use super::board::Board;
+use super::picture::{CHOICES, Rows};
 use super::tiles::TileView;
 use crate::page::page;
-use crate::store::plan::Panel;
+use crate::store::plan::{HEAT, Panel};
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -17,6 +18,7 @@ pub fn PanelCard(
     let page = page();
     let article = NodeRef::<html::Article>::new();
     let Panel { id, title, wide } = panel;
+    let heat = id.ends_with(HEAT);
     let (mounted, gone) = (id.clone(), id.clone());
     article.on_load(move |element| Board::add(page, mounted.clone(), wide, element.unchecked_into()));
     on_cleanup(move || Board::remove(page, &gone));
@@ -25,6 +27,7 @@ pub fn PanelCard(
             node_ref=article
             class="chart"
             class:hero=wide
+            class:heat=heat
             data-panel=id
             data-samples="0"
             data-state="empty"
@@ -32,6 +35,7 @@ pub fn PanelCard(
             <header>
                 <h3><button data-do="menu" title="More with this chart">{title.clone()}</button></h3>
                 <span class="u note"></span>
+                {heat.then(choices)}
                 <span class="sum">
                     <span class="age"></span>
                     <span class="figures narrow-off">
@@ -47,6 +51,19 @@ pub fn PanelCard(
                 <canvas></canvas>
             </div>
         </article>
+    }
+}
+
+/// How the rows of a heat map stand; the page hears the buttons.
+fn choices() -> impl IntoView {
+    let page = page();
+    let buttons = CHOICES.map(|(choice, words)| {
+        let pressed = move || page.view.with(|v| Rows::read(&v.heat)).is(choice).to_string();
+        view! { <button data-do="rows" data-rows=choice aria-pressed=pressed>{words}</button> }
+    });
+    view! {
+        <span class="u ramp" data-values=move || page.view.with(|v| Rows::read(&v.heat)).values.to_string()><i></i></span>
+        <span class="choices">{buttons.collect_view()}</span>
     }
 }
 

@@ -10,6 +10,9 @@ const OPEN: usize = 24;
 /// Panels on top, the wide one included.
 const TOP: usize = 7;
 
+/// What the id of a chart's heat map has behind the chart's own.
+pub const HEAT: &str = ".heat";
+
 /// A chart on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
@@ -76,13 +79,19 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
             && (has(id) || (waiting && section_of(id).is_some_and(|s| !absent.iter().any(|a| a.id == s))))
     };
     let wide = layout.wide.iter().find(|id| shown(id));
-    let rest = layout.lead.iter().filter(|id| shown(id) && Some(*id) != wide);
-    let top: Vec<&String> = wide.into_iter().chain(rest).take(TOP).collect();
+    // Of more than eight a heat map leads, and what it shows in one stands beside it with what explains it.
+    let many = |id: &str| source.charts.get(id).is_some_and(|m| m.lines.len() > 8);
+    let heat = wide.filter(|id| many(id));
+    let beside = layout.beside.iter().filter(|id| heat.is_some() && shown(id));
+    let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
+    let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
+    let top: Vec<&String> = lead.iter().copied().chain(rest).take(TOP).collect();
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
-        wide: Some(id) == wide.map(String::as_str),
+        wide: heat.is_none() && Some(id) == wide.map(String::as_str),
     };
+    let map = heat.map(|id| panel(id)).map(|p| Panel { id: p.id + HEAT, title: p.title + " by device", wide: false });
     let mut open = top.len();
     let sections = layout
         .sections
@@ -102,7 +111,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     Plan {
         tiles: layout.tiles.iter().filter(|t| tile_has_data(store, source, t)).take(4).map(|t| t.id.clone()).collect(),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
-        top: top.into_iter().map(|id| panel(id)).collect(),
+        top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
         sections,
         missing: missing(source),
     }

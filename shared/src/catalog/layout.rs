@@ -98,6 +98,8 @@ pub struct Lane {
 pub struct Layout {
     /// The first of these that has data is the wide chart.
     pub wide: Vec<String>,
+    /// What stands beside the heat map that leads when there are more than eight devices.
+    pub beside: Vec<String>,
     /// The first seven charts: the notebook tab's, and what takes their place where they have no data.
     pub lead: Vec<String>,
     /// All charts.
@@ -148,6 +150,8 @@ fn lanes() -> Vec<Lane> {
 
 const WIDE: &[&str] = &["gpu", "cpu"];
 
+const BESIDE: &[&str] = &["gpu.power", "gpu.temp"];
+
 const LEAD: &[&str] = &[
     "cpu",
     "memory",
@@ -170,6 +174,7 @@ pub(super) fn layout() -> Layout {
     let tag = |s: &str| s.to_string();
     Layout {
         wide: WIDE.iter().map(text).collect(),
+        beside: BESIDE.iter().map(text).collect(),
         lead: LEAD.iter().map(text).collect(),
         charts: CHARTS
             .iter()

@@ -3,7 +3,7 @@
 use super::layer::{Layer, Words};
 use crate::address::View;
 use crate::panels::crosshair::Hover;
-use crate::panels::picture::{Look, Picture, Sight, State};
+use crate::panels::picture::{Look, Picture, Rows, Sight, State};
 use crate::store::Store;
 use crate::store::source::Source;
 use charts::axis;
@@ -129,6 +129,7 @@ impl PanelView {
         let units = self.base.units();
         let epoch = source.map_or(0, |s| s.epoch);
         (self.picture.muted, self.picture.dim) = masks(view, store, source, &self.id);
+        self.picture.rows = Rows::read(&view.heat);
         self.picture.update(store, source, &self.id, self.wide, look, units.0);
         self.choose_under(store, view, look);
         let mut sights = [Some(self.picture.sight(look, units, focus, epoch)), None, None];

@@ -9,6 +9,7 @@ mod states;
 
 use super::names::{Name, names};
 use crate::store::Store;
+use crate::store::plan::HEAT;
 use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
 use crate::store::trace::{self, Trace};
@@ -68,9 +69,6 @@ pub struct Look {
     pub frozen: bool,
 }
 
-/// What the id of a chart's heat map has behind the chart's own.
-pub const HEAT: &str = ".heat";
-
 /// The order of the rows of a heat map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -90,6 +88,45 @@ pub struct Rows {
     pub order: Order,
     /// Values, not the distance from the median.
     pub values: bool,
+}
+
+/// What can be chosen of a heat map: as in the address, and in words. The first three are orders.
+pub const CHOICES: [(&str, &str); 5] =
+    [("index", "index"), ("mean", "lowest"), ("distance", "furthest"), ("median", "from median"), ("values", "value")];
+
+impl Rows {
+    /// As written in an address; what is not understood is left at its default.
+    pub fn read(text: &str) -> Rows {
+        text.split('.').fold(Rows::default(), |rows, word| rows.with(word))
+    }
+
+    /// With one choice more.
+    pub fn with(self, choice: &str) -> Rows {
+        match choice {
+            "index" => Rows { order: Order::Index, ..self },
+            "mean" => Rows { order: Order::Mean, ..self },
+            "distance" => Rows { order: Order::Distance, ..self },
+            "median" => Rows { values: false, ..self },
+            "values" => Rows { values: true, ..self },
+            _ => self,
+        }
+    }
+
+    /// Whether a choice holds.
+    pub fn is(self, choice: &str) -> bool {
+        self.with(choice) == self
+    }
+
+    /// As it stands in an address; empty for the default.
+    pub fn write(self) -> String {
+        let order = match self.order {
+            Order::Index => "",
+            Order::Mean => "mean",
+            Order::Distance => "distance",
+        };
+        let both = [order, if self.values { "values" } else { "" }];
+        both.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(".")
+    }
 }
 
 /// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
@@ -193,8 +230,8 @@ impl Picture {
             self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
             self.band.clear();
         }
-        // A wide chart names its series in full, where there is room.
-        self.full_names = wide && look.measures.right >= 70.0;
+        // Where there is room, a wide chart names its series in full, and so does one that names a few of many.
+        self.full_names = (wide || matches!(chart, Chart::Heat | Chart::Band)) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
         self.step = step(look, width, self.interval, chart);
         self.chart = Some(chart);
@@ -245,7 +282,7 @@ impl Picture {
             String::new()
         };
         let many = match self.chart {
-            Some(Chart::Band) => format!("{}: median, middle 80 %, extremes", self.ids.len()),
+            Some(Chart::Band) => format!("median, p10–p90 of {}", self.ids.len()),
             _ => String::new(),
         };
         // How often is said once on top, and where it is another interval.
@@ -286,7 +323,8 @@ impl Picture {
         if self.chart == Some(Chart::Band) {
             self.order = spread::outliers(&stands);
             // Those that a person follows stand there too.
-            let followed = (0..self.dim.len()).filter(|i| !self.dim[*i] && !self.order.contains(i));
+            let follows = self.dim.contains(&true);
+            let followed = (0..self.dim.len()).filter(|i| follows && !self.dim[*i] && !self.order.contains(i));
             self.order = self.order.iter().copied().chain(followed).take(8).collect();
             return;
         }
@@ -547,4 +585,18 @@ fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
     let pixels = (plot.max(60.0) as i64) / if matches!(chart, Chart::Band | Chart::Heat) { 2 } else { 1 };
     let span = look.span.1 - look.span.0;
     if span / interval <= pixels * 2 { 1 } else { (span + pixels * interval - 1) / (pixels * interval) * interval }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_chosen_of_a_heat_map_comes_back() {
+        for text in ["", "mean", "distance.values", "values"] {
+            assert_eq!(Rows::read(text).write(), text);
+        }
+        assert_eq!(Rows::read("index.median.nonsense"), Rows::default());
+        assert!(Rows::read("mean").is("mean") && Rows::read("mean").is("median") && !Rows::read("mean").is("index"));
+    }
 }
