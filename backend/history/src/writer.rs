@@ -125,8 +125,10 @@ struct Shared {
     _lock: Arc<dyn Lock>,
     every: Duration,
     state: Mutex<State>,
-    /// Something to write, to sync or to leave for.
+    /// Something to write, or to leave for.
     work: Condvar,
+    /// Something to sync, or to leave for; apart from `work`, so that a write wakes one thread.
+    written: Condvar,
     /// Something was done.
     done: Condvar,
 }
@@ -137,8 +139,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        self.work.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner).0
+    /// Notes what a sync has to cover from now on.
+    fn unsynced(&self, state: &mut State) {
+        if state.unsynced.is_none() {
+            state.unsynced = Some(Instant::now());
+            self.written.notify_all();
+        }
     }
 }
 
@@ -173,6 +179,7 @@ impl Log {
             every,
             state: Mutex::new(State { next, sizes, ..State::default() }),
             work: Condvar::new(),
+            written: Condvar::new(),
             done: Condvar::new(),
         });
         let log = Log { shared };
@@ -300,18 +307,17 @@ fn write_all(shared: &Shared) {
             state.queued -= bytes;
             state.done_jobs += 1;
             match done {
-                Ok(begun) => written(&mut state, bytes as u64, begun, epoch),
+                Ok(begun) => written(shared, &mut state, bytes as u64, begun, epoch),
                 Err(e) => state.fail(e.to_string()),
             }
             state.behind &= !state.queue.is_empty();
-            shared.work.notify_all();
             shared.done.notify_all();
         } else if state.remove_through > 0 {
             state = remove(shared, state);
         } else if state.closing {
             break;
         } else {
-            state = shared.wait(state, IDLE);
+            state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
     let last = state.current.as_ref().filter(|_| state.failing.is_none()).map(|c| (c.file.clone(), c.len));
@@ -321,12 +327,12 @@ fn write_all(shared: &Shared) {
     let ended = last.map(|current| append(Some(current), &end));
     state = shared.lock();
     match ended {
-        Some(Ok(())) => state.unsynced = state.unsynced.or_else(|| Some(Instant::now())),
+        Some(Ok(())) => shared.unsynced(&mut state),
         Some(Err(e)) => state.fail(e.to_string()),
         None => {}
     }
     state.writer_left = true;
-    shared.work.notify_all();
+    shared.written.notify_all();
     shared.done.notify_all();
 }
 
@@ -346,8 +352,8 @@ fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> 
     Ok(Current { file, number, len: bytes.len() as u64 })
 }
 
-fn written(state: &mut State, bytes: u64, begun: Option<Current>, epoch: u64) {
-    state.unsynced = state.unsynced.or_else(|| Some(Instant::now()));
+fn written(shared: &Shared, state: &mut State, bytes: u64, begun: Option<Current>, epoch: u64) {
+    shared.unsynced(state);
     if let Some(begun) = begun {
         // A sync that failed meanwhile was of the file before, which this one makes up for only where it began later.
         if state.epoch == epoch {
@@ -391,7 +397,10 @@ fn sync_all(shared: &Shared) {
         match due {
             Some(wait) if wait.is_zero() || state.writer_left => state = sync(shared, state),
             None if state.writer_left => break,
-            due => state = shared.wait(state, due.unwrap_or(IDLE)),
+            due => {
+                let waited = shared.written.wait_timeout(state, due.unwrap_or(IDLE));
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
         }
     }
     state.syncer_left = true;

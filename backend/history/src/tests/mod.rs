@@ -1,5 +1,6 @@
 //! What is written comes back, whatever happens to the disk.
 
+mod cost;
 mod disk;
 mod flips;
 mod folder;
