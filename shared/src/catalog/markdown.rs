@@ -1,6 +1,6 @@
 //! The table as a document.
 
-use super::{Catalog, Draw, Kind, Metric};
+use super::{Catalog, Draw, Kind, Metric, prometheus};
 
 /// All rows as Markdown, a table for each section of the page, in order on screen.
 pub fn metrics_markdown(catalog: &Catalog) -> String {
@@ -10,11 +10,15 @@ pub fn metrics_markdown(catalog: &Catalog) -> String {
          A tag names a metric on an instance: `{i}` stands for a number, any other word in braces for text. Other \
          spellings work wherever a tag can be written, and so do W&B's prefix `system.` and its suffix `/l:` with a \
          label. MB and GB in a tag mean 2^20 and 2^30 bytes. A counter holds the total and is drawn as a rate; a limit \
-         is drawn dashed; hidden metrics are in the API and the exports only.\n",
+         is drawn dashed; hidden metrics are in the API and the exports only.\n\n\
+         Prometheus gets base units (shares are ratios, 0 to 1; sizes are bytes) under the name in the last column, with \
+         the labels in its braces and `source`, the machine. A part of a GPU has `mig` or `pid` too. What was scraped keeps \
+         its own name and labels, with `endpoint`.\n",
     );
     for section in &catalog.layout.sections {
         text += &format!("\n## {}\n\n", section.title);
-        text += "| tag | unit | kind | title | what it is | other spellings |\n| --- | --- | --- | --- | --- | --- |\n";
+        text += "| tag | unit | kind | title | what it is | other spellings | Prometheus |\n";
+        text += "| --- | --- | --- | --- | --- | --- | --- |\n";
         for chart in catalog.layout.charts.iter().filter(|c| c.section == section.id) {
             for metric in catalog.metrics.iter().filter(|m| m.chart == chart.id) {
                 text += &row(metric);
@@ -43,11 +47,12 @@ fn row(metric: &Metric) -> String {
         .collect();
     let unit = metric.unit.name().replace('_', " ");
     format!(
-        "| `{}` | {unit} | {kind} | {} | {} | {} |\n",
+        "| `{}` | {unit} | {kind} | {} | {} | {} | `{}` |\n",
         cell(&metric.tag),
         cell(&metric.title),
         cell(&metric.help),
-        cell(&aliases.join(", "))
+        cell(&aliases.join(", ")),
+        prometheus::written(metric)
     )
 }
 

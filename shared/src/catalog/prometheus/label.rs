@@ -7,7 +7,7 @@ use std::borrow::Cow;
 type Label<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// Name of the label for the placeholder of a template.
-fn name(template: &str) -> Option<&str> {
+pub fn name(template: &str) -> Option<&str> {
     let (before, after, _) = tag::split(template)?;
     let placeholder = &template[before.len() + 1..template.len() - after.len() - 1];
     let family = template.split('.').next().unwrap_or(template);

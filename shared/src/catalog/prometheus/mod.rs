@@ -138,6 +138,12 @@ pub fn labels<'a>(metric: &'a Metric, instance: &'a str) -> Vec<(Cow<'a, str>, C
     std::iter::once((ENDPOINT.into(), endpoint.into())).chain(own).collect()
 }
 
+/// Name and labels of a row's series as a document shows them, without the source: `watchglass_gpu_power_watts{gpu}`.
+pub fn written(metric: &Metric) -> String {
+    let name = Family::of(metric).name;
+    label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
+}
+
 /// The families of a catalogue, to go from names and labels back to series.
 pub struct Names {
     families: Vec<Family>,
