@@ -16,6 +16,8 @@ pub(super) struct Kept {
     /// Times of the first and last sample by series.
     pub spans: Vec<Option<(i64, i64)>>,
     pub checks: Arc<Vec<Check>>,
+    /// How many of the checks, at the end, are of the server and not of a collector.
+    pub of_server: usize,
     pub checks_version: u64,
     /// After the tick encoded last, which nobody may see yet.
     pub encoder: TickState,
@@ -47,6 +49,7 @@ impl Kept {
             ids: HashMap::new(),
             spans: Vec::new(),
             checks: Arc::default(),
+            of_server: 0,
             checks_version: 0,
             encoder: TickState::default(),
             state: TickState::default(),
@@ -61,6 +64,13 @@ impl Kept {
         }
     }
 
+    pub fn set_checks(&mut self, checks: Vec<Check>) {
+        if *self.checks != checks {
+            self.checks = Arc::new(checks);
+            self.checks_version += 1;
+        }
+    }
+
     pub fn announce(&mut self, def: SeriesDef, steps: Steps) -> SeriesId {
         let id = self.defs.len() as SeriesId;
         self.encoder.extend([steps]);
@@ -69,6 +79,25 @@ impl Kept {
         self.defs.push(def);
         self.spans.push(None);
         id
+    }
+
+    /// Goes on after ticks that are known from elsewhere.
+    pub fn begin_after(&mut self, state: TickState) {
+        (self.encoder, self.base, self.state) = (state.clone(), state.clone(), state);
+    }
+
+    /// Takes the place of an id that no series has any more.
+    pub fn announce_hole(&mut self, def: SeriesDef) -> SeriesId {
+        let id = self.announce(def.clone(), 0.0);
+        self.ids.remove(&def);
+        id
+    }
+
+    /// A series has samples somewhere between these times.
+    pub fn seen(&mut self, id: SeriesId, from: i64, to: i64) {
+        if let Some(span) = self.spans.get_mut(id as usize) {
+            *span = Some(span.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));
+        }
     }
 
     /// Takes a frame in that follows the newest; how many samples it has.

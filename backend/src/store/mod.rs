@@ -14,12 +14,16 @@ mod hold;
 mod kept;
 mod late;
 mod read;
+mod restore;
+mod told;
 
 pub use block::Block;
 pub use chunk::{Chunk, Stretch};
 pub use damage::Damages;
 pub use late::Inserted;
 pub use read::Snapshot;
+pub use restore::Unwritten;
+pub use told::Told;
 
 use kept::Kept;
 use shared::catalog::{Catalog, Chart, Metric};
@@ -120,6 +124,8 @@ pub struct Store {
     sources: Vec<Kept>,
     counts: Counts,
     damages: Arc<Damages>,
+    /// How the history on disk stands, and how often that changed.
+    history: Option<(Check, u64)>,
 }
 
 /// What a reader gets that follows a source.
@@ -133,7 +139,14 @@ pub enum Since {
 impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        Store { catalog, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
+        Store {
+            catalog,
+            limits,
+            sources: Vec::new(),
+            counts: Counts::default(),
+            damages: Arc::default(),
+            history: None,
+        }
     }
 
     /// The table.
@@ -165,17 +178,45 @@ impl Store {
 
     /// Replaces what is said of a source's collectors.
     pub fn set_checks(&mut self, source: SourceId, checks: Vec<Check>) {
-        if let Some(kept) = self.sources.get_mut(usize::from(source))
-            && *kept.checks != checks
-        {
-            kept.checks = Arc::new(checks);
-            kept.checks_version += 1;
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            let of_server = kept.checks[kept.checks.len() - kept.of_server..].to_vec();
+            kept.set_checks([checks, of_server].concat());
         }
     }
 
-    /// How a source's collectors stand, and a version that grows with each change.
+    /// Says how a part of the server stands, beside what is said of each source's collectors.
+    pub fn set_check(&mut self, check: &Check) {
+        for kept in &mut self.sources {
+            let mut all = kept.checks.to_vec();
+            let of_server = all.len() - kept.of_server;
+            match all[of_server..].iter_mut().find(|known| known.id == check.id) {
+                Some(known) => known.clone_from(check),
+                None => {
+                    all.push(check.clone());
+                    kept.of_server += 1;
+                }
+            }
+            kept.set_checks(all);
+        }
+    }
+
+    /// How a source's collectors and the history stand, and a version that grows with each change.
     pub fn checks(&self, source: SourceId) -> (Arc<Vec<Check>>, u64) {
-        self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
+        let Some(kept) = self.kept(source) else { return Default::default() };
+        match &self.history {
+            None => (kept.checks.clone(), kept.checks_version),
+            Some((check, version)) => {
+                let all = kept.checks.iter().chain([check]).cloned().collect();
+                (Arc::new(all), kept.checks_version + version)
+            }
+        }
+    }
+
+    /// Says how the history on disk stands.
+    pub fn set_history(&mut self, check: Check) {
+        let (before, version) = self.history.take().map_or((None, 0), |(before, version)| (Some(before), version));
+        let changed = u64::from(before.as_ref() != Some(&check));
+        self.history = Some((check, version + changed));
     }
 
     /// The number of a series, given at its first appearance; none for a row that is not in the table, and for a source

@@ -152,3 +152,27 @@ fn a_clock_that_was_a_year_ahead_does_not_keep_history_for_a_year() {
     let kept: usize = store.snapshot(source, 0, i64::MAX).unwrap().blocks().iter().map(Block::ticks).sum();
     assert!(kept <= 1_000 + SEAL, "{kept} ticks");
 }
+
+#[test]
+fn a_check_of_the_server_stays_beside_those_of_collectors() {
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 60_000, bytes: 1 << 20 });
+    let source = store.add_source("a".into(), 1_000, Vec::new());
+    let check = |id: &str, reason: &str| Check {
+        id: id.into(),
+        state: shared::wire::CheckState::Ok,
+        tried: Vec::new(),
+        found: String::new(),
+        reason: reason.into(),
+        remedy: String::new(),
+    };
+    store.set_check(&check("own", "1"));
+    store.set_checks(source, vec![check("cpu", ""), check("disk", "")]);
+    let (_, version) = store.checks(source);
+    store.set_check(&check("own", "1"));
+    assert_eq!(store.checks(source).1, version, "nothing is new");
+    store.set_check(&check("own", "2"));
+    store.set_checks(source, vec![check("cpu", "x")]);
+    let (checks, later) = store.checks(source);
+    assert_eq!(*checks, [check("cpu", "x"), check("own", "2")]);
+    assert!(later > version);
+}
