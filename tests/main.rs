@@ -9,5 +9,6 @@ mod doctor;
 mod door;
 mod house;
 mod prometheus;
+mod remote;
 mod scrape;
 mod stream;

@@ -3,5 +3,6 @@
 pub mod browser;
 pub mod programs;
 pub mod proxy;
+pub mod receiver;
 pub mod server;
 pub mod stream;

@@ -104,7 +104,7 @@ impl Remote {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    fn stand(&self, standing: Standing) {
+    fn stand(&self, hub: &Hub, standing: Standing) {
         let before =
             std::mem::replace(&mut *self.standing.lock().unwrap_or_else(PoisonError::into_inner), standing.clone());
         let server = self.server.shown();
@@ -121,6 +121,7 @@ impl Remote {
             Standing::Well if matches!(before, Standing::Waiting(_)) => tracing::info!(server, "taken again"),
             _ => {}
         }
+        hub.store().set_check(&self.check());
     }
 
     /// Whether windows older than our own history can be read back.

@@ -44,6 +44,7 @@ impl Sender {
 
     /// Runs to the end.
     pub fn run(mut self) {
+        self.remote.stand(&self.hub, Standing::Starting);
         loop {
             let sources = self.hub.store().sources();
             let mut more = false;
@@ -128,18 +129,18 @@ impl Sender {
                 Ok(()) => {
                     counts.sent.fetch_add(batch.samples, Relaxed);
                     counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
-                    self.remote.stand(Standing::Well);
+                    self.remote.stand(&self.hub, Standing::Well);
                     return Ok(());
                 }
                 Err(Trouble::Refused(reason)) => {
                     counts.dropped.fetch_add(batch.samples, Relaxed);
-                    self.remote.stand(Standing::Refused(reason));
+                    self.remote.stand(&self.hub, Standing::Refused(reason));
                     return Ok(());
                 }
                 Err(Trouble::Later { reason, wait }) => (reason, wait),
             };
             counts.retries.fetch_add(1, Relaxed);
-            self.remote.stand(Standing::Waiting(reason));
+            self.remote.stand(&self.hub, Standing::Waiting(reason));
             match self.stop.recv_timeout(wait.unwrap_or(pause).max(pause)) {
                 Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(LONGEST),
                 _ => return Err(Stopped),

@@ -99,7 +99,7 @@ impl Server {
         let wait = wait.and_then(|text| self.wait(text)).map(|wait| wait.min(LONGEST));
         let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).map(bare).unwrap_or_default();
         let reason = match status.as_u16() {
-            300..400 => {
+            300..=399 => {
                 format!("it redirects ({status}) to {to:?}, which is not followed: write that address if you trust it")
             }
             401 => "it answered 401, it wants to know who writes: see `headers`".into(),
@@ -112,7 +112,7 @@ impl Server {
         };
         Err(match status.as_u16() {
             // The last four say nothing of the samples: someone will mend the settings or the server.
-            429 | 500..600 | 300..400 | 401 | 403 | 404 | 407 => Trouble::Later { reason, wait },
+            429 | 500..=599 | 300..=399 | 401 | 403 | 404 | 407 => Trouble::Later { reason, wait },
             _ => Trouble::Refused(reason),
         })
     }

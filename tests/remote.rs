@@ -1,0 +1,349 @@
+//! Remote write and reading back: against receivers that fail in every way, and against the real VictoriaMetrics and
+//! Prometheus.
+
+use backend::clock::{Clock, System};
+use backend::config::RemoteWrite;
+use backend::live::Hub;
+use backend::remote::{Remote, Wanted, Window};
+use backend::store::{Limits, Store};
+use shared::catalog::prometheus::{self, Family};
+use shared::rollup::roll;
+use shared::series::{SeriesDef, quantize};
+use shared::wire::{CheckState, SourceId};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use watchglass_tests::programs::Program;
+use watchglass_tests::receiver::{Answer, Receiver, Samples};
+use watchglass_tests::server::{PATIENCE, Server};
+
+const SERIES: usize = 300;
+const TICKS: usize = 200;
+const HOUR: i64 = 3_600_000;
+
+/// Waits until it is so.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A machine of which everybody knows what it measured: series of a core each, one that comes and goes among them.
+struct Known {
+    hub: Arc<Hub>,
+    defs: Vec<SeriesDef>,
+    from: i64,
+}
+
+/// Value of a series at a tick, percent.
+fn value(series: usize, tick: usize) -> f64 {
+    match series {
+        7 if tick % 5 > 0 => f64::NAN,
+        _ => quantize(((series * 31 + tick * 7) % 10_000) as f64 / 100.0, 100.0),
+    }
+}
+
+impl Known {
+    fn new(from: i64, ticks: usize) -> Known {
+        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
+        let source = store.add_source("known".into(), 1_000, Vec::new());
+        let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
+        let metric = store.catalog().metrics.iter().position(|m| m.tag == *tag).expect("a row") as u16;
+        let defs: Vec<_> = (0..SERIES).map(|i| SeriesDef { metric, instance: i.to_string() }).collect();
+        for def in &defs {
+            store.intern(source, def.clone()).expect("a number");
+        }
+        let known = Known { hub: Hub::new(store, Arc::new(System), 1, 24 * HOUR), defs, from };
+        known.extend(0, ticks);
+        known
+    }
+
+    /// Measures these ticks.
+    fn extend(&self, first: usize, last: usize) {
+        let mut store = self.hub.store();
+        for tick in first..last {
+            let values: Vec<f64> = (0..SERIES).map(|series| value(series, tick)).collect();
+            store.append(0 as SourceId, self.from + tick as i64 * 1_000, false, &values).expect("a source");
+        }
+    }
+
+    /// What a server should have of the first ticks.
+    fn samples(&self, ticks: usize) -> Samples {
+        let catalog = self.hub.store().catalog().clone();
+        let mut all = Samples::new();
+        for (series, def) in self.defs.iter().enumerate() {
+            let metric = catalog.metric(def).expect("a row");
+            let family = Family::of(metric);
+            let mut labels: Vec<_> = prometheus::labels(metric, &def.instance);
+            labels.extend([("source".into(), "known".into()), ("__name__".into(), family.name.as_str().into())]);
+            labels.sort();
+            let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let own = all.entry(labels.join(",")).or_default();
+            for tick in (0..ticks).filter(|&tick| value(series, tick).is_finite()) {
+                own.insert(self.from + tick as i64 * 1_000, vec![family.value(value(series, tick))]);
+            }
+        }
+        all
+    }
+
+    fn send(&self, url: String, folder: Option<&Path>) -> Arc<Remote> {
+        Remote::start(&self.hub, RemoteWrite { url, read_url: None, headers: Vec::new() }, folder)
+    }
+}
+
+/// Whole seconds, so many hours ago.
+fn hours_ago(hours: i64) -> i64 {
+    System.wall() / 1_000 * 1_000 - hours * HOUR
+}
+
+/// The samples without what came for the second time, which must be the same value.
+fn once(mut samples: Samples) -> (Samples, usize) {
+    let mut again = 0;
+    for values in samples.values_mut().flat_map(|own| own.values_mut()) {
+        assert!(values.iter().all(|v| *v == values[0]), "one time has two values: {values:?}");
+        again += values.len() - 1;
+        values.truncate(1);
+    }
+    (samples, again)
+}
+
+#[test]
+fn every_sample_arrives_once_though_the_server_fails() {
+    let known = Known::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| match n {
+        0 => Answer::Status(500, "", "not today"),
+        2 => Answer::Status(429, "retry-after: 2\r\n", ""),
+        4 => Answer::Close,
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    until("the first failure is told", || remote.check().reason.contains("it answered 500: not today"));
+    assert_eq!(remote.check().state, CheckState::Failed);
+    until("everything is taken", || receiver.samples() == known.samples(TICKS));
+    let requests = receiver.came().requests.clone();
+    assert!(requests.len() >= 6, "{}", requests.len());
+    for failed in [0, 2, 4] {
+        assert_eq!(requests[failed].0, requests[failed + 1].0, "the same request is sent again");
+    }
+    until("it is well", || remote.check().state == CheckState::Ok);
+    let samples: usize = known.samples(TICKS).values().map(|own| own.len()).sum();
+    let count = |count: &std::sync::atomic::AtomicU64| count.load(Relaxed);
+    let c = &remote.counts;
+    until("it is counted", || count(&c.sent) == samples as u64);
+    assert_eq!((count(&c.retries), count(&c.dropped)), (3, 0));
+    let bytes: usize = requests.iter().filter(|(_, taken)| *taken).map(|(body, _)| body.len()).sum();
+    assert_eq!(count(&c.bytes), bytes as u64);
+    let head = receiver.came().head.to_ascii_lowercase();
+    for line in [
+        "post /api/v1/write http/1.1",
+        "content-encoding: snappy",
+        "content-type: application/x-protobuf",
+        "x-prometheus-remote-write-version: 0.1.0",
+    ] {
+        assert!(head.contains(line), "{line} is missing in {head}");
+    }
+    // What comes later follows, in its turn.
+    known.extend(TICKS, TICKS + 14);
+    known.extend(TICKS + 14, TICKS + 15);
+    until("the next 15 s are taken", || receiver.samples() == known.samples(TICKS + 15));
+}
+
+#[test]
+fn a_refused_request_is_dropped_and_counted() {
+    let known = Known::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| match n {
+        1 => Answer::Status(400, "", "out of order sample"),
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
+    let count = || (remote.counts.sent.load(Relaxed), remote.counts.dropped.load(Relaxed));
+    until("all are sent or dropped", || count().0 + count().1 == all);
+    let arrived: u64 = receiver.samples().values().map(|own| own.len() as u64).sum();
+    assert_eq!(count().0, arrived);
+    assert!(count().1 > 0 && remote.counts.retries.load(Relaxed) == 0);
+    until("it is well again", || remote.check().state == CheckState::Ok);
+}
+
+#[test]
+fn no_redirect_is_followed() {
+    let thief = Receiver::start(|_| Answer::Take);
+    let to: &'static str = format!("location: {}\r\n", thief.url()).leak();
+    let receiver = Receiver::start(move |_| Answer::Status(307, to, ""));
+    let known = Known::new(hours_ago(1), 1);
+    let headers = vec![("Authorization".to_string(), "Bearer s3cret".to_string())];
+    let remote = Remote::start(&known.hub, RemoteWrite { url: receiver.url(), read_url: None, headers }, None);
+    until("the redirect is told", || remote.check().reason.contains("it redirects (307"));
+    assert!(remote.check().reason.contains(&thief.url()), "{}", remote.check().reason);
+    assert!(receiver.came().head.contains("s3cret") && thief.came().requests.is_empty());
+}
+
+#[test]
+fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
+    for (killed, answer) in
+        [(0, Answer::TakeAndClose), (1, Answer::Close), (2, Answer::TakeAndClose), (2, Answer::Hang)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let from = hours_ago(2);
+        let known = Known::new(from, TICKS);
+        let receiver = Receiver::start(move |n| if n == killed { answer } else { Answer::Take });
+        let remote = known.send(receiver.url(), Some(folder.path()));
+        until("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
+        remote.stop();
+        // The place is as a kill leaves it: on its way. The history has gone on since.
+        let again = Known::new(from, TICKS + 20);
+        let remote = again.send(receiver.url(), Some(folder.path()));
+        until("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
+        let requests = receiver.came().requests.clone();
+        assert_eq!(requests[killed].0, requests[killed + 1].0, "the same request is sent again");
+        let twice = match answer {
+            Answer::TakeAndClose => once(receiver.samples()).1,
+            _ => 0,
+        };
+        assert_eq!(once(receiver.samples()).1, twice, "nothing but that request came twice");
+        until("it is told", || remote.check().state == CheckState::Ok);
+    }
+}
+
+#[test]
+fn what_is_older_than_12_hours_is_given_up_and_counted() {
+    let known = Known::new(hours_ago(14), TICKS);
+    known.hub.store().seal(0);
+    let receiver = Receiver::start(|_| Answer::Take);
+    let remote = known.send(receiver.url(), None);
+    let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
+    until("they are counted", || remote.counts.expired.load(Relaxed) == all);
+    assert!(receiver.came().requests.is_empty());
+}
+
+#[test]
+fn a_server_that_hangs_delays_no_tick() {
+    let receiver = Receiver::start(|_| Answer::Hang);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("w.toml");
+    let text =
+        format!("[remote_write]\nurl = \"{}\"\nheaders = {{ Authorization = \"Bearer s3cret\" }}\n", receiver.url());
+    std::fs::write(&file, text).expect("a file");
+    let mut command = watchglass_tests::server::watchglass(["--port", "0", "--interval", "100ms", "--config"]);
+    command.arg(&file).env("WATCHGLASS_LOG", "trace");
+    let server = Server::start_command(command);
+    until("it hangs", || !receiver.came().requests.is_empty());
+    let metric = |name: &str| {
+        let text = server.get("/metrics", &[]).body;
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+        line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok())
+    };
+    let ticks = metric("watchglass_self_ticks_total").expect("a count");
+    until("ticks go on", || metric("watchglass_self_ticks_total") > Some(ticks + 20.0));
+    assert_eq!(metric("watchglass_self_remote_write_requests_total"), Some(1.0));
+    assert_eq!(metric("watchglass_self_remote_write_samples_total"), Some(0.0));
+    let doctor = server.get("/api/v1/doctor", &[]).body;
+    assert!(doctor.contains("\"remote_write\""), "{doctor}");
+    assert!(!server.log().contains("s3cret") && !doctor.contains("s3cret"));
+}
+
+/// The known machine through a real server: written, asked for raw, and read back.
+fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>) {
+    let ticks = 1_000;
+    // Prometheus takes what is new to it at any age, VictoriaMetrics what is within its retention.
+    let known = Known::new(hours_ago(3), ticks);
+    let (url, read_url) = (format!("http://{}{write}", server.addr), Some(format!("http://{}", server.addr)));
+    let remote = Remote::start(&known.hub, RemoteWrite { url, read_url, headers: Vec::new() }, None);
+    let expected = known.samples(ticks);
+    let all: u64 = expected.values().map(|own| own.len() as u64).sum();
+    until("all are sent", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) == all);
+    assert_eq!(
+        (remote.counts.dropped.load(Relaxed), remote.check().state),
+        (0, CheckState::Ok),
+        "{:?}",
+        remote.check()
+    );
+    println!("{:.2} B a sample", remote.counts.bytes.load(Relaxed) as f64 / all as f64);
+    let catalog = known.hub.store().catalog().clone();
+    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    for series in [0, 7, SERIES - 1] {
+        let wanted: Vec<(i64, f64)> = (0..ticks)
+            .map(|tick| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0))
+            .filter(|(_, v)| v.is_finite())
+            .collect();
+        let selector = format!("{name}{{core=\"{series}\",source=\"known\"}}");
+        until("it shows what it took", || raw(&selector).len() >= wanted.len());
+        assert_eq!(raw(&selector), wanted);
+    }
+    let wanted: Vec<Wanted> = [0, 7, 42]
+        .map(|series: usize| Wanted {
+            source: "known",
+            metric: catalog.metric(&known.defs[series]).expect("a row"),
+            instance: &known.defs[series].instance,
+        })
+        .into();
+    let window = Window { from: known.from, to: known.from + ticks as i64 * 1_000, step: 60_000 };
+    let read = remote.read(&wanted, window).expect("an answer");
+    for (read, series) in read.iter().zip([0, 7, 42]) {
+        let samples = (0..ticks).map(|tick| (known.from + tick as i64 * 1_000, value(series, tick)));
+        // The last step is not whole.
+        let own: Vec<_> = roll(samples, 60_000).into_iter().filter(|b| b.t + 60_000 <= window.to).collect();
+        assert_eq!(read.len(), own.len(), "series {series}: {read:?}");
+        for (read, own) in read.iter().zip(own) {
+            assert_eq!((read.t, read.min, read.max), (own.t, own.min, own.max));
+            assert!((read.mean - own.mean).abs() < 0.006, "{} {}", read.mean, own.mean);
+        }
+    }
+}
+
+#[test]
+fn debians_victoria_metrics_takes_it_and_gives_it_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().display().to_string();
+    let server = Program::start("victoria-metrics", |addr| {
+        vec![format!("-httpListenAddr={addr}"), format!("-storageDataPath={data}"), "-loggerLevel=ERROR".into()]
+    });
+    let Some(server) = server else { return };
+    through(&server, "/api/v1/write", |selector| {
+        server.get("/internal/force_flush");
+        let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
+        let mut all = Vec::new();
+        for line in text.lines() {
+            let json: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let times = json["timestamps"].as_array().expect("times").iter().filter_map(|t| t.as_i64());
+            all.extend(times.zip(json["values"].as_array().expect("values").iter().filter_map(|v| v.as_f64())));
+        }
+        all.sort_by_key(|(t, _)| *t);
+        all
+    });
+}
+
+#[test]
+fn debians_prometheus_takes_it_and_gives_it_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("prometheus.yml");
+    std::fs::write(&config, "global: {}\n").expect("a file");
+    let server = Program::start("prometheus", |addr| {
+        vec![
+            format!("--config.file={}", config.display()),
+            format!("--storage.tsdb.path={}", folder.path().join("data").display()),
+            format!("--web.listen-address={addr}"),
+            "--web.enable-remote-write-receiver".into(),
+        ]
+    });
+    let Some(server) = server else { return };
+    until("it is ready", || server.get("/-/ready").status == 200);
+    through(&server, "/api/v1/write", |selector| {
+        let path =
+            format!("/api/v1/query?query={}&time={}", escaped(&format!("{selector}[13h]")), System.wall() / 1000);
+        let json: serde_json::Value = serde_json::from_str(&server.get(&path).body).expect("JSON");
+        let point = |p: &serde_json::Value| Some(((p[0].as_f64()? * 1e3).round() as i64, p[1].as_str()?.parse().ok()?));
+        let values = json["data"]["result"][0]["values"].as_array().cloned().unwrap_or_default();
+        values.iter().filter_map(point).collect()
+    });
+}
+
+/// Text as it stands in a query of an address.
+fn escaped(text: &str) -> String {
+    text.bytes()
+        .map(|b| if b.is_ascii_alphanumeric() { (b as char).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}
