@@ -1,12 +1,14 @@
 //! The root: the page's state, what listens to the window, and the parts in order.
 
 use crate::link;
+use crate::recording;
 use crate::page::{LinkState, Page, browser};
 use crate::pages::overview::Overview;
 use crate::panels::board::Board;
-use crate::panels::pointer;
+use crate::panels::{pointer, tools};
 use crate::widgets::banner::Banner;
 use crate::widgets::bar::Bar;
+use crate::widgets::player::PlayerBar;
 use crate::widgets::tooltip::Tooltip;
 use leptos::ev;
 use leptos::prelude::*;
@@ -23,15 +25,22 @@ pub fn App() -> impl IntoView {
     provide_context(page);
     mark(page);
     listen(page);
-    Effect::new(move |_| pointer::listen(page));
+    Effect::new(move |_| {
+        pointer::listen(page);
+        tools::listen(page);
+    });
     watch_sight(page);
+    recording::listen(page);
     link::connect(page);
     set_interval(move || link::beat(page), Duration::from_secs(1));
     view! {
         <Bar/>
         <main id="page"><Overview/></main>
+        <PlayerBar/>
         <Banner/>
         <Tooltip/>
+        <div id="menu" class="menu" hidden></div>
+        <aside id="sheet" class="sheet" aria-label="What changed" hidden></aside>
     }
 }
 
@@ -48,12 +57,14 @@ fn mark(page: Page) {
         let state = match page.state.get() {
             LinkState::Connecting => "connecting",
             LinkState::Live if frozen => "frozen",
+            LinkState::Live if page.player.with(Option::is_some) => "recorded",
             LinkState::Live => "live",
             LinkState::Reconnecting => "reconnecting",
             LinkState::Lost => "lost",
         };
         set(&link, "data-link", state);
     });
+    Effect::new(move |_| tools::reflect(page.view.with(|v| v.versus)));
     Effect::new(move |_| {
         set(&root, "data-theme", page.tone.get().name());
         page.redraw();
@@ -69,7 +80,13 @@ fn listen(page: Page) {
         }
         let focused = event.target().and_then(|t| t.dyn_into::<web_sys::Element>().ok());
         let tag = focused.as_ref().map(|e| e.tag_name()).unwrap_or_default();
-        let plot = focused.is_some_and(|e| e.class_list().contains("plot"));
+        let plot = focused.as_ref().is_some_and(|e| e.class_list().contains("plot"));
+        if matches!(tag.as_str(), "INPUT" | "SELECT") && key == "Escape" {
+            // Keys mean the page again.
+            let _ = focused.map(|e| e.unchecked_into::<web_sys::HtmlElement>().blur());
+            tools::close_all();
+            return;
+        }
         // What a focused element does with the key itself.
         let theirs = match tag.as_str() {
             "INPUT" | "SELECT" => true,

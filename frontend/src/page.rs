@@ -6,13 +6,15 @@
 use crate::address::{self, Tone, View};
 use crate::link::Link;
 use crate::panels::board::Board;
-use crate::panels::crosshair;
+use crate::panels::{changed, crosshair, tools};
+use crate::player::Player;
 use crate::range::{LONGEST, SHORTEST};
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::window::WINDOWS;
+use shared::wire::Recorded;
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use wasm_bindgen::prelude::*;
@@ -54,8 +56,13 @@ pub struct Shared {
     pub beat: RwSignal<u32>,
     /// Server clock minus ours, ms.
     pub ahead: Cell<i64>,
+    /// The clock of the recording that is shown, where nothing is live.
+    pub player: RwSignal<Option<Player>>,
+    /// Why a file was not opened.
+    pub refused: RwSignal<String>,
     scheduled: Cell<bool>,
     writing: Cell<bool>,
+    dirty: Cell<bool>,
     /// Windows and spans that were left, newest last.
     back: RefCell<Vec<(i64, Option<(i64, i64)>)>>,
 }
@@ -121,17 +128,20 @@ impl Page {
             tone: RwSignal::new(tone),
             beat: RwSignal::new(0),
             ahead: Cell::new(0),
+            player: RwSignal::new(None),
+            refused: RwSignal::new(String::new()),
             scheduled: Cell::new(false),
             writing: Cell::new(false),
+            dirty: Cell::new(false),
             back: RefCell::default(),
         };
         // It lives as long as the page does.
         Page(StoredValue::new_local(Box::leak(Box::new(shared))))
     }
 
-    /// The server's clock.
+    /// The server's clock, or that of a recording.
     pub fn server_now(&self) -> i64 {
-        now() + self.ahead.get()
+        self.player.with_untracked(|p| p.as_ref().map(|p| p.t)).unwrap_or_else(|| now() + self.ahead.get())
     }
 
     /// The right edge while live: the newest tick, or now when ticks stay away.
@@ -140,9 +150,59 @@ impl Page {
         let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
         let now = self.server_now();
         match source.and_then(|s| Some((s.last_t()?, s.info.interval))) {
-            Some((t, interval)) if now - t <= interval * 2 => t,
+            Some((t, interval)) if t <= now && now - t <= interval * 2 => t,
             _ => now,
         }
+    }
+
+    /// Shows a recording, whose machines the store has or is about to have.
+    pub fn recorded(self, recorded: Recorded) {
+        let length = recorded.to - recorded.from;
+        let asked = browser().location().search().unwrap_or_default();
+        if !["?w=", "&w="].iter().any(|name| asked.contains(name)) {
+            // As much of it as one window holds.
+            let all = WINDOWS.iter().find(|w| w.ms >= length).unwrap_or(&WINDOWS[WINDOWS.len() - 1]);
+            self.view.update(|v| v.window = all.ms);
+        }
+        self.player.set(Some(Player::new(recorded)));
+        self.replan();
+        self.redraw();
+    }
+
+    /// Does something with the clock of the recording, if one is shown.
+    pub fn play(self, change: impl FnOnce(&mut Player)) {
+        if self.player.with_untracked(Option::is_some) {
+            self.player.update(|p| {
+                if let Some(p) = p {
+                    change(p);
+                }
+            });
+            self.load();
+            self.redraw();
+        }
+    }
+
+    /// A key while a recording is shown; true when it meant something.
+    fn player_key(self, key: &str) -> bool {
+        let step = self.view.with_untracked(|v| v.window) / 10;
+        match key {
+            " " => self.play(Player::toggle),
+            "<" | "," => self.play(|p| p.shift(-1)),
+            ">" | "." => self.play(|p| p.shift(1)),
+            "j" => self.play(|p| p.jump(p.t - step)),
+            "l" => self.play(|p| p.jump(p.t + step)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Forgets everything that is shown; what comes next is another machine's.
+    pub fn begin_anew(self) {
+        self.player.set(None);
+        self.plan.set(Plan::default());
+        self.back.borrow_mut().clear();
+        self.view.update(|v| (v.frozen, v.source) = (None, None));
+        *self.store.borrow_mut() = Store::default();
     }
 
     /// The span that is shown: the frozen one, else the window up to the newest tick.
@@ -155,11 +215,14 @@ impl Page {
     }
 
     /// What a message changed is drawn in the next frame.
-    pub fn changed(self, changed: Changed) {
-        if changed.plan {
+    pub fn changed(self, what: Changed) {
+        if what.plan {
             self.replan();
         }
-        if changed.ticks || changed.plan || changed.history {
+        if what.history {
+            changed::again(self);
+        }
+        if what.ticks || what.plan || what.history {
             self.redraw();
         }
     }
@@ -183,22 +246,30 @@ impl Page {
         }
         request_animation_frame(move || {
             self.scheduled.set(false);
+            if let Some(t) = self.player.with_untracked(|p| p.as_ref().map(|p| p.t)) {
+                self.store.borrow_mut().sources.values_mut().for_each(|source| source.until = t);
+            }
             Board::draw(self);
         });
     }
 
-    /// Changes the view; the address follows a moment later, because a browser counts how often it is written.
+    /// Changes the view; the address follows, but a few times a second at most: a browser counts how often.
     pub fn change(self, change: impl FnOnce(&mut View)) {
         self.view.update(change);
-        if !self.writing.replace(true) {
-            set_timeout(move || self.write_address(), std::time::Duration::from_millis(150));
+        self.dirty.set(true);
+        if !self.writing.get() {
+            self.write_address();
         }
         self.load();
         self.redraw();
     }
 
     fn write_address(self) {
-        self.writing.set(false);
+        self.writing.set(self.dirty.replace(false));
+        if !self.writing.get() {
+            return;
+        }
+        set_timeout(move || self.write_address(), std::time::Duration::from_millis(200));
         let params = web_sys::UrlSearchParams::new().expect("empty search parameters");
         for (name, value) in address::write(&self.view.get_untracked()) {
             params.append(name, &value);
@@ -214,7 +285,12 @@ impl Page {
     pub fn load(self) {
         let view = self.view.get_untracked();
         let (start, end) = self.span();
-        let from = start - view.versus.map_or(0, |ms| if ms == 0 { end - start } else { ms });
+        self.want(start - view.versus.map_or(0, |ms| if ms == 0 { end - start } else { ms }));
+    }
+
+    /// Asks for history from an instant on, unless the page has it.
+    pub fn want(self, from: i64) {
+        let view = self.view.get_untracked();
         let ask = {
             let store = self.store.borrow();
             store.source(view.source.as_deref()).and_then(|s| {
@@ -225,6 +301,16 @@ impl Page {
         if let Some((source, from, to)) = ask {
             self.link.borrow_mut().history(source, from, to);
         }
+    }
+
+    /// The view as it is.
+    pub fn view_now(&self) -> View {
+        self.view.get_untracked()
+    }
+
+    /// Whether a chart stands on the page, folded away or not.
+    pub fn is_planned(&self, id: &str) -> bool {
+        self.plan.with_untracked(|p| p.top.iter().chain(p.sections.iter().flat_map(|s| &s.panels)).any(|c| c.id == id))
     }
 
     /// Keeps what is shown, for a step back.
@@ -319,6 +405,9 @@ impl Page {
 
     /// A key that was pressed, `far` with shift; true when it meant something.
     pub fn key(self, key: &str, far: bool) -> bool {
+        if self.player.with_untracked(Option::is_some) && self.player_key(key) {
+            return true;
+        }
         let (from, to) = self.span();
         let middle = || crosshair::instant(self).unwrap_or(from + (to - from) / 2);
         let zoom = |factor| {
@@ -332,7 +421,11 @@ impl Page {
         match key {
             "t" => self.toggle_theme(),
             " " => self.toggle_frozen(),
+            "Escape" if tools::close_all() => {}
             "Escape" => self.go_live(),
+            "/" => tools::focus_range(),
+            "c" => self.change(|v| v.versus = if v.versus.is_some() { None } else { Some(0) }),
+            "d" => changed::toggle(self),
             "Backspace" => self.step_back(),
             "ArrowLeft" => crosshair::step(self, if far { -10 } else { -1 }),
             "ArrowRight" => crosshair::step(self, if far { 10 } else { 1 }),

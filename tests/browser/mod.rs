@@ -2,10 +2,14 @@
 
 mod accessible;
 mod base;
+mod compare;
 mod link;
 mod processes;
+mod series;
 mod served;
+mod touch;
 mod view;
+mod zoom;
 
 use watchglass_tests::browser::Browser;
 
@@ -26,4 +30,24 @@ fn live(browser: &Browser) {
 #[track_caller]
 fn no_faults(browser: &Browser) {
     assert_eq!(browser.faults(), [""; 0], "the page ran into errors");
+}
+
+/// A place on the plot of the wide chart: shares of its span and of its height.
+fn plot_at(browser: &Browser, share: f64, height: f64) -> (f64, f64) {
+    let [left, top, width, high] = browser.rect("article.hero .plot");
+    let gutter = |name: &str| {
+        let value = browser.eval(&format!(
+            "parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--gutter-{name}'))"
+        ));
+        value.as_f64().expect("a length")
+    };
+    let (l, r) = (gutter("l"), gutter("r"));
+    (left + l + (width - l - r) * share, top + high * height)
+}
+
+/// The span in the address, Unix seconds.
+#[track_caller]
+fn span(browser: &Browser) -> (f64, f64) {
+    let side = |name: &str| browser.eval(&format!("+new URLSearchParams(location.search).get('{name}')"));
+    (side("from").as_f64().expect("a time"), side("to").as_f64().expect("a time"))
 }

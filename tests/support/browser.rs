@@ -31,6 +31,18 @@ addEventListener("unhandledrejection", e => fault("rejection: " + e.reason));
 addEventListener("securitypolicyviolation", e => fault("csp: " + e.violatedDirective + " " + e.blockedURI + " " + e.sample));
 const error = console.error;
 console.error = (...words) => { fault("console: " + words.join(" ")); error.apply(console, words); };
+// What the page asks the server for: the kind of each message, as it is numbered on the wire.
+window.__sent = [];
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (data) {
+  if (data[0] === 0) window.__sent.push(data[1]);
+  return send.call(this, data);
+};
+// How far things jumped without anybody having touched the page.
+window.__shift = 0;
+new PerformanceObserver(list => {
+  for (const e of list.getEntries()) if (!e.hadRecentInput) window.__shift += e.value;
+}).observe({ type: "layout-shift", buffered: true });
 window.__live = null;
 const look = () => {
   const panels = document.querySelectorAll('article[data-panel][data-state="live"]');
@@ -46,6 +58,11 @@ const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.d
   panels: [...document.querySelectorAll("article[data-panel]")].map(
     p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
   text: document.body && document.body.innerText.slice(0, 300) }"#;
+
+/// The control key, held while the mouse does something.
+pub const CTRL: u8 = 2;
+/// The shift key.
+pub const SHIFT: u8 = 8;
 
 /// A browser with one page. Dropped, it ends its browser and its driver.
 pub struct Browser {
@@ -156,6 +173,78 @@ impl Browser {
         for kind in ["keyDown", "keyUp"] {
             self.cdp("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "code": key }));
         }
+    }
+
+    /// Types a text into what has the keys, and ends it with Enter.
+    pub fn type_line(&self, text: &str) {
+        self.cdp("Input.insertText", json!({ "text": text }));
+        for kind in ["keyDown", "keyUp"] {
+            let enter =
+                json!({ "type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13 });
+            self.cdp("Input.dispatchKeyEvent", enter);
+        }
+    }
+
+    /// Left, top, width and height of the first element of a CSS selector, CSS pixels.
+    #[track_caller]
+    pub fn rect(&self, selector: &str) -> [f64; 4] {
+        let rect = self.eval(&format!(
+            "(r => [r.left, r.top, r.width, r.height])(document.querySelector({selector:?}).getBoundingClientRect())"
+        ));
+        [0, 1, 2, 3].map(|i| rect[i].as_f64().expect("a length"))
+    }
+
+    /// Moves the mouse.
+    pub fn move_to(&self, (x, y): (f64, f64)) {
+        self.mouse("mouseMoved", (x, y), 0, json!({}));
+    }
+
+    /// Presses and releases the mouse, with `held` keys ([`CTRL`], [`SHIFT`]).
+    pub fn click_at(&self, place: (f64, f64), held: u8) {
+        self.clicks_at(place, held, 1);
+    }
+
+    /// Clicks twice.
+    pub fn double_click_at(&self, place: (f64, f64)) {
+        self.clicks_at(place, 0, 1);
+        self.clicks_at(place, 0, 2);
+    }
+
+    fn clicks_at(&self, place: (f64, f64), held: u8, count: u8) {
+        self.mouse("mouseMoved", place, held, json!({}));
+        for kind in ["mousePressed", "mouseReleased"] {
+            self.mouse(kind, place, held, json!({ "button": "left", "clickCount": count }));
+        }
+    }
+
+    /// Draws the mouse from one place to another.
+    pub fn drag(&self, from: (f64, f64), to: (f64, f64), held: u8) {
+        self.mouse("mouseMoved", from, held, json!({}));
+        self.mouse("mousePressed", from, held, json!({ "button": "left", "clickCount": 1 }));
+        for step in 1..=4 {
+            let share = f64::from(step) / 4.0;
+            let place = (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+            self.mouse("mouseMoved", place, held, json!({ "button": "left", "buttons": 1 }));
+        }
+        self.mouse("mouseReleased", to, held, json!({ "button": "left", "clickCount": 1 }));
+    }
+
+    /// Turns the wheel by so many pixels.
+    pub fn wheel(&self, place: (f64, f64), by: f64, held: u8) {
+        self.mouse("mouseWheel", place, held, json!({ "deltaX": 0, "deltaY": by }));
+    }
+
+    fn mouse(&self, kind: &str, (x, y): (f64, f64), held: u8, more: Value) {
+        let mut event = json!({ "type": kind, "x": x, "y": y, "modifiers": held });
+        let (event_fields, more) = (event.as_object_mut().expect("an object"), more);
+        event_fields.extend(more.as_object().cloned().unwrap_or_default());
+        self.cdp("Input.dispatchMouseEvent", event);
+    }
+
+    /// Fingers on the screen: `touchStart`, `touchMove` or `touchEnd` (then without places).
+    pub fn touch(&self, kind: &str, places: &[(f64, f64)]) {
+        let points = places.iter().enumerate().map(|(id, (x, y))| json!({ "x": x, "y": y, "id": id }));
+        self.cdp("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points.collect::<Vec<_>>() }));
     }
 
     /// Sets the size of the page in CSS pixels; narrow ones are phones, with two device pixels for one.

@@ -2,10 +2,12 @@
 //!
 //! [`board`] knows all panels and tiles and when to draw; [`picture`] makes the frame of one panel from the store;
 //! [`names`] names and colours its series; [`tiles`] the numbers on top; [`pointer`] what pointers do to plots;
-//! [`crosshair`] the instant that all charts show and its tooltip; [`series`] which of them are seen; [`panel`] and
+//! [`crosshair`] the instant that all charts show and its tooltip; [`series`] which of them are seen; [`tools`] and [`changed`]
+//! what the bar and titles offer; [`panel`] and
 //! [`sections`] the elements.
 
 pub mod board;
+pub mod changed;
 pub mod crosshair;
 pub mod names;
 pub mod panel;
@@ -15,3 +17,4 @@ pub mod processes;
 pub mod sections;
 pub mod series;
 pub mod tiles;
+pub mod tools;

@@ -38,7 +38,11 @@ pub fn Fold(
         first.join(", ") + more
     };
     view! {
-        <details class="fold" open=section.open on:toggle=toggled>
+        <details
+            class="fold"
+            data-charts=move || panels.with(|p| p.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" "))
+            open=section.open on:toggle=toggled
+        >
             <summary>
                 <Triangle/>
                 <span class="name">{section.title}</span>

@@ -2,8 +2,9 @@
 //! head of newest ticks, and ways to read them. No browser here: it compiles and is tested natively.
 //!
 //! [`source`] one machine; [`trace`] one series reduced to columns, fed as ticks come; [`presence`] how many instants a
-//! chart has; [`reading`] the newest value of a series; [`plan`] which panels, tiles and sections there are.
+//! chart has; [`reading`] the newest value of a series; [`difference`] what changed; [`plan`] which panels, tiles and sections there are.
 
+pub mod difference;
 pub mod plan;
 pub mod presence;
 pub mod processes;

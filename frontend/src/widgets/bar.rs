@@ -34,7 +34,21 @@ pub fn Bar() -> impl IntoView {
                     })
                     .collect_view()}
             </div>
+            <div id="tools" class="tools">
+                <input id="range" aria-label="Span" placeholder="90s, 14:00-14:20" title="A span (key /)" autocomplete="off" spellcheck="false"/>
+                <select id="versus" aria-label="Compare with" title="Compare with (key c)">
+                    <option value="">"compare …"</option>
+                    <option value="before">"span before"</option>
+                    <option value="1h">"1 h earlier"</option>
+                    <option value="24h">"a day earlier"</option>
+                </select>
+                <button data-do="changed" title="What changed in this span (key d)">"What changed"</button>
+                <span id="wrong" role="alert"></span>
+            </div>
             <span class="icons">
+                <button class="icon narrow-only" data-do="tools" aria-label="Span and comparison">
+                    <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/></svg>
+                </button>
                 <button class="icon" aria-label="Theme" title="Theme (t)" on:click=move |_| page.toggle_theme()>
                     <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" class="fill"/></svg>
                 </button>
@@ -117,6 +131,7 @@ fn LinkButton() -> impl IntoView {
         (LinkState::Lost, _) => "NO SERVER",
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
+        (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
         (LinkState::Live, None) => "LIVE",
     };
     let rest = move || {

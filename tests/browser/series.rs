@@ -1,0 +1,128 @@
+//! The crosshair, its tooltip, and what a person does with single series.
+
+use super::{live, no_faults, plot_at};
+use serde_json::json;
+use watchglass_tests::browser::{Browser, CTRL, SHIFT};
+use watchglass_tests::server::Server;
+
+const NOTE: &str = r#"document.querySelector("article.hero .note").innerText"#;
+const QUERY: &str = "new URLSearchParams(location.search)";
+const TIP: &str = r##"document.querySelector("#tip:not([hidden])")"##;
+const ROWS: &str = r##"[...document.querySelectorAll("#tip > .row")].map(r => +r.querySelector("b").textContent)"##;
+/// The layer over the data of each chart on the screen, as one number each.
+const OVER: &str = r#"[...document.querySelectorAll("article.chart")]
+    .filter(p => p.getBoundingClientRect().bottom < innerHeight)
+    .map(p => { const c = p.querySelectorAll("canvas")[1]; const m = Math.round(c.width * 0.45);
+        return c.getContext("2d").getImageData(m - 40, 0, 80, c.height).data.reduce((a, b) => a + b, 0); })"#;
+
+/// Where the label of a series of the wide chart is: `row` from above, in lines of 14 pixels.
+fn label(browser: &Browser, row: f64) -> (f64, f64) {
+    let [left, top, width, _] = browser.rect("article.hero .plot");
+    (left + width - 60.0, top + 10.0 + row * 14.0)
+}
+
+fn demo(gpus: &str) -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", gpus]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    (server, browser)
+}
+
+#[test]
+fn the_crosshair_is_in_every_chart_and_its_tooltip_is_sorted() {
+    let (_server, browser) = demo("8");
+    browser.press(" ");
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    let before = browser.eval(OVER);
+    browser.move_to(plot_at(&browser, 0.5, 0.5));
+    browser.until(TIP);
+    let [left, _, width, _] = browser.rect("article.hero .plot");
+    browser.move_to((left + width * 0.45, plot_at(&browser, 0.5, 0.5).1));
+    browser.until(&format!("{OVER}.every((ink, i) => ink !== {before}[i])"));
+    assert!(before.as_array().is_some_and(|charts| charts.len() >= 3), "charts are on the screen");
+    let rows: Vec<f64> = serde_json::from_value(browser.eval(ROWS)).expect("numbers");
+    assert!(rows.len() == 8 && rows.windows(2).all(|w| w[0] >= w[1]), "{rows:?}");
+    no_faults(&browser);
+}
+
+#[test]
+fn many_series_are_eight_rows_and_a_sentence_until_they_are_pinned() {
+    let (_server, browser) = demo("64");
+    let place = r#"[...document.querySelectorAll("article.chart")].find(p => p.dataset.panel === "gpu.power")"#;
+    let rect = browser.eval(&format!(
+        "(({place}).scrollIntoView({{ block: 'center' }}), (r => [r.left, r.top, r.width, r.height])({place}.querySelector('.plot').getBoundingClientRect()))"
+    ));
+    let at = |share: f64| {
+        let side = |i: usize| rect[i].as_f64().expect("a length");
+        (side(0) + side(2) * share, side(1) + side(3) * 0.4)
+    };
+    browser.move_to(at(0.4));
+    browser.until(
+        r##"/^… 56 more \(min .+, median .+, max .+\)$/.test(document.querySelector("#tip .rest").textContent)"##,
+    );
+    assert_eq!(browser.eval(&format!("{ROWS}.length")), 8);
+    browser.click_at(at(0.4), 0);
+    browser.until(&format!(r##"document.querySelector("#tip.pinned") && {ROWS}.length === 64"##));
+    let when = r##"document.querySelector("#tip .when").innerText"##;
+    let pinned = browser.eval(when);
+    browser.move_to(at(0.6));
+    browser.move_to(at(0.5));
+    assert_eq!(browser.eval(when), pinned, "it stays");
+    assert!(browser.eval(r##"(t => t.scrollHeight > t.clientHeight)(document.querySelector("#tip"))"##) == json!(true));
+    no_faults(&browser);
+}
+
+#[test]
+fn keys_move_the_crosshair_and_say_where_it_is() {
+    let (_server, browser) = demo("8");
+    browser.press(" ");
+    browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+    browser.press("End");
+    browser.until(TIP);
+    let when = r##"document.querySelector("#tip .when span").textContent"##;
+    let seconds = |text: serde_json::Value| {
+        let parts: Vec<i64> = text.as_str().expect("a time").split(':').filter_map(|p| p.parse().ok()).collect();
+        parts[0] * 3600 + parts[1] * 60 + parts[2]
+    };
+    let end = seconds(browser.eval(when));
+    for (key, back) in [("ArrowLeft", 1), ("ArrowLeft", 2), ("ArrowRight", 1)] {
+        browser.press(key);
+        browser.until(&format!(
+            r#"(t => ({end} - t + 86400) % 86400)({when}.split(":").reduce((a, p) => a * 60 + +p, 0)) === {back}"#
+        ));
+    }
+    browser.until(r#"/^\d\d:\d\d:\d\d, GPU \d \d+/.test(document.getElementById("said").textContent)"#);
+    browser.press("Enter");
+    browser.until(r##"document.querySelector("#tip.pinned")"##);
+    no_faults(&browser);
+}
+
+#[test]
+fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
+    let (_server, browser) = demo("8");
+    browser.click_at(label(&browser, 2.0), 0);
+    browser.until(&format!("{QUERY}.getAll('only').length === 1"));
+    browser.until(&format!("{NOTE}.includes('7 hidden')"));
+    let only = browser.eval(&format!("{QUERY}.get('only')")).as_str().expect("a series").to_string();
+    assert!(only.starts_with("gpu~GPU "), "{only}");
+    browser.click_at(label(&browser, 5.0), SHIFT);
+    browser.until(&format!("/^GPU \\d$/.test({QUERY}.get('pin'))"));
+
+    let second = Browser::start();
+    second.open(browser.eval("location.href").as_str().expect("an address"));
+    live(&second);
+    second.until(&format!("{NOTE}.includes('7 hidden')"));
+    second.until(&format!("{QUERY}.get('only') === {only:?}"));
+    drop(second);
+
+    // Their tools bring all of them back.
+    browser.click("article.hero h3 button");
+    browser.click("#menu button[data-do=series]");
+    browser.until(&format!("!{NOTE}.includes('hidden') && !{QUERY}.has('only') && !{QUERY}.has('pin')"));
+    for hidden in [1, 2] {
+        browser.click_at(label(&browser, f64::from(hidden) * 3.0), CTRL);
+        browser.until(&format!("{QUERY}.getAll('off').length === {hidden} && {NOTE}.includes('{hidden} hidden')"));
+    }
+    no_faults(&browser);
+}

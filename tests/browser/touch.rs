@@ -1,0 +1,73 @@
+//! Fingers: one scrolls, a resting one moves the crosshair, two zoom.
+
+use super::{live, no_faults, plot_at};
+use serde_json::json;
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
+
+const LINK: &str = "document.documentElement.dataset.link";
+
+fn phone() -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.size(390, 844);
+    browser.cdp("Emulation.setTouchEmulationEnabled", json!({ "enabled": true, "maxTouchPoints": 2 }));
+    browser.open(&server.url);
+    live(&browser);
+    (server, browser)
+}
+
+#[test]
+fn one_finger_scrolls_and_leaves_the_view_alone() {
+    let (_server, browser) = phone();
+    let (x, y) = plot_at(&browser, 0.5, 0.6);
+    browser.touch("touchStart", &[(x, y)]);
+    for step in 1..=10 {
+        browser.touch("touchMove", &[(x, y - f64::from(step) * 25.0)]);
+    }
+    browser.touch("touchEnd", &[]);
+    browser.until("scrollY > 100");
+    assert_eq!(browser.eval(LINK), "live");
+    assert_eq!(browser.eval(r#"document.getElementById("tip").hidden"#), true);
+}
+
+#[test]
+fn a_resting_finger_shows_the_values_and_a_tap_lets_them_go() {
+    let (_server, browser) = phone();
+    let (x, y) = plot_at(&browser, 0.4, 0.5);
+    browser.touch("touchStart", &[(x, y)]);
+    browser.until(r##"document.querySelector("#tip:not([hidden])")"##);
+    let when = r##"document.querySelector("#tip .when span").textContent"##;
+    let before = browser.eval(when);
+    for step in 1..=5 {
+        browser.touch("touchMove", &[(x + f64::from(step) * 12.0, y)]);
+    }
+    browser.until(&format!("{when} !== {before}"));
+    browser.touch("touchEnd", &[]);
+    assert_eq!(browser.eval(r#"document.getElementById("tip").hidden"#), false, "it stays to be read");
+    assert_eq!(browser.eval("scrollY"), 0);
+    browser.touch("touchStart", &[(x, y)]);
+    browser.touch("touchEnd", &[]);
+    browser.until(r#"document.getElementById("tip").hidden"#);
+    no_faults(&browser);
+}
+
+#[test]
+fn two_fingers_zoom_and_what_they_hold_stays_under_them() {
+    let (_server, browser) = phone();
+    let [a, b, c, d] = [0.4, 0.6, 0.1, 0.9].map(|share| plot_at(&browser, share, 0.5));
+    browser.touch("touchStart", &[a]);
+    browser.touch("touchStart", &[a, b]);
+    for step in 1..=6 {
+        let share = f64::from(step) / 6.0;
+        let between = |p: (f64, f64), q: (f64, f64)| (p.0 + (q.0 - p.0) * share, p.1);
+        browser.touch("touchMove", &[between(a, c), between(b, d)]);
+    }
+    browser.touch("touchEnd", &[]);
+    browser.until(&format!(r#"{LINK} === "frozen""#));
+    browser.until("new URLSearchParams(location.search).has('to')");
+    let (from, to) = super::span(&browser);
+    // A fifth of five minutes over four fifths of the plot.
+    assert!((to - from - 75.0).abs() < 8.0, "{}", to - from);
+    no_faults(&browser);
+}

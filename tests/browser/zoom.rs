@@ -1,0 +1,150 @@
+//! Looking closer: drag, wheel, pan, steps back, typed spans. Nothing is asked for that the page has already.
+
+use super::{live, no_faults, plot_at, span};
+use watchglass_tests::browser::{Browser, CTRL, SHIFT};
+use watchglass_tests::server::Server;
+
+const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
+/// Questions for history since the page was loaded.
+const ASKED: &str = "window.__sent.filter(kind => kind === 1).length";
+
+fn start(query: &str) -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}{query}", server.url));
+    live(&browser);
+    (server, browser)
+}
+
+/// Waits until the address names a span that begins at `from` and is so long, give or take `within` seconds.
+#[track_caller]
+fn comes_to(browser: &Browser, from: f64, length: f64, within: f64) -> (f64, f64) {
+    let near = |value: &str, wanted: f64| format!("Math.abs({value} - {wanted}) <= {within}");
+    let (from, length) = (near("a", from), near("b - a", length));
+    browser.until(&format!(
+        "((a, b) => {from} && {length})(...['from', 'to'].map(k => +new URLSearchParams(location.search).get(k)))"
+    ));
+    span(browser)
+}
+
+#[track_caller]
+fn near(a: f64, b: f64, within: f64) {
+    assert!((a - b).abs() <= within, "{a} is not {b}, give or take {within}");
+}
+
+#[test]
+fn zoom_and_pan_inside_what_is_loaded_ask_for_nothing() {
+    let (_server, browser) = start("?w=15m");
+    assert!(browser.eval("window.__sent.includes(0)").as_bool() == Some(true), "messages are seen at all");
+    let asked = browser.eval(ASKED);
+    browser.drag(plot_at(&browser, 0.3, 0.5), plot_at(&browser, 0.6, 0.5), 0);
+    browser.until(FROZEN);
+    browser.until("new URLSearchParams(location.search).has('to')");
+    let first = span(&browser);
+    near(first.1 - first.0, 270.0, 8.0);
+    browser.until(r#"new Set([...document.querySelectorAll("article.chart")].map(p => p.dataset.window)).size === 1"#);
+    assert_ne!(browser.eval(r#"document.querySelector("article.chart").dataset.window"#), "15m");
+
+    browser.drag(plot_at(&browser, 0.5, 0.5), plot_at(&browser, 0.9, 0.6), 0);
+    let second = comes_to(&browser, first.0 + 135.0, 108.0, 4.0);
+
+    browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.7, 0.5), SHIFT);
+    let panned = comes_to(&browser, second.0 - 54.0, 108.0, 4.0);
+    near(panned.1 - panned.0, second.1 - second.0, 0.01);
+
+    browser.wheel(plot_at(&browser, 0.25, 0.5), -240.0, CTRL);
+    // e^(-0.002 * 240) of the length, around the cursor.
+    let length = (panned.1 - panned.0) * 0.619;
+    comes_to(&browser, panned.0 + 27.0 - length * 0.25, length, 3.0);
+
+    for before in [panned, second, first] {
+        browser.press("Backspace");
+        browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", before.0));
+    }
+    browser.press("Backspace");
+    live(&browser);
+    assert_eq!(browser.eval(r#"document.querySelector("article.chart").dataset.window"#), "15m");
+    assert_eq!(browser.eval(ASKED), asked, "everything was there");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_double_click_goes_one_step_back_and_escape_all_the_way() {
+    let (_server, browser) = start("?w=15m");
+    browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.8, 0.5), 0);
+    browser.until("new URLSearchParams(location.search).has('to')");
+    let first = span(&browser);
+    browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.8, 0.5), 0);
+    comes_to(&browser, first.0 + 108.0, 324.0, 6.0);
+    browser.double_click_at(plot_at(&browser, 0.4, 0.5));
+    browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", first.0));
+    browser.press("Escape");
+    live(&browser);
+    browser.until("!new URLSearchParams(location.search).has('from')");
+}
+
+#[test]
+fn what_stands_still_loses_nothing_and_says_what_it_shows() {
+    let (_server, browser) = start("?w=1m");
+    let samples = r#"+document.querySelector("article.hero").dataset.samples"#;
+    browser.press(" ");
+    browser.until(FROZEN);
+    let shown = browser.eval(samples);
+    let words = r#"document.querySelector("button.link").innerText"#;
+    browser.until(&format!(r#"/FROZEN\s+\d\d:\d\d:\d\d–\d\d:\d\d:\d\d, \d+ s new/.test({words})"#));
+    assert_eq!(browser.eval(samples), shown, "it stands still");
+    browser.until(&format!(r#"+/, (\d+) s new/.exec({words})[1] >= 4"#));
+    browser.press("Escape");
+    live(&browser);
+    // Each second of the minute is there, those too in which nothing was drawn.
+    browser.until(&format!("{samples} >= 59"));
+    assert_eq!(browser.eval(ASKED), 0, "and none had to be asked for");
+}
+
+#[test]
+fn spans_are_typed() {
+    let (_server, browser) = start("");
+    let window = r#"document.querySelector("article.chart").dataset.window"#;
+    browser.press("/");
+    browser.until(r#"document.activeElement.id === "range""#);
+    browser.type_line("90s");
+    browser.until(&format!(r#"{window} === "90s""#));
+    browser.until(r#"new URLSearchParams(location.search).get("w") === "90s""#);
+    // The keys mean the page again.
+    browser.press("1");
+    browser.until(&format!(r#"{window} === "1m""#));
+
+    browser.press("/");
+    browser.type_line("noon");
+    browser.until(r#"document.getElementById("wrong").textContent.includes("14:00-14:20")"#);
+    assert_eq!(browser.eval(window), "1m");
+    let times =
+        browser.eval(r#"[120, 60].map(ago => new Date(Date.now() - ago * 1000).toTimeString().slice(0, 8)).join("-")"#);
+    browser.press("/");
+    browser.type_line(times.as_str().expect("a span"));
+    browser.until(FROZEN);
+    browser.until(&format!(r#"{window} === "1m""#));
+    browser.until(r#"document.getElementById("wrong").textContent === """#);
+    let words = browser.eval(r#"document.querySelector("button.link").innerText"#).to_string();
+    let (from, to) = times.as_str().and_then(|t| t.split_once('-')).expect("two times");
+    assert!(words.contains(&format!("{from}–{to}")), "{words}");
+    no_faults(&browser);
+}
+
+#[test]
+fn links_have_unix_seconds_and_old_ones_with_milliseconds_show_the_same() {
+    let (server, browser) = start("");
+    let now = browser.eval("Math.floor(Date.now() / 1000)").as_u64().expect("a time");
+    let words = r#"document.querySelector("button.link small").innerText.slice(0, 17)"#;
+    let mut said = Vec::new();
+    for query in [format!("from={}&to={}", now - 100, now - 40), format!("from={}000&to={}000", now - 100, now - 40)] {
+        browser.open(&format!("{}?{query}", server.url));
+        browser.until(FROZEN);
+        browser.until(r#"+document.querySelector("article.hero").dataset.samples >= 60"#);
+        said.push(browser.eval(words));
+    }
+    assert_eq!(said[0], said[1]);
+    // What the page writes itself is what the API takes.
+    browser.press("t");
+    browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", now - 100));
+}
