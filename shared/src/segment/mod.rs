@@ -49,14 +49,13 @@
 //! ```
 //!
 //! Groups stand one after the other, indexes behind the times and columns behind the indexes, so all places follow from
-//! lengths. Sequences are 0 in a block of late samples, which have none. Where late samples were folded into a
-//! block it has more ticks than sequences.
+//! lengths. Sequences rise by one a tick; both are 0 in a block of samples that came late, which have none.
 
 mod chunk;
 mod directory;
 mod entry;
 mod reader;
-mod table;
+pub mod table;
 pub mod tier;
 mod writer;
 

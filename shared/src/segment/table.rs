@@ -8,7 +8,7 @@
 use super::directory::{put_list, put_text, take_list, take_text};
 use crate::catalog::{Chart, Draw, Kind, Metric, Range};
 use crate::unit::Unit;
-use crate::varint::take_array;
+use crate::varint::{put, take, take_array};
 
 const KINDS: [(Kind, &str); 3] = [(Kind::Gauge, "gauge"), (Kind::Counter, "counter"), (Kind::State, "state")];
 const DRAWS: [(Draw, &str); 3] = [(Draw::Line, "line"), (Draw::Limit, "limit"), (Draw::Hidden, "hidden")];
@@ -122,6 +122,24 @@ pub(super) fn take_chart(bytes: &mut &[u8]) -> Option<Chart> {
     Some(chart)
 }
 
+/// Rows with the numbers that stand for them, and charts: list(number varint, row), list(chart).
+pub fn encode(rows: &[(u16, Metric)], charts: &[Chart]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_list(&mut out, rows.iter(), |out, (number, row)| {
+        put(out, u64::from(*number));
+        put_row(out, row);
+    });
+    put_list(&mut out, charts.iter(), put_chart);
+    out
+}
+
+/// What [`encode`] gave; none where it is damaged.
+pub fn decode(mut bytes: &[u8]) -> Option<(Vec<(u16, Metric)>, Vec<Chart>)> {
+    let rows = take_list(&mut bytes, |bytes| Some((u16::try_from(take(bytes)?).ok()?, take_row(bytes)?)))?;
+    let charts = take_list(&mut bytes, take_chart)?;
+    bytes.is_empty().then_some((rows, charts))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +154,16 @@ mod tests {
             assert_eq!(take_row(rest), Some(row));
             assert!(rest.is_empty());
         }
+    }
+
+    #[test]
+    fn a_table_comes_back() {
+        let rows: Vec<(u16, Metric)> = (7..).zip(VOCABULARY[0].iter().map(|def| Metric::from(*def))).collect();
+        let charts = vec![Chart { id: "c".into(), title: "C".into(), section: String::new() }];
+        let mut bytes = encode(&rows, &charts);
+        assert_eq!(decode(&bytes), Some((rows, charts)));
+        bytes.push(0);
+        assert_eq!(decode(&bytes), None);
     }
 
     #[test]
