@@ -1,30 +1,295 @@
-//! Merging: the quarters of an hour become one segment.
+//! Merging: the quarters of an hour become one segment, whose columns are longer and so smaller, and have a tier.
+//!
+//! Of each source, blocks whose sequences follow each other and whose times rise become one block; where the clock was
+//! set, or ticks are missing, another begins. A tick that is in two blocks is taken once. Samples that came late are put
+//! where their source has a tick at their time and none of that series; the others stay in a block of their own, because
+//! a tick more would be a gap in every other series.
 
 use crate::files::Files;
-use crate::segments::Segment;
-use shared::segment::Damage;
+use crate::segments::{self, Kind, Name, Segment};
+use shared::column::MAX_TICKS;
+use shared::segment::{BlockEntry, ColumnEntry, Contents, Damage, NewColumn, Run, SeriesEntry, SourceEntry, VERSION};
+use shared::series::{SeriesId, Steps};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What [`merge`] made.
 pub struct Merged {
-    /// The hour. Its sources are removed with [`crate::segments::remove`] once nobody starts to read them any more: [`replaced`](Self::replaced).
+    /// The hour.
     pub segment: Arc<Segment>,
-    /// Names of the files it stands for.
+    /// Names of the files it stands for; to be removed with [`segments::remove`].
     pub replaced: Vec<String>,
-    /// What could not be read, with the file's name.
+    /// What could not be read and so is not in it, with the file's name.
     pub damages: Vec<(String, Damage)>,
 }
 
-/// The segments of the oldest hour that is over by `now` (ms) and has quarters; none when there is nothing to do.
+const HOUR: i64 = 3_600;
+const QUARTERS: usize = 4;
+/// How long after its end an hour is merged that lacks a quarter, s.
+const GRACE: i64 = 120;
+
+/// The segments of the oldest hour that is over at `now` (ms) and has quarters, its earlier merges included; none
+/// when there is nothing to do.
 pub fn due(now: i64, segments: &[Arc<Segment>]) -> Option<Vec<Arc<Segment>>> {
-    todo!()
+    let names: Vec<Name> = segments.iter().map(|s| s.name()).collect();
+    Some(choose(now.div_euclid(1_000), &names)?.into_iter().map(|i| segments[i].clone()).collect())
 }
 
-/// Merges segments into the hour of the oldest.
+fn choose(now: i64, names: &[Name]) -> Option<Vec<usize>> {
+    let hour = |name: &Name| name.start.div_euclid(HOUR);
+    let mut quarters: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    for name in names.iter().filter(|name| name.kind == Kind::Quarter) {
+        quarters.entry(hour(name)).or_default().insert(name.start);
+    }
+    let over = |(hour, quarters): &(&i64, &BTreeSet<i64>)| {
+        let end = (*hour + 1).saturating_mul(HOUR);
+        now >= if quarters.len() >= QUARTERS { end } else { end.saturating_add(GRACE) }
+    };
+    let (first, _) = quarters.iter().find(over)?;
+    let mut parts: Vec<usize> = (0..names.len()).filter(|&i| hour(&names[i]) == *first).collect();
+    parts.sort_by_key(|&i| names[i].serial);
+    Some(parts)
+}
+
+/// Free space that is left to others while merging.
+const SPARE: u64 = 100_000_000;
+
+/// Whether there is room for an hour of so many bytes beside what it stands for.
+fn room(free: u64, bytes: u64) -> bool {
+    free >= SPARE.saturating_add(bytes.saturating_mul(2))
+}
+
+/// Merges segments into the hour of the first. They stay as they are, and may be read, until they are removed.
 ///
 /// # Errors
-/// `StorageFull` when there is too little room; as the system says.
+/// `StorageFull` while there is too little room; as the system says. Then nothing has changed, and it may be tried again.
 pub fn merge(files: &dyn Files, serial: u64, parts: &[Arc<Segment>]) -> io::Result<Merged> {
-    todo!()
+    let Some(first) = parts.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    if !room(files.free()?, parts.iter().map(|s| s.bytes()).sum()) {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    let start = first.name().start.div_euclid(HOUR) * HOUR;
+    let name = Name { kind: Kind::Hour, start, serial };
+    let mut damages = Vec::new();
+    let segment = segments::write(files, name, |writer| {
+        let mut contents = merged(parts);
+        for source in 0..contents.sources.len() {
+            let SourceEntry { name, series, .. } = &contents.sources[source];
+            let row = |s: &SeriesEntry| (s.id, contents.rows[usize::from(s.row)].steps);
+            let steps: HashMap<SeriesId, Steps> = series.iter().map(row).collect();
+            let mut written = BTreeSet::new();
+            for strand in strands(parts, name, &mut damages)? {
+                let mut failed = Ok(());
+                let columns = strand.ids().into_iter().map_while(|id| {
+                    let values = strand.values(id, &mut damages).map_err(|error| failed = Err(error)).ok()?;
+                    if values.iter().any(|v| v.is_finite()) {
+                        written.insert(id);
+                    }
+                    Some(NewColumn::with_tier(id, &strand.times, &values, steps.get(&id).copied().unwrap_or(0.0)))
+                });
+                writer.block(strand.run(source as u16), columns)?;
+                failed?;
+            }
+            contents.sources[source].series = series.iter().filter(|s| written.contains(&s.id)).cloned().collect();
+        }
+        Ok(contents)
+    })?;
+    let replaced = segment.contents().replaces.clone();
+    Ok(Merged { segment, replaced, damages })
+}
+
+/// Contents of all parts together, without blocks. What two of them say of the same is taken from the newest.
+fn merged(parts: &[Arc<Segment>]) -> Contents {
+    let (mut rows, mut positions) = (Vec::new(), HashMap::<String, u16>::new());
+    let mut contents = Contents { version: VERSION, ..Contents::default() };
+    let mut series: Vec<BTreeMap<SeriesId, SeriesEntry>> = Vec::new();
+    for part in parts.iter().rev() {
+        let from = part.contents();
+        contents.log_through = contents.log_through.max(from.log_through);
+        contents.replaces.push(part.name().to_string());
+        // Theirs too: it may be that they could not be removed.
+        contents.replaces.extend(from.replaces.iter().cloned());
+        for chart in &from.charts {
+            if !contents.charts.iter().any(|c| c.id == chart.id) {
+                contents.charts.push(chart.clone());
+            }
+        }
+        for source in &from.sources {
+            let place = contents.sources.iter().position(|s| s.name == source.name).unwrap_or_else(|| {
+                contents.sources.push(SourceEntry { series: Arc::default(), ..source.clone() });
+                series.push(BTreeMap::new());
+                series.len() - 1
+            });
+            for entry in source.series.iter() {
+                let row = &from.rows[usize::from(entry.row)];
+                let row = *positions.entry(row.tag.clone()).or_insert_with(|| {
+                    rows.push(row.clone());
+                    (rows.len() - 1) as u16
+                });
+                series[place].entry(entry.id).or_insert_with(|| SeriesEntry { row, ..entry.clone() });
+            }
+        }
+    }
+    contents.rows = rows.into();
+    for (source, series) in contents.sources.iter_mut().zip(series) {
+        source.series = series.into_values().collect();
+    }
+    contents
+}
+
+/// A block of a part.
+struct Piece<'a> {
+    segment: &'a Segment,
+    block: usize,
+    times: Vec<i64>,
+    columns: Vec<ColumnEntry>,
+}
+
+impl Piece<'_> {
+    fn entry(&self) -> &BlockEntry {
+        &self.segment.contents().blocks[self.block]
+    }
+}
+
+/// A new block, and what it is made of in the order in which it is believed: each piece with its ticks and what ticks
+/// they become.
+struct Strand<'a> {
+    first_seq: u64,
+    last_seq: u64,
+    clock_step: bool,
+    times: Vec<i64>,
+    pieces: Vec<(Rc<Piece<'a>>, Vec<(usize, usize)>)>,
+}
+
+impl Strand<'_> {
+    fn run(&self, source: u16) -> Run<'_> {
+        let Strand { first_seq, last_seq, clock_step, ref times, .. } = *self;
+        Run { source, first_seq, last_seq, times, clock_step }
+    }
+
+    fn ids(&self) -> BTreeSet<SeriesId> {
+        self.pieces.iter().flat_map(|(piece, _)| piece.columns.iter().map(|c| c.id)).collect()
+    }
+
+    /// The values of a series, one a tick; what is damaged is missing.
+    fn values(&self, id: SeriesId, damages: &mut Damages) -> io::Result<Vec<f64>> {
+        let mut values = vec![f64::NAN; self.times.len()];
+        for (piece, moves) in &self.pieces {
+            let Ok(at) = piece.columns.binary_search_by_key(&id, |c| c.id) else { continue };
+            let read = piece.segment.reader().values(piece.block, &piece.columns[at]);
+            let Some(old) = sound(piece.segment, read, damages)? else { continue };
+            for &(from, to) in moves {
+                if !values[to].is_finite() {
+                    values[to] = old[from];
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+type Damages = Vec<(String, Damage)>;
+
+/// What was read; none when it is damaged. What could not be read now may be read another time, so merging waits.
+fn sound<T>(segment: &Segment, read: Result<T, Damage>, damages: &mut Damages) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(damage) if damage.io.is_some() => Err(io::Error::other(segments::describe(segment, &damage))),
+        Err(damage) => {
+            damages.push((segment.name().to_string(), damage));
+            Ok(None)
+        }
+    }
+}
+
+/// The new blocks of a source.
+fn strands<'a>(parts: &'a [Arc<Segment>], source: &str, damages: &mut Damages) -> io::Result<Vec<Strand<'a>>> {
+    let (mut runs, mut late) = (Vec::new(), Vec::new());
+    for segment in parts {
+        let contents = segment.contents();
+        for block in 0..contents.blocks.len() {
+            let entry = &contents.blocks[block];
+            if contents.sources[usize::from(entry.source)].name != source {
+                continue;
+            }
+            let Some(times) = sound(segment, segment.reader().times(block), damages)? else { continue };
+            let (columns, index) = segment.reader().entries(block);
+            for damage in index {
+                sound(segment, Err::<(), _>(damage), damages)?;
+            }
+            let list = if entry.late() { &mut late } else { &mut runs };
+            list.push(Rc::new(Piece { segment, block, times, columns }));
+        }
+    }
+    let mut strands = join(runs);
+    let left = fold(late, &mut strands);
+    strands.extend(left);
+    Ok(strands)
+}
+
+/// Puts blocks behind each other where sequence and time allow, each sequence once.
+fn join(mut runs: Vec<Rc<Piece<'_>>>) -> Vec<Strand<'_>> {
+    runs.sort_by_key(|piece| (piece.entry().first_seq, Reverse(piece.entry().last_seq)));
+    let mut strands: Vec<Strand<'_>> = Vec::new();
+    let mut next = 0;
+    for piece in runs {
+        let &BlockEntry { first_seq, last_seq, clock_step, .. } = piece.entry();
+        let skip = next.max(first_seq) - first_seq;
+        if next > last_seq {
+            continue;
+        }
+        next = last_seq + 1;
+        let (first_seq, skip) = (first_seq + skip, skip as usize);
+        let clock_step = clock_step && skip == 0;
+        let times = &piece.times[skip..];
+        let follows = |s: &Strand<'_>| {
+            s.last_seq + 1 == first_seq && s.times.last() < times.first() && s.times.len() + times.len() <= MAX_TICKS
+        };
+        if clock_step || !strands.last().is_some_and(follows) {
+            strands.push(Strand { first_seq, last_seq, clock_step, times: Vec::new(), pieces: Vec::new() });
+        }
+        if let Some(strand) = strands.last_mut() {
+            let moves = (skip..piece.times.len()).zip(strand.times.len()..).collect();
+            strand.times.extend(times);
+            strand.last_seq = last_seq;
+            strand.pieces.push((piece, moves));
+        }
+    }
+    strands
+}
+
+/// Puts late samples where there is a tick of their time; the others make blocks of their own.
+fn fold<'a>(late: Vec<Rc<Piece<'a>>>, strands: &mut [Strand<'a>]) -> Vec<Strand<'a>> {
+    let mut left: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+    for (number, piece) in late.iter().enumerate() {
+        let mut moves: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for (tick, time) in piece.times.iter().enumerate() {
+            let place = strands.iter().enumerate().find_map(|(i, s)| Some((i, s.times.binary_search(time).ok()?)));
+            match place {
+                Some((strand, to)) => moves.entry(strand).or_default().push((tick, to)),
+                None => left.entry(*time).or_default().push((number, tick)),
+            }
+        }
+        for (strand, moves) in moves {
+            strands[strand].pieces.push((piece.clone(), moves));
+        }
+    }
+    let left: Vec<(i64, Vec<(usize, usize)>)> = left.into_iter().collect();
+    let strand = |ticks: &[(i64, Vec<(usize, usize)>)]| {
+        let mut moves: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for (to, (_, from)) in ticks.iter().enumerate() {
+            from.iter().for_each(|&(number, tick)| moves.entry(number).or_default().push((tick, to)));
+        }
+        Strand {
+            first_seq: 0,
+            last_seq: 0,
+            clock_step: false,
+            times: ticks.iter().map(|(time, _)| *time).collect(),
+            pieces: moves.into_iter().map(|(number, moves)| (late[number].clone(), moves)).collect(),
+        }
+    };
+    left.chunks(MAX_TICKS).map(strand).collect()
 }

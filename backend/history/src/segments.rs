@@ -1,7 +1,8 @@
 //! The segments of a folder: their names, how one is written, and what is found at the start.
 
-use crate::files::{Content, Files};
-use shared::segment::{Contents, Damage, ReadAt, Reader, SegmentError, Writer};
+use crate::files::{Append, Content, Files};
+use shared::segment::{Contents, Damage, Dictionaries, ReadAt, Reader, SegmentError, Writer};
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ impl Segment {
 
     /// Its length.
     pub fn bytes(&self) -> u64 {
-        todo!()
+        self.reader.size()
     }
 
     /// What reads it.
@@ -116,7 +117,69 @@ pub struct Found {
 /// # Errors
 /// The folder cannot be listed.
 pub fn open(files: &dyn Files) -> io::Result<Found> {
-    todo!()
+    let mut names: Vec<Name> = Vec::new();
+    let mut found = Found::default();
+    for text in files.list()? {
+        match Name::parse(&text) {
+            Some(name) => names.push(name),
+            None if text.strip_suffix(TEMPORARY).is_some_and(|text| Name::parse(text).is_some()) => {
+                found.leftovers.push(text);
+            }
+            None => {}
+        }
+    }
+    // From the newest on, so that what a segment stands for is known before it is met.
+    names.sort_unstable_by_key(|name| std::cmp::Reverse(name.serial));
+    let known = &mut Dictionaries::default();
+    let mut replaced: HashSet<String> = HashSet::new();
+    for name in names {
+        let text = name.to_string();
+        if replaced.contains(&text) {
+            found.leftovers.push(text);
+            continue;
+        }
+        match Segment::open(files, &text, name, known) {
+            Ok(segment) => {
+                let stands_for = &segment.contents().replaces;
+                // A merge that failed at its last step and could not be undone was made again.
+                if stands_for.iter().any(|old| replaced.contains(old)) {
+                    found.leftovers.push(text);
+                    continue;
+                }
+                replaced.extend(stands_for.iter().cloned());
+                found.segments.push(Arc::new(segment));
+            }
+            // Who merges meanwhile has put it into a newer one; a reader without the lock looks again.
+            Err(OpenFailed::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(OpenFailed::Io(error)) => found.refused.push((text, SegmentError::Read(error.to_string()))),
+            Err(OpenFailed::Segment(error)) => found.refused.push((text, error)),
+        }
+    }
+    found.segments.reverse();
+    Ok(found)
+}
+
+enum OpenFailed {
+    Io(io::Error),
+    Segment(SegmentError),
+}
+
+impl Segment {
+    fn open(files: &dyn Files, file: &str, name: Name, known: &mut Dictionaries) -> Result<Segment, OpenFailed> {
+        let content = files.open(file).map_err(OpenFailed::Io)?;
+        let size = content.size().map_err(OpenFailed::Io)?;
+        let reader = Reader::open_with(File { content, size }, known).map_err(OpenFailed::Segment)?;
+        Ok(Segment { name, reader })
+    }
+}
+
+impl From<OpenFailed> for io::Error {
+    fn from(failed: OpenFailed) -> Self {
+        match failed {
+            OpenFailed::Io(error) => error,
+            OpenFailed::Segment(error) => io::Error::other(error),
+        }
+    }
 }
 
 /// Removes files; one that is gone already is no error.
@@ -124,11 +187,22 @@ pub fn open(files: &dyn Files) -> io::Result<Found> {
 /// # Errors
 /// As the system says; the others are removed all the same.
 pub fn remove<'a>(files: &dyn Files, names: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
-    todo!()
+    let mut result = Ok(());
+    for name in names {
+        match files.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => result = Err(error),
+            _ => {}
+        }
+    }
+    result
 }
 
+/// Of a segment that is not complete yet.
+const TEMPORARY: &str = ".tmp";
+
 /// Writes a segment: a temporary file, synced, renamed, the folder synced. `fill` writes the blocks and returns the
-/// contents. After an error there is no file.
+/// contents. After an error there is no such file, unless the folder cannot be written at all; what it holds is then
+/// told by sequence when it is met again.
 ///
 /// # Errors
 /// As the system says, or what `fill` said.
@@ -137,20 +211,48 @@ pub fn write(
     name: Name,
     fill: impl FnOnce(&mut Writer<Out>) -> io::Result<Contents>,
 ) -> io::Result<Arc<Segment>> {
-    todo!()
+    let text = name.to_string();
+    let temporary = format!("{text}{TEMPORARY}");
+    let file = files.create(&temporary)?;
+    let written = (|| {
+        let mut writer = Writer::begin(Out { file, held: Vec::new() })?;
+        let contents = fill(&mut writer)?;
+        writer.finish(&contents)?.file.sync()?;
+        // Opened before it has its name: what cannot be read again is not taken for written.
+        let opened = Segment::open(files, &temporary, name, &mut Dictionaries::default())?;
+        files.rename(&temporary, &text)?;
+        files.sync_folder()?;
+        Ok(Arc::new(opened))
+    })();
+    if written.is_err() {
+        // Its error is the first one's; what stays is removed at the next start.
+        let _ = remove(files, [temporary.as_str(), text.as_str()]);
+    }
+    written
 }
+
+/// How much is handed to the system at once.
+const HELD: usize = 64 * 1024;
 
 /// The file that [`write`] writes.
 pub struct Out {
+    file: Arc<dyn Append>,
+    held: Vec<u8>,
 }
 
 impl io::Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        todo!()
+        self.held.extend(bytes);
+        if self.held.len() >= HELD {
+            self.flush()?;
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        todo!()
+        self.file.append(&self.held)?;
+        self.held.clear();
+        Ok(())
     }
 }
 

@@ -33,6 +33,11 @@ pub struct BlockEntry {
     pub(super) groups: Vec<Group>,
 }
 
+/// Whether a block may have these sequences: one a tick, or none at all.
+pub(super) fn sequences(first: u64, last: u64, ticks: usize) -> bool {
+    (first, last) == (0, 0) || first > 0 && last.checked_sub(first).and_then(|n| n.checked_add(1)) == Some(ticks as u64)
+}
+
 /// Length and checksum of some bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Blob {
@@ -101,6 +106,9 @@ impl BlockEntry {
             groups.push(Group { first, index: Blob::take(bytes)?, columns: take(bytes)? });
         }
         let clock_step = flags & CLOCK_STEP != 0;
+        if ticks == 0 || !sequences(first_seq, last_seq, ticks as usize) {
+            return None;
+        }
         Some(BlockEntry { source, first_seq, last_seq, ticks, from, to, samples, clock_step, offset, times, groups })
     }
 

@@ -1,6 +1,6 @@
 //! Writes a segment, block by block.
 
-use super::entry::{Blob, GROUP, Group};
+use super::entry::{Blob, GROUP, Group, sequences};
 use super::{BlockEntry, ColumnEntry, Contents, TIER_MS, chunk, directory, tier};
 use crate::column::{self, MAX_TICKS};
 use crate::rollup::roll;
@@ -78,12 +78,15 @@ impl<W: Write> Writer<W> {
     /// Writes a block. Columns come rising by id; those without a sample are left out.
     ///
     /// # Errors
-    /// What the system said; `InvalidInput` when there are no times, times or ids do not rise, or a column is damaged.
+    /// What the system said; `InvalidInput` when there are no times, times or ids do not rise, sequences are not as many
+    /// as times, or a column is damaged.
     pub fn block(&mut self, run: Run<'_>, columns: impl IntoIterator<Item = NewColumn>) -> io::Result<()> {
         let (Some(&from), Some(&to)) = (run.times.first(), run.times.last()) else {
             return Err(invalid("a block without ticks"));
         };
-        if run.times.len() > MAX_TICKS || !run.times.is_sorted_by(|a, b| a < b) || run.last_seq < run.first_seq {
+        let ticks = run.times.len();
+        if ticks > MAX_TICKS || !run.times.is_sorted_by(|a, b| a < b) || !sequences(run.first_seq, run.last_seq, ticks)
+        {
             return Err(invalid("a block whose ticks are too many or do not rise"));
         }
         let (mut samples, mut groups) = (0u64, Vec::<Group>::new());
