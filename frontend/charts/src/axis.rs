@@ -19,11 +19,17 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A number as this chart writes it: no more digits than can be told apart on the axis.
+    /// A number as this chart writes it: as many digits behind the point as can be told apart on the axis, always as
+    /// many, so that numbers stand under each other; what is too small for them has its own.
     pub fn number(&self, base: f64) -> String {
-        let shown = base / self.scale.divisor;
-        let coarse = shown.abs() >= 9.5 && self.hi / self.scale.divisor >= 100.0;
-        shared::unit::number(if coarse { shown.round() } else { shown })
+        let (shown, hi) = (base / self.scale.divisor, self.hi / self.scale.divisor);
+        let (places, least) = match () {
+            () if hi >= 100.0 => (0, 9.5),
+            () if hi >= 10.0 => (1, 0.95),
+            () if hi >= 1.0 => (2, 0.095),
+            () => (3, 0.0095),
+        };
+        if shown.abs() < least || hi >= 10_000.0 { shared::unit::number(shown) } else { format!("{shown:.places$}") }
     }
 }
 
@@ -209,6 +215,14 @@ mod tests {
         let axis = values(Unit::Celsius, Range::Fit, 54.0, 72.0);
         assert!(axis.cut && axis.lo <= 54.0 && axis.hi >= 72.0, "{axis:?}");
         assert_eq!(texts(&axis), ["50", "60", "70"]);
+    }
+
+    #[test]
+    fn numbers_of_a_chart_have_the_same_digits_and_a_small_one_its_own() {
+        let axis = values(Unit::Celsius, Range::FromZero, 0.0, 78.0);
+        assert_eq!([74.0, 73.96, 0.5, 0.0].map(|v| axis.number(v)), ["74.0", "74.0", "0.5", "0"]);
+        let percent = values(Unit::Percent, Range::PERCENT, 0.0, 97.0);
+        assert_eq!([97.4, 9.6, 0.25].map(|v| percent.number(v)), ["97", "10", "0.25"]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ const END: i64 = 1_795_219_200_000; // a midnight, so that a date stands on the 
 const SPAN: i64 = 300_000;
 
 /// A quiet wave with a gap of 40 s and one spike of 2 s.
-fn wave(k: i64, gap: bool) -> Reducer {
-    let mut r = Reducer::new(1, 1_500);
+fn wave(k: i64, gap: bool, step: i64) -> Reducer {
+    let mut r = Reducer::new(step, 1_500);
     for i in 0..=300 {
         let t = END - SPAN + 60_000 + i * 1000;
         let base = 40.0 + 8.0 * k as f64 + ((i * (k + 3)) % 17) as f64 / 2.0;
@@ -76,10 +76,11 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
     let Scene { chart, lines: n, .. } = *scene;
     let gaps = [Gap { from: END - SPAN + 179_000, to: END - SPAN + 220_000, text: "no data 40 s".into() }];
     let heat = chart == Chart::Heat;
+    let step = if heat { 5_000 } else { 1 };
     let reduced: Vec<Reducer> = (0..n as i64)
         .map(|k| match k {
-            5 if heat => zero(),
-            _ => wave(k % 7, !heat || k == 9),
+            5 if heat => zero(step),
+            _ => wave(k % 7, !heat || k == 9, step),
         })
         .collect();
     let hue = |i: usize| if n == 1 { Hue::Ink } else { Hue::Of(i as u8 % 8) };
@@ -121,7 +122,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         to: TO,
         offset: 0,
         axis: &axis,
-        step: 1,
+        step,
         interval: 1000,
         lines: &lines,
         band: if matches!(chart, Chart::Band | Chart::Heat) { &band } else { &[] },
@@ -139,8 +140,8 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
 }
 
 /// A series that is zero all the time.
-fn zero() -> Reducer {
-    let mut r = Reducer::new(1, 1_500);
+fn zero(step: i64) -> Reducer {
+    let mut r = Reducer::new(step, 1_500);
     (0..=300).for_each(|i| r.push(FROM + i * 1000, 0.0));
     r
 }
@@ -187,7 +188,7 @@ fn many_series_are_a_band_and_a_few_names() {
 #[test]
 fn many_series_are_rows_of_their_distance_from_the_median_or_their_values() {
     for (name, values) in [("heat", false), ("heat-values", true)] {
-        let scene = Scene { chart: Chart::Heat, lines: 24, values, tall: 500, ..Scene::default() };
+        let scene = Scene { chart: Chart::Heat, lines: 12, values, tall: 300, ..Scene::default() };
         check(name, |theme| picture(&scene, theme));
     }
 }
