@@ -139,7 +139,8 @@ async fn serve_while(
     let door = Arc::new(http::door::Door::new(config));
     // What was not measured here and now is nobody else's history.
     let settings = config.remote_write.clone().filter(|_| !hub.simulated && hub.recorded.is_none());
-    let remote = settings.map(|settings| Remote::start(&hub, settings, None));
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    let remote = settings.map(|settings| Remote::start(&hub, settings, folder));
     let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone(), remote.clone());
     tokio::select! {
         () = http::listen::serve(listeners, http::router(app), door, stop) => {}
