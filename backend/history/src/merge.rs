@@ -161,8 +161,11 @@ struct Strand<'a> {
     last_seq: u64,
     clock_step: bool,
     times: Vec<i64>,
-    pieces: Vec<(Rc<Piece<'a>>, Vec<(usize, usize)>)>,
+    pieces: Vec<(Rc<Piece<'a>>, Moves)>,
 }
+
+/// Tick of a piece, tick of the new block.
+type Moves = Vec<(usize, usize)>;
 
 impl Strand<'_> {
     fn run(&self, source: u16) -> Run<'_> {
@@ -265,7 +268,7 @@ fn join(mut runs: Vec<Rc<Piece<'_>>>) -> Vec<Strand<'_>> {
 fn fold<'a>(late: Vec<Rc<Piece<'a>>>, strands: &mut [Strand<'a>]) -> Vec<Strand<'a>> {
     let mut left: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, piece) in late.iter().enumerate() {
-        let mut moves: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut moves: BTreeMap<usize, Moves> = BTreeMap::new();
         for (tick, time) in piece.times.iter().enumerate() {
             let place = strands.iter().enumerate().find_map(|(i, s)| Some((i, s.times.binary_search(time).ok()?)));
             match place {
@@ -279,7 +282,7 @@ fn fold<'a>(late: Vec<Rc<Piece<'a>>>, strands: &mut [Strand<'a>]) -> Vec<Strand<
     }
     let left: Vec<(i64, Vec<(usize, usize)>)> = left.into_iter().collect();
     let strand = |ticks: &[(i64, Vec<(usize, usize)>)]| {
-        let mut moves: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut moves: BTreeMap<usize, Moves> = BTreeMap::new();
         for (to, (_, from)) in ticks.iter().enumerate() {
             from.iter().for_each(|&(number, tick)| moves.entry(number).or_default().push((tick, to)));
         }

@@ -129,8 +129,11 @@ pub struct Dictionaries {
 /// Sections of this many sources and more are remembered; a folder with more machines is opened slower.
 const REMEMBERED: usize = 256;
 
+/// Sections and what was made of them.
+type Parsed<T> = VecDeque<(Box<[u8]>, Arc<[T]>)>;
+
 #[derive(Debug)]
-struct Known<T>(VecDeque<(Box<[u8]>, Arc<[T]>)>);
+struct Known<T>(Parsed<T>);
 
 impl<T> Default for Known<T> {
     fn default() -> Self {

@@ -213,7 +213,7 @@ fn stream(values: &[u64]) -> Vec<u8> {
             bits |= (((1u128 << ones) - 1) | low << (ones + 1)) << held;
             held += ones as u32 + 1 + parameter;
         } else {
-            bits |= ((1u128 << ESCAPE) - 1 | u128::from(v) << ESCAPE) << held;
+            bits |= (((1u128 << ESCAPE) - 1) | (u128::from(v) << ESCAPE)) << held;
             held += ESCAPE + 64;
         }
         while held >= 8 {

@@ -177,10 +177,8 @@ impl<W: Write> Writer<W> {
 /// Ends the group that was begun last: its index is complete.
 fn close(groups: &mut [Group], group: &mut Vec<u8>, index: &mut Vec<u8>) {
     if let Some(last) = groups.last_mut() {
-        if !group.is_empty() {
-            last.index = Blob::of(group);
-            index.append(group);
-        }
+        last.index = Blob::of(group);
+        index.append(group);
     }
 }
 

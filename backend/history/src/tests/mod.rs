@@ -4,5 +4,6 @@ mod cost;
 mod disk;
 mod flips;
 mod folder;
+mod merge;
 mod owner;
 mod replay;
