@@ -106,7 +106,7 @@ pub struct FoundSource {
     /// Ticks that are in no segment, rising by sequence. More than one run where some are missing in between, or where
     /// the log began anew with another state.
     pub runs: Vec<Run>,
-    /// The state after the newest tick, as far as it is known, with as many series as `series`.
+    /// Sequence and time of the newest tick, wherever it is; every series is absent.
     pub state: TickState,
     /// Samples that came late and are in no segment: series, milliseconds since the Unix epoch, value.
     pub late: Vec<(SeriesId, i64, f64)>,

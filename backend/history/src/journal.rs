@@ -1,7 +1,7 @@
 //! What is written into a log file, so that a damaged record costs little: what is said of sources and series stands
 //! twice, a minute apart, and every source has a keyframe a minute.
 
-use crate::log::{Record, put};
+use crate::log::{Record, Table, put};
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use std::borrow::Cow;
@@ -59,7 +59,7 @@ impl Journal {
                 rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
             let ids: HashSet<&str> = rows.iter().map(|(_, metric)| metric.chart.as_str()).collect();
             let charts = catalog.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
-            said.say(out, &Record::Rows { rows, charts });
+            said.say(out, &Record::Rows(Table { rows, charts }));
         }
         for series in series.chunks(SERIES) {
             said.say(out, &Record::Series { source, series: series.to_vec() });

@@ -2,19 +2,21 @@
 //!
 //! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and records. A
 //! record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: a [`Record`] in
-//! postcard's encoding. Numbers are little-endian.
+//! postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]). Numbers are
+//! little-endian.
 //!
 //! Records are independent of each other, so reading goes on behind a damaged one at the next magic whose checksum holds.
 //! The magic is no UTF-8, so that no name in a record can pass for one.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::catalog::{Chart, Metric};
 use shared::crc32c::{crc32c, extend};
+use shared::segment::table;
 use shared::series::SeriesId;
 use std::borrow::Cow;
 
-/// Version of this format. Raised with every change that an older reader would read wrongly, and with every change of a
-/// type in [`Record`]; a test holds the bytes of today.
+/// Version of this format. Raised with every change of [`Record`]; a test holds the bytes of today.
 pub const VERSION: u16 = 1;
 
 /// First bytes of a record.
@@ -43,13 +45,8 @@ pub enum Record<'a> {
         /// What does not change.
         facts: Vec<(String, String)>,
     },
-    /// Rows of the table that series of this file refer to.
-    Rows {
-        /// Number and row.
-        rows: Vec<(u16, Metric)>,
-        /// Charts of rows that were met at run time.
-        charts: Vec<Chart>,
-    },
+    /// Rows of the catalogue that series of this file refer to.
+    Rows(Table),
     /// Series of a source.
     Series {
         /// Whose.
@@ -82,6 +79,30 @@ pub enum Record<'a> {
     },
     /// The log was closed in order; nothing follows.
     End,
+}
+
+/// Rows by number, and their charts. They are written by name and not in postcard's order of fields and variants, so that
+/// an older log can be read when the catalogue has learned something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Number and row.
+    pub rows: Vec<(u16, Metric)>,
+    /// Charts of these rows.
+    pub charts: Vec<Chart>,
+}
+
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&table::encode(&self.rows, &self.charts))
+    }
+}
+
+impl<'de> Deserialize<'de> for Table {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let table = table::decode(<&[u8]>::deserialize(deserializer)?);
+        let (rows, charts) = table.ok_or_else(|| D::Error::custom("no table"))?;
+        Ok(Table { rows, charts })
+    }
 }
 
 /// Appends the header of a file.

@@ -5,7 +5,7 @@
 
 use crate::files::Content;
 use crate::folder::{Damage, Found, FoundSource, Report};
-use crate::log::{self, Record};
+use crate::log::{self, Record, Table};
 use crate::runs::{Placed, Reading, Runs};
 use crate::segments::Segment;
 use shared::catalog::{Chart, Metric};
@@ -157,7 +157,7 @@ impl Replay {
                     }
                     continue;
                 }
-                Record::Source { .. } | Record::Rows { .. } | Record::Series { .. } | Record::End => continue,
+                Record::Source { .. } | Record::Rows(_) | Record::Series { .. } | Record::End => continue,
             };
             match placed {
                 Placed::New => self.report.ticks += 1,
@@ -193,7 +193,7 @@ impl Replay {
                 Record::Source { source, name, interval, facts } => {
                     sources.insert(*source, self.source(name, *interval, facts));
                 }
-                Record::Rows { rows: more, charts } => {
+                Record::Rows(Table { rows: more, charts }) => {
                     rows.extend(more.iter().map(|(number, metric)| (*number, (self.row(metric), metric.steps))));
                     self.charts(charts);
                 }
@@ -219,16 +219,12 @@ impl Replay {
 
     /// All of it.
     pub(crate) fn finish(self) -> Found {
-        let rows = self.rows;
         let sources = self.sources.into_iter().map(|Known { mut source, runs, .. }| {
             (source.runs, source.state) = runs.finish();
-            let known = source.state.steps().len();
-            let steps = |def: &Option<SeriesDef>| def.as_ref().map_or(0.0, |def| rows[usize::from(def.metric)].steps);
-            source.state.extend(source.series.iter().skip(known).map(steps));
             source
         });
         let sources = sources.collect();
-        Found { segments: self.segments, sources, rows, charts: self.charts, log: 0, report: self.report }
+        Found { segments: self.segments, sources, rows: self.rows, charts: self.charts, log: 0, report: self.report }
     }
 }
 

@@ -13,12 +13,10 @@ pub(crate) struct Runs {
     /// First and last sequences of blocks in segments.
     sealed: Vec<(u64, u64)>,
     runs: Vec<Growing>,
-    /// The newest state of any file.
-    newest: TickState,
     /// The highest sequence that was met, readable or not.
     last: u64,
-    /// Time of the newest tick in segments.
-    sealed_t: i64,
+    /// Time of the newest tick that could be read, by sequence.
+    newest: (u64, i64),
 }
 
 struct Growing {
@@ -26,11 +24,38 @@ struct Growing {
     frames: Vec<Vec<u8>>,
     /// After the last frame; none while a reader's state is that.
     end: Option<TickState>,
-    /// Steps of all series that frames may speak of.
+    /// Steps of all series that frames may speak of; 0 also for those of which no file has said anything yet.
     steps: Vec<Steps>,
 }
 
 impl Growing {
+    /// Whether a file in which series have these steps can go on with it.
+    fn fits(&self, steps: &[Steps]) -> bool {
+        self.steps.iter().zip(steps).all(|(a, b)| a == b || *a == 0.0 || *b == 0.0)
+    }
+
+    /// Takes in what a file that goes on with it says.
+    fn learn(&mut self, steps: &[Steps]) {
+        self.steps.resize(self.steps.len().max(steps.len()), 0.0);
+        for (known, told) in self.steps.iter_mut().zip(steps).filter(|(_, told)| **told != 0.0) {
+            *known = *told;
+        }
+    }
+
+    fn finish(mut self) -> Run {
+        let n = self.base.steps().len();
+        if self.steps[..n] == *self.base.steps() {
+            self.base.extend(self.steps.split_off(n));
+        } else {
+            // A value without steps is a raw float in a frame, which is the same with any.
+            let keyframe = self.base.keyframe();
+            self.base = TickState::default();
+            self.base.extend(self.steps);
+            self.base.apply(&keyframe).expect("a keyframe of the same series");
+        }
+        Run { base: self.base, frames: self.frames }
+    }
+
     fn holds(&self, seq: u64) -> bool {
         seq > self.base.seq() && seq - self.base.seq() <= self.frames.len() as u64
     }
@@ -70,7 +95,7 @@ impl Runs {
     pub(crate) fn seal(&mut self, first: u64, last: u64, to: i64) {
         self.sealed.push((first, last));
         self.meet(last);
-        self.sealed_t = self.sealed_t.max(to);
+        self.newest = self.newest.max((last, to));
     }
 
     fn meet(&mut self, seq: u64) {
@@ -92,11 +117,11 @@ impl Runs {
     /// Goes on with a run that ends with the reader's state.
     fn join(&mut self, reading: &mut Reading) {
         let Some(state) = reading.state.as_ref().filter(|_| reading.joined.is_none()) else { return };
-        reading.joined = self.runs.iter().rposition(|run| run.end.as_ref().is_some_and(|end| same(end, state)));
+        let goes_on = |run: &Growing| run.end.as_ref().is_some_and(|end| same(end, state)) && run.fits(&reading.steps);
+        reading.joined = self.runs.iter().rposition(goes_on);
         if let Some(joined) = reading.joined {
-            let run = &mut self.runs[joined];
-            run.end = None;
-            run.steps.extend(reading.steps.iter().skip(run.steps.len()));
+            self.runs[joined].end = None;
+            self.runs[joined].learn(&reading.steps);
         }
     }
 
@@ -156,39 +181,25 @@ impl Runs {
     /// After the last record of a file.
     pub(crate) fn end(&mut self, mut reading: Reading) {
         self.leave(&mut reading);
-        if let Some(state) = reading.state.filter(|s| s.seq() >= self.newest.seq()) {
-            self.newest = state;
-        }
+        self.newest = self.newest.max(reading.state.map_or((0, 0), |state| (state.seq(), state.t())));
     }
 
-    /// The runs in order of their sequences, and the state after the newest tick.
+    /// The runs in order of their sequences, and where the source goes on.
     pub(crate) fn finish(mut self) -> (Vec<Run>, TickState) {
-        let ends = self.runs.iter().filter_map(|run| run.end.as_ref());
-        if let Some(end) = ends.max_by_key(|end| end.seq()).filter(|end| end.seq() > self.newest.seq()) {
-            self.newest = end.clone();
-        }
-        let mut state = self.newest;
-        if state.seq() < self.last {
-            state = TickState::after(self.last, state.t().max(self.sealed_t));
-        }
+        let ends = self.runs.iter().filter_map(|run| run.end.as_ref()).map(|end| (end.seq(), end.t()));
+        let (_, t) = ends.fold(self.newest, Ord::max);
         self.runs.sort_by_key(|run| run.base.seq());
-        let runs = self.runs.into_iter().map(|mut run| {
-            let more = run.steps.get(run.base.steps().len()..).unwrap_or_default().to_vec();
-            run.base.extend(more);
-            Run { base: run.base, frames: run.frames }
-        });
-        (runs.collect(), state)
+        (self.runs.into_iter().map(Growing::finish).collect(), TickState::after(self.last, t))
     }
 }
 
 /// Whether frames mean the same after both. One may know further series, absent in it.
 fn same(a: &TickState, b: &TickState) -> bool {
-    let (short, long) = if a.values().len() <= b.values().len() { (a, b) } else { (b, a) };
-    let n = short.values().len();
+    let n = a.values().len().min(b.values().len());
+    let absent = |values: &[f64]| values[n..].iter().all(|v| v.is_nan());
     let equal = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan());
-    a.seq() == b.seq()
-        && a.t() == b.t()
-        && short.steps() == &long.steps()[..n]
-        && short.values().iter().zip(long.values()).all(equal)
-        && long.values()[n..].iter().all(|v| v.is_nan())
+    (a.seq(), a.t()) == (b.seq(), b.t())
+        && a.values().iter().zip(b.values()).all(equal)
+        && absent(a.values())
+        && absent(b.values())
 }

@@ -92,6 +92,8 @@ struct State {
     /// Files that are complete but not synced.
     complete: Vec<Arc<dyn Append>>,
     folder_unsynced: bool,
+    /// Held until no thread can write any more, which on a disk that hangs is longer than the log lives.
+    lock: Option<Arc<dyn Lock>>,
     closing: bool,
     writer_left: bool,
     syncer_left: bool,
@@ -121,8 +123,6 @@ impl State {
 
 struct Shared {
     files: Arc<dyn Files>,
-    /// Held as long as a thread may still write, which on a disk that hangs is longer than the log lives.
-    _lock: Arc<dyn Lock>,
     every: Duration,
     state: Mutex<State>,
     /// Something to write, or to leave for.
@@ -175,9 +175,8 @@ impl Log {
         let next = sizes.keys().next_back().map_or(1, |n| n + 1);
         let shared = Arc::new(Shared {
             files,
-            _lock: lock,
             every,
-            state: Mutex::new(State { next, sizes, ..State::default() }),
+            state: Mutex::new(State { next, sizes, lock: Some(lock), ..State::default() }),
             work: Condvar::new(),
             written: Condvar::new(),
             done: Condvar::new(),
@@ -403,6 +402,8 @@ fn sync_all(shared: &Shared) {
             }
         }
     }
+    // The writer has left before.
+    state.lock = None;
     state.syncer_left = true;
     shared.done.notify_all();
 }

@@ -121,7 +121,7 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
         assert!(rig.log.close());
         let found = Folder::read_only(temp.path()).unwrap();
         assert_eq!(owner.check(&found), owner.all(), "full at operation {n}");
-        assert_eq!(found.report.damages, [], "what was torn was cut off");
+        assert_eq!((found.report.damages, found.report.torn), (vec![], vec![]), "what was torn was cut off");
     }
     assert!(failed > 8, "{failed}");
 }
@@ -176,7 +176,8 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_synced() {
         let first = rig.log.begin(owner.opening());
         let mut synced = vec![BTreeSet::new(); 2];
         for i in 0..8 {
-            if i == 4 && rig.settle() {
+            if i == 4 {
+                // At once: what is not synced of the file before is still to be.
                 rig.log.begin(owner.opening());
                 if rig.settle() && rig.log.health().file > first {
                     rig.log.remove_through(first);

@@ -24,6 +24,8 @@ pub struct Machine {
     pub state: TickState,
     base: TickState,
     head: Vec<Vec<u8>>,
+    /// A series without a value, of which nothing is said.
+    pub idle: Option<usize>,
     /// Time and values of every tick, by sequence.
     pub truth: BTreeMap<u64, (i64, Vec<f64>)>,
 }
@@ -59,7 +61,8 @@ impl Owner {
         for (i, machine) in self.sources.iter().enumerate() {
             let number = i as u16;
             journal.source(&mut out, number, &machine.name, INTERVAL, &[("os".into(), "test".into())]);
-            let series = machine.defs.iter().enumerate().map(|(id, def)| (id as u32, def));
+            let series = machine.defs.iter().enumerate().filter(|(id, _)| machine.idle != Some(*id));
+            let series = series.map(|(id, def)| (id as u32, def));
             journal.series(&mut out, number, &self.catalog, series);
             journal.keyframe(&mut out, number, &machine.base.keyframe());
             let mut state = machine.base.clone();
@@ -80,6 +83,7 @@ impl Owner {
         let t = T0 + seq as i64 * INTERVAL + (seq % 7) as i64;
         let value = |id: usize| match (seq + id as u64 * 3) % 11 {
             0 => f64::NAN,
+            _ if machine.idle == Some(id) => f64::NAN,
             1 => 1.0 / (seq as f64 + 1.7),
             k => quantize((seq * k + id as u64) as f64 / 3.0, machine.state.steps()[id]),
         };

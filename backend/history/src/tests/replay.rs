@@ -102,6 +102,21 @@ fn a_hole_before_the_last_segment_is_read_from_the_log() {
 }
 
 #[test]
+fn a_series_of_which_only_the_second_file_speaks_joins_the_run() {
+    let mut owner = Owner::new(1);
+    owner.announce(0, "2");
+    owner.sources[0].idle = Some(1);
+    let first = owner.file(8);
+    owner.cut();
+    owner.sources[0].idle = None;
+    let second = owner.file(8);
+    let found = replay(&[&first, &second]);
+    assert_eq!(owner.check(&found), owner.all());
+    assert_eq!(found.sources[0].runs.len(), 1);
+    assert_eq!(found.sources[0].runs[0].base.steps(), owner.sources[0].state.steps());
+}
+
+#[test]
 fn series_whose_steps_changed_between_versions_keep_their_values() {
     let mut owner = Owner::new(1);
     let first = owner.file(10);
