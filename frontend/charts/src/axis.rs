@@ -14,6 +14,8 @@ pub struct Axis {
     pub ticks: Vec<(f64, String)>,
     /// How numbers on this chart are written.
     pub scale: Scale,
+    /// Digits behind the point.
+    pub places: usize,
     /// True when the axis does not begin at zero; the page says so.
     pub cut: bool,
 }
@@ -22,14 +24,25 @@ impl Axis {
     /// A number as this chart writes it: as many digits behind the point as can be told apart on the axis, always as
     /// many, so that numbers stand under each other; what is too small for them has its own.
     pub fn number(&self, base: f64) -> String {
-        let (shown, hi) = (base / self.scale.divisor, self.hi / self.scale.divisor);
-        let (places, least) = match () {
-            () if hi >= 100.0 => (0, 9.5),
-            () if hi >= 10.0 => (1, 0.95),
-            () if hi >= 1.0 => (2, 0.095),
-            () => (3, 0.0095),
-        };
-        if shown.abs() < least || hi >= 10_000.0 { shared::unit::number(shown) } else { format!("{shown:.places$}") }
+        let (shown, places) = (base / self.scale.divisor, self.places);
+        let small = shown.abs() < 9.5 / 10f64.powi(places as i32);
+        if small || self.hi >= self.scale.divisor * 10_000.0 { self.round(base) } else { format!("{shown:.places$}") }
+    }
+
+    /// A round number, as limits and the ends of axes are: no more digits than it needs.
+    pub fn round(&self, base: f64) -> String {
+        self.scale.number(base)
+    }
+}
+
+/// Digits behind the point that can be told apart on an axis that ends at `hi`, in the shown unit.
+fn places(unit: Unit, hi: f64) -> usize {
+    match hi {
+        // A tenth of a degree means nothing.
+        _ if unit == Unit::Celsius || hi >= 100.0 => 0,
+        _ if hi >= 10.0 => 1,
+        _ if hi >= 1.0 => 2,
+        _ => 3,
     }
 }
 
@@ -41,7 +54,7 @@ pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
         Range::Fixed(lo, hi) if min >= lo && max <= hi => {
             let scale = unit.scale(hi);
             let ticks = [lo, (lo + hi) / 2.0, hi].map(|v| (v, scale.number(v))).to_vec();
-            Axis { lo, hi, ticks, scale, cut: lo > 0.0 }
+            Axis { lo, hi, ticks, places: places(unit, hi / scale.divisor), scale, cut: lo > 0.0 }
         }
         Range::Fit => fit(unit, min, max),
         _ => from_zero(unit, min, max),
@@ -61,7 +74,7 @@ fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     // Half steps, so that the axis seldom moves; a little air above the largest value.
     let hi = (max / scale.divisor * 1.04 / (step / 2.0)).ceil() * (step / 2.0);
     let lo = if min < 0.0 { (min / scale.divisor / step).floor() * step } else { 0.0 };
-    finish(scale, lo, hi, step, false)
+    finish(unit, scale, lo, hi, step, false)
 }
 
 fn fit(unit: Unit, min: f64, max: f64) -> Axis {
@@ -76,10 +89,10 @@ fn fit(unit: Unit, min: f64, max: f64) -> Axis {
     let lo = ((min - air) / (step / 2.0)).floor() * (step / 2.0);
     let hi = ((max + air) / (step / 2.0)).ceil() * (step / 2.0);
     let lo = if min >= 0.0 { lo.max(0.0) } else { lo };
-    finish(scale, lo, if hi > lo { hi } else { lo + step }, step, lo > 0.0)
+    finish(unit, scale, lo, if hi > lo { hi } else { lo + step }, step, lo > 0.0)
 }
 
-fn finish(scale: Scale, lo: f64, hi: f64, step: f64, cut: bool) -> Axis {
+fn finish(unit: Unit, scale: Scale, lo: f64, hi: f64, step: f64, cut: bool) -> Axis {
     let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
     let first = (lo / step).ceil() as i64;
     let ticks = (first..)
@@ -87,7 +100,7 @@ fn finish(scale: Scale, lo: f64, hi: f64, step: f64, cut: bool) -> Axis {
         .take_while(|v| *v <= hi + step * 1e-6)
         .map(|v| (v * scale.divisor, tick(v, decimals)))
         .collect();
-    Axis { lo: lo * scale.divisor, hi: hi * scale.divisor, ticks, scale, cut }
+    Axis { lo: lo * scale.divisor, hi: hi * scale.divisor, ticks, places: places(unit, hi), scale, cut }
 }
 
 fn tick(value: f64, decimals: usize) -> String {
@@ -219,8 +232,9 @@ mod tests {
 
     #[test]
     fn numbers_of_a_chart_have_the_same_digits_and_a_small_one_its_own() {
-        let axis = values(Unit::Celsius, Range::FromZero, 0.0, 78.0);
-        assert_eq!([74.0, 73.96, 0.5, 0.0].map(|v| axis.number(v)), ["74.0", "74.0", "0.5", "0"]);
+        let axis = values(Unit::Gibibytes, Range::FromZero, 0.0, 78.0 * GIB);
+        assert_eq!([74.0, 73.96, 0.5, 0.0].map(|v| axis.number(v * GIB)), ["74.0", "74.0", "0.5", "0"]);
+        assert_eq!(axis.round(80.0 * GIB), "80");
         let percent = values(Unit::Percent, Range::PERCENT, 0.0, 97.0);
         assert_eq!([97.4, 9.6, 0.25].map(|v| percent.number(v)), ["97", "10", "0.25"]);
     }

@@ -30,13 +30,13 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// As many rows as fit into a plot, each at most 40 CSS pixels high.
+    /// As many rows as fit into a plot, each at most 64 CSS pixels high.
     pub fn new(frame: &Frame, plot: &Plot) -> Rows {
         let count = frame.lines.len().max(1);
         let device = frame.device as i32;
         let gap = frame.whole(6.0 * frame.css);
         let room = plot.bottom - plot.top - (count - 1).div_euclid(TOGETHER) as i32 * gap;
-        let pitch = (room / count as i32).min(frame.px(40.0)) / device * device;
+        let pitch = (room / count as i32).min(frame.px(64.0)) / device * device;
         Rows { top: plot.top, pitch: pitch.max(device), gap, count }
     }
 

@@ -185,7 +185,7 @@ fn tip(panel: &PanelView, hover: &Hover, look: &Look, (left, right): (f64, f64))
         past.picture.values(Some(past.picture.snap(at - past.shift).unwrap_or(at - past.shift)), look.span.1)
     });
     let most = if hover.pinned { ROWS.1 } else { ROWS.0 };
-    let (rows, rest) = rows(picture, at, look.span.1, then.as_deref(), most);
+    let (rows, rest) = rows(picture, at, look.span.1, then.as_deref(), most, panel.row(hover));
     let other = panel.other.as_ref().map(|other| {
         let at = other.picture.snap(hover.t).unwrap_or(hover.t);
         (format!("{}, {}", other.title, other.picture.unit), rows_of(other, at, look.span.1, most))
@@ -206,11 +206,18 @@ fn tip(panel: &PanelView, hover: &Hover, look: &Look, (left, right): (f64, f64))
 }
 
 fn rows_of(other: &super::board::view::Under, at: i64, to: i64, most: usize) -> Vec<Row> {
-    rows(&other.picture, at, to, None, most).0
+    rows(&other.picture, at, to, None, most, None).0
 }
 
-/// The series by value, largest first, at most so many; and what is to be said of the others.
-fn rows(picture: &Picture, at: i64, to: i64, then: Option<&[f64]>, most: usize) -> (Vec<Row>, String) {
+/// The series by value, the largest first; on a heat map `first`, then the furthest from the median. At most so many; and what is to be said of the others.
+fn rows(
+    picture: &Picture,
+    at: i64,
+    to: i64,
+    then: Option<&[f64]>,
+    most: usize,
+    first: Option<usize>,
+) -> (Vec<Row>, String) {
     let values = picture.values(Some(at), to).into_iter().enumerate();
     let mut all: Vec<(usize, f64)> = values.filter(|(i, v)| v.is_finite() && !is(&picture.muted, *i)).collect();
     all.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -234,5 +241,12 @@ fn rows(picture: &Picture, at: i64, to: i64, then: Option<&[f64]>, most: usize) 
             .filter(|v| v.is_finite())
             .map_or_else(String::new, |v| format!("was {}", picture.number(*v))),
     };
+    if first.is_some() {
+        // On a heat map the furthest from the median count, not the largest.
+        let median = all.get(all.len() / 2).map_or(0.0, |m| m.1);
+        all.sort_by(|a, b| (b.1 - median).abs().total_cmp(&(a.1 - median).abs()));
+    }
+    // A stable sort: the others stay in order.
+    all.sort_by_key(|(i, _)| Some(*i) != first);
     (all.iter().take(most).map(row).collect(), rest)
 }

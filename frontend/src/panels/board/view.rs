@@ -87,6 +87,17 @@ impl PanelView {
         charts::Chart::for_series(self.picture.names.len()) == charts::Chart::Line
     }
 
+    /// The series in the row of a heat map that is pointed at.
+    pub fn row(&self, hover: &Hover) -> Option<usize> {
+        if hover.panel != self.id || self.picture.in_row(0).is_none() {
+            return None;
+        }
+        let plot = self.article.query_selector(".plot").ok()??.get_bounding_client_rect();
+        let y = hover.y - plot.top();
+        let near = self.places.iter().min_by(|a, b| (a.1 - y).abs().total_cmp(&(b.1 - y).abs()))?;
+        self.picture.in_row(near.0)
+    }
+
     /// Takes its size from the page.
     pub fn fit(&mut self, dpr: f64, family: &str) {
         if self.base.fit(dpr, family) {
@@ -196,6 +207,8 @@ impl PanelView {
 
     /// Draws the layer over the data.
     pub fn draw_over(&mut self, look: &Look, hover: Option<&Hover>, focus: Option<usize>) {
+        // The row of a heat map under the pointer has the attention, on this layer alone.
+        let focus = focus.or_else(|| self.row(hover?));
         let PanelView { picture, over, places, .. } = self;
         let at = hover.map(|h| picture.snap(h.t).unwrap_or(h.t));
         let labels = picture.labels(at, look.span.1, focus);

@@ -277,7 +277,7 @@ impl Picture {
         let summed = count > 0 && self.chart != Some(Chart::Lanes);
         self.sums = if summed { [word(lo), word(sum / count as f64), word(hi)] } else { Default::default() };
         let cut = if axis.cut && self.chart != Some(Chart::Heat) {
-            format!("axis from {}", word(axis.lo))
+            format!("axis from {}", axis.round(axis.lo))
         } else {
             String::new()
         };
@@ -302,7 +302,7 @@ impl Picture {
             () => format!("{} ago", axis::duration(age)),
         };
         for limit in &mut self.limits {
-            limit.text = format!("{} {} {}", limit.text, axis.number(limit.value), axis.scale.symbol);
+            limit.text = format!("{} {} {}", limit.text, axis.round(limit.value), axis.scale.symbol);
         }
         self.axis = Some(axis);
     }
@@ -504,6 +504,11 @@ impl Picture {
     /// Time from one column to the next, ms.
     pub fn width(&self) -> i64 {
         self.step.max(self.interval)
+    }
+
+    /// The series in a row of a heat map; none in other charts.
+    pub fn in_row(&self, row: usize) -> Option<usize> {
+        self.order.get(row).copied().filter(|_| self.chart == Some(Chart::Heat))
     }
 
     /// Its vertical axis; none before the first [`update`](Self::update).
