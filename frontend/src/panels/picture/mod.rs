@@ -239,7 +239,9 @@ impl Picture {
             self.lane_ids = lane_ids(source, catalog, id, &self.ids, chart);
             let all: Vec<SeriesId> =
                 self.ids.iter().chain(self.lane_ids.iter().flat_map(|(_, ids)| ids)).copied().collect();
-            self.traces.retain(|i, _| all.contains(i));
+            if self.traces.len() > all.len() {
+                self.traces.retain(|i, _| all.contains(i));
+            }
             for id in all {
                 let fits = self.traces.get(&id).is_some_and(|t| t.fits(self.step, from, source));
                 if !fits {
@@ -355,9 +357,8 @@ impl Picture {
                     lanes.push(Lane { name: state.word.clone(), bars: bars(&one, ids) });
                 }
                 lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
-            } else {
+            } else if columns(ids).iter().any(|c| c.iter().any(|c| c.max > 0.0)) {
                 lanes.push(Lane { name: lane.title.clone(), bars: bars(lane, ids) });
-                lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
             }
         }
         self.lanes = lanes;
