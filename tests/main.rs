@@ -7,6 +7,7 @@ mod cli;
 mod demo;
 mod doctor;
 mod door;
+mod export;
 mod house;
 mod prometheus;
 mod remote;

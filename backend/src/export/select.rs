@@ -154,7 +154,7 @@ pub fn fitting(store: &Store, pattern: &str) -> Result<Vec<Wanted>, TagError> {
             let fits = exact
                 .as_ref()
                 .is_none_or(|f| f.label.is_none() && f.metric == def.metric && f.instance == def.instance);
-            if !fits {
+            if !fits || catalog.metric(def).is_none() {
                 continue;
             }
             let tag = catalog.tag(def);

@@ -1,0 +1,94 @@
+//! `watchglass export`: what a data folder holds, written to standard output or a file.
+
+use super::file::Whole;
+use super::{Ask, Format, Pieces, Refused, select};
+use crate::config::Export;
+use crate::store::{Limits, Store};
+use history::Folder;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why nothing, or not everything, was written.
+#[derive(Debug)]
+pub enum Failed {
+    /// What was asked cannot be; the sentence says what to write.
+    Wrong(String),
+    /// The data folder cannot be read.
+    Folder(String),
+    /// The text cannot be written.
+    Output(String),
+}
+
+impl Failed {
+    /// The exit status that goes with it.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failed::Output(_) => 1,
+            Failed::Wrong(_) => 2,
+            Failed::Folder(_) => 4,
+        }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Failed::Wrong(text) | Failed::Folder(text) | Failed::Output(text)) = self;
+        f.write_str(text)
+    }
+}
+
+/// Writes what was asked for; `now` is in milliseconds since the Unix epoch. The notes say what of the folder could not be
+/// read and is left out.
+///
+/// # Errors
+/// [`Failed`]; a file then does not stand at its name.
+pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Failed> {
+    let format = Format::of(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
+    let shown = folder.display();
+    if !folder.is_dir() {
+        return Err(Failed::Folder(format!("there is no data folder {shown}; name the server's with --data-dir")));
+    }
+    let found = Folder::read_only(folder)
+        .map_err(|error| Failed::Folder(format!("the data folder {shown} cannot be read: {error}")))?;
+    let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
+    let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
+    let ask = Ask {
+        tags: wanted.tags.clone(),
+        sources: wanted.sources.clone(),
+        from: wanted.from.map_or(i64::MIN / 4, |from| from.at(now)),
+        to: wanted.to.at(now),
+        step: wanted.step,
+        rate: wanted.rate,
+    };
+    let refused = |refused: Refused| Failed::Wrong(refused.to_string());
+    let mut selection = select(&store, ask).map_err(refused)?;
+    let form = format.form(&mut selection).map_err(refused)?;
+    let pieces = Pieces::new(selection, form);
+    match &wanted.output {
+        Some(path) => {
+            let cannot = |error: io::Error| Failed::Output(format!("cannot write {}: {error}", path.display()));
+            let mut file = Whole::create(path).map_err(cannot)?;
+            write(pieces, &mut file).and_then(|()| file.finish()).map_err(cannot)?;
+        }
+        None => match write(pieces, &mut io::stdout().lock()) {
+            // The reader has what it wanted, as `head` has.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.map_err(|error| Failed::Output(format!("cannot write: {error}")))?,
+        },
+    }
+    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("left out: {damage}")).collect();
+    let columns = store.damages().count();
+    if columns > 0 {
+        notes.push(format!("left out: {columns} damaged columns"));
+    }
+    Ok(notes)
+}
+
+fn write(pieces: Pieces, out: &mut impl Write) -> io::Result<()> {
+    for piece in pieces {
+        out.write_all(piece.as_bytes())?;
+    }
+    out.flush()
+}
