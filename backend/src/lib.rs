@@ -5,25 +5,33 @@
 
 pub mod clock;
 pub mod config;
+pub mod data;
 pub mod demo;
 pub mod doctor;
+pub mod export;
 pub mod http;
 pub mod import;
+pub mod keeper;
 pub mod live;
+pub mod recording;
 pub mod remote;
 pub mod sampler;
 pub mod store;
 
 use clock::Clock;
 use config::{Config, Fleet};
+use data::Data;
+use keeper::Keeper;
 use live::Hub;
 use remote::Remote;
 use sampler::{Chosen, Plan};
+use shared::recording::Recording;
 use shared::wire::SourceId;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use store::{Limits, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -76,28 +84,48 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener
     Ok(listeners)
 }
 
-/// Collects and serves until `stop` becomes true; then within a second, hung collectors or not.
-pub async fn run(config: Config, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
-    let retention = config.retention.as_millis() as i64;
-    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: MEMORY });
+/// Collects and serves until `stop` becomes true; then within three seconds, hung collectors and disks or not. `data` is
+/// what [`data::open`] gave.
+pub async fn run(config: Config, data: Option<Data>, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
+    let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
+    let limits = Limits { retention, bytes: MEMORY };
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
-    let facts = collectors::facts(&config.roots());
-    let source = store.add_source(name, config.interval.as_millis() as i64, facts);
+    let (catalog, facts) = (Arc::new(collectors::catalog()), collectors::facts(&config.roots()));
+    let (mut store, unwritten) = match &data {
+        Some(data) => Store::of_found(catalog, data.found(), limits, Some(&name)),
+        None => (Store::new(catalog, limits), Vec::new()),
+    };
+    let source = match store.named(&name) {
+        Some(source) => {
+            store.renew(source, interval, facts);
+            source
+        }
+        None => store.add_source(name, interval, facts),
+    };
     let hub = Hub::new(store, Arc::new(clock::System), random(), retention);
-    serve(&config, hub, source, listeners, stop).await;
+    let keeper = match data {
+        None => Keeper::in_memory(hub.clone()),
+        Some(data) => match Keeper::on_disk(hub.clone(), data.keep(&config), unwritten) {
+            Ok(keeper) => keeper,
+            Err(error) => return tracing::error!(%error, "cannot start the threads of the log"),
+        },
+    };
+    serve(&config, hub, keeper, source, listeners, stop).await;
 }
 
-/// Samples this machine into a hub's source and serves the hub until `stop` becomes true, or the sampler ends.
+/// Samples this machine into a hub's source, keeps its history, and serves the hub until `stop` becomes true, or the
+/// sampler ends.
 pub async fn serve(
     config: &Config,
     hub: Arc<Hub>,
+    keeper: Keeper,
     source: SourceId,
     listeners: Vec<TcpListener>,
     stop: watch::Receiver<bool>,
 ) {
     let (theirs, mut plan) = (hub.clone(), plan(config));
     plan.options.processes = hub.processes.clone();
-    serve_while(config, hub, listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
+    serve_while(config, hub, Some(keeper), listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
 }
 
 /// Simulates a fleet and serves it until `stop` becomes true.
@@ -115,13 +143,33 @@ pub async fn run_demo(config: Config, fleet: Fleet, listeners: Vec<TcpListener>,
     let Ok((store, demo)) = filled.await else { return };
     let hub = Hub::of_simulated(store, clock, random(), retention);
     let theirs = hub.clone();
-    serve_while(&config, hub, listeners, stop, move |told| demo.run(theirs, told)).await;
+    let keeper = Keeper::in_memory(hub.clone());
+    serve_while(&config, hub, Some(keeper), listeners, stop, move |told| demo.run(theirs, told)).await;
+}
+
+/// Serves a recording until `stop` becomes true. Nothing is measured, stored or asked for.
+pub async fn run_recording(
+    config: Config,
+    recording: Recording,
+    listeners: Vec<TcpListener>,
+    stop: watch::Receiver<bool>,
+) {
+    let (Some(recorded), simulated) = (recording.told(), recording.simulated()) else { return };
+    let store = recording::store(recording, &collectors::catalog());
+    let hub = Hub::of_recording(store, random(), recorded, simulated);
+    let idle = |told: Arc<AtomicBool>| {
+        while !told.load(Ordering::Relaxed) {
+            std::thread::park_timeout(Duration::from_secs(60));
+        }
+    };
+    serve_while(&config, hub, None, listeners, stop, idle).await;
 }
 
 /// Serves a hub until `stop` becomes true, or the work that fills it ends.
 async fn serve_while(
     config: &Config,
     hub: Arc<Hub>,
+    keeper: Option<Keeper>,
     listeners: Vec<TcpListener>,
     stop: watch::Receiver<bool>,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
@@ -136,12 +184,17 @@ async fn serve_while(
             drop(alive); // or by a panic; either ends the server, which must not go on showing old values
         })
         .expect("the first thread can be started");
+    if let Some(keeper) = keeper {
+        let told = ended.clone();
+        let keep = move || keeper::run(keeper, &told);
+        std::thread::Builder::new().name("keeper".into()).spawn(keep).expect("the second thread can be started");
+    }
     let door = Arc::new(http::door::Door::new(config));
     // What was not measured here and now is nobody else's history.
     let settings = config.remote_write.clone().filter(|_| !hub.simulated && hub.recorded.is_none());
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let remote = settings.map(|settings| Remote::start(&hub, settings, folder));
-    let app = http::App::new(hub, door.clone(), config.base_path.clone(), stop.clone(), remote.clone());
+    let app = http::App::new(hub.clone(), door.clone(), config.base_path.clone(), stop.clone(), remote.clone());
     tokio::select! {
         () = http::listen::serve(listeners, http::router(app), door, stop) => {}
         _ = sampler_gone => tracing::error!("the sampler has ended"),
@@ -150,6 +203,8 @@ async fn serve_while(
     if let Some(remote) = remote {
         remote.stop();
     }
+    // Waits for the disk, for a while.
+    let _ = tokio::task::spawn_blocking(move || hub.close()).await;
 }
 
 /// A number that no other run has: sequences of different runs must not be mistaken for one another.

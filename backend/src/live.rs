@@ -5,15 +5,17 @@
 //! gets a resync. So a sleeping page costs its session and nothing else.
 
 use crate::clock::{Clock, Stopped};
-use crate::store::{Block, Damages, Since, Store};
+use crate::store::{Block, Damages, Inserted, Since, Store, Told};
 use axum::body::Bytes;
 use collectors::Processes;
+use history::Log;
 use shared::catalog::{Catalog, Layout};
 use shared::segment;
+use shared::series::SeriesId;
 use shared::wire::{
     self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, Recorded, ServerMessage, SourceId,
 };
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -31,9 +33,21 @@ pub struct Counts {
     pub bytes: AtomicU64,
 }
 
+/// What is written to disk as ticks come.
+#[derive(Default)]
+pub struct Writing {
+    /// The log; none where nothing is kept on disk.
+    pub log: Option<Log>,
+    /// What its present file has been told.
+    pub told: Told,
+    closed: bool,
+}
+
 /// What the sampler writes and every page, script and request reads.
 pub struct Hub {
     store: Mutex<Store>,
+    /// Held by whoever appends: readers of the store do not wait for the disk.
+    writing: Mutex<Writing>,
     newest: watch::Sender<u64>,
     /// Counts of the stream.
     pub counts: Counts,
@@ -56,6 +70,7 @@ impl Hub {
     pub fn new(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
         Arc::new(Hub {
             store: Mutex::new(store),
+            writing: Mutex::default(),
             newest: watch::Sender::new(0),
             counts: Counts::default(),
             boot,
@@ -89,6 +104,71 @@ impl Hub {
     /// The store, for a moment: decode outside.
     pub fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// What is written to disk, for a moment in which nothing is appended.
+    pub fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Appends a tick of a source: it is logged, where there is a log, before anybody sees it. `values` are by series id,
+    /// NaN is absent. Its sequence, or none for an unknown source and after [`close`](Self::close). Readers hear of it
+    /// with the next [`announce`](Self::announce).
+    pub fn append(&self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
+        let mut writing = self.writing();
+        if writing.closed {
+            return None;
+        }
+        let (encoded, records) = {
+            let mut store = self.store();
+            let encoded = store.encode(source, t, clock_step, values)?;
+            let Writing { log, told, .. } = &mut *writing;
+            let records = log.as_ref().map(|_| told.tick(&store, &encoded));
+            (encoded, records)
+        };
+        if let (Some(log), Some(records)) = (&writing.log, records) {
+            // A disk that does not answer, or fails, is the keeper's to deal with: the page goes on.
+            log.write(records);
+        }
+        Some(self.store().push(encoded))
+    }
+
+    /// Stores samples that come after their tick: those within the retention, not more than 10 minutes ahead of the clock,
+    /// at instants where their series has none. Reads the disk: not where others wait.
+    pub fn insert(&self, source: SourceId, samples: &[(SeriesId, i64, f64)]) -> Inserted {
+        let mut writing = self.writing();
+        let (fits, mut inserted) = self.store().in_time(samples, self.clock.wall());
+        let times = || fits.iter().map(|(_, t, _)| *t);
+        let (Some(from), Some(to)) = (times().min(), times().max()) else { return inserted };
+        let Some(snapshot) = self.store().snapshot(source, from, to) else { return inserted };
+        let mut ids: Vec<SeriesId> = fits.iter().map(|(id, ..)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let read = snapshot.samples(&ids).into_iter().map(|s| s.into_iter().map(|(t, _)| t).collect());
+        let mut known: HashMap<SeriesId, HashSet<i64>> = ids.into_iter().zip(read).collect();
+        let new = |(id, t, _): &(SeriesId, i64, f64)| known.get_mut(id).is_some_and(|known| known.insert(*t));
+        let all = fits.len();
+        let fits: Vec<_> = fits.into_iter().filter(new).collect();
+        (inserted.taken, inserted.duplicate) = (fits.len() as u64, (all - fits.len()) as u64);
+        let Writing { log, told, .. } = &mut *writing;
+        if let Some(log) = log {
+            log.write(told.late(&self.store(), source, &fits));
+        }
+        let mut store = self.store();
+        store.insert(source, &fits);
+        store.count_duplicates(inserted.duplicate);
+        inserted
+    }
+
+    /// Ends the log in order; nothing is appended any more. Waits for a disk at most as long as [`Log::close`] does.
+    pub fn close(&self) {
+        let mut writing = self.writing();
+        writing.closed = true;
+        if let Some(log) = writing.log.take()
+            && !log.close()
+        {
+            tracing::warn!("the disk did not take the last ticks in time");
+        }
     }
 
     /// Tells every reader that there is something new.

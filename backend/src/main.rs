@@ -1,7 +1,8 @@
 //! The binary `watchglass`: arguments in, exit status out.
 //!
-//! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind.
+//! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
 
+use backend::clock::{self, Clock};
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use backend::doctor;
 use shared::recording::Recording;
@@ -22,12 +23,31 @@ fn main() -> ExitCode {
         Ok(Command::Serve(config)) => serve(config, Shown::Machine),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Tape { config, tape }) => tape::run(config, tape),
+        Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(error.status())
+        }
+    }
+}
+
+/// `watchglass export`.
+fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
+    let Some(folder) = config.data_dir.as_deref().filter(|_| !config.memory) else {
+        eprintln!("watchglass: there is no data folder; name the server's with --data-dir");
+        return ExitCode::from(4);
+    };
+    match backend::export::command::run(folder, wanted, clock::System.wall()) {
+        Ok(notes) => {
+            notes.iter().for_each(|note| eprintln!("watchglass: {note}"));
+            ExitCode::SUCCESS
+        }
+        Err(failed) => {
+            eprintln!("watchglass: {failed}");
+            ExitCode::from(failed.status())
         }
     }
 }
@@ -124,6 +144,18 @@ async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
         eprintln!("watchglass: there is no address to listen on");
         return ExitCode::from(3);
     };
+    // Before the address is told: what asks at once is answered with all there is.
+    let data = match shown {
+        Shown::Machine => backend::data::open(&config),
+        Shown::Fleet(_) | Shown::Recording(_) => Ok(None),
+    };
+    let data = match data {
+        Ok(data) => data,
+        Err(sentences) => {
+            eprintln!("watchglass: {sentences}");
+            return ExitCode::from(4);
+        }
+    };
     say(&format!("http://{address}{}\n", config.base_path));
     let _ = std::io::stdout().flush();
     if config.local_auth == LocalAuth::Off {
@@ -134,7 +166,7 @@ async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
     let (stopping, stop) = watch::channel(false);
     let mut running = tokio::spawn(async move {
         match shown {
-            Shown::Machine => backend::run(config, listeners, stop).await,
+            Shown::Machine => backend::run(config, data, listeners, stop).await,
             Shown::Fleet(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
             Shown::Recording(recording) => backend::run_recording(config, recording, listeners, stop).await,
         }

@@ -376,11 +376,11 @@ impl Sampler {
                 put(id, value as f64);
             }
         }
-        store.append(self.source, t, clock_step, &self.values);
         if let Some(checks) = checks {
             store.set_checks(self.source, checks);
         }
         drop(store);
+        self.hub.append(self.source, t, clock_step, &self.values);
         self.hub.announce();
     }
 

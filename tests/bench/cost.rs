@@ -203,7 +203,8 @@ pub fn fed(args: &[String]) -> ExitCode {
     let hub = Hub::new(store, clock, 1, TWELVE_HOURS * 1_000);
     let served = runtime.spawn(async move {
         let listeners = backend::bind(&config).await?;
-        backend::serve(&config, hub, source, listeners, stop).await;
+        let keeper = backend::keeper::Keeper::in_memory(hub.clone());
+        backend::serve(&config, hub, keeper, source, listeners, stop).await;
         Ok::<_, std::io::Error>(())
     });
     std::thread::sleep(Duration::from_secs(5));

@@ -42,6 +42,8 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(binary());
     command.args(args).env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").stdin(Stdio::null());
+    // The caller's own history is none of a test's business, and this is no folder.
+    command.env("XDG_STATE_HOME", "/dev/null");
     command
 }
 
@@ -71,8 +73,11 @@ impl Server {
         Self::start_command(command)
     }
 
-    /// Starts a prepared command and waits for its address.
+    /// Starts a prepared command and waits for its address. It keeps nothing on disk unless it names a folder.
     pub fn start_command(mut command: Command) -> Self {
+        if !command.get_args().any(|arg| arg == "--data-dir") {
+            command.arg("--memory");
+        }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let log = std::sync::Arc::new(Mutex::new(String::new()));
         let (theirs, mut from) = (log.clone(), BufReader::new(child.stderr.take().expect("a pipe")));

@@ -120,7 +120,8 @@ impl Page {
             }
             ServerMessage::Series { first, defs, .. } => {
                 assert_eq!(first as usize, self.series.len(), "series are announced in order");
-                let steps = defs.iter().map(|d| self.catalog.metric(d).expect("a row of the table").steps);
+                // An id whose series is gone for good has no row.
+                let steps = defs.iter().map(|d| self.catalog.metric(d).map_or(0.0, |m| m.steps));
                 self.state.extend(steps.collect::<Vec<_>>());
                 self.series.extend(defs);
             }

@@ -56,6 +56,11 @@ pub struct File {
     #[serde(deserialize_with = "log")]
     log: Option<String>,
     memory: Option<bool>,
+    #[serde(deserialize_with = "data_dir")]
+    data_dir: Option<PathBuf>,
+    durable: Option<bool>,
+    #[serde(deserialize_with = "bytes")]
+    retention_bytes: Option<u64>,
     openmetrics: Option<Vec<endpoints::Written>>,
     remote_write: Option<RemoteWrite>,
     collectors: BTreeMap<String, toml::Spanned<Collector>>,
@@ -158,6 +163,9 @@ impl File {
         put(&mut config.endpoints, self.openmetrics.map(|list| list.into_iter().map(|e| e.0).collect()));
         put(&mut config.log, self.log);
         put(&mut config.memory, self.memory);
+        config.data_dir = self.data_dir.or(config.data_dir.take());
+        put(&mut config.durable, self.durable);
+        config.retention_bytes = self.retention_bytes;
         config.root = self.root;
         config.remote_write = self.remote_write;
         for (name, settings) in self.collectors {
@@ -264,6 +272,8 @@ readers! {
     log: one String = value::log;
     path: one PathBuf = value::absolute;
     folder: one PathBuf = value::folder;
+    data_dir: one PathBuf = value::data_dir;
+    bytes: one u64 = value::bytes;
     bind: many IpAddr = value::bind;
     hosts: many String = value::host;
     origins: many String = value::origin;

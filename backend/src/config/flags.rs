@@ -1,7 +1,7 @@
 //! The command line. Its help is what a newcomer reads first: grouped, one line each.
 
 use super::file::{nearest, unique};
-use super::{Config, ConfigError, Fail, Fleet, LocalAuth, Tape, When, endpoints, fleet, value, when};
+use super::{Config, ConfigError, Export, Fail, Fleet, LocalAuth, Tape, When, endpoints, export, fleet, value, when};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use collectors::openmetrics::Endpoint;
@@ -78,9 +78,15 @@ pub struct Flags {
     /// How long samples are kept [default: 12h]
     #[arg(long, value_name = "DUR", value_parser = value::retention, global = true, help_heading = "Storage")]
     retention: Option<Duration>,
-    /// Keep nothing on disk (this version never does)
+    /// Keep nothing on disk, and at most 256 MiB in memory, oldest out first
     #[arg(long, global = true, help_heading = "Storage")]
     memory: bool,
+    /// Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]
+    #[arg(long, value_name = "DIR", value_parser = value::data_dir, global = true, help_heading = "Storage")]
+    data_dir: Option<PathBuf>,
+    /// Lose at most a second to a power cut, not five, for a sync every second
+    #[arg(long, global = true, help_heading = "Storage")]
+    durable: bool,
 
     /// Configuration file, TOML
     #[arg(long, value_name = "FILE", global = true, help_heading = "General")]
@@ -106,6 +112,9 @@ pub enum Word {
         #[arg(long, value_name = "FILE")]
         bundle: Option<PathBuf>,
     },
+    /// Write what is stored as text: CSV, JSON lines or OpenMetrics; also while a server runs
+    #[command(after_help = export::AFTER)]
+    Export(Export),
     /// Write what is stored to one file that plays back anywhere
     Record {
         /// The file to write
@@ -230,6 +239,8 @@ impl Flags {
         config.root = self.root.or(config.root.take());
         put(&mut config.retention, self.retention);
         config.memory |= self.memory;
+        config.data_dir = self.data_dir.or(config.data_dir.take());
+        config.durable |= self.durable;
         put(&mut config.log, self.log);
         select(&self.collectors, config, known)
     }

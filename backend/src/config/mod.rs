@@ -5,6 +5,7 @@
 //! Read [`Config`], then `flags.rs` (the command line), `file.rs` (TOML) and `value.rs` (how one value is written).
 
 mod endpoints;
+mod export;
 mod file;
 mod flags;
 mod fleet;
@@ -15,6 +16,7 @@ mod user;
 mod value;
 mod when;
 
+pub use export::Export;
 pub use file::read_file;
 pub use fleet::{Fail, Fleet};
 pub use record::Tape;
@@ -43,6 +45,13 @@ pub enum Command {
         json: bool,
         /// Where to write a report that can be passed on.
         bundle: Option<PathBuf>,
+    },
+    /// Write what is stored as text.
+    Export {
+        /// What the server would run with, the data folder in it.
+        config: Config,
+        /// What to write.
+        export: Export,
     },
     /// Simulate a fleet and serve the page.
     Demo {
@@ -111,6 +120,12 @@ pub struct Config {
     pub log: String,
     /// Keep nothing on disk.
     pub memory: bool,
+    /// Folder of the history; none where the environment names no place for it.
+    pub data_dir: Option<PathBuf>,
+    /// Sync the log every second, not every five.
+    pub durable: bool,
+    /// The most bytes of sealed history on disk; none: as many as the retention takes.
+    pub retention_bytes: Option<u64>,
 }
 
 /// Settings that every collector has.
@@ -162,6 +177,9 @@ impl Default for Config {
             collectors: collector_defaults(&known_collectors()),
             log: "info".into(),
             memory: false,
+            data_dir: None,
+            durable: false,
+            retention_bytes: None,
         }
     }
 }
@@ -274,7 +292,7 @@ fn parse_with(
         Err(flags::Stop::Say(text)) => return Ok(Command::Say(text)),
         Err(flags::Stop::Wrong(error)) => return Err(error),
     };
-    let mut config = Config { collectors: collector_defaults(known), ..Config::default() };
+    let mut config = Config { collectors: collector_defaults(known), data_dir: state_folder(env), ..Config::default() };
     if let Some(path) = &flags.config {
         let text = read_file(path).map_err(|error| {
             ConfigError::new(format!("cannot read the configuration file {}: {error}", path.display()))
@@ -299,6 +317,7 @@ fn parse_with(
     Ok(match (command, fleet) {
         _ if print_config => Command::PrintConfig(config),
         (_, Some(fleet)) => Command::Demo { config, fleet },
+        (Some(Word::Export(export)), _) => Command::Export { config, export },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
         _ => Command::Serve(config),
     })
@@ -318,6 +337,13 @@ fn check_bind(config: &Config) -> Result<(), ConfigError> {
          behind a proxy here:   --host NAME --allow-user USER   (the name people type, the proxy's user)\n  \
          in a container:        share the host's network   (docker run --network host ...)"
     )))
+}
+
+/// Where programs keep what they know, by the XDG base directories; a relative path there is none.
+fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("watchglass"))
 }
 
 fn known_collectors() -> Vec<&'static str> {

@@ -1,6 +1,6 @@
 //! A configuration as TOML. What is secret, headers of endpoints, is `***` here.
 
-use super::{Config, LocalAuth, endpoints, remote, show_duration};
+use super::{Config, LocalAuth, endpoints, remote, show_duration, value};
 use toml::{Table, Value};
 
 /// All keys of the file, and a table for each collector.
@@ -24,6 +24,13 @@ pub fn to_toml(config: &Config) -> String {
     }
     put("log", config.log.as_str().into());
     put("memory", config.memory.into());
+    put("durable", config.durable.into());
+    if let Some(folder) = &config.data_dir {
+        put("data_dir", folder.to_string_lossy().into_owned().into());
+    }
+    if let Some(bytes) = config.retention_bytes {
+        put("retention_bytes", value::show_bytes(bytes).into());
+    }
     if !config.endpoints.is_empty() {
         put("openmetrics", endpoints::print(&config.endpoints));
     }

@@ -197,6 +197,36 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// Folder that history is kept in, relative to where the program was started or absolute.
+pub fn data_dir(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        Err("the name of the folder is empty; write a path, like /var/lib/watchglass".into())
+    } else {
+        Ok(text.into())
+    }
+}
+
+const SIZES: [(&str, u64); 6] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 1_000_000_000), ("MB", 1_000_000)];
+
+/// A number of bytes with its unit, at least what an hour of a few machines takes.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
+    let (digits, size) =
+        SIZES.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size))).ok_or_else(wrong)?;
+    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
+    match number.checked_mul(*size).ok_or_else(wrong)? {
+        bytes if bytes < 16 << 20 => Err(format!("{text} is too little for an hour of history; write 16MiB or more")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Writes a number of bytes as [`bytes`] reads it.
+pub fn show_bytes(bytes: u64) -> String {
+    let exact = SIZES.iter().find(|(_, size)| bytes.is_multiple_of(*size));
+    exact.map_or_else(|| format!("{}KiB", bytes >> 10), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
 /// A process id.
 pub fn pid(text: &str) -> Result<u32, String> {
     let pid = text.parse::<i32>().ok().filter(|pid| *pid > 0);

@@ -261,7 +261,7 @@ async fn script(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
 /// and the jump in `t` shows it.
 fn news(store: &Store, place: &mut Followed) -> News {
     let defs = store.series(place.source, place.tags.len());
-    place.state.extend(defs.iter().filter_map(|d| store.catalog().metric(d)).map(|m| m.steps));
+    place.state.extend(defs.iter().map(|d| store.catalog().metric(d).map_or(0.0, |m| m.steps)));
     place.tags.extend(defs.iter().map(|d| store.catalog().tag(d)));
     match store.since(place.source, place.state.seq()) {
         Since::Frames(frames) if frames.is_empty() || place.state.seq() > 0 => News::Frames(frames),

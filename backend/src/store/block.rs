@@ -131,8 +131,8 @@ impl Block {
             }
             Block::Disk(segment, at) => {
                 let (entries, damages) = segment.reader().entries(*at);
-                if skip == 0 {
-                    damages.into_iter().for_each(|damage| drop(each(Err(damage.part))));
+                for damage in damages.into_iter().filter(|_| skip == 0) {
+                    each(Err(damage.part));
                 }
                 entries.iter().skip(skip).all(|entry| match segment.reader().read(*at, entry) {
                     Ok(bytes) => each(Ok((entry.id, Cow::Owned(bytes)))),

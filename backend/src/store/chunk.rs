@@ -3,7 +3,8 @@
 use super::Frame;
 use shared::column;
 use shared::series::{SeriesId, Steps};
-use shared::tick::{FrameError, TickState};
+use shared::tick::{Applied, FrameError, TickState};
+use shared::wire::SourceId;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +26,18 @@ impl Stretch {
         let mut base = base.clone();
         base.extend(steps[base.steps().len()..].iter().copied());
         Stretch { base, frames }
+    }
+
+    /// Ticks of a log.
+    pub(super) fn of_run(source: SourceId, run: &history::Run) -> Self {
+        let mut state = run.base.clone();
+        let mut frames = Vec::with_capacity(run.frames.len());
+        for frame in &run.frames {
+            // What follows a frame that does not fit cannot be placed.
+            let Ok(Applied::Tick { clock_step }) = state.apply(frame) else { break };
+            frames.push(Arc::new(Frame::new(source, state.seq(), state.t(), clock_step, frame)));
+        }
+        Stretch { base: run.base.clone(), frames }
     }
 
     /// Calls `each` with the time of every frame and the values of all series at it, oldest first.

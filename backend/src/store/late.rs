@@ -47,6 +47,25 @@ impl Store {
         }
     }
 
+    /// The late samples of a source that are in no segment.
+    pub fn late(&self, source: SourceId) -> Vec<(SeriesId, i64, f64)> {
+        let all = self.kept(source).into_iter().flat_map(|kept| kept.late.iter());
+        all.flat_map(|(id, all)| all.iter().map(|(t, v)| (*id, *t, *v))).collect()
+    }
+
+    /// Forgets late samples that are in a segment now.
+    pub fn late_written(&mut self, source: SourceId, samples: &[(SeriesId, i64, f64)]) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            let late = Arc::make_mut(&mut kept.late);
+            for (id, t, _) in samples {
+                if let Some(all) = late.get_mut(id) {
+                    all.remove(t);
+                }
+            }
+            late.retain(|_, all| !all.is_empty());
+        }
+    }
+
     /// Counts late samples that were there already.
     pub fn count_duplicates(&mut self, duplicates: u64) {
         self.counts.duplicates += duplicates;
@@ -54,13 +73,11 @@ impl Store {
 }
 
 impl Kept {
-    fn insert(&mut self, samples: &[(SeriesId, i64, f64)]) {
+    pub(super) fn insert(&mut self, samples: &[(SeriesId, i64, f64)]) {
+        samples.iter().for_each(|(id, t, _)| self.seen(*id, *t, *t));
         let late = Arc::make_mut(&mut self.late);
         for &(id, t, v) in samples {
             late.entry(id).or_default().entry(t).or_insert(v);
-            if let Some(span) = self.spans.get_mut(id as usize) {
-                *span = Some(span.map_or((t, t), |(first, last)| (first.min(t), last.max(t))));
-            }
         }
     }
 }

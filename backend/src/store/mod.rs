@@ -10,6 +10,7 @@
 mod block;
 mod chunk;
 mod damage;
+mod figures;
 mod hold;
 mod kept;
 mod late;
@@ -20,6 +21,7 @@ mod told;
 pub use block::Block;
 pub use chunk::{Chunk, Stretch};
 pub use damage::Damages;
+pub use figures::Figures;
 pub use late::Inserted;
 pub use read::Snapshot;
 pub use restore::Unwritten;
@@ -115,6 +117,8 @@ pub struct Counts {
     pub duplicates: u64,
     /// Damaged columns and blocks that readers met.
     pub damaged: u64,
+    /// The data folder; none where nothing is kept on disk.
+    pub history: Option<Figures>,
 }
 
 /// The last hours of every source.
@@ -124,8 +128,6 @@ pub struct Store {
     sources: Vec<Kept>,
     counts: Counts,
     damages: Arc<Damages>,
-    /// How the history on disk stands, and how often that changed.
-    history: Option<(Check, u64)>,
 }
 
 /// What a reader gets that follows a source.
@@ -139,14 +141,7 @@ pub enum Since {
 impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        Store {
-            catalog,
-            limits,
-            sources: Vec::new(),
-            counts: Counts::default(),
-            damages: Arc::default(),
-            history: None,
-        }
+        Store { catalog, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
     }
 
     /// The table.
@@ -200,23 +195,14 @@ impl Store {
         }
     }
 
-    /// How a source's collectors and the history stand, and a version that grows with each change.
+    /// How a source's collectors and the server stand, and a version that grows with each change.
     pub fn checks(&self, source: SourceId) -> (Arc<Vec<Check>>, u64) {
-        let Some(kept) = self.kept(source) else { return Default::default() };
-        match &self.history {
-            None => (kept.checks.clone(), kept.checks_version),
-            Some((check, version)) => {
-                let all = kept.checks.iter().chain([check]).cloned().collect();
-                (Arc::new(all), kept.checks_version + version)
-            }
-        }
+        self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
     }
 
-    /// Says how the history on disk stands.
-    pub fn set_history(&mut self, check: Check) {
-        let (before, version) = self.history.take().map_or((None, 0), |(before, version)| (Some(before), version));
-        let changed = u64::from(before.as_ref() != Some(&check));
-        self.history = Some((check, version + changed));
+    /// Notes how the data folder stands.
+    pub fn set_figures(&mut self, figures: Figures) {
+        self.counts.history = Some(figures);
     }
 
     /// The number of a series, given at its first appearance; none for a row that is not in the table, and for a source

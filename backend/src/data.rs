@@ -1,0 +1,66 @@
+//! The data folder at the start: where it is, and what to say when it cannot be used.
+
+use crate::config::Config;
+use crate::keeper::Disk;
+use history::retain::Limits;
+use history::{Folder, Found, OpenError, Options};
+use std::path::{Path, PathBuf};
+
+/// A data folder that this process has to itself, and what was in it.
+pub struct Data {
+    path: PathBuf,
+    folder: Folder,
+    found: Found,
+}
+
+impl Data {
+    /// What was in it.
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// For the keeper.
+    pub fn keep(self, config: &Config) -> Disk {
+        let limits = Limits { retention: config.retention.as_millis() as i64, bytes: config.retention_bytes };
+        Disk::new(self.path, self.folder, self.found, limits)
+    }
+}
+
+/// Opens the data folder of a configuration, which is made where there is none; none with `--memory`.
+///
+/// # Errors
+/// What is wrong, and the ways out, for standard error; the exit status is 4.
+pub fn open(config: &Config) -> Result<Option<Data>, String> {
+    if config.memory {
+        return Ok(None);
+    }
+    let ways_out = "choose another folder with --data-dir DIR, or keep nothing on disk with --memory";
+    let Some(path) = &config.data_dir else {
+        return Err(format!("there is no HOME to keep history in; {ways_out}"));
+    };
+    match Folder::open(path, Options { durable: config.durable }) {
+        Ok((folder, found)) => {
+            said(path, &found);
+            Ok(Some(Data { path: path.clone(), folder, found }))
+        }
+        Err(error @ OpenError::Locked { .. }) => {
+            Err(format!("the data folder {} cannot be used: {error}.\nEnd that one, {ways_out}.", path.display()))
+        }
+        Err(error) => {
+            Err(format!("the data folder {} cannot be used: {error}.\nMend that, {ways_out}.", path.display()))
+        }
+    }
+}
+
+/// What was found, for the log.
+fn said(path: &Path, found: &Found) {
+    let report = &found.report;
+    let (segments, sources, ticks) = (found.segments.len(), found.sources.len(), report.ticks);
+    tracing::info!(segments, sources, ticks, "history is in {}", path.display());
+    if report.unclean && ticks > 0 {
+        tracing::info!("the run before was not ended in order; its ticks were read from the log");
+    }
+    for (file, offset) in &report.torn {
+        tracing::info!("{file} ends in the middle of a record, at byte {offset}: that was never seen by anybody");
+    }
+}

@@ -1,0 +1,280 @@
+//! The data folder while the server runs.
+
+use super::standing::{Standing, Trouble};
+use super::{Batch, begin};
+use crate::live::Hub;
+use crate::store::{Block, Chunk};
+use history::retain::{Limits, expired};
+use history::segments::{self, Kind, Name};
+use history::{Folder, Found, Segment, merge};
+use shared::catalog::Chart;
+use shared::segment::{Contents, NewColumn, Run, SeriesEntry, SourceEntry};
+use shared::series::SeriesId;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long after a failure the disk is tried again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Segments stay this much longer than the retention, milliseconds: a clock that is set forward by an hour, and back,
+/// costs nothing.
+const SLACK: i64 = 3_600_000;
+
+/// A data folder, and what of it is not written yet.
+pub struct Disk {
+    path: PathBuf,
+    folder: Folder,
+    limits: Limits,
+    segments: Vec<Arc<Segment>>,
+    /// Not written yet, oldest first.
+    batches: VecDeque<Batch>,
+    /// Log files up to this number are in segments; they go with the next cut.
+    sealed: u64,
+    found_log: u64,
+    tried: Duration,
+    /// Why segments are not written, merged or removed.
+    trouble: Option<Trouble>,
+    standing: Standing,
+}
+
+impl Disk {
+    /// A folder as it was found.
+    pub fn new(path: PathBuf, folder: Folder, found: Found, limits: Limits) -> Self {
+        let standing = Standing::new(&found.report);
+        for damage in &found.report.damages {
+            tracing::warn!("history: {damage}");
+        }
+        Disk {
+            path,
+            folder,
+            limits: Limits { retention: limits.retention.saturating_add(SLACK), ..limits },
+            segments: found.segments,
+            batches: VecDeque::new(),
+            sealed: 0,
+            found_log: found.log,
+            tried: Duration::ZERO,
+            trouble: None,
+            standing,
+        }
+    }
+
+    /// Number of the last log file that was found.
+    pub(super) fn found_log(&self) -> u64 {
+        self.found_log
+    }
+
+    /// Starts the log and begins its first file.
+    pub(super) fn begin(&mut self, hub: &Hub) -> io::Result<()> {
+        let log = self.folder.log()?;
+        let mut writing = hub.writing();
+        log.begin(begin(&mut writing.told, &hub.store(), false));
+        writing.log = Some(log);
+        Ok(())
+    }
+
+    /// Takes what was cut; it is written with the next [`step`](Self::step).
+    pub(super) fn take(&mut self, batch: Batch) {
+        self.batches.push_back(batch);
+    }
+
+    /// Does what is due: the log, segments, merging, retention; and says how it stands.
+    pub(super) fn step(&mut self, hub: &Hub, now: i64) {
+        let steady = hub.clock.steady();
+        if self.trouble.is_none() || steady.saturating_sub(self.tried) >= RETRY {
+            self.tried = steady;
+            let done = self.write_batches(hub).and_then(|()| self.merge(hub, now)).and_then(|()| self.expire(hub, now));
+            self.trouble = done.err();
+        }
+        let health = self.restart_log(hub, steady);
+        if let Some(health) = health {
+            let bytes = self.segments.iter().map(|s| s.bytes()).sum();
+            let check = self.standing.check(&self.path, &health, self.trouble.as_ref(), self.segments.len(), bytes);
+            let mut store = hub.store();
+            store.set_check(&check);
+            store.set_figures(self.standing.figures());
+        }
+    }
+
+    /// A log that failed is begun anew, with all that is in no segment and no chunk.
+    fn restart_log(&mut self, hub: &Hub, steady: Duration) -> Option<history::Health> {
+        let mut writing = hub.writing();
+        let health = writing.log.as_ref()?.health();
+        if health.failing.is_some() && self.standing.retry(steady, RETRY) {
+            let opening = begin(&mut writing.told, &hub.store(), true);
+            writing.log.as_ref()?.begin(opening);
+        }
+        Some(health)
+    }
+
+    fn write_batches(&mut self, hub: &Hub) -> Result<(), Trouble> {
+        while let Some(batch) = self.batches.front() {
+            if let Some(segment) = self.write(hub, batch).map_err(|e| Trouble::new("write", e))? {
+                self.segments.push(segment);
+            }
+            let through = batch.through;
+            self.batches.pop_front();
+            // One cut later than its segment, so that a segment that turns out damaged can be made again.
+            if let Some(log) = &hub.writing().log {
+                log.remove_through(self.sealed);
+            }
+            self.sealed = through;
+        }
+        Ok(())
+    }
+
+    /// Writes what was cut at one moment as a segment; none when there is nothing.
+    fn write(&self, hub: &Hub, batch: &Batch) -> io::Result<Option<Arc<Segment>>> {
+        let late: BTreeMap<SourceId, Vec<(SeriesId, i64, f64)>> = {
+            let store = hub.store();
+            store.sources().iter().map(|s| (s.id, store.late(s.id))).filter(|(_, late)| !late.is_empty()).collect()
+        };
+        let mut sources: Vec<SourceId> = batch.chunks.iter().filter(|(_, c)| !c.is_empty()).map(|(s, _)| *s).collect();
+        sources.extend(late.keys().filter(|id| !sources.contains(id)).copied().collect::<Vec<_>>());
+        if sources.is_empty() {
+            return Ok(None);
+        }
+        let chunks = |source: SourceId| {
+            let own = batch.chunks.iter().filter(move |(s, _)| *s == source);
+            own.flat_map(|(_, chunks)| chunks)
+        };
+        let mut contents = Contents { log_through: batch.through, ..Contents::default() };
+        directory(hub, &mut contents, &sources, |source| {
+            let ticks = chunks(source).flat_map(|chunk| chunk.columns.iter().map(|(id, _)| *id));
+            let late = late.get(&source).into_iter().flatten().map(|(id, ..)| *id);
+            ticks.chain(late).collect()
+        });
+        let name = Name { kind: Kind::Quarter, start: batch.start / 1_000, serial: self.folder.serial() };
+        let segment = segments::write(&**self.folder.files(), name, |writer| {
+            for (number, &source) in (0u16..).zip(&sources) {
+                for chunk in chunks(source) {
+                    let times = shared::column::decode_times(&chunk.times, chunk.ticks).map_err(io::Error::other)?;
+                    let (first_seq, last_seq) = (chunk.first_seq, chunk.first_seq + chunk.ticks as u64 - 1);
+                    let clock_step = chunk.clock_step;
+                    let run = Run { source: number, first_seq, last_seq, times: &times, clock_step };
+                    writer.block(run, columns(chunk))?;
+                }
+                if let Some(late) = late.get(&source) {
+                    write_late(writer, hub, source, number, late)?;
+                }
+            }
+            Ok(contents)
+        })?;
+        let mut store = hub.store();
+        for (number, &source) in (0u16..).zip(&sources) {
+            let blocks = segment.contents().blocks.iter().enumerate().filter(|(_, b)| b.source == number);
+            let blocks = blocks.map(|(at, _)| Block::Disk(segment.clone(), at)).collect();
+            let written: BTreeSet<*const Chunk> = chunks(source).map(Arc::as_ptr).collect();
+            let old = |b: &Block| matches!(b, Block::Memory(chunk) if written.contains(&Arc::as_ptr(chunk)));
+            store.replace(source, old, blocks);
+            store.late_written(source, late.get(&source).map_or(&[], |late| &late[..]));
+        }
+        Ok(Some(segment))
+    }
+
+    fn merge(&mut self, hub: &Hub, now: i64) -> Result<(), Trouble> {
+        while let Some(parts) = merge::due(now, &self.segments) {
+            let files = &**self.folder.files();
+            let merged = match merge::merge(files, self.folder.serial(), &parts) {
+                Ok(merged) => merged,
+                // Quarters are as good as their hour, only larger: the disk has room for ticks still.
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(Trouble::new("merge", error)),
+            };
+            for (file, damage) in &merged.damages {
+                tracing::warn!("history: {file}: {damage}");
+            }
+            self.standing.damaged += merged.damages.len() as u64;
+            let mut store = hub.store();
+            for source in store.sources() {
+                let own = |b: &shared::segment::BlockEntry| {
+                    let entry = merged.segment.contents().sources.get(usize::from(b.source));
+                    entry.is_some_and(|entry| entry.name == source.name)
+                };
+                let blocks = merged.segment.contents().blocks.iter().enumerate().filter(|(_, b)| own(b));
+                let blocks = blocks.map(|(at, _)| Block::Disk(merged.segment.clone(), at)).collect();
+                store.replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), blocks);
+            }
+            drop(store);
+            self.segments.retain(|s| !parts.iter().any(|part| part.name() == s.name()));
+            self.segments.push(merged.segment);
+            let gone = merged.replaced.iter().map(String::as_str);
+            segments::remove(files, gone).map_err(|e| Trouble::new("remove", e))?;
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, hub: &Hub, now: i64) -> Result<(), Trouble> {
+        for segment in expired(now, self.limits, &self.segments) {
+            hub.store().forget(&segment);
+            self.segments.retain(|s| s.name() != segment.name());
+            let name = segment.name().to_string();
+            segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills in rows, charts and sources with the series that `ids` names for each.
+fn directory(hub: &Hub, contents: &mut Contents, sources: &[SourceId], ids: impl Fn(SourceId) -> BTreeSet<SeriesId>) {
+    let store = hub.store();
+    let catalog = store.catalog();
+    let (mut rows, mut places) = (Vec::new(), BTreeMap::new());
+    for info in sources.iter().filter_map(|id| store.sources().into_iter().find(|s| s.id == *id)) {
+        let series = ids(info.id).into_iter().filter_map(|id| {
+            let def = store.definition(info.id, id)?;
+            let metric = catalog.metric(def)?;
+            let row = *places.entry(def.metric).or_insert_with(|| {
+                rows.push(metric.clone());
+                (rows.len() - 1) as u16
+            });
+            Some(SeriesEntry { id, row, instance: def.instance.clone() })
+        });
+        let series = series.collect();
+        contents.sources.push(SourceEntry { name: info.name, interval: info.interval, facts: info.facts, series });
+    }
+    let drawn: BTreeSet<&str> = rows.iter().map(|row| &row.chart[..]).collect();
+    let charts: Vec<Chart> =
+        catalog.layout.charts.iter().filter(|chart| drawn.contains(&chart.id[..])).cloned().collect();
+    contents.charts = charts;
+    contents.rows = rows.into();
+}
+
+fn columns(chunk: &Chunk) -> impl Iterator<Item = NewColumn> + '_ {
+    chunk.columns.iter().map(|(id, raw)| NewColumn { id: *id, raw: raw.to_vec(), tier: None })
+}
+
+/// Late samples as blocks without sequences.
+fn write_late(
+    writer: &mut shared::segment::Writer<segments::Out>,
+    hub: &Hub,
+    source: SourceId,
+    number: u16,
+    late: &[(SeriesId, i64, f64)],
+) -> io::Result<()> {
+    let times: BTreeSet<i64> = late.iter().map(|(_, t, _)| *t).collect();
+    let times: Vec<i64> = times.into_iter().collect();
+    // Late samples come sorted by series and time.
+    for times in times.chunks(shared::column::MAX_TICKS) {
+        let run = Run { source: number, first_seq: 0, last_seq: 0, times, clock_step: false };
+        let columns = late.chunk_by(|a, b| a.0 == b.0).filter_map(|own| {
+            let id = own[0].0;
+            let mut values = vec![f64::NAN; times.len()];
+            for (_, t, v) in own {
+                if let Ok(at) = times.binary_search(t) {
+                    values[at] = *v;
+                }
+            }
+            let store = hub.store();
+            let steps =
+                store.definition(source, id).and_then(|def| store.catalog().metric(def)).map_or(0.0, |m| m.steps);
+            let any = values.iter().any(|v| v.is_finite());
+            any.then(|| NewColumn { id, raw: shared::column::encode(&values, steps), tier: None })
+        });
+        writer.block(run, columns)?;
+    }
+    Ok(())
+}

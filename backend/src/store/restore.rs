@@ -1,0 +1,122 @@
+//! A store of what was found in a data folder.
+
+use super::kept::Kept;
+use super::{Block, Chunk, Limits, Store, Stretch};
+use history::{Found, FoundSource, Segment};
+use shared::catalog::{Catalog, Chart, Metric};
+use shared::series::{SeriesDef, SeriesId, Steps};
+use shared::tick::TickState;
+use shared::wire::{Source, SourceId};
+use std::sync::Arc;
+
+/// The row of ids that no series has any more.
+const NO_ROW: u16 = u16::MAX;
+
+/// Ticks that were in logs alone, as columns: whose, and the runs.
+pub type Unwritten = Vec<(SourceId, Vec<Arc<Chunk>>)>;
+
+impl Store {
+    /// A store of what was found, and what of it is in no segment yet. `first` is the name of the machine that a page shows
+    /// unless it is asked for another, which is added where it was not found; rows that are not in the table are added to it.
+    pub fn of_found(catalog: Arc<Catalog>, found: &Found, limits: Limits, first: Option<&str>) -> (Store, Unwritten) {
+        let mut store = Store::new(catalog, limits);
+        let rows: Vec<Option<u16>> = found.rows.iter().map(|row| store.known_row(row, &found.charts)).collect();
+        let (own, others): (Vec<_>, Vec<_>) = found.sources.iter().partition(|s| Some(s.name.as_str()) == first);
+        if let Some(first) = first.filter(|_| own.is_empty()) {
+            store.add_source(first.into(), 1_000, Vec::new());
+        }
+        let mut unwritten = Unwritten::new();
+        for source in own.into_iter().chain(others) {
+            let chunks = store.restore(source, &rows, &found.segments);
+            unwritten.push(((store.sources.len() - 1) as SourceId, chunks));
+        }
+        (store, unwritten)
+    }
+
+    fn known_row(&mut self, row: &Metric, charts: &[Chart]) -> Option<u16> {
+        if let Some(position) = self.catalog.position(&row.tag) {
+            return Some(position);
+        }
+        let none = || Chart { id: row.chart.clone(), title: row.title.clone(), section: String::new() };
+        let chart = charts.iter().find(|chart| chart.id == row.chart).cloned().unwrap_or_else(none);
+        self.add_row(row.clone(), chart)
+    }
+
+    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], segments: &[Arc<Segment>]) -> Vec<Arc<Chunk>> {
+        let id = self.sources.len() as SourceId;
+        let info = Source { id, name: found.name.clone(), interval: found.interval.max(1), facts: found.facts.clone() };
+        let mut kept = Kept::new(info);
+        // Everything is absent until the first tick of this run: what was read before it ended says nothing of now.
+        let after = TickState::after(found.last_seq(), found.state.t());
+        kept.begin_after(after);
+        for def in &found.series {
+            let row = def.as_ref().and_then(|def| rows.get(usize::from(def.metric)).copied().flatten());
+            let instance = def.as_ref().map(|def| def.instance.clone()).unwrap_or_default();
+            let steps: Steps = row.map_or(0.0, |row| self.catalog.metrics[usize::from(row)].steps);
+            let def = SeriesDef { metric: row.unwrap_or(NO_ROW), instance };
+            match row {
+                Some(_) => kept.announce(def, steps),
+                None => kept.announce_hole(def),
+            };
+        }
+        for segment in segments {
+            let entries = segment.contents().sources.iter().zip(0u16..).filter(|(s, _)| s.name == found.name);
+            for (entry, number) in entries {
+                let blocks = segment.contents().blocks.iter().enumerate().filter(|(_, b)| b.source == number);
+                let blocks: Vec<Block> = blocks.map(|(at, _)| Block::Disk(segment.clone(), at)).collect();
+                let (from, to) = (blocks.iter().map(Block::from).min(), blocks.iter().map(Block::to).max());
+                if let (Some(from), Some(to)) = (from, to) {
+                    entry.series.iter().for_each(|series| kept.seen(series.id, from, to));
+                }
+                kept.put(blocks);
+            }
+        }
+        let chunks = found.runs.iter().flat_map(|run| {
+            let frames = Stretch::of_run(id, run);
+            frames.transpose().unwrap_or_else(|error| {
+                tracing::error!(source = found.name, "ticks of the log do not follow each other: {error}");
+                Vec::new()
+            })
+        });
+        let chunks: Vec<Arc<Chunk>> = chunks.map(Arc::new).collect();
+        for chunk in &chunks {
+            chunk.columns.iter().for_each(|(id, _)| kept.seen(*id, chunk.from, chunk.to));
+        }
+        kept.put(chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect());
+        kept.insert(&found.late);
+        self.sources.push(kept);
+        chunks
+    }
+
+    /// The source of this name.
+    pub fn named(&self, name: &str) -> Option<SourceId> {
+        self.sources.iter().find(|s| s.info.name == name).map(|s| s.info.id)
+    }
+
+    /// Gives a source that was found the interval and the facts of this run.
+    pub fn renew(&mut self, source: SourceId, interval: i64, facts: Vec<(String, String)>) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            (kept.info.interval, kept.info.facts) = (interval, facts);
+        }
+    }
+
+    /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.
+    pub fn replace(&mut self, source: SourceId, old: impl Fn(&Block) -> bool, new: Vec<Block>) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            kept.blocks.retain(|block| !old(block));
+            kept.put(new);
+        }
+    }
+
+    /// Drops the blocks of a segment that is gone.
+    pub fn forget(&mut self, segment: &Segment) {
+        for kept in &mut self.sources {
+            kept.blocks.retain(|block| !block.lies_in(segment));
+        }
+    }
+
+    /// Series of a source that has these ids, for a segment's directory.
+    pub fn definition(&self, source: SourceId, id: SeriesId) -> Option<&SeriesDef> {
+        self.kept(source)?.defs.get(id as usize)
+    }
+}
