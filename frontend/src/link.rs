@@ -34,6 +34,8 @@ pub struct Link {
     hidden: bool,
     waiting: bool,
     anew: bool,
+    /// A file is shown: there is nothing to ask a server for.
+    over: bool,
 }
 
 impl Link {
@@ -85,7 +87,7 @@ pub fn connect(page: Page) {
         let mut link = page.link.borrow_mut();
         link.close();
         link.waiting = false;
-        if link.hidden {
+        if link.hidden || link.over {
             return;
         }
         (link.taken, link.heard, link.acked) = (0, now(), now());
@@ -170,6 +172,10 @@ fn control(page: Page, message: ServerMessage) {
     match &message {
         ServerMessage::Hello(hello) => {
             page.ahead.set(hello.now - now());
+            let known = page.player.with_untracked(|p| p.as_ref().map(|p| p.recorded.clone()));
+            if let Some(recorded) = hello.recorded.clone().filter(|recorded| known.as_ref() != Some(recorded)) {
+                page.recorded(recorded);
+            }
             if hello.protocol != PROTOCOL {
                 page.goodbye.set(format!("The server is now version {}: reload the page.", hello.version));
                 page.state.set(LinkState::Lost);
@@ -182,6 +188,12 @@ fn control(page: Page, message: ServerMessage) {
     let ended = matches!(message, ServerMessage::HistoryEnd { .. });
     let changed = page.store.borrow_mut().take(message);
     page.changed(changed);
+    if ended && page.player.with_untracked(Option::is_some) {
+        // Of a recording there is history alone.
+        page.link.borrow_mut().attempt = 0;
+        page.goodbye.set(String::new());
+        page.state.set(LinkState::Live);
+    }
     if ended {
         page.load();
     }
@@ -199,7 +211,7 @@ fn anew(page: Page) {
 fn lost(page: Page, number: u32) {
     let wait = {
         let mut link = page.link.borrow_mut();
-        if link.number != number || link.waiting || link.hidden {
+        if link.number != number || link.waiting || link.hidden || link.over {
             return;
         }
         link.close();
@@ -225,6 +237,17 @@ fn lost(page: Page, number: u32) {
         },
         std::time::Duration::from_millis(wait as u64),
     );
+}
+
+/// Ends the connection for good: a file is shown in its place.
+pub fn end(page: Page) {
+    {
+        let mut link = page.link.borrow_mut();
+        (link.over, link.waiting) = (true, false);
+        link.close();
+    }
+    page.goodbye.set(String::new());
+    page.state.set(LinkState::Live);
 }
 
 /// Once a second: heartbeat, silence, and a new picture when ticks stay away.

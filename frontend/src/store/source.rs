@@ -92,6 +92,8 @@ pub struct Source {
     pub epoch: u32,
     /// Sealed history is complete from here on, ms.
     pub loaded_from: i64,
+    /// Ticks after this are not read: where the clock of a recording stands.
+    pub until: i64,
     state: TickState,
     /// What an answer has brought so far, by first and last sequence.
     arriving: BTreeMap<(u64, u64), Chunk>,
@@ -112,6 +114,7 @@ impl Source {
             spacing: Vec::new(),
             epoch: 0,
             loaded_from: i64::MAX,
+            until: i64::MAX,
             state: TickState::default(),
             arriving: BTreeMap::new(),
             ask_at: LONG_HEAD,
@@ -260,13 +263,18 @@ impl Source {
         for (first, chunk) in &self.chunks {
             let own = chunk.own(*first, last, self.head.front());
             let start = own.start.max(chunk.times.partition_point(|t| *t < from));
-            last = last.max(chunk.last_seq.min(self.head.front().map_or(u64::MAX, |t| t.seq - 1)));
-            if start >= own.end {
-                continue;
+            let reached = chunk.times.partition_point(|t| *t <= self.until);
+            let end = own.end.min(reached);
+            let newest = if reached < chunk.times.len() { (first + reached as u64).max(1) - 1 } else { chunk.last_seq };
+            last = last.max(newest.min(self.head.front().map_or(u64::MAX, |t| t.seq - 1)));
+            if start < end {
+                let values = chunk.values(series);
+                for i in start..end {
+                    each(chunk.times[i], values.as_ref().map_or(f64::NAN, |v| v[i]));
+                }
             }
-            let values = chunk.values(series);
-            for i in start..own.end {
-                each(chunk.times[i], values.as_ref().map_or(f64::NAN, |v| v[i]));
+            if reached < chunk.times.len() {
+                return last;
             }
         }
         let head = self.head.front().map_or(u64::MAX, |t| t.seq);

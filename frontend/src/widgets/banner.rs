@@ -9,6 +9,7 @@ use leptos::prelude::*;
 pub fn Banner() -> impl IntoView {
     let page = page();
     let words = move || match page.state.get() {
+        _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
         LinkState::Reconnecting => {
             let kept = page.store.borrow().hello.as_ref().map_or(43_200_000, |h| h.retention);
             Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", axis::duration(kept))))

@@ -3,4 +3,5 @@
 pub mod banner;
 pub mod bar;
 pub mod dom;
+pub mod player;
 pub mod tooltip;

@@ -1,0 +1,120 @@
+//! The clock of a recording: where it stands, whether it runs and how fast. Pure, so that tests can let it run.
+
+use shared::wire::Recorded;
+
+/// How many times faster than the clock on the wall.
+pub const SPEEDS: [f64; 8] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0];
+
+/// Positions of the slider.
+pub const POSITIONS: i64 = 1000;
+
+/// The clock of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Player {
+    /// What is played.
+    pub recorded: Recorded,
+    /// What the page takes for now, ms since the epoch.
+    pub t: i64,
+    /// Whether it runs.
+    pub playing: bool,
+    /// Position in [`SPEEDS`].
+    pub speed: usize,
+    /// What is left of a millisecond.
+    rest: f64,
+}
+
+impl Player {
+    /// A clock that stands at the end, so that everything is to be seen.
+    pub fn new(recorded: Recorded) -> Self {
+        Player { t: recorded.to, recorded, playing: false, speed: 1, rest: 0.0 }
+    }
+
+    /// Starts or stops it; at the end it starts from the beginning.
+    pub fn toggle(&mut self) {
+        self.playing = !self.playing;
+        if self.playing && self.t >= self.recorded.to {
+            self.t = self.recorded.from;
+        }
+    }
+
+    /// So many ms have passed on the wall; true when it moved.
+    pub fn pass(&mut self, ms: f64) -> bool {
+        if !self.playing {
+            return false;
+        }
+        let moved = ms.max(0.0) * SPEEDS[self.speed] + self.rest;
+        self.rest = moved.fract();
+        self.t += moved as i64;
+        if self.t >= self.recorded.to {
+            (self.t, self.playing, self.rest) = (self.recorded.to, false, 0.0);
+        }
+        moved >= 1.0
+    }
+
+    /// Goes to an instant, as far as it lies in the recording.
+    pub fn jump(&mut self, t: i64) {
+        (self.t, self.rest) = (t.clamp(self.recorded.from, self.recorded.to), 0.0);
+    }
+
+    /// Faster or slower by so many steps.
+    pub fn shift(&mut self, steps: i32) {
+        self.speed = self.speed.saturating_add_signed(steps as isize).min(SPEEDS.len() - 1);
+    }
+
+    /// Where it stands, 0 to [`POSITIONS`].
+    pub fn position(&self) -> i64 {
+        let length = (self.recorded.to - self.recorded.from).max(1);
+        ((self.t - self.recorded.from) as f64 / length as f64 * POSITIONS as f64).round() as i64
+    }
+
+    /// Goes to a position of the slider.
+    pub fn place(&mut self, position: i64) {
+        let length = (self.recorded.to - self.recorded.from) as f64;
+        self.jump(self.recorded.from + (length * position as f64 / POSITIONS as f64).round() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn player() -> Player {
+        Player::new(Recorded { from: 1_000_000, to: 1_100_000, title: String::new(), notes: Vec::new() })
+    }
+
+    #[test]
+    fn it_runs_from_the_beginning_to_the_end_and_stops_there() {
+        let mut player = player();
+        assert_eq!((player.t, player.playing, player.pass(1e9)), (1_100_000, false, false));
+        player.toggle();
+        assert_eq!((player.t, player.playing), (1_000_000, true));
+        player.pass(1_500.0);
+        assert_eq!(player.t, 1_001_500);
+        player.shift(100);
+        player.pass(1_000.0);
+        assert_eq!(player.t, 1_061_500, "60 times as fast");
+        player.pass(10_000.0);
+        assert_eq!((player.t, player.playing), (1_100_000, false));
+    }
+
+    #[test]
+    fn slow_motion_loses_no_fraction() {
+        let mut player = player();
+        player.toggle();
+        player.shift(-5);
+        (0..1000).for_each(|_| drop(player.pass(0.5)));
+        assert_eq!(player.t, 1_000_250, "half as fast");
+    }
+
+    #[test]
+    fn it_goes_where_it_is_sent_but_not_beyond_its_ends() {
+        let mut player = player();
+        for (position, t) in [(0, 1_000_000), (250, 1_025_000), (1000, 1_100_000), (2000, 1_100_000), (-5, 1_000_000)] {
+            player.place(position);
+            assert_eq!(player.t, t);
+            assert_eq!(player.position(), position.clamp(0, POSITIONS));
+        }
+        player.jump(5);
+        assert_eq!(player.t, 1_000_000);
+    }
+}
