@@ -133,8 +133,11 @@ pub fn encode(rows: &[(u16, Metric)], charts: &[Chart]) -> Vec<u8> {
     out
 }
 
+/// Rows with their numbers, and charts.
+pub type Table = (Vec<(u16, Metric)>, Vec<Chart>);
+
 /// What [`encode`] gave; none where it is damaged.
-pub fn decode(mut bytes: &[u8]) -> Option<(Vec<(u16, Metric)>, Vec<Chart>)> {
+pub fn decode(mut bytes: &[u8]) -> Option<Table> {
     let rows = take_list(&mut bytes, |bytes| Some((u16::try_from(take(bytes)?).ok()?, take_row(bytes)?)))?;
     let charts = take_list(&mut bytes, take_chart)?;
     bytes.is_empty().then_some((rows, charts))
