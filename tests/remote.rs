@@ -31,6 +31,11 @@ fn until(what: &str, so: impl Fn() -> bool) {
     }
 }
 
+/// This machine's name, so that the binary finds here what the known machine has sent.
+fn host() -> String {
+    collectors::host_name().unwrap_or_else(|| "this machine".into())
+}
+
 /// A machine of which everybody knows what it measured: series of a core each, one that comes and goes among them.
 struct Known {
     hub: Arc<Hub>,
@@ -49,7 +54,7 @@ fn value(series: usize, tick: usize) -> f64 {
 impl Known {
     fn new(from: i64, ticks: usize) -> Known {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
-        let source = store.add_source("known".into(), 1_000, Vec::new());
+        let source = store.add_source(host(), 1_000, Vec::new());
         let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
         let metric = store.catalog().metrics.iter().position(|m| m.tag == *tag).expect("a row") as u16;
         let defs: Vec<_> = (0..SERIES).map(|i| SeriesDef { metric, instance: i.to_string() }).collect();
@@ -78,7 +83,7 @@ impl Known {
             let metric = catalog.metric(def).expect("a row");
             let family = Family::of(metric);
             let mut labels: Vec<_> = prometheus::labels(metric, &def.instance);
-            labels.extend([("source".into(), "known".into()), ("__name__".into(), family.name.as_str().into())]);
+            labels.extend([("source".into(), host().into()), ("__name__".into(), family.name.as_str().into())]);
             labels.sort();
             let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let own = all.entry(labels.join(",")).or_default();
@@ -269,16 +274,17 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
             .map(|tick| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0))
             .filter(|(_, v)| v.is_finite())
             .collect();
-        let selector = format!("{name}{{core=\"{series}\",source=\"known\"}}");
+        let selector = format!("{name}{{core=\"{series}\",source=\"{}\"}}", host());
         until("it shows what it took", || raw(&selector).len() >= wanted.len());
         // VictoriaMetrics keeps decimals of 15 digits or so, not the bits.
         let same = |(own, theirs): (&(i64, f64), &(i64, f64))| own.0 == theirs.0 && (own.1 - theirs.1).abs() < 1e-12;
         let theirs = raw(&selector);
         assert!(theirs.len() == wanted.len() && wanted.iter().zip(&theirs).all(same), "{wanted:?}\n{theirs:?}");
     }
+    let host = host();
     let wanted: Vec<Wanted> = [0, 7, 42]
         .map(|series: usize| Wanted {
-            source: "known",
+            source: &host,
             metric: catalog.metric(&known.defs[series]).expect("a row"),
             instance: &known.defs[series].instance,
         })
@@ -295,6 +301,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
             assert!((read.mean - own.mean).abs() < 0.006, "{} {}", read.mean, own.mean);
         }
     }
+    older(server, write, known.from, value(0, 0));
 }
 
 #[test]
@@ -342,6 +349,29 @@ fn debians_prometheus_takes_it_and_gives_it_back() {
         let values = json["data"]["result"][0]["values"].as_array().cloned().unwrap_or_default();
         values.iter().filter_map(point).collect()
     });
+}
+
+/// Asks the binary for what is older than it is.
+fn older(server: &Program, write: &str, from: i64, first: f64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("w.toml");
+    let addr = server.addr;
+    let text = format!("[remote_write]\nurl = \"http://{addr}{write}\"\nread_url = \"http://{addr}\"\n");
+    std::fs::write(&file, text).expect("a file");
+    let mut command = watchglass_tests::server::watchglass(["--port", "0", "--config"]);
+    command.arg(&file);
+    let binary = Server::start_command(command);
+    let path = format!("/api/v1/query?tag=cpu.0.cpu_percent&from={}&step=60", from / 60_000 * 60);
+    until("the core is known", || binary.get(&path, &[]).body.contains("\"buckets\":[{"));
+    let answer = binary.get(&path, &[]);
+    let json: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+    assert_eq!(json["older"]["origin"], "remote", "{json}");
+    let buckets = json["older"]["series"][0]["buckets"].as_array().expect("steps");
+    assert!(buckets.len() >= 16 && buckets[0]["min"].as_f64() == Some(first), "{buckets:?}");
+    let own = json["series"][0]["buckets"][0]["t"].as_f64();
+    assert!(buckets.last().expect("one")["t"].as_f64() < own, "the two do not overlap: {json}");
+    let without = binary.get("/api/v1/query?tag=cpu.0.cpu_percent&step=60&from=-1m", &[]);
+    assert!(!without.body.contains("\"older\""), "{}", without.body);
 }
 
 /// Text as it stands in a query of an address.

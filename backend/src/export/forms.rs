@@ -110,13 +110,16 @@ pub struct Query {
 
 impl Query {
     /// Begins with the span that was asked for.
-    pub fn new(selection: &Selection) -> Self {
+    pub fn new(selection: &Selection, older: Option<String>) -> Self {
         let mut fixed = String::from("{\"from\":");
         seconds(&mut fixed, selection.ask.from);
         fixed.push_str(",\"to\":");
         seconds(&mut fixed, selection.ask.to);
         if selection.ask.rate {
             fixed.push_str(",\"fn\":\"rate\"");
+        }
+        if let Some(older) = older {
+            let _ = write!(fixed, ",\"older\":{older}");
         }
         fixed.push_str(",\"series\":[");
         Query { fixed, first_series: true, first_value: true }

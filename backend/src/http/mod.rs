@@ -5,6 +5,7 @@ pub mod door;
 pub mod listen;
 mod live;
 mod metrics;
+mod older;
 pub mod page;
 mod patient;
 pub mod peer;

@@ -3,6 +3,7 @@
 //! An answer holds no thread while it waits for its reader: each piece is made on the blocking pool when the one before
 //! has gone. So a slow reader costs a few megabytes, and many of them cannot keep a page from its history.
 
+use super::older::older;
 use super::{App, error, json};
 use crate::config::{step, when};
 use crate::export::openmetrics::OPENMETRICS;
@@ -31,7 +32,9 @@ pub(super) async fn query(State(app): State<Arc<App>>, Query(params): Params) ->
     });
     match selected.and_then(|selection| selection.limited(MOST).map(|()| selection)) {
         Ok(selection) => {
-            let form = answer(&selection);
+            let asked = selection.ask.clone();
+            let older = tokio::task::spawn_blocking(move || older(&app, &asked)).await.ok().flatten();
+            let form = answer(&selection, older);
             stream(Pieces::new(selection, form), "application/json", None).await
         }
         Err(refused) => refusal(&refused),
