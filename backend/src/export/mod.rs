@@ -63,9 +63,9 @@ impl Format {
     }
 }
 
-/// The form in which a query is answered.
-pub fn query(selection: &Selection) -> Box<dyn Form + Send> {
-    Box::new(forms::Query::new(selection))
+/// The form in which a query is answered; `older` is what another server has from before our history, as JSON.
+pub fn query(selection: &Selection, older: Option<String>) -> Box<dyn Form + Send> {
+    Box::new(forms::Query::new(selection, older))
 }
 
 /// Bytes of text after which a piece is handed out.
