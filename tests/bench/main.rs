@@ -9,6 +9,7 @@ mod cost;
 mod gpus;
 mod page;
 mod record;
+mod remote;
 mod scrape;
 mod table;
 
@@ -44,6 +45,7 @@ fn main() -> std::process::ExitCode {
     };
     codec::measure(&mut table, &procfs, &own);
     cost::measure(&mut table, &own, &folder);
+    remote::measure(&mut table, &procfs);
     scrape::measure(&mut table);
     gpus::measure(&mut table);
     page::measure(&mut table, redraw.as_deref());
