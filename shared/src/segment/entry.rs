@@ -147,6 +147,11 @@ pub struct ColumnEntry {
 }
 
 impl ColumnEntry {
+    /// Bytes of its column and of its tier.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.raw.len, self.tier.map_or(0, |tier| tier.len))
+    }
+
     /// Appends the entry behind that of series `before`; offsets follow from lengths.
     pub(super) fn put(&self, out: &mut Vec<u8>, before: SeriesId, (from, to): (i64, i64)) {
         put(out, u64::from(self.id - before));

@@ -101,8 +101,11 @@ fn tier_holds(reader: &Reader<&[u8]>, block: usize, plain: &Plain, id: SeriesId)
     assert!(rolled.iter().map(parts).eq(tier.iter().map(parts)));
 }
 
-/// Everything that can be read of a segment as it stands in the file, by what it is.
-fn parts(reader: &Reader<&[u8]>) -> (Vec<(usize, Part, Vec<u8>)>, Vec<Damage>) {
+/// Bytes of a part of a block.
+type Bytes = (usize, Part, Vec<u8>);
+
+/// Everything that can be read of a segment as it stands in the file.
+fn parts(reader: &Reader<&[u8]>) -> (Vec<Bytes>, Vec<Damage>) {
     let (mut parts, mut damages) = (Vec::new(), Vec::new());
     let mut take = |block, part, read: Result<Vec<u8>, Damage>| match read {
         Ok(bytes) => parts.push((block, part, bytes)),

@@ -234,26 +234,37 @@ fn take_stream(bytes: &mut &[u8], n: usize) -> Option<Vec<u64>> {
     if parameter > 63 || n > bytes.len().checked_mul(8)? {
         return None;
     }
-    let mut at = 0usize;
-    let mut bits = |count: u32| {
-        let mut value = 0u64;
-        for i in 0..count {
-            value |= u64::from(bytes.get(at / 8)? >> (at % 8) & 1) << i;
-            at += 1;
-        }
-        Some(value)
+    let (bytes_left, parameter) = (*bytes, u32::from(parameter));
+    // At least the next 57 bits; zeros behind the end, which is looked for afterwards.
+    let window = |at: usize| {
+        let rest = bytes_left.get(at / 8..).unwrap_or_default();
+        let eight = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
+            let mut eight = [0; 8];
+            eight[..rest.len()].copy_from_slice(rest);
+            eight
+        });
+        u64::from_le_bytes(eight) >> (at % 8)
     };
+    let bits = |at: usize, count: u32| match count {
+        0..=56 => window(at) & ((1 << count) - 1),
+        _ => (window(at) & u64::from(u32::MAX)) | ((window(at + 32) & ((1 << (count - 32)) - 1)) << 32),
+    };
+    let mut at = 0usize;
     let mut values = Vec::with_capacity(n);
     for _ in 0..n {
-        let mut ones = 0;
-        while ones < ESCAPE && bits(1)? == 1 {
-            ones += 1;
-        }
-        values.push(if ones == ESCAPE {
-            bits(64)?
+        let ones = window(at).trailing_ones();
+        if ones < ESCAPE {
+            at += ones as usize + 1;
+            values.push(u64::from(ones) << parameter | bits(at, parameter));
+            at += parameter as usize;
         } else {
-            u64::from(ones).checked_shl(u32::from(parameter))? | bits(u32::from(parameter))?
-        });
+            at += ESCAPE as usize;
+            values.push(bits(at, 64));
+            at += 64;
+        }
+        if at > bytes_left.len() * 8 {
+            return None;
+        }
     }
     *bytes = bytes.get(at.div_ceil(8)..)?;
     Some(values)
