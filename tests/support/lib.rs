@@ -1,6 +1,7 @@
 //! Support for the tests.
 
 pub mod browser;
+pub mod ledger;
 pub mod programs;
 pub mod proxy;
 pub mod receiver;

@@ -75,9 +75,14 @@ impl Server {
 
     /// Starts a prepared command and waits for its address. It keeps nothing on disk unless it names a folder.
     pub fn start_command(mut command: Command) -> Self {
-        if !command.get_args().any(|arg| arg == "--data-dir") {
+        if !command.get_args().any(|arg| arg == "--data-dir" || arg == "--memory") {
             command.arg("--memory");
         }
+        Self::start_as_it_is(command)
+    }
+
+    /// Likewise, with nothing added.
+    pub fn start_as_it_is(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let log = std::sync::Arc::new(Mutex::new(String::new()));
         let (theirs, mut from) = (log.clone(), BufReader::new(child.stderr.take().expect("a pipe")));
@@ -109,6 +114,23 @@ impl Server {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has.
+    ///
+    /// # Panics
+    /// When it has not ended after 3 seconds, which is promised.
+    pub fn end(mut self) -> std::process::ExitStatus {
+        let kill = command("kill").arg(self.child.id().to_string()).status().expect("kill starts");
+        assert!(kill.success());
+        let begin = std::time::Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(3), "it does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Asks for a path with these header lines; `Host` is added when none is given.

@@ -121,6 +121,28 @@ fn health(app: &App, text: &mut String, open: bool) {
             live.held_back.load(Ordering::Relaxed),
         ),
     ];
+    let disk = kept.history.iter().flat_map(|h| {
+        [
+            ("segments", "gauge", "Files of sealed history on disk.", h.segments),
+            ("segment_bytes", "gauge", "Their bytes.", h.segment_bytes),
+            ("log_bytes", "gauge", "Bytes of the write-ahead log.", h.log_bytes),
+            ("log_unsynced_milliseconds", "gauge", "Age of the oldest tick that a power cut would lose.", h.unsynced_ms),
+            ("log_unwritten", "counter", "Writes that the log could not take.", h.unlogged),
+            ("log_skipped_bytes", "gauge", "Bytes of the log that could not be read at the start.", h.skipped_bytes),
+            ("history_failing", "gauge", "1 while history is not written to disk.", h.failing),
+            ("history_damaged", "gauge", "Damaged places met at the start and in merging.", h.damaged),
+            ("unclean_start", "gauge", "1 when the run before was not ended in order.", h.unclean),
+        ]
+    });
+    let rows = rows.into_iter().chain([
+        ("corrupt_blocks", "counter", "Damaged columns and blocks that were left out of answers.", kept.damaged),
+        ("late_samples", "counter", "Samples stored after their tick.", kept.late),
+        ("refused_future", "counter", "Samples refused because they were ahead of the clock.", kept.refused_future),
+        ("refused_old", "counter", "Samples refused because they were older than the retention.", kept.refused_old),
+        ("duplicate_samples", "counter", "Late samples that were there already.", kept.duplicates),
+        ("refused_series", "counter", "Series refused because their source has too many.", kept.series_refused),
+    ]);
+    let rows = rows.chain(disk);
     let remote = app.remote.iter().flat_map(|remote| remote.figures());
     for (name, kind, help, value) in rows.into_iter().chain(remote) {
         let total = if kind == "counter" { "_total" } else { "" };

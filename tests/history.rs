@@ -1,0 +1,181 @@
+//! History on disk through the real binary: what was seen once is there after whatever ends the server.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use watchglass_tests::ledger::Ledger;
+use watchglass_tests::server::{PATIENCE, Server, watchglass};
+
+fn folder() -> TempDir {
+    TempDir::new().expect("a folder")
+}
+
+fn start(folder: &Path, ledger: &Ledger) -> Server {
+    let books = format!("books={}", ledger.url);
+    let folder = folder.to_str().expect("a name that is text");
+    Server::start([
+        "--interval",
+        "100ms",
+        "--collectors",
+        "openmetrics,cpu",
+        "--openmetrics",
+        &books,
+        "--data-dir",
+        folder,
+    ])
+}
+
+/// Everything that the export call shows of the ledger: values by tag and time.
+fn visible(server: &Server) -> BTreeMap<(String, String), f64> {
+    let answer = server.get("/api/v1/export?format=csv&tag=openmetrics.books.*&from=0", &[]);
+    if answer.status == 404 {
+        return BTreeMap::new(); // before the first scrape nobody knows the endpoint's tags
+    }
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let mut all = BTreeMap::new();
+    // A tag with labels is quoted, and none here has a comma.
+    for line in answer.body.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [time, _, tag, value] = cells[..] else { panic!("{line}") };
+        let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
+        assert_eq!(all.insert((tag.into(), time.into()), value), None, "one instant, two samples: {line}");
+    }
+    all
+}
+
+fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn check(server: &Server, id: &str) -> Option<Value> {
+    let doctor: Value = serde_json::from_str(&server.get("/api/v1/doctor", &[]).body).expect("JSON");
+    doctor["checks"].as_array()?.iter().find(|check| check["id"] == id).cloned()
+}
+
+#[test]
+fn twenty_kills_lose_double_and_change_nothing_that_was_seen() {
+    let (folder, ledger) = (folder(), Ledger::start());
+    let mut seen: BTreeMap<(String, String), f64> = BTreeMap::new();
+    // The same moments in every run: a linear congruential generator.
+    let mut random = 20_261_121u64;
+    for kill in 0..20 {
+        let server = start(folder.path(), &ledger);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (begin, life) = (Instant::now(), Duration::from_millis(50 + (random >> 33) % 900));
+        let mut before = seen.clone();
+        while begin.elapsed() < life {
+            let now = visible(&server);
+            for (place, value) in &before {
+                assert_eq!(now.get(place), Some(value), "kill {kill}: {place:?} was seen before");
+            }
+            before = now;
+        }
+        seen = before;
+        drop(server); // SIGKILL
+    }
+    let server = start(folder.path(), &ledger);
+    let all = visible(&server);
+    let (lost, wrong): (Vec<_>, Vec<_>) = (
+        seen.keys().filter(|place| !all.contains_key(*place)).collect(),
+        seen.iter().filter(|(place, value)| all.get(*place).is_some_and(|v| v != *value)).collect(),
+    );
+    assert_eq!((lost.len(), wrong.len()), (0, 0), "{lost:?} {wrong:?}");
+    assert!(seen.len() > 50, "{} samples were seen in 20 lives", seen.len());
+    // What is stored is what was served: each scrape once, its two values at one instant.
+    let of =
+        |tag: &'static str| all.iter().filter(move |((t, _), _)| t.contains(tag)).map(|((_, t), v)| (t.clone(), *v));
+    let waves: BTreeMap<String, f64> = of("wave").collect();
+    let mut last = 0;
+    for (time, n) in of("ledger_total") {
+        assert!(n as u64 > last && n as u64 <= ledger.served(), "scrape {n} at {time} after {last}");
+        last = n as u64;
+        assert_eq!(waves.get(&time), Some(&Ledger::wave(last)), "at {time}");
+    }
+}
+
+#[test]
+fn a_server_that_was_ended_in_order_goes_on_where_it_was() {
+    let (folder, ledger) = (folder(), Ledger::start());
+    let server = start(folder.path(), &ledger);
+    let before = until("three scrapes", || Some(visible(&server)).filter(|seen| seen.len() >= 6));
+    let status = server.end();
+    assert_eq!(status.code(), Some(0));
+    let server = start(folder.path(), &ledger);
+    let after = visible(&server);
+    assert!(before.iter().all(|(place, value)| after.get(place) == Some(value)), "{before:?} {after:?}");
+    let checks = until("the history is checked", || check(&server, "history"));
+    assert_eq!(checks["state"], "ok", "{checks}");
+    let metrics = server.get("/metrics", &[]).body;
+    let figure = |name: &str| metrics.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<f64>().ok());
+    assert_eq!(figure("watchglass_self_unclean_start "), Some(0.0), "{metrics}");
+    assert!(figure("watchglass_self_log_bytes ").is_some_and(|bytes| bytes > 0.0));
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
+    let (folder, ledger) = (folder(), Ledger::start());
+    let server = start(folder.path(), &ledger);
+    let path = folder.path().to_str().expect("text");
+    let begin = Instant::now();
+    let second = watchglass(["--port", "0", "--data-dir", path]).output().expect("it starts");
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    let words = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!((second.status.code(), &second.stdout[..]), (Some(4), &b""[..]), "{words}");
+    for word in [path, &server.id().to_string(), "--data-dir", "--memory"] {
+        assert!(words.contains(word), "{word} is missing: {words}");
+    }
+    // The first is none the worse, and once it is killed its lock holds nobody up.
+    let before = until("a scrape", || Some(visible(&server)).filter(|seen| !seen.is_empty()));
+    drop(server);
+    let after = visible(&start(folder.path(), &ledger));
+    assert!(before.keys().all(|place| after.contains_key(place)));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_status_4_and_a_sentence() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no folder").expect("a file");
+    let below = file.join("data");
+    let run = watchglass(["--port", "0", "--data-dir", below.to_str().expect("text")]).output().expect("it starts");
+    let words = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(4), "{words}");
+    assert!(words.contains("cannot make the folder") && words.contains("--memory"), "{words}");
+}
+
+#[test]
+fn in_memory_nothing_is_written() {
+    let (folder, ledger) = (folder(), Ledger::start());
+    let mut command = watchglass(["--port", "0", "--interval", "100ms", "--memory"]);
+    command.args(["--openmetrics", &format!("books={}", ledger.url)]);
+    command.env("XDG_STATE_HOME", folder.path()).env("HOME", folder.path()).current_dir(folder.path());
+    let server = Server::start_as_it_is(command);
+    until("three scrapes", || Some(visible(&server)).filter(|seen| seen.len() >= 6));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+}
+
+#[test]
+fn without_a_flag_history_is_in_the_state_folder() {
+    let folder = folder();
+    let mut command = watchglass(["--port", "0", "--interval", "100ms", "--collectors", "cpu"]);
+    command.env("XDG_STATE_HOME", folder.path());
+    let server = Server::start_as_it_is(command);
+    let log = folder.path().join("watchglass/log-1");
+    until("the log grows", || std::fs::metadata(&log).ok().filter(|m| m.len() > 1_000));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(&folder.path().join("watchglass")), mode(&log)), (0o700, 0o600), "for its owner alone");
+    }
+    drop(server);
+}
