@@ -357,6 +357,9 @@ impl Picture {
                     lanes.push(Lane { name: state.word.clone(), bars: bars(&one, ids) });
                 }
                 lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
+                if lanes.is_empty() {
+                    lanes.push(Lane { name: "all".into(), bars: bars(lane, ids) });
+                }
             } else if columns(ids).iter().any(|c| c.iter().any(|c| c.max > 0.0)) {
                 lanes.push(Lane { name: lane.title.clone(), bars: bars(lane, ids) });
             }
