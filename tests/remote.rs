@@ -46,7 +46,7 @@ struct Known {
 /// Value of a series at a tick, percent.
 fn value(series: usize, tick: usize) -> f64 {
     match series {
-        7 if tick % 5 > 0 => f64::NAN,
+        7 if !tick.is_multiple_of(5) => f64::NAN,
         _ => quantize(((series * 31 + tick * 7) % 10_000) as f64 / 100.0, 100.0),
     }
 }
@@ -266,7 +266,6 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
         "{:?}",
         remote.check()
     );
-    println!("{:.2} B a sample", remote.counts.bytes.load(Relaxed) as f64 / all as f64);
     let catalog = known.hub.store().catalog().clone();
     let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
     for series in [0, 7, SERIES - 1] {

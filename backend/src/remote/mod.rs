@@ -110,10 +110,8 @@ impl Remote {
         let server = self.server.shown();
         match standing {
             _ if before == standing => {}
-            Standing::Refused(reason) => {
-                if !self.told_refusal.swap(true, Relaxed) {
-                    tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
-                }
+            Standing::Refused(reason) if !self.told_refusal.swap(true, Relaxed) => {
+                tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
             }
             Standing::Waiting(reason) if !matches!(before, Standing::Waiting(_)) => {
                 tracing::warn!(server, reason, "not taken; sent again until it is, up to 12 h behind");
