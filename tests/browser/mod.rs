@@ -3,8 +3,10 @@
 mod accessible;
 mod base;
 mod compare;
+mod layout;
 mod link;
 mod processes;
+mod recording;
 mod series;
 mod served;
 mod touch;

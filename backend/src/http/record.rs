@@ -37,7 +37,10 @@ pub(super) async fn get(State(app): State<Arc<App>>, Query(params): Query<Vec<(S
     let recorder = match Recorder::new(&app.hub.store(), from, to, app.hub.simulated) {
         Ok(recorder) => recorder,
         Err(Nothing) => {
-            return error(StatusCode::NOT_FOUND, "nothing was stored between from and to; leave them out to record all");
+            return error(
+                StatusCode::NOT_FOUND,
+                "nothing was stored between from and to; leave them out to record all",
+            );
         }
     };
     // No thread is held while the reader is waited for: each piece is made when the one before has gone.

@@ -1,0 +1,104 @@
+//! A recording in the page: replayed by a server, or dropped on any page.
+
+use super::{live, no_faults};
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::{Server, run};
+
+const LINK: &str = "document.documentElement.dataset.link";
+const SLIDER: &str = ".player input";
+/// Samples in the window, over all panels.
+const SAMPLES: &str =
+    r#"[...document.querySelectorAll("article[data-panel]")].reduce((n, p) => n + Number(p.dataset.samples), 0)"#;
+const MACHINE: &str = r#"document.querySelector(".source .source-name").innerText"#;
+
+/// Puts the slider at a share of its way.
+fn slide(browser: &Browser, position: u32) {
+    browser.script(&format!(
+        "const s = document.querySelector('{SLIDER}'); s.value = {position}; s.dispatchEvent(new Event('input', {{ bubbles: true }}));"
+    ));
+}
+
+/// Drops a file on the page, as a person would; the bytes come from an expression.
+fn drop_file(browser: &Browser, name: &str, bytes: &str) {
+    browser.script(&format!(
+        "(async () => {{
+           const data = new DataTransfer();
+           data.items.add(new File([await {bytes}], '{name}'));
+           document.body.dispatchEvent(new DragEvent('drop', {{ dataTransfer: data, bubbles: true, cancelable: true }}));
+         }})();"
+    ));
+}
+
+#[test]
+fn a_replayed_recording_has_a_clock_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.watchglass");
+    let file = file.to_str().expect("a plain path");
+    {
+        let server = Server::start(["demo", "--retention", "20m"]);
+        let port = server.addr().port().to_string();
+        let recorded = run(["record", file, "--port", &port, "--from", "-10m"]);
+        assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    }
+    let server = Server::start(["replay", file]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    browser.until(&format!("{SAMPLES} > 1000"));
+    // It stands at its end and everything is to be seen.
+    assert_eq!(browser.eval(&format!("document.querySelector('{SLIDER}').value")), "1000");
+    let all = browser.eval(SAMPLES).as_u64().expect("a count");
+    // Half way the other half is not drawn.
+    slide(&browser, 500);
+    browser.until(&format!("{SAMPLES} < {} && {SAMPLES} > {}", all * 3 / 4, all / 4));
+    let clock = "document.querySelector('.player time').innerText";
+    let before = browser.eval(clock);
+    browser.click(r#".player [data-do="play"]"#);
+    browser.until(&format!("{clock} !== {before}"));
+    browser.click(r#".player [data-do="play"]"#);
+    browser.until(r#"document.querySelector('.player [data-do="play"]').getAttribute("aria-label") === "Play""#);
+    let half = browser.eval(clock);
+    // Keys: to the right by a tenth of the window, and back.
+    browser.script("document.activeElement.blur();");
+    browser.press("l");
+    browser.until(&format!("{clock} !== {half}"));
+    browser.press("j");
+    browser.until(&format!("{clock} === {half}"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.watchglass");
+    {
+        let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
+        let port = server.addr().port().to_string();
+        let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", "-5m"]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    let live_server = Server::start([]);
+    let browser = Browser::start();
+    let text: String = std::fs::read(&path).expect("a file").iter().map(|byte| format!("{byte:02x}")).collect();
+    browser.open(&live_server.url);
+    live(&browser);
+    let bytes = format!("Promise.resolve(new Uint8Array('{text}'.match(/../g).map(h => parseInt(h, 16))))");
+    drop_file(&browser, "notes.txt", "Promise.resolve('hello')");
+    browser.until(
+        r#"document.querySelector(".banner") && document.querySelector(".banner").innerText.includes("notes.txt")"#,
+    );
+    assert_eq!(browser.eval(LINK), "live", "what cannot be opened changes nothing");
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    browser.until(&format!(r#"{MACHINE} === "demo-01""#));
+    browser.until(&format!("{SAMPLES} > 1000"));
+    assert!(browser.eval("document.querySelector('.simulated') !== null").as_bool().expect("a truth"));
+    let sent = browser
+        .eval("performance.getEntriesByType('resource').map(e => e.name).filter(n => n.includes('record')).length");
+    assert_eq!(sent, 0, "nothing was asked of a server");
+    // Cut in the middle: what is sound is shown, and how far it goes is said.
+    let half = format!("{bytes}.then(b => b.slice(0, b.length * 0.7))");
+    drop_file(&browser, "half.watchglass", &half);
+    browser.until(r#"document.querySelector(".player .note") && document.querySelector(".player .note").innerText.includes("missing")"#);
+    no_faults(&browser);
+}
