@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A folder that may fail, and its log, which is synced after every write.
-struct Rig {
-    temp: TempDir,
-    files: Faulty,
-    log: Log,
+pub struct Rig {
+    pub temp: TempDir,
+    pub files: Faulty,
+    pub log: Log,
 }
 
 impl Rig {
-    fn new() -> Rig {
+    pub fn new() -> Rig {
         let temp = TempDir::new().unwrap();
         let files = Faulty::new(Arc::new(Disk::new(temp.path())));
         let lock = files.lock().unwrap();
@@ -26,12 +26,12 @@ impl Rig {
     }
 
     /// What another process finds now.
-    fn found(&self) -> Found {
+    pub fn found(&self) -> Found {
         Folder::read_only(self.temp.path()).unwrap()
     }
 
     /// Waits until everything is synced, or the log has given up.
-    fn settle(&self) -> bool {
+    pub fn settle(&self) -> bool {
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
             let health = self.log.health();
@@ -46,7 +46,7 @@ impl Rig {
     }
 
     /// As an owner does every 10 s while the log is failing.
-    fn retry(&self, owner: &mut Owner) -> bool {
+    pub fn retry(&self, owner: &mut Owner) -> bool {
         let before = self.log.health();
         let number = self.log.begin(owner.opening());
         let end = Instant::now() + Duration::from_secs(20);
@@ -65,7 +65,7 @@ impl Rig {
 }
 
 /// Sequences of ticks whose write was done, by source.
-fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
+pub fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
     let n = owner.sources.len();
     let seqs = |source| {
         let writes = written.iter().skip(source).step_by(n).zip(1..);
@@ -74,7 +74,7 @@ fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
     (0..n).map(seqs).collect()
 }
 
-fn includes(found: &[BTreeSet<u64>], wanted: &[BTreeSet<u64>]) -> bool {
+pub fn includes(found: &[BTreeSet<u64>], wanted: &[BTreeSet<u64>]) -> bool {
     wanted.iter().zip(found).all(|(wanted, found)| wanted.is_subset(found))
 }
 

@@ -1,6 +1,7 @@
 //! What is written comes back, whatever happens to the disk.
 
 mod cost;
+mod cut;
 mod disk;
 mod flips;
 mod folder;

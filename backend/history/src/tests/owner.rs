@@ -1,11 +1,16 @@
 //! Who owns a log, in small: sources with ticks, what of them is in no segment, and the truth to compare with.
 
+use crate::files::Files;
 use crate::journal::Journal;
-use crate::{Found, Log, Written, log};
+use crate::segments::{self, Name};
+use crate::{Found, Log, Segment, Written, log};
 use shared::catalog::{Catalog, cpu};
+use shared::segment::{Contents, NewColumn, Run, SeriesEntry, SourceEntry};
 use shared::series::{SeriesDef, quantize};
 use shared::tick::TickState;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
 
 pub const T0: i64 = 1_700_000_000_000;
 /// Between ticks, ms: six to a minute, so that small logs have several keyframes.
@@ -28,6 +33,15 @@ pub struct Machine {
     pub idle: Option<usize>,
     /// Time and values of every tick, by sequence.
     pub truth: BTreeMap<u64, (i64, Vec<f64>)>,
+}
+
+impl Machine {
+    /// The state before the head, with all series.
+    fn before_head(&self) -> TickState {
+        let mut state = self.base.clone();
+        state.extend(self.state.steps()[state.steps().len()..].iter().copied());
+        state
+    }
 }
 
 impl Owner {
@@ -65,8 +79,7 @@ impl Owner {
             let series = series.map(|(id, def)| (id as u32, def));
             journal.series(&mut out, number, &self.catalog, series);
             journal.keyframe(&mut out, number, &machine.base.keyframe());
-            let mut state = machine.base.clone();
-            state.extend(machine.state.steps()[state.steps().len()..].iter().copied());
+            let mut state = machine.before_head();
             for frame in &machine.head {
                 state.apply(frame).unwrap();
                 journal.tick(&mut out, number, frame, || state.keyframe());
@@ -104,6 +117,67 @@ impl Owner {
         }
     }
 
+    /// Cuts off what is in no segment and writes it as one; log files up to `through` hold it too.
+    pub fn seal(&mut self, files: &dyn Files, name: Name, through: u64) -> io::Result<Arc<Segment>> {
+        let heads: Vec<_> = self.sources.iter().map(|m| (m.before_head(), m.head.clone())).collect();
+        self.cut();
+        let entry = |m: &Machine| SourceEntry {
+            name: m.name.clone(),
+            interval: INTERVAL,
+            facts: Vec::new(),
+            series: (0..)
+                .zip(&m.defs)
+                .map(|(id, d)| SeriesEntry { id, row: d.metric, instance: d.instance.clone() })
+                .collect(),
+        };
+        let contents = Contents {
+            rows: self.catalog.metrics.clone().into(),
+            sources: self.sources.iter().map(entry).collect(),
+            log_through: through,
+            ..Contents::default()
+        };
+        segments::write(files, name, |writer| {
+            for (source, (mut state, frames)) in (0..).zip(heads).filter(|(_, (_, frames))| !frames.is_empty()) {
+                let first_seq = state.seq() + 1;
+                let (mut times, mut columns) = (Vec::new(), vec![Vec::new(); state.steps().len()]);
+                for frame in frames {
+                    state.apply(&frame).expect("frames of the head follow each other");
+                    times.push(state.t());
+                    columns.iter_mut().zip(state.values()).for_each(|(column, v)| column.push(*v));
+                }
+                let run = Run { source, first_seq, last_seq: state.seq(), times: &times, clock_step: false };
+                let columns = (0..).zip(&columns).zip(state.steps());
+                writer.block(run, columns.map(|((id, values), steps)| NewColumn::new(id, values, *steps)))?;
+            }
+            Ok(contents)
+        })
+    }
+
+    fn check_segment(&self, segment: &Segment, seen: &mut [BTreeSet<u64>]) {
+        for (at, block) in segment.contents().blocks.iter().enumerate() {
+            let name = &segment.contents().sources[usize::from(block.source)].name;
+            let source =
+                self.sources.iter().position(|m| m.name == *name).expect("no machine of that name was written");
+            let times = segment.reader().times(at).unwrap();
+            let value = |id: u32| match segment.reader().column(at, id).unwrap() {
+                Some(column) => shared::column::decode(&column, times.len()).unwrap(),
+                None => vec![f64::NAN; times.len()],
+            };
+            let values: Vec<Vec<f64>> = (0..self.sources[source].defs.len() as u32).map(value).collect();
+            for (i, seq) in (block.first_seq..=block.last_seq).enumerate() {
+                let (t, truth) = &self.sources[source].truth[&seq];
+                assert_eq!(times[i], *t);
+                assert!(
+                    truth
+                        .iter()
+                        .zip(&values)
+                        .all(|(a, b)| a.to_bits() == b[i].to_bits() || a.is_nan() && b[i].is_nan())
+                );
+                assert!(seen[source].insert(seq), "tick {seq} stands in two segments");
+            }
+        }
+    }
+
     /// A whole log file of so many ticks of each source.
     pub fn file(&mut self, ticks: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -125,6 +199,7 @@ impl Owner {
     /// The sequences that were found, by source. Every value that was found is one that was written.
     pub fn check(&self, found: &Found) -> Vec<BTreeSet<u64>> {
         let mut seen = vec![BTreeSet::new(); self.sources.len()];
+        found.segments.iter().for_each(|segment| self.check_segment(segment, &mut seen));
         for source in &found.sources {
             let i =
                 self.sources.iter().position(|m| m.name == source.name).expect("no machine of that name was written");
