@@ -37,8 +37,10 @@ fn demo() -> Server {
 
 #[test]
 fn promtool_has_nothing_to_say_about_our_page() {
-    // All GPU rows of the demo, and what this machine has.
-    for server in [demo(), Server::start(["--interval", "100ms"])] {
+    // All GPU rows of the demo, and what this machine and its data folder have.
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().to_str().expect("plain");
+    for server in [demo(), Server::start(["--interval", "100ms", "--data-dir", data])] {
         let page = until("there are values", || {
             let page = server.get("/metrics", &[]).body;
             page.contains("watchglass_memory_total_bytes").then_some(page)

@@ -1,7 +1,7 @@
 //! `GET /metrics`: every current value, and our own health, for Prometheus. Names and labels are those of
 //! [`shared::catalog::prometheus`]; the text format 0.0.4, or OpenMetrics where the caller accepts it.
 
-use super::{App, error};
+use super::{App, error, health::health};
 use crate::export::openmetrics::{Exposed, Families, OPENMETRICS, PROMETHEUS};
 use crate::export::text::number;
 use axum::body::Body;
@@ -9,9 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
-use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
@@ -100,56 +98,6 @@ fn values(catalog: &Catalog, current: &[Current], text: &mut String, open: bool)
         text.push(' ');
         number(text, series.family.value(*v));
         text.push('\n');
-    }
-}
-
-fn health(app: &App, text: &mut String, open: bool) {
-    let (kept, live) = (app.hub.store().counts(), &app.hub.counts);
-    let rows = [
-        ("ticks", "counter", "Ticks appended to the store.", kept.ticks),
-        ("samples", "counter", "Samples appended to the store.", kept.samples),
-        ("stored_bytes", "gauge", "Bytes of sealed columns in memory.", kept.chunk_bytes as u64),
-        ("stored_samples", "gauge", "Samples in sealed columns in memory.", kept.chunk_samples),
-        ("chunks_dropped", "counter", "Chunks dropped before their time because memory was full.", kept.chunks_dropped),
-        ("viewers", "gauge", "Pages and scripts connected now.", live.viewers.load(Ordering::Relaxed)),
-        ("live_bytes", "counter", "Bytes sent to pages and scripts.", live.bytes.load(Ordering::Relaxed)),
-        ("live_resyncs", "counter", "Times everything was sent anew.", live.resyncs.load(Ordering::Relaxed)),
-        (
-            "live_held_back",
-            "counter",
-            "Times ticks were held back for a slow page.",
-            live.held_back.load(Ordering::Relaxed),
-        ),
-    ];
-    let disk = kept.history.iter().flat_map(|h| {
-        [
-            ("segments", "gauge", "Files of sealed history on disk.", h.segments),
-            ("segment_bytes", "gauge", "Their bytes.", h.segment_bytes),
-            ("log_bytes", "gauge", "Bytes of the write-ahead log.", h.log_bytes),
-            ("log_unsynced_milliseconds", "gauge", "Age of the oldest tick that a power cut would lose.", h.unsynced_ms),
-            ("log_unwritten", "counter", "Writes that the log could not take.", h.unlogged),
-            ("log_skipped_bytes", "gauge", "Bytes of the log that could not be read at the start.", h.skipped_bytes),
-            ("history_failing", "gauge", "1 while history is not written to disk.", h.failing),
-            ("history_damaged", "gauge", "Damaged places met at the start and in merging.", h.damaged),
-            ("unclean_start", "gauge", "1 when the run before was not ended in order.", h.unclean),
-        ]
-    });
-    let rows = rows.into_iter().chain([
-        ("corrupt_blocks", "counter", "Damaged columns and blocks that were left out of answers.", kept.damaged),
-        ("late_samples", "counter", "Samples stored after their tick.", kept.late),
-        ("refused_future", "counter", "Samples refused because they were ahead of the clock.", kept.refused_future),
-        ("refused_old", "counter", "Samples refused because they were older than the retention.", kept.refused_old),
-        ("duplicate_samples", "counter", "Late samples that were there already.", kept.duplicates),
-        ("refused_series", "counter", "Series refused because their source has too many.", kept.series_refused),
-    ]);
-    let rows = rows.chain(disk);
-    let remote = app.remote.iter().flat_map(|remote| remote.figures());
-    for (name, kind, help, value) in rows.into_iter().chain(remote) {
-        let total = if kind == "counter" { "_total" } else { "" };
-        let declared = if open { "" } else { total };
-        let _ = writeln!(text, "# HELP watchglass_self_{name}{declared} {help}");
-        let _ = writeln!(text, "# TYPE watchglass_self_{name}{declared} {kind}");
-        let _ = writeln!(text, "watchglass_self_{name}{total} {value}");
     }
 }
 
