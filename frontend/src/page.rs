@@ -62,11 +62,15 @@ pub struct Shared {
     pub refused: RwSignal<String>,
     scheduled: Cell<bool>,
     writing: Cell<bool>,
-    dirty: Cell<bool>,
+    /// When the address was written last, and how often it may be written without a pause.
+    writes: Cell<(i64, i64)>,
     /// Windows and spans that were left, newest last.
     back: RefCell<Vec<(i64, Option<(i64, i64)>)>>,
 }
 
+/// Writings of the address without a pause, and the time in which one more is allowed, ms.
+const WRITES: i64 = 20;
+const WRITE: i64 = 200;
 /// Steps back that are kept.
 const STEPS: usize = 50;
 
@@ -132,7 +136,7 @@ impl Page {
             refused: RwSignal::new(String::new()),
             scheduled: Cell::new(false),
             writing: Cell::new(false),
-            dirty: Cell::new(false),
+            writes: Cell::new((now(), WRITES)),
             back: RefCell::default(),
         };
         // It lives as long as the page does.
@@ -253,23 +257,26 @@ impl Page {
         });
     }
 
-    /// Changes the view; the address follows, but a few times a second at most: a browser counts how often.
+    /// Changes the view. The address follows at once, in a long drag a few times a second: a browser counts how often.
     pub fn change(self, change: impl FnOnce(&mut View)) {
         self.view.update(change);
-        self.dirty.set(true);
-        if !self.writing.get() {
+        let (at, left) = self.writes.get();
+        let more = (now() - at) / WRITE;
+        let left = (left + more).min(WRITES);
+        self.writes.set((at + more * WRITE, left));
+        if left > 0 {
             self.write_address();
+        } else if !self.writing.replace(true) {
+            set_timeout(move || self.write_address(), std::time::Duration::from_millis(WRITE as u64));
         }
         self.load();
         self.redraw();
     }
 
     fn write_address(self) {
-        self.writing.set(self.dirty.replace(false));
-        if !self.writing.get() {
-            return;
-        }
-        set_timeout(move || self.write_address(), std::time::Duration::from_millis(200));
+        self.writing.set(false);
+        let (at, left) = self.writes.get();
+        self.writes.set((at, left - 1));
         let params = web_sys::UrlSearchParams::new().expect("empty search parameters");
         for (name, value) in address::write(&self.view.get_untracked()) {
             params.append(name, &value);

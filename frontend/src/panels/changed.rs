@@ -6,6 +6,7 @@ use crate::store::difference::{Difference, rank};
 use crate::store::trace::unit;
 use crate::widgets::dom;
 use charts::axis;
+use shared::catalog::Metric;
 use shared::unit::Unit;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDetailsElement};
@@ -52,20 +53,30 @@ fn fill(page: Page) {
     let shown = |id: &str| page.is_planned(id);
     let found = rank(source, &store.catalog, (from, to));
     let list = dom::add(&sheet, "ol", "", "");
-    let mut rows = 0;
+    // A chart stands there once, with the series of it that moved most.
+    let mut charts: Vec<(&Difference, &Metric, usize)> = Vec::new();
     for d in &found {
-        let def = &source.defs[d.series as usize];
-        let Some(metric) = store.catalog.metric(def).filter(|m| shown(&m.chart)) else { continue };
-        let title = store.catalog.layout.charts.iter().find(|c| c.id == metric.chart).map_or("", |c| &c.title);
-        rows += 1;
-        if rows <= ROWS {
-            row(&list, &metric.chart, title, &store.catalog.label(def), d, unit(metric));
+        let metric = store.catalog.metric(&source.defs[d.series as usize]).filter(|m| shown(&m.chart));
+        let Some(metric) = metric else { continue };
+        match charts.iter_mut().find(|(_, m, _)| m.chart == metric.chart) {
+            Some((_, _, others)) => *others += 1,
+            None => charts.push((d, metric, 0)),
         }
     }
-    if rows == 0 {
+    for (d, metric, others) in charts.iter().take(ROWS) {
+        let title = store.catalog.layout.charts.iter().find(|c| c.id == metric.chart).map_or("", |c| &c.title);
+        let name = store.catalog.label(&source.defs[d.series as usize]);
+        let name = match others {
+            0 if name == title => String::new(),
+            0 => name,
+            n => format!("{name} and {n} more"),
+        };
+        row(&list, &metric.chart, title, &name, d, unit(metric));
+    }
+    if charts.is_empty() {
         dom::add(&sheet, "p", "", "Nothing moved beyond its usual spread.");
-    } else if rows > ROWS {
-        dom::add(&sheet, "p", "", &format!("… {} more", rows - ROWS));
+    } else if charts.len() > ROWS {
+        dom::add(&sheet, "p", "", &format!("… {} more", charts.len() - ROWS));
     }
 }
 
@@ -75,7 +86,7 @@ fn row(list: &Element, chart: &str, title: &str, name: &str, d: &Difference, uni
     dom::set(&button, "data-do", "chart");
     dom::set(&button, "data-chart", chart);
     let words = dom::add(&button, "span", "what", title);
-    if name != title {
+    if !name.is_empty() {
         dom::add(&words, "small", "", name);
     }
     let scale = unit.scale(d.values.0.abs().max(d.values.1.abs()));
