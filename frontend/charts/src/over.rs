@@ -106,8 +106,8 @@ fn apart(frame: &Frame, mut ys: Vec<i32>, top: i32, bottom: i32) -> Vec<i32> {
     ys
 }
 
-/// Beside a heat map: its rows' values where they have room, else the median and those far below it, with a mark at
-/// their rows. The last label is the median's.
+/// Beside a heat map: its rows' values where they have room, else the median, those far below it and those without a
+/// value. A mark stands at the rows that are far below. The last label is the median's.
 fn rows<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,
@@ -126,7 +126,7 @@ fn rows<DB: DrawingBackend>(
             let (w, h) = (frame.px(6.0), frame.px(4.0));
             fill(area, vec![(x, y), (x + w, y - h), (x + w, y + h)], frame.theme.warn)?;
         }
-        if each || low(label) {
+        if each || low(label) || !label.value.is_finite() {
             said.push((y, label));
         }
         if one && label.bright {

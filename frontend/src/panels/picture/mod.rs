@@ -299,7 +299,8 @@ impl Picture {
         self.note = all.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
         let age = (look.now - self.newest).max(0);
         self.age = match () {
-            () if !lead || count == 0 || look.frozen => String::new(),
+            // What is stale says so in the title.
+            () if !lead || self.state != State::Live || look.frozen => String::new(),
             () if age < 9_950 => format!("{} s ago", shared::unit::number((age as f64 / 100.0).round() / 10.0)),
             () => format!("{} ago", axis::duration(age)),
         };
