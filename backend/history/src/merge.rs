@@ -296,3 +296,33 @@ fn fold<'a>(late: Vec<Rc<Piece<'a>>>, strands: &mut [Strand<'a>]) -> Vec<Strand<
     };
     left.chunks(MAX_TICKS).map(strand).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[(Kind, i64)]) -> Vec<Name> {
+        let name = |(i, &(kind, start)): (usize, &(Kind, i64))| Name { kind, start, serial: i as u64 + 1 };
+        list.iter().enumerate().map(name).collect()
+    }
+
+    #[test]
+    fn an_hour_is_due_when_it_is_over_and_whole_or_its_grace_is_over() {
+        use Kind::{Hour, Quarter};
+        let whole = names(&[(Quarter, 7_200), (Quarter, 8_100), (Quarter, 9_000), (Quarter, 9_900), (Quarter, 10_800)]);
+        assert_eq!(choose(10_799, &whole), None);
+        assert_eq!(choose(10_800, &whole), Some(vec![0, 1, 2, 3]));
+        let part = names(&[(Hour, 3_600), (Hour, 7_200), (Quarter, 8_100)]);
+        assert_eq!(choose(10_919, &part), None);
+        assert_eq!(choose(10_920, &part), Some(vec![1, 2]));
+        assert_eq!(choose(1 << 40, &names(&[(Hour, 0), (Hour, 3_600)])), None);
+        // A clock that was far off makes no sum overflow.
+        assert_eq!(choose(0, &names(&[(Quarter, i64::MAX - 5)])), None);
+        assert!(choose(i64::MAX, &names(&[(Quarter, i64::MIN + 5)])).is_some());
+    }
+
+    #[test]
+    fn merging_leaves_space_to_others() {
+        assert!(room(SPARE + 20, 10) && !room(SPARE + 19, 10) && !room(u64::MAX - 1, u64::MAX));
+    }
+}

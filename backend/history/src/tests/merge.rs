@@ -1,17 +1,18 @@
 //! Quarters become hours, at whatever instant the process dies.
 
 use crate::faults::{Fault, Faulty};
-use crate::files::{Disk, Files};
+use crate::files::{Append, Content, Disk, Files, Lock, LockError};
 use crate::merge::{self, Merged};
 use crate::retain::{Limits, expired};
 use crate::segments::{self, Kind, Name, Segment};
 use shared::catalog::{Metric, cpu, memory};
 use shared::rollup::roll;
-use shared::segment::{Contents, NewColumn, Part, Run, SeriesEntry, SourceEntry, TIER_MS, VERSION};
+use shared::segment::{Contents, NewColumn, Part, Run, SegmentError, SeriesEntry, SourceEntry, TIER_MS, VERSION};
 use shared::series::SeriesId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 const HOUR: i64 = 472_222 * 3_600;
@@ -282,6 +283,92 @@ fn a_damaged_column_is_left_out_and_named() {
     expected.extend(second.into_iter().filter(|s| s.0 != "a" || !lost(s)));
     expected.sort();
     assert!(samples([&segment]) == expected);
+}
+
+/// A folder whose files cannot be read for now, behind what was read when they were opened.
+struct Unread(Disk, Arc<AtomicBool>);
+
+struct UnreadContent(Arc<dyn Content>, Arc<AtomicBool>);
+
+impl Content for UnreadContent {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        if self.1.load(Ordering::Relaxed) {
+            Err(io::Error::other("input/output error"))
+        } else {
+            self.0.read_at(offset, len)
+        }
+    }
+}
+
+impl Files for Unread {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.0.list()
+    }
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
+        Ok(Arc::new(UnreadContent(self.0.open(name)?, self.1.clone())))
+    }
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Append>> {
+        self.0.create(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+    fn sync_folder(&self) -> io::Result<()> {
+        self.0.sync_folder()
+    }
+    fn free(&self) -> io::Result<u64> {
+        self.0.free()
+    }
+    fn lock(&self) -> Result<Arc<dyn Lock>, LockError> {
+        self.0.lock()
+    }
+}
+
+#[test]
+fn what_cannot_be_read_now_is_not_taken_for_lost() {
+    let (temp, disk) = folder();
+    let fails = Arc::new(AtomicBool::new(false));
+    let files = Unread(disk, fails.clone());
+    let quarters = write_all(&files, &plain_quarters());
+    fails.store(true, Ordering::Relaxed);
+    assert!(merge::merge(&files, 5, &quarters).is_err());
+    assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 4, "nothing half-done stays");
+    fails.store(false, Ordering::Relaxed);
+    let merged = merge::merge(&files, 6, &quarters).unwrap();
+    assert!(merged.damages.is_empty() && samples([&merged.segment]) == samples(&quarters));
+}
+
+#[test]
+fn an_hour_that_was_merged_twice_counts_once() {
+    let (_temp, disk) = folder();
+    let quarters = write_all(&disk, &plain_quarters());
+    merge::merge(&disk, 5, &quarters).unwrap();
+    let again = merge::merge(&disk, 6, &quarters).unwrap();
+    let found = segments::open(&disk).unwrap();
+    assert_eq!(found.segments.iter().map(|s| s.name().serial).collect::<Vec<_>>(), [6]);
+    assert_eq!(found.leftovers.len(), 5);
+    assert!(samples(&found.segments) == samples([&again.segment]));
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let (temp, disk) = folder();
+    let segment = &write_all(&disk, &plain_quarters()[..1])[0];
+    for name in ["q-1-2.seg.tmp", "h-5-01.seg", "q-x-1.seg", "notes.tmp", "log-1"] {
+        std::fs::write(temp.path().join(name), b"mine").unwrap();
+    }
+    std::fs::write(temp.path().join("q-900-9.seg"), b"WGseg").unwrap();
+    let found = segments::open(&disk).unwrap();
+    assert_eq!(found.leftovers, ["q-1-2.seg.tmp"]);
+    assert_eq!(found.refused, [("q-900-9.seg".to_string(), SegmentError::NotASegment)]);
+    assert_eq!(found.segments.iter().map(|s| s.name()).collect::<Vec<_>>(), [segment.name()]);
 }
 
 /// Writes two quarters, merges, removes; what was durable before the first error, and whether all was done.
