@@ -1,8 +1,11 @@
-//! What the page says while the server is away. It lies over the page, so that nothing moves.
+//! What the page says while the server is away, or cannot keep history. It lies over the page, so that nothing moves.
 
 use crate::page::{LinkState, page};
 use charts::axis;
 use leptos::prelude::*;
+
+/// The server's check of its data folder.
+const HISTORY: &str = "history";
 
 /// The banner.
 #[component]
@@ -17,7 +20,14 @@ pub fn Banner() -> impl IntoView {
         LinkState::Lost => {
             Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into()))
         }
-        _ => None,
+        _ => page.plan.with(|plan| {
+            let history = plan.missing.iter().find(|missing| missing.id == HISTORY)?;
+            let mut reason = history.reason.clone();
+            if let Some(first) = reason.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            Some(("Live, but not on disk.", format!("{reason}. To do: {}.", history.remedy)))
+        }),
     };
     view! {
         <Show when=move || words().is_some()>
