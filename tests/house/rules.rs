@@ -35,16 +35,17 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "http", &["clock", "config", "doctor", "export", "live", "recording", "remote", "store"]),
     // A part of the program, like main.
     ("backend/src", "tape", &[]),
-    ("frontend/src", "address", &[]),
+    ("frontend/src", "range", &[]),
+    ("frontend/src", "address", &["range"]),
     ("frontend/src", "surface", &[]),
     ("frontend/src", "store", &[]),
     ("frontend/src", "player", &[]),
     ("frontend/src", "recording", &["link", "page"]),
     ("frontend/src", "widgets", &["address", "page", "player", "surface"]),
     // The page is what all of its parts are handed: its state, and how they tell each other.
-    ("frontend/src", "page", &["address", "link", "panels", "player", "store"]),
+    ("frontend/src", "page", &["address", "link", "panels", "player", "range", "store"]),
     ("frontend/src", "link", &["page", "store"]),
-    ("frontend/src", "panels", &["address", "page", "store", "surface", "widgets"]),
+    ("frontend/src", "panels", &["address", "page", "range", "store", "surface", "widgets"]),
     ("frontend/src", "pages", &["address", "link", "page", "panels", "store", "surface", "widgets"]),
 ];
 
