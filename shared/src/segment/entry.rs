@@ -4,7 +4,7 @@ use crate::series::SeriesId;
 use crate::varint::{put, take, take_array, unzigzag, zigzag};
 
 /// Series in one group of a block's index: what a reader of one column reads of it.
-pub(super) const GROUP: usize = 64;
+pub(super) const GROUP: usize = 32;
 
 const CLOCK_STEP: u8 = 1;
 
@@ -164,28 +164,40 @@ impl ColumnEntry {
         }
     }
 
-    /// The entries of a group whose columns begin at `offset`.
-    pub(super) fn take_all(
+    /// The entries of a group whose columns begin at `offset`, one after the other; none in the place of a damaged one,
+    /// which is the last.
+    pub(super) fn take_each(
         mut bytes: &[u8],
-        block: &BlockEntry,
-        group: &Group,
+        (from, to): (i64, i64),
+        first: SeriesId,
         offset: u64,
-    ) -> Option<Vec<ColumnEntry>> {
-        let (mut id, mut offset, end) = (group.first, offset, offset.checked_add(group.columns)?);
-        let mut entries = Vec::with_capacity(GROUP);
-        while !bytes.is_empty() {
-            let bytes = &mut bytes;
-            id = u32::try_from(take(bytes)?).ok().and_then(|d| id.checked_add(d))?;
-            let raw = Blob::take(bytes)?;
-            let first = block.from.checked_add_unsigned(take(bytes)?)?;
-            let last = block.to.checked_sub_unsigned(take(bytes)?)?;
-            let tier = match take(bytes)? {
-                0 => None,
-                len => Some(Blob { len, crc: u32::from_le_bytes(take_array(bytes)?) }),
-            };
-            entries.push(ColumnEntry { id, first, last, offset, raw, tier });
-            offset = offset.checked_add(raw.len)?.checked_add(tier.map_or(0, |t| t.len))?;
-        }
-        (offset == end).then_some(entries)
+    ) -> impl Iterator<Item = Option<ColumnEntry>> {
+        let (mut id, mut offset) = (first, offset);
+        std::iter::from_fn(move || {
+            (!bytes.is_empty()).then(|| {
+                let entry = Self::take(&mut bytes, (from, to), id, offset);
+                match &entry {
+                    Some(entry) => {
+                        id = entry.id;
+                        offset = entry.offset + entry.bytes().0 + entry.bytes().1;
+                    }
+                    None => bytes = &[],
+                }
+                entry
+            })
+        })
+    }
+
+    fn take(bytes: &mut &[u8], (from, to): (i64, i64), before: SeriesId, offset: u64) -> Option<ColumnEntry> {
+        let id = u32::try_from(take(bytes)?).ok().and_then(|d| before.checked_add(d))?;
+        let raw = Blob::take(bytes)?;
+        let first = from.checked_add_unsigned(take(bytes)?)?;
+        let last = to.checked_sub_unsigned(take(bytes)?)?;
+        let tier = match take(bytes)? {
+            0 => None,
+            len => Some(Blob { len, crc: u32::from_le_bytes(take_array(bytes)?) }),
+        };
+        offset.checked_add(raw.len)?.checked_add(tier.map_or(0, |t| t.len))?;
+        Some(ColumnEntry { id, first, last, offset, raw, tier })
     }
 }

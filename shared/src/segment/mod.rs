@@ -17,7 +17,7 @@
 //!
 //! Kinds are `B` a block, `D` a directory, `O` an opening (a directory without blocks, at the start of a recording that
 //! may be cut off). A reader skips kinds that it does not know. The directory stands twice and so does the trailer, at
-//! the end of the file, so that a damaged byte costs one block's one column at most (64 columns in a block's index, one
+//! the end of the file, so that a damaged byte costs one block's one column at most (32 columns in a block's index, one
 //! block in its times). Where no directory is sound, the chunks from the front give the blocks, and the opening
 //! what they mean.
 //!
@@ -40,7 +40,7 @@
 //!         ticks varint  from zigzag  to varint (less from)  samples varint  flags u8 (1: the clock was set before it)
 //!         times length varint  times crc u32  groups list(group)
 //! group = first id varint (less that of the group before)  index length varint  index crc u32  columns length varint
-//! index = entry of one series, one after the other, of at most 64 a group, rising by id:
+//! index = entry of one series, one after the other, of at most 32 a group, rising by id:
 //!         id varint (less the id before, in the group's first less the group's first id)
 //!         column length varint  column crc u32
 //!         head varint (first sample's time less from)  tail varint (to less last sample's time)
@@ -241,7 +241,7 @@ pub struct Damage {
 pub enum Part {
     /// The times: the block cannot be read.
     Times,
-    /// The index of up to 64 series, from this one on.
+    /// The index of up to 32 series, from this one on.
     Index(SeriesId),
     /// The samples of a series.
     Column(SeriesId),

@@ -110,7 +110,11 @@ impl<R: ReadAt> Reader<R> {
         let groups = 0..self.contents.blocks[block].groups.len();
         let (mut entries, mut damages) = (Vec::new(), Vec::new());
         for group in groups {
-            match self.group(block, group) {
+            let more = self.index(block, group).and_then(|(bytes, columns, damage)| {
+                let more: Option<Vec<_>> = self.group(block, group, &bytes, columns).collect();
+                more.ok_or(damage)
+            });
+            match more {
                 Ok(more) => entries.extend(more),
                 Err(damage) => damages.push(damage),
             }
@@ -125,7 +129,15 @@ impl<R: ReadAt> Reader<R> {
     pub fn entry(&self, block: usize, id: SeriesId) -> Result<Option<ColumnEntry>, Damage> {
         let behind = self.contents.blocks[block].groups.partition_point(|g| g.first <= id);
         let Some(group) = behind.checked_sub(1) else { return Ok(None) };
-        Ok(self.group(block, group)?.into_iter().find(|e| e.id == id))
+        let (bytes, columns, damage) = self.index(block, group)?;
+        for entry in self.group(block, group, &bytes, columns) {
+            match entry {
+                Some(entry) if entry.id == id => return Ok(Some(entry)),
+                Some(_) => {}
+                None => return Err(damage),
+            }
+        }
+        Ok(None)
     }
 
     /// The bytes of a column as [`column::encode`] made them.
@@ -202,17 +214,24 @@ impl<R: ReadAt> Reader<R> {
         damages
     }
 
-    fn group(&self, block: usize, group: usize) -> Result<Vec<ColumnEntry>, Damage> {
+    /// Bytes of a group's index, where its columns begin, and what is damaged when the bytes make no sense.
+    fn index(&self, block: usize, group: usize) -> Result<(Vec<u8>, u64, Damage), Damage> {
         let entry = &self.contents.blocks[block];
         let Group { first, index, .. } = entry.groups[group];
         let (offset, columns) = entry.place(group);
-        let bytes = self.part(block, Part::Index(first), offset, index)?;
-        ColumnEntry::take_all(&bytes, entry, &entry.groups[group], columns).ok_or(Damage {
-            block,
-            part: Part::Index(first),
-            offset,
-            io: None,
-        })
+        let part = Part::Index(first);
+        Ok((self.part(block, part, offset, index)?, columns, Damage { block, part, offset, io: None }))
+    }
+
+    fn group<'a>(
+        &self,
+        block: usize,
+        group: usize,
+        bytes: &'a [u8],
+        columns: u64,
+    ) -> impl Iterator<Item = Option<ColumnEntry>> + use<'a, R> {
+        let entry = &self.contents.blocks[block];
+        ColumnEntry::take_each(bytes, (entry.from, entry.to), entry.groups[group].first, columns)
     }
 
     fn part(&self, block: usize, part: Part, offset: u64, blob: Blob) -> Result<Vec<u8>, Damage> {
