@@ -125,6 +125,8 @@ pub async fn serve(
 ) {
     let (theirs, mut plan) = (hub.clone(), plan(config));
     plan.options.processes = hub.processes.clone();
+    // Set once for each hub: here.
+    let _ = hub.gpus.set((source, plan.options.gpu_numbers.clone()));
     serve_while(config, hub, Some(keeper), listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
 }
 

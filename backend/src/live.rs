@@ -7,7 +7,7 @@
 use crate::clock::{Clock, Stopped};
 use crate::store::{Block, Damages, Inserted, Since, Store, Told};
 use axum::body::Bytes;
-use collectors::Processes;
+use collectors::{GpuNumbers, Processes};
 use history::Log;
 use shared::catalog::{Catalog, Layout};
 use shared::segment;
@@ -17,7 +17,7 @@ use shared::wire::{
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tokio::sync::watch;
 
 /// Counts of the stream, for our own health.
@@ -59,6 +59,8 @@ pub struct Hub {
     pub retention: i64,
     /// The process table of this machine.
     pub processes: Arc<Processes>,
+    /// The source that is measured here, and its GPUs.
+    pub gpus: OnceLock<(SourceId, Arc<GpuNumbers>)>,
     /// The values are simulated; pages are told so.
     pub simulated: bool,
     /// What is replayed here, where nothing is live.
@@ -77,6 +79,7 @@ impl Hub {
             clock,
             retention,
             processes: Arc::default(),
+            gpus: OnceLock::new(),
             simulated: false,
             recorded: None,
         })

@@ -8,6 +8,14 @@ use std::sync::{Mutex, PoisonError};
 pub struct GpuNumbers {
     // Identities are UUIDs and PCI addresses: as many as this machine ever showed, so nothing has to be forgotten.
     given: Mutex<HashMap<String, Given>>,
+    /// Name and PCI address by identity, as far as they were asked for.
+    about: Mutex<HashMap<String, About>>,
+}
+
+#[derive(Debug, Default)]
+struct About {
+    name: Option<String>,
+    pci: Option<String>,
 }
 
 #[derive(Debug)]
@@ -28,6 +36,35 @@ impl GpuNumbers {
     /// counted twice.
     pub fn claim_scraped(&self, identity: &str, wanted: u32) -> Option<u32> {
         self.given(identity, wanted, false)
+    }
+
+    /// Says what else is known of a GPU.
+    pub fn describe(&self, identity: &str, name: Option<String>, pci: Option<String>) {
+        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = about.entry(identity.to_string()).or_default();
+        known.name = name.or(known.name.take());
+        known.pci = pci.or(known.pci.take());
+    }
+
+    /// Number and labels of every GPU that has a number, in their order: `uuid`, `pci` and `name`, those that are known.
+    pub fn known(&self) -> Vec<(u32, Vec<(&'static str, String)>)> {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = given
+            .iter()
+            .map(|(identity, given)| {
+                let about = about.get(identity);
+                // An identity is a UUID, a PCI address, or a makeshift of ours.
+                let uuid = Some(identity).filter(|identity| identity.starts_with("GPU-"));
+                let address = |text: &&String| text.split(':').count() == 3 && !text.contains(' ');
+                let pci = about.and_then(|about| about.pci.as_ref()).or(Some(identity).filter(address));
+                let name = about.and_then(|about| about.name.as_ref());
+                let labels = [("uuid", uuid), ("pci", pci), ("name", name)];
+                (given.number, labels.into_iter().filter_map(|(label, value)| Some((label, value?.clone()))).collect())
+            })
+            .collect();
+        all.sort_unstable();
+        all
     }
 
     fn given(&self, identity: &str, wanted: u32, driven: bool) -> Option<u32> {
@@ -64,6 +101,21 @@ mod tests {
         assert_eq!(numbers.claim("0000:83:00.0", 5), 5, "AMD's card5");
         assert_eq!(numbers.claim("0000:00:02.0", 0), 3, "Intel's card0");
         assert_eq!(numbers.claim("0000:83:00.0", 0), 5);
+    }
+
+    #[test]
+    fn what_is_known_of_a_gpu_is_told_with_its_number() {
+        let numbers = GpuNumbers::default();
+        numbers.describe("GPU-1", Some("H200".into()), Some("0000:1A:00.0".into()));
+        numbers.describe("GPU-1", None, None);
+        numbers.describe("GPU-9", Some("never seen".into()), None);
+        numbers.claim("0000:03:00.0", 1);
+        numbers.claim("GPU-1", 0);
+        numbers.claim("nvidia-smi 2", 2);
+        let text =
+            |labels: &[(&'static str, &str)]| labels.iter().map(|(l, v)| (*l, v.to_string())).collect::<Vec<_>>();
+        let first = text(&[("uuid", "GPU-1"), ("pci", "0000:1A:00.0"), ("name", "H200")]);
+        assert_eq!(numbers.known(), [(0, first), (1, text(&[("pci", "0000:03:00.0")])), (2, Vec::new())]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<'a> Exposed<'a> {
     }
 }
 
-fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
+pub(crate) fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
     let special = |c: char| c == '\\' || c == '\n' || (quotes && c == '"');
     if !text.contains(special) {
         return text.into();

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Value, json as object};
-use shared::catalog::{Range, labels};
+use shared::catalog::{Range, labels, prometheus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -152,7 +152,11 @@ pub(super) async fn series(State(app): State<Arc<App>>, query: Query<Vec<(String
         };
         series.extend(found.iter().map(|one| {
             let metric = &catalog.metrics[usize::from(one.def.metric)];
-            let labels: BTreeMap<_, _> = labels(&one.def.instance).into_iter().collect();
+            let mut labels: BTreeMap<_, _> = labels(&one.def.instance).into_iter().collect();
+            let own = prometheus::labels(metric, &one.def.instance);
+            if let Some((_, number)) = own.iter().find(|(name, _)| name == "gpu") {
+                labels.extend(super::gpus::labels(&app, one.source, number));
+            }
             object!({
                 "tag": one.tag, "source": *one.host, "metric": metric.tag, "labels": labels, "unit": metric.unit.name(),
                 "kind": metric.kind, "first": seconds(one.span.0), "last": seconds(one.span.1),

@@ -19,6 +19,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
         let mut text = String::with_capacity(64 * 1024);
         let (catalog, current) = current(&app);
         values(&catalog, &current, &mut text, open);
+        super::gpus::rows(&app, &mut text);
         health(&app, &mut text, open);
         if open {
             text.push_str("# EOF\n");

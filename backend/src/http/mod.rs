@@ -2,6 +2,7 @@
 
 mod api;
 pub mod door;
+mod gpus;
 mod health;
 pub mod listen;
 mod live;

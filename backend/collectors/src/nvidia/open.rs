@@ -4,6 +4,7 @@ use super::fleet::{Fleet, Survey, survey};
 use super::library::Library;
 use super::smi::{self, Smi};
 use super::{Lanes, Nvidia, RESTART_EVERY};
+use crate::numbers::GpuNumbers;
 use crate::process::Watched;
 use crate::read::{dylib, exec};
 use crate::{OpenError, OpenErrorKind, Options, Part, Roots};
@@ -50,20 +51,22 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         looked: Duration::ZERO,
         restarted: Duration::ZERO,
     };
-    let tried: Vec<String> = tried.into_iter().chain(names(&library, &survey)).collect();
+    let tried: Vec<String> = tried.into_iter().chain(names(&library, &survey, &options.gpu_numbers)).collect();
     nvidia.started(Arc::new(library), survey, Duration::ZERO);
     Ok(Part::only(tried, nvidia))
 }
 
-/// What the driver and its GPUs are called, for doctor.
-fn names(library: &Library, survey: &Survey) -> Vec<String> {
+/// What the driver and its GPUs are called, for doctor and for the labels of GPUs.
+fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String> {
     let mut names: Vec<String> =
         library.nvml().sys_driver_version().map(|v| format!("driver {v}")).into_iter().collect();
     for found in survey.found.iter().flatten() {
-        let Ok((handle, _)) = &found.gpu else { continue };
+        let Ok((handle, uuid)) = &found.gpu else { continue };
         let device = library.device(*handle);
-        let name = device.name().unwrap_or_else(|_| "a GPU without a name".into());
-        let place = device.pci_info().map(|pci| format!(" at {}", pci.bus_id)).unwrap_or_default();
+        let (name, pci) = (device.name().ok(), device.pci_info().ok().map(|pci| pci.bus_id));
+        numbers.describe(uuid, name.clone(), pci.clone());
+        let name = name.unwrap_or_else(|| "a GPU without a name".into());
+        let place = pci.map(|pci| format!(" at {pci}")).unwrap_or_default();
         names.push(format!("index {}: {name}{place}", found.index));
     }
     names

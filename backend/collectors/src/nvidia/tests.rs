@@ -503,3 +503,15 @@ fn only_chosen_gpus_are_read() {
     let mut bench = Bench::with_options(&all(4), options);
     assert_eq!(indices(&bench.tick()), [1, 2]);
 }
+
+#[test]
+fn the_labels_of_a_gpu_are_known_once_it_is_open() {
+    let options = Options::default();
+    let numbers = options.gpu_numbers.clone();
+    let mut bench = Bench::with_options(&all(2), options);
+    bench.tick();
+    let known = numbers.known();
+    let labels = |number: usize| known[number].1.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    assert_eq!((known.len(), labels(0), labels(1)), (2, vec!["uuid", "pci", "name"], vec!["uuid", "pci", "name"]));
+    assert_eq!((known[1].1[0].1.as_str(), known[1].1[2].1.as_str()), ("GPU-1", "Test"));
+}
