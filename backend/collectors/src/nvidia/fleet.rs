@@ -59,6 +59,8 @@ pub(super) struct Seat {
     pub lost: Option<Duration>,
     /// Why it gave nothing, or not all.
     pub trouble: Option<String>,
+    /// The processes on it, as the library numbers them.
+    pub pids: Vec<u32>,
 }
 
 /// All GPUs that were ever seen; at most as many as this machine ever had, so none is forgotten.
@@ -96,7 +98,8 @@ impl Fleet {
                     None => {
                         let number = self.numbers.claim(&uuid, index);
                         let state = State::Idle(Box::new(Gpu::new(handle)));
-                        self.seats.push(Seat { uuid, number, index, state, listed: true, lost: None, trouble: None });
+                        let (lost, trouble, pids) = (None, None, Vec::new());
+                        self.seats.push(Seat { uuid, number, index, state, listed: true, lost, trouble, pids });
                         here.push(true);
                     }
                 },

@@ -34,6 +34,7 @@ use crate::{CollectError, Collector, Out, Processes};
 use shared::catalog::gpu_parts;
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,8 @@ const RESTART_EVERY: Duration = Duration::from_secs(60);
 /// other GPUs a sample.
 const RESTART_LOST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
 
+/// How long no process of the library's list must be found before its numbers count as another namespace's.
+const FOREIGN_FOR: Duration = Duration::from_secs(10);
 /// Most processes that get series of their own, ever: each series is kept for as long as the history is.
 const MOST_PROCESSES: usize = 512;
 
@@ -81,6 +84,10 @@ struct Nvidia {
     xids: Seen,
     /// Processes that have series.
     processes: HashSet<(u32, u32)>,
+    /// Where processes have their folders.
+    proc: PathBuf,
+    /// Since when no process on the GPUs was found there.
+    foreign: Option<Duration>,
     /// Where the process table learns what processes use.
     tables: Arc<Processes>,
     /// A job that concerns the library is under way.
@@ -109,6 +116,7 @@ impl Collector for Nvidia {
             answered |= self.accept(finished, at, Duration::ZERO, &watched, out);
         }
         self.judge(answered);
+        self.foreign = self.are_pids_foreign().then(|| self.foreign.unwrap_or(at));
         self.put_xids(out);
         self.outcome(at, answered)
     }
@@ -201,6 +209,7 @@ impl Nvidia {
                     processes.contains(&(number, pid))
                         || processes.len() < MOST_PROCESSES && processes.insert((number, pid))
                 };
+                seat.pids.clone_from(&reading.pids);
                 let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
                 self.tables.set_gpu(seat.number, reading.used());
                 reading.publish(seat.number, is_watched, &mut known, out);
@@ -228,6 +237,12 @@ impl Nvidia {
                  reloads its units, looks like this and gets them back when it is started anew"
             ));
         }
+    }
+
+    /// Whether there are processes on the GPUs and none of them is here.
+    fn are_pids_foreign(&self) -> bool {
+        let mut pids = self.fleet.seats.iter().flat_map(|seat| &seat.pids).peekable();
+        pids.peek().is_some() && pids.all(|pid| !self.proc.join(pid.to_string()).exists())
     }
 
     fn is_restart_due(&self, at: Duration) -> bool {
@@ -302,6 +317,14 @@ impl Nvidia {
             }
         }
         reasons.extend(self.fleet.strangers.iter().cloned());
+        // A process that has just ended is in the library's list a little longer.
+        if self.foreign.is_some_and(|since| at.saturating_sub(since) >= FOREIGN_FOR) {
+            reasons.push(
+                "the driver numbers the processes on its GPUs in another pid namespace, so none of them is known here: \
+                 start the container with --pid=host, or name the host's folder with --root"
+                    .into(),
+            );
+        }
         let more = reasons.len().saturating_sub(4);
         reasons.truncate(4);
         if more > 0 {

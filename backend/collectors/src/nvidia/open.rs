@@ -44,6 +44,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         listener: None,
         xids: Default::default(),
         processes: HashSet::new(),
+        proc: roots.proc.clone(),
+        foreign: None,
         tables: options.processes.clone(),
         busy: false,
         failed: None,

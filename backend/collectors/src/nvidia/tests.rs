@@ -515,3 +515,26 @@ fn the_labels_of_a_gpu_are_known_once_it_is_open() {
     assert_eq!((known.len(), labels(0), labels(1)), (2, vec!["uuid", "pci", "name"], vec!["uuid", "pci", "name"]));
     assert_eq!((known[1].1[0].1.as_str(), known[1].1[2].1.as_str()), ("GPU-1", "Test"));
 }
+
+#[test]
+fn pids_of_another_namespace_are_said() {
+    let mut foreign = gpu(0);
+    // Above the highest pid that the kernel gives.
+    foreign["processes"] = json!([{"pid": 4_194_305, "type": "C", "used_gpu_memory": 4096}]);
+    let mut bench = Bench::new(&machine(&[foreign.clone()]));
+    for _ in 0..9 {
+        bench.tick();
+        assert_eq!(bench.result, Ok(()), "it may just have ended");
+    }
+    bench.tick();
+    bench.tick();
+    let error = bench.result.clone().expect_err("a sentence");
+    assert!(error.partial && error.reason.contains("another pid namespace"), "{}", error.reason);
+    // One that is here is enough: our own.
+    let own = json!({"pid": std::process::id(), "type": "C", "used_gpu_memory": 4096});
+    foreign["processes"].as_array_mut().expect("a list").push(own);
+    bench.change(&machine(&[foreign]));
+    bench.tick();
+    bench.tick();
+    assert_eq!(bench.result, Ok(()));
+}
