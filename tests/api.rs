@@ -72,6 +72,39 @@ fn samples_come_raw_rolled_up_and_by_any_spelling() {
 }
 
 #[test]
+fn a_fleet_is_told_apart_and_a_long_answer_comes_whole() {
+    let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "4", "--hosts", "2", "--port", "0"]);
+    command.args(["--retention", "10m"]);
+    let server = Server::start_command(command);
+    let names: Vec<Value> = json(&server.get("/api/v1/sources", &[]))["sources"]
+        .as_array()
+        .expect("sources")
+        .iter()
+        .map(|s| s["name"].clone())
+        .collect();
+    assert_eq!(names.len(), 2);
+    let doctor = json(&server.get("/api/v1/doctor", &[]));
+    let mut ids: Vec<String> =
+        doctor["checks"].as_array().expect("checks").iter().map(|c| format!("{} {}", c["source"], c["id"])).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "no family twice for a machine");
+    assert!(names.iter().all(|name| ids.iter().any(|id| id.starts_with(&name.to_string()))));
+
+    let answer = server.get("/api/v1/query?tag=*&from=-8m", &[]);
+    assert_eq!(answer.header("transfer-encoding"), "chunked");
+    let whole = json(&answer);
+    let series = whole["series"].as_array().expect("series");
+    let values: usize = series.iter().filter_map(|s| s["points"].as_array()).map(Vec::len).sum();
+    assert!(values > 30_000, "{values}");
+    let one = format!("/api/v1/query?tag=gpu.*.temp&from=-1m&source={}", names[1].as_str().expect("a name"));
+    let one = json(&server.get(&one, &[]));
+    let from: Vec<_> = one["series"].as_array().expect("series").iter().map(|s| &s["source"]).collect();
+    assert_eq!(from, [&names[1]; 4]);
+}
+
+#[test]
 fn bad_questions_get_a_sentence_that_says_what_to_do() {
     let server = server(1);
     for (path, status, word) in [
@@ -126,9 +159,7 @@ fn an_export_holds_every_sample_in_every_form() {
     assert_eq!(lines.body.lines().filter(|l| l.starts_with('{')).count(), points);
     let open = server.get(&format!("/api/v1/export?format=openmetrics&{span}"), &[]);
     assert!(open.header("content-type").starts_with("application/openmetrics-text"));
-    assert!(
-        open.body.contains("# UNIT watchglass_filesystem_used_bytes bytes") && open.body.contains("# EOF")
-    );
+    assert!(open.body.contains("# UNIT watchglass_filesystem_used_bytes bytes") && open.body.contains("# EOF"));
 }
 
 #[test]

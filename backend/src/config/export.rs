@@ -14,6 +14,7 @@ is given. A server that uses the data folder may run on meanwhile; its last seco
                would take for a formula gets a ' in front
   json         one object a line: {\"t\":..,\"source\":..,\"tag\":..,\"value\":..}, with --step min, max, mean, last, count
   openmetrics  names and labels as at /metrics, with time stamps; promtool tsdb create-blocks-from openmetrics reads it
+  wandb-jsonl  a line an instant, as in W&B's wandb-events.jsonl
 
 Examples:
   watchglass export --tag 'gpu.*' --from -1h --format csv --output gpu.csv
@@ -41,9 +42,9 @@ pub struct Export {
     /// Counters as their increase per second, resets left out
     #[arg(long)]
     pub rate: bool,
-    /// csv, json or openmetrics
+    /// csv, json, openmetrics or wandb-jsonl
     #[arg(long, value_name = "FORMAT", hide_possible_values = true,
-        value_parser = PossibleValuesParser::new(["csv", "json", "openmetrics"]))]
+        value_parser = PossibleValuesParser::new(["csv", "json", "openmetrics", "wandb-jsonl"]))]
     pub format: String,
     /// Write this file, which appears when it is whole [default: standard output]
     #[arg(long, value_name = "FILE")]

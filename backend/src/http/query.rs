@@ -57,6 +57,7 @@ pub(super) async fn export(State(app): State<Arc<App>>, Query(params): Params) -
         Format::Csv => ("text/csv; charset=utf-8", "watchglass.csv"),
         Format::Json => ("application/x-ndjson", "watchglass.jsonl"),
         Format::OpenMetrics => (OPENMETRICS, "watchglass.txt"),
+        Format::WandbJsonl => ("application/x-ndjson", "wandb-events.jsonl"),
     };
     stream(pieces, mime, Some(file)).await
 }
@@ -141,4 +142,20 @@ fn parts(first: Bytes, pieces: Pieces, open: SemaphorePermit<'static>) -> Body {
             Err(broken) => Some((Err(broken), (None, None, open))),
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_too_large_is_said_in_words_and_numbers() {
+        let answer = refusal(&Refused::Large { series: 1_200, values: 51_840_000, most: MOST, step: 16_000 });
+        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let body = axum::body::to_bytes(answer.into_body(), 4_096).await.expect("a body");
+        let said: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        let numbers = (&said["series"], &said["samples"], &said["limit"], &said["step"]);
+        assert_eq!(numbers, (&1_200.into(), &51_840_000.into(), &MOST.into(), &16.into()));
+        assert!(said["error"].as_str().is_some_and(|text| text.contains("step=16s") && text.contains("source=")));
+    }
 }
