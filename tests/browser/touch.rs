@@ -53,6 +53,17 @@ fn a_resting_finger_shows_the_values_and_a_tap_lets_them_go() {
 }
 
 #[test]
+fn a_tap_on_a_label_isolates_its_series() {
+    let (_server, browser) = phone();
+    let [left, top, width, _] = browser.rect("article.hero .plot");
+    browser.touch("touchStart", &[(left + width - 30.0, top + 12.0)]);
+    browser.touch("touchEnd", &[]);
+    browser.until(r#"new URLSearchParams(location.search).has("only")"#);
+    browser.until(r#"document.querySelector("article.hero .note").textContent.includes("7 hidden")"#);
+    no_faults(&browser);
+}
+
+#[test]
 fn two_fingers_zoom_and_what_they_hold_stays_under_them() {
     let (_server, browser) = phone();
     let [a, b, c, d] = [0.4, 0.6, 0.1, 0.9].map(|share| plot_at(&browser, share, 0.5));
@@ -69,5 +80,9 @@ fn two_fingers_zoom_and_what_they_hold_stays_under_them() {
     let (from, to) = super::span(&browser);
     // A fifth of five minutes over four fifths of the plot.
     assert!((to - from - 75.0).abs() < 8.0, "{}", to - from);
+    // A phone has no room for both: what stands still says what it is, in the place of the machine's name.
+    browser.until(r#"/\d\d:\d\d:\d\d–\d\d:\d\d:\d\d/.test(document.querySelector("button.link").innerText)"#);
+    let bar = browser.eval(r#"document.querySelector("button.link").getBoundingClientRect().right <= innerWidth"#);
+    assert_eq!(bar, true);
     no_faults(&browser);
 }

@@ -51,6 +51,8 @@ struct Finger {
     y: f64,
     /// The instant under it when the second finger came.
     t: i64,
+    /// Whether no other finger was there meanwhile.
+    alone: bool,
 }
 
 #[derive(Default)]
@@ -135,6 +137,12 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
         },
         ("pointerup", found) => match finger {
             Some(finger) => {
+                if let ([only], Some((_, place)), false) = (&g.fingers[..], &found, g.resting) {
+                    let still = (place.x - only.x).abs().max((place.y - only.y).abs()) < STILL * 2.0;
+                    if let Some(i) = place.label(page).filter(|_| still && only.alone) {
+                        series::choose(page, &place.panel, i, Choice::Isolate);
+                    }
+                }
                 g.fingers.retain(|f| f.id != finger.pointer_id());
                 if g.fingers.is_empty() {
                     g.touch += 1;
@@ -229,7 +237,10 @@ fn touched(page: Page, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: 
         crosshair::clear(page);
         page.redraw();
     }
-    g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(page) });
+    g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(page), alone: true });
+    if g.fingers.len() > 1 {
+        g.fingers.iter_mut().for_each(|f| f.alone = false);
+    }
     if let [a, _] = &mut g.fingers[..] {
         page.remember();
         let first = Place { x: a.x, ..place };

@@ -29,6 +29,9 @@ impl Rate {
     }
 }
 
+/// Columns before the window that are kept, so that a view that is moved back is not built anew with each step.
+const SLACK: i64 = 240;
+
 /// A series on its way to the screen.
 pub struct Trace {
     series: SeriesId,
@@ -46,6 +49,7 @@ impl Trace {
     pub fn new(series: SeriesId, step: i64, from: i64, source: &Source, catalog: &Catalog) -> Self {
         let metric = source.defs.get(series as usize).and_then(|d| catalog.metric(d));
         let longest = source.cadence(series) * 3 / 2;
+        let from = from - step.max(longest) * SLACK;
         Trace {
             series,
             reducer: Reducer::new(step, longest),
@@ -75,9 +79,10 @@ impl Trace {
             let v = rate.as_mut().map_or(v, |r| r.push(t, v, *longest));
             reducer.push(t, v * *factor);
         });
-        self.reducer.forget_before(from);
+        let keep = from - self.reducer.step().max(self.longest) * SLACK;
+        self.reducer.forget_before(keep);
         // What was forgotten must be read again when the view goes back to it.
-        self.from = self.from.max(from);
+        self.from = self.from.max(keep);
     }
 
     /// Its columns, oldest first, some of them before the window.
