@@ -114,3 +114,5 @@ pub fn run(mut keeper: Keeper, stop: &AtomicBool) {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -107,7 +107,7 @@ fn remedy(error: &str, path: &Path) -> String {
     let folder = path.display();
     let error = error.to_ascii_lowercase();
     match () {
-        () if error.contains("no space") => {
+        () if error.contains("space") => {
             format!("make room on the disk of {folder}, or choose another with --data-dir; writing goes on by itself")
         }
         () if error.contains("quota") => {
