@@ -2,8 +2,8 @@
 //! understand it.
 //!
 //! A file begins with an opening: each source that has ticked, its series, and a keyframe. Series are told with the first
-//! value they have in the file, so idle ones cost nothing. A keyframe is repeated every [`KEYFRAME`] ticks, and with the
-//! first of these all definitions, so that one damaged stretch costs at most that many ticks of a source.
+//! value they have in the file, so idle ones cost nothing. A keyframe is repeated every [`KEYFRAME`] ticks, and ahead of it
+//! all definitions since the one before, so that one damaged stretch costs at most that many ticks of a source.
 
 use super::{Encoded, Store};
 use history::log::{Record, Table, put};
@@ -34,7 +34,8 @@ struct ToldSource {
     begun: bool,
     /// Ticks since the first keyframe.
     ticks: u64,
-    twice: bool,
+    /// Told once; again with the next keyframe.
+    once: BTreeSet<SeriesId>,
 }
 
 impl Told {
@@ -80,13 +81,13 @@ impl Told {
             let told = |id: &SeriesId| known.series.get(*id as usize).is_some_and(|told| *told);
             finite(state.values()).filter(|id| !told(id)).collect::<BTreeSet<_>>()
         };
-        let mut new = new(known, &kept.encoder);
-        let twice = !first && keyframe && !std::mem::replace(&mut known.twice, true);
-        if twice {
-            new.extend((0..).zip(&known.series).filter(|(_, told)| **told).map(|(id, _)| id));
+        let new = new(known, &kept.encoder);
+        let once = if keyframe && !first { std::mem::take(&mut known.once) } else { BTreeSet::new() };
+        if first || !new.is_empty() || known.series.len() < kept.encoder.steps().len() {
+            self.define(&mut out, store, source, new, false);
         }
-        if first || twice || !new.is_empty() || known.series.len() < kept.encoder.steps().len() {
-            self.define(&mut out, store, source, new, twice);
+        if !once.is_empty() {
+            self.define(&mut out, store, source, once, true);
         }
         if keyframe {
             put(&mut out, &Record::Keyframe { source, frame: &kept.state.keyframe() });
@@ -141,7 +142,10 @@ impl Told {
         }
         let known = self.source(source);
         known.series.resize(known.series.len().max(kept.defs.len()), false);
-        ids.into_iter().for_each(|id| known.series[id as usize] = true);
+        ids.iter().for_each(|id| known.series[*id as usize] = true);
+        if !again {
+            known.once.append(&mut ids);
+        }
     }
 }
 
@@ -152,5 +156,42 @@ fn finite(values: &[f64]) -> impl Iterator<Item = SeriesId> + '_ {
 fn late_records(out: &mut Vec<u8>, source: SourceId, samples: Vec<(SeriesId, i64, f64)>) {
     for samples in samples.chunks(10 * MOST) {
         put(out, &Record::Late { source, samples: samples.to_vec() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Limits;
+    use shared::catalog::cpu;
+    use shared::series::SeriesDef;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    #[test]
+    fn every_series_is_told_twice_whenever_it_comes() {
+        let catalog = Arc::new(shared::catalog::Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: i64::MAX / 2, bytes: usize::MAX });
+        let source = store.add_source("machine".into(), 1_000, Vec::new());
+        let (mut told, mut log) = (Told::default(), Vec::new());
+        for tick in 0..4 * KEYFRAME {
+            if tick % 50 == 0 {
+                store.intern(source, SeriesDef { metric: 0, instance: format!("from {tick}") }).unwrap();
+            }
+            let values = vec![tick as f64; 1 + tick as usize / 50];
+            let encoded = store.encode(source, 1_000 * tick as i64, false, &values).unwrap();
+            log.extend(told.tick(&store, &encoded));
+            store.push(encoded);
+        }
+        let (records, gaps) = history::log::scan(&log);
+        assert_eq!(gaps, []);
+        let mut times: BTreeMap<SeriesId, usize> = BTreeMap::new();
+        for (_, record) in records {
+            if let Record::Series { series, .. } = record {
+                series.iter().for_each(|(id, ..)| *times.entry(*id).or_default() += 1);
+            }
+        }
+        assert_eq!(times.len(), 5);
+        assert!(times.iter().all(|(id, times)| *times >= 2 || *id == 4), "{times:?}");
     }
 }
