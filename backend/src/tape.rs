@@ -1,14 +1,18 @@
 //! `watchglass record`, `replay` and `import`.
 
 use super::{Shown, serve};
+use backend::clock::{self, Clock};
 use backend::config::{Config, Tape, When};
 use backend::export::file::Whole;
 use backend::recording;
+use backend::store::{Limits, Store};
+use history::Folder;
 use shared::recording::Recording;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Does what was asked.
@@ -46,27 +50,51 @@ fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Records what the server on this machine has stored.
+/// Records what the server on this machine has stored; where none answers, what is in the data folder.
 fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<(), String> {
     let port = if config.port == 0 { 7171 } else { config.port };
-    let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
-    let address = config.bind.iter().map(|ip| SocketAddr::new(*ip, port));
-    let stream =
-        address.clone().find_map(|at| TcpStream::connect_timeout(&at, Duration::from_secs(2)).ok().map(|s| (at, s)));
-    let Some((address, stream)) = stream else {
-        return Err(format!("no Watchglass answers on port {port} of this machine; start one, or name its --port"));
+    let connect = |ip: &IpAddr| {
+        let address = SocketAddr::new(*ip, port);
+        TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok().map(|stream| (address, stream))
     };
+    let folder = config.data_dir.as_deref().filter(|folder| !config.memory && folder.is_dir());
+    if let Some((address, stream)) = config.bind.iter().find_map(connect) {
+        let from = from.map_or(String::new(), |from| format!("from={}&", written(from)));
+        let mut answer = ask(stream, address, &format!("{}api/v1/record?{from}to={}", config.base_path, written(to)))?;
+        return write(file, || answer.piece());
+    }
+    let Some(folder) = folder else {
+        let other = "and there is no data folder to read; start one, or name its --port or --data-dir";
+        return Err(format!("no Watchglass answers on port {port} of this machine, {other}"));
+    };
+    let unread =
+        |error: &dyn std::fmt::Display| format!("the data folder {} cannot be read: {error}", folder.display());
+    let found = Folder::read_only(folder).map_err(|error| unread(&error))?;
+    found.report.damages.iter().for_each(|damage| eprintln!("watchglass: left out: {damage}"));
+    let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
+    let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
+    let now = clock::System.wall();
+    let from = from.map_or(i64::MIN / 4, |from| from.at(now));
+    let recorder = recording::Recorder::new(&store, from, to.at(now), false);
+    let mut recorder = recorder.map_err(|nothing| format!("{nothing}: {}", folder.display()))?;
+    write(file, || recorder.piece())
+}
+
+/// An instant as the server reads it.
+fn written(when: When) -> String {
     let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
-    let when = |when: When| match when {
+    match when {
         When::At(ms) => seconds(ms),
         When::Ago(ms) => format!("now-{}", seconds(ms)),
-    };
-    let from = from.map_or(String::new(), |from| format!("from={}&", when(from)));
-    let path = format!("{}api/v1/record?{from}to={}", config.base_path, when(to));
-    let mut answer = ask(stream, address, &path)?;
+    }
+}
+
+/// Writes a recording piece by piece; the file stands at its name once it is whole.
+fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
     let mut whole = Whole::create(file).map_err(cannot)?;
     let mut len = 0;
-    while let Some(piece) = answer.piece().map_err(|error| format!("the recording broke off: {error}"))? {
+    while let Some(piece) = piece().map_err(|error| format!("the recording broke off: {error}"))? {
         whole.write_all(&piece).map_err(cannot)?;
         len += piece.len();
     }

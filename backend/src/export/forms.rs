@@ -22,6 +22,10 @@ pub trait Form {
     fn series_end(&mut self, _: &mut String) {}
     /// After everything.
     fn end(&mut self, _: &mut String) {}
+    /// Whether a line has all series at an instant: then nothing else here is asked.
+    fn by_time(&self) -> bool {
+        false
+    }
 }
 
 /// CSV; see [`Format::Csv`](super::Format::Csv).
@@ -69,6 +73,18 @@ fn members(text: &mut String, b: &Bucket) {
         number(text, value);
     }
     let _ = write!(text, ",\"count\":{}", b.count);
+}
+
+/// W&B's lines; see [`Format::WandbJsonl`](super::Format::WandbJsonl).
+pub struct Events;
+
+impl Form for Events {
+    fn series(&mut self, _: &mut String, _: &Selection, _: usize) {}
+    fn point(&mut self, _: &mut String, _: i64, _: f64) {}
+    fn bucket(&mut self, _: &mut String, _: &Bucket) {}
+    fn by_time(&self) -> bool {
+        true
+    }
 }
 
 /// JSON lines; see [`Format::Json`](super::Format::Json).

@@ -6,6 +6,8 @@
 //! out in parts, so that an answer of any length takes the memory of a few batches. This room reads no clock and no
 //! socket.
 
+pub mod command;
+mod events;
 pub mod file;
 mod forms;
 pub mod openmetrics;
@@ -16,6 +18,7 @@ pub mod text;
 pub use forms::Form;
 pub use select::{Ask, Refused, Selection, Wanted, fitting, select};
 
+use events::Events;
 use read::{Reading, Values};
 use std::sync::Arc;
 
@@ -28,12 +31,18 @@ pub enum Format {
     Json,
     /// OpenMetrics 1.0 with time stamps, under Prometheus' names.
     OpenMetrics,
+    /// The lines of W&B's `wandb-events.jsonl`.
+    WandbJsonl,
 }
 
 impl Format {
     /// All of them by name.
-    pub const ALL: [(&'static str, Format); 3] =
-        [("csv", Format::Csv), ("json", Format::Json), ("openmetrics", Format::OpenMetrics)];
+    pub const ALL: [(&'static str, Format); 4] = [
+        ("csv", Format::Csv),
+        ("json", Format::Json),
+        ("openmetrics", Format::OpenMetrics),
+        ("wandb-jsonl", Format::WandbJsonl),
+    ];
 
     /// The format of this name.
     ///
@@ -59,6 +68,12 @@ impl Format {
                 ));
             }
             Format::OpenMetrics => Box::new(forms::Open::new(selection)),
+            Format::WandbJsonl if selection.ask.step.is_some() || selection.ask.rate => {
+                return Err(Refused::Wrong(
+                    "wandb-jsonl holds samples as they were taken: leave out step and fn, or take csv or json".into(),
+                ));
+            }
+            Format::WandbJsonl => Box::new(forms::Events),
         })
     }
 }
@@ -76,6 +91,8 @@ pub struct Pieces {
     selection: Arc<Selection>,
     form: Box<dyn Form + Send>,
     reading: Reading,
+    /// Instant after instant, where the form has its lines by time.
+    events: Option<Events>,
     /// The series that is being written.
     values: Option<Values>,
     begun: bool,
@@ -87,7 +104,8 @@ impl Pieces {
     pub fn new(selection: Selection, form: Box<dyn Form + Send>) -> Self {
         let selection = Arc::new(selection);
         let reading = Reading::new(selection.clone());
-        Pieces { selection, form, reading, values: None, begun: false, ended: false }
+        let events = form.by_time().then(|| Events::new(selection.clone()));
+        Pieces { selection, form, reading, events, values: None, begun: false, ended: false }
     }
 
     /// Whether everything has been handed out.
@@ -131,6 +149,10 @@ impl Iterator for Pieces {
             return None;
         }
         let mut text = String::with_capacity(PIECE + 4096);
+        if let Some(events) = &mut self.events {
+            self.ended = !events.write(&mut text);
+            return Some(text);
+        }
         if !std::mem::replace(&mut self.begun, true) {
             self.form.begin(&mut text, &self.selection);
         }

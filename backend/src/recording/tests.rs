@@ -135,3 +135,36 @@ fn what_others_recorded_opens_like_a_recording() {
     std::fs::write(&path, &bytes[..20]).expect("written");
     assert!(open(&path, catalog()).expect_err("cut").to_string().contains("what can be opened"));
 }
+
+#[test]
+fn lines_for_w_and_b_come_back_as_the_same_samples() {
+    use crate::export::{Ask, Format, Pieces, select};
+    let store = filled();
+    let (from, to) = (START + 1_000, START + 4_500_000);
+    let lines = |sources: Vec<String>| -> String {
+        let ask = Ask { tags: vec!["*".into()], sources, from, to, ..Ask::default() };
+        let mut selection = select(&store, ask).expect("known");
+        let form = Format::WandbJsonl.form(&mut selection).expect("samples");
+        Pieces::new(selection, form).collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let imported = |text: String| {
+        let path = folder.path().join("wandb-events.jsonl");
+        std::fs::write(&path, text).expect("written");
+        let recording = open(&path, catalog()).expect("lines");
+        assert_eq!(recording.notes, Vec::<String>::new());
+        super::store(recording, &catalog())
+    };
+    let sorted = |mut all: Vec<(String, String, Vec<(i64, f64)>)>| {
+        all.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        all
+    };
+    // Two machines are told apart by labels, one stands for itself.
+    let expected = sorted(all(&store, from, to));
+    assert_eq!(sorted(all(&imported(lines(Vec::new())), 0, i64::MAX)), expected);
+    let alone = imported(lines(vec!["b".into()]));
+    let only_b: Vec<_> =
+        expected.into_iter().filter(|(machine, ..)| machine == "b").map(|(_, tag, s)| (tag, s)).collect();
+    let found: Vec<_> = sorted(all(&alone, 0, i64::MAX)).into_iter().map(|(_, tag, samples)| (tag, samples)).collect();
+    assert_eq!(found, only_b);
+}

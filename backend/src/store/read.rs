@@ -32,6 +32,20 @@ impl Snapshot {
         &self.blocks
     }
 
+    /// The same between two times, as far as they lie within its span; none where they do not.
+    pub fn part(&self, from: i64, to: i64) -> Option<Snapshot> {
+        let (from, to) = (from.max(self.from), to.min(self.to));
+        let reaches = |b: &&Block| b.to() >= from && b.from() <= to;
+        (from <= to).then(|| Snapshot {
+            blocks: self.blocks.iter().filter(reaches).cloned().collect(),
+            stretches: self.stretches.clone(),
+            late: self.late.clone(),
+            damages: self.damages.clone(),
+            from,
+            to,
+        })
+    }
+
     fn within(&self, t: i64) -> bool {
         t >= self.from && t <= self.to
     }
