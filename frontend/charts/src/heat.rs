@@ -4,7 +4,7 @@
 use crate::frame::{Frame, Heat, Line, Plot};
 use crate::paint::{block, hatch, words};
 use crate::theme::Theme;
-use crate::{Area, Drawn};
+use crate::{Area, Drawn, order};
 use plotters::style::RGBAColor;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
@@ -77,10 +77,10 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         }
     }
     // One colour after the other: setting one costs more than filling a cell.
-    cells.sort_unstable_by_key(|c| c.0);
     let (stops, hair): (&[RGBAColor], i32) =
         if heat.values { (&frame.theme.heat, frame.hair()) } else { (&frame.theme.diverge, 0) };
-    for (level, row, x0, x1) in cells {
+    for i in order::by(cells.iter().map(|c| i64::from(c.0))) {
+        let (level, row, x0, x1) = cells[i];
         let (y, color) = (rows.y(row), Theme::ramp(stops, f64::from(level.saturating_sub(1)) / LEVELS as f64));
         block(area, (x0, y), (x1, y + rows.pitch - seam), color)?;
         if level == 0 && hair > 0 {

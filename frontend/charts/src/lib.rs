@@ -17,6 +17,7 @@ pub mod ghost;
 pub mod heat;
 pub mod hit;
 pub mod lanes;
+pub mod order;
 pub mod over;
 pub mod reduce;
 pub mod theme;

@@ -3,7 +3,7 @@
 use crate::frame::{Chart, Frame, Line, Plot};
 use crate::paint::{Point, block, dashed, faint, fill, path};
 use crate::reduce::{Column, four};
-use crate::{Area, Drawn};
+use crate::{Area, Drawn, order};
 use plotters::style::RGBAColor;
 use plotters_backend::DrawingBackend;
 
@@ -11,8 +11,8 @@ use plotters_backend::DrawingBackend;
 const STANDS_OUT: f64 = 0.06;
 
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
-    let mut order: Vec<&Line> = frame.lines.iter().collect();
-    order.sort_unstable_by_key(|l| (l.bright, l.hue.depth()));
+    let order = order::by(frame.lines.iter().map(|l| i64::from(l.bright) * 16 + l.hue.depth() as i64));
+    let order: Vec<&Line> = order.into_iter().map(|i| &frame.lines[i]).collect();
     for line in &order {
         shade(area, frame, plot, line)?;
     }

@@ -5,7 +5,7 @@ use crate::frame::{Chart, Frame, Hue, Plot};
 use crate::heat::Rows;
 use crate::lanes;
 use crate::paint::{block, faint, fill, path, width, words};
-use crate::{Area, Drawn};
+use crate::{Area, Drawn, order};
 use plotters::element::Circle;
 use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
@@ -74,11 +74,11 @@ pub fn draw<DB: DrawingBackend>(
     if let [label] = labels {
         return single(area, frame, &plot, unit, label).map(|()| Vec::new());
     }
-    let mut shown: Vec<(usize, &Label)> = labels.iter().enumerate().collect();
     // In steps, else equal lines would trade places each second. Those without a value stand below.
-    let rank =
-        |l: &Label| if l.value.is_finite() { (l.value / (plot.hi - plot.lo) * 40.0).round() as i64 } else { i64::MIN };
-    shown.sort_unstable_by(|(i, a), (j, b)| rank(b).cmp(&rank(a)).then(i.cmp(j)));
+    let rank = |l: &Label| {
+        if l.value.is_finite() { -(l.value / (plot.hi - plot.lo) * 40.0).round() as i64 } else { i64::MAX }
+    };
+    let shown: Vec<(usize, &Label)> = order::by(labels.iter().map(rank)).into_iter().map(|i| (i, &labels[i])).collect();
     let wish = shown.iter().map(|(_, l)| if l.value.is_finite() { plot.y(l.value) } else { plot.bottom });
     let ys = apart(frame, wish.collect(), plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
     let mut places = Vec::with_capacity(shown.len());

@@ -8,7 +8,7 @@ pub use crate::widgets::tooltip::Tip;
 use crate::widgets::tooltip::{self, Row};
 use charts::axis;
 use charts::band::quantile;
-use charts::{Chart, Hue};
+use charts::{Chart, Hue, order};
 
 /// Rows of a tooltip, at most; of a pinned one, which scrolls.
 const ROWS: (usize, usize) = (8, 500);
@@ -209,7 +209,8 @@ fn rows_of(other: &super::board::view::Under, at: i64, to: i64, most: usize) -> 
     rows(&other.picture, at, to, None, most, None).0
 }
 
-/// The series by value, the largest first; on a heat map `first`, then the furthest from the median. At most so many; and what is to be said of the others.
+/// The series by value, the largest first; on a heat map `first`, then the furthest from the median. At most so many;
+/// and what is to be said of the others.
 fn rows(
     picture: &Picture,
     at: i64,
@@ -220,7 +221,7 @@ fn rows(
 ) -> (Vec<Row>, String) {
     let values = picture.values(Some(at), to).into_iter().enumerate();
     let mut all: Vec<(usize, f64)> = values.filter(|(i, v)| v.is_finite() && !is(&picture.muted, *i)).collect();
-    all.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all = order::by(all.iter().map(|r| order::key(-r.1))).into_iter().map(|i| all[i]).collect();
     let rest = if all.is_empty() {
         "no data here".to_string()
     } else if all.len() > most {
@@ -244,9 +245,8 @@ fn rows(
     if first.is_some() {
         // On a heat map the furthest from the median count, not the largest.
         let median = all.get(all.len() / 2).map_or(0.0, |m| m.1);
-        all.sort_by(|a, b| (b.1 - median).abs().total_cmp(&(a.1 - median).abs()));
+        let rank = |r: &(usize, f64)| if Some(r.0) == first { i64::MIN } else { order::key(-(r.1 - median).abs()) };
+        all = order::by(all.iter().map(rank)).into_iter().map(|i| all[i]).collect();
     }
-    // A stable sort: the others stay in order.
-    all.sort_by_key(|(i, _)| Some(*i) != first);
     (all.iter().take(most).map(row).collect(), rest)
 }

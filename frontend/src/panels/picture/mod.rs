@@ -1,11 +1,17 @@
 //! From the store to the frame of one panel: traces brought up to date, axis, gaps, limits, labels, words.
 //!
-//! [`gaps`] finds spans without data and limits, [`spread`] makes a band of many series and finds those that stand out
+//! [`look`] and [`rows`] are what the page and a person want, [`read`] what is read from a picture. [`gaps`] finds spans without data and limits, [`spread`] makes a band of many series and finds those that stand out
 //! of it, [`states`] makes bars of states.
 
 mod gaps;
+mod look;
+mod read;
+mod rows;
 mod spread;
 mod states;
+
+pub use look::{Look, Sight, State};
+pub use rows::{CHOICES, Order, Rows};
 
 use super::names::{Name, names};
 use crate::store::Store;
@@ -14,139 +20,12 @@ use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
 use crate::store::trace::{self, Trace};
 use charts::axis::{self, Axis};
-use charts::band::quantile;
-use charts::over::Label;
 use charts::reduce::Column;
-use charts::{Band, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Measures, Theme};
+use charts::{Band, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, order};
 use shared::catalog::{self, Kind, Range};
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use std::collections::BTreeMap;
-
-/// How a panel stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// The newest sample is at most two intervals old.
-    Live,
-    /// No sample in the window.
-    #[default]
-    Empty,
-    /// The newest sample is older.
-    Stale,
-}
-
-impl State {
-    /// Its name in `data-state`.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Live => "live",
-            State::Empty => "empty",
-            State::Stale => "stale",
-        }
-    }
-}
-
-/// How the page looks at the moment; the same for all panels.
-#[derive(Clone, Debug)]
-pub struct Look {
-    /// Colours.
-    pub theme: &'static Theme,
-    /// Lengths.
-    pub measures: Measures,
-    /// Units in a CSS pixel.
-    pub css: f64,
-    /// Units in a device pixel.
-    pub device: f64,
-    /// Span shown, ms.
-    pub span: (i64, i64),
-    /// Local time minus UTC, ms.
-    pub offset: i64,
-    /// The server's clock, ms.
-    pub now: i64,
-    /// Whether the right edge is now and ticks come.
-    pub live: bool,
-    /// Whether the span stands still.
-    pub frozen: bool,
-}
-
-/// The order of the rows of a heat map.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// As they are numbered.
-    #[default]
-    Index,
-    /// Smallest mean of the window first.
-    Mean,
-    /// Furthest from the median first.
-    Distance,
-}
-
-/// What a person chose of a heat map.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
-    /// Their order.
-    pub order: Order,
-    /// Values, not the distance from the median.
-    pub values: bool,
-}
-
-/// What can be chosen of a heat map: as in the address, and in words. The first three are orders.
-pub const CHOICES: [(&str, &str); 5] =
-    [("index", "index"), ("mean", "lowest"), ("distance", "furthest"), ("median", "from median"), ("values", "value")];
-
-impl Rows {
-    /// As written in an address; what is not understood is left at its default.
-    pub fn read(text: &str) -> Rows {
-        text.split('.').fold(Rows::default(), |rows, word| rows.with(word))
-    }
-
-    /// With one choice more.
-    pub fn with(self, choice: &str) -> Rows {
-        match choice {
-            "index" => Rows { order: Order::Index, ..self },
-            "mean" => Rows { order: Order::Mean, ..self },
-            "distance" => Rows { order: Order::Distance, ..self },
-            "median" => Rows { values: false, ..self },
-            "values" => Rows { values: true, ..self },
-            _ => self,
-        }
-    }
-
-    /// Whether a choice holds.
-    pub fn is(self, choice: &str) -> bool {
-        self.with(choice) == self
-    }
-
-    /// As it stands in an address; empty for the default.
-    pub fn write(self) -> String {
-        let order = match self.order {
-            Order::Index => "",
-            Order::Mean => "mean",
-            Order::Distance => "distance",
-        };
-        let both = [order, if self.values { "values" } else { "" }];
-        both.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(".")
-    }
-}
-
-/// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
-/// counts in quarters of a pixel, so that a window of 12 h is drawn a few times a minute and one of 5 min each second.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
-    edges: (i64, i64),
-    size: (i32, i32),
-    axis: Option<(f64, f64)>,
-    sums: [String; 3],
-    gaps: (usize, i64),
-    limits: usize,
-    step: i64,
-    epoch: u32,
-    dark: bool,
-    focus: Option<usize>,
-    kept: (Vec<bool>, Vec<bool>),
-    looks: (State, bool, usize),
-    rows: (Rows, Vec<usize>),
-}
 
 /// What is kept of a panel between two frames.
 #[derive(Default)]
@@ -236,7 +115,7 @@ impl Picture {
         self.step = step(look, width, self.interval, chart);
         self.chart = Some(chart);
         if let Some(source) = source {
-            self.lane_ids = lane_ids(source, catalog, id, &self.ids, chart);
+            self.lane_ids = states::lane_ids(source, catalog, id, &self.ids, chart);
             let all: Vec<SeriesId> =
                 self.ids.iter().chain(self.lane_ids.iter().flat_map(|(_, ids)| ids)).copied().collect();
             if self.traces.len() > all.len() {
@@ -331,41 +210,12 @@ impl Picture {
             self.order = self.order.iter().copied().chain(followed).take(8).collect();
             return;
         }
-        self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
-        match self.rows.order {
-            Order::Index => {}
-            Order::Mean => self.order.sort_by(|a, b| stands[*a].mean.total_cmp(&stands[*b].mean)),
-            Order::Distance => self.order.sort_by(|a, b| stands[*b].distance.total_cmp(&stands[*a].distance)),
-        }
-    }
-
-    /// The bars of what is known of states.
-    fn find_states(&mut self) {
-        let columns = |ids: &[SeriesId]| -> Vec<&[Column]> {
-            ids.iter().filter_map(|i| self.traces.get(i)).map(Trace::columns).collect()
+        let rank = |s: &spread::Stand| match self.rows.order {
+            Order::Index => 0,
+            Order::Mean => order::key(s.mean),
+            Order::Distance => order::key(-s.distance),
         };
-        let mut lanes = Vec::new();
-        for (lane, ids) in &self.lane_ids {
-            let bars =
-                |lane: &catalog::Lane, ids: &[SeriesId]| states::bars(lane, &columns(ids), self.step, self.interval);
-            if self.chart == Some(Chart::Lanes) && ids.len() <= 8 {
-                let own = ids.iter().zip(&self.names);
-                lanes.extend(own.map(|(id, name)| Lane { name: name.short.clone(), bars: bars(lane, &[*id]) }));
-            } else if self.chart == Some(Chart::Lanes) {
-                // One for each state that is met.
-                for state in &lane.states {
-                    let one = catalog::Lane { states: vec![state.clone()], ..lane.clone() };
-                    lanes.push(Lane { name: state.word.clone(), bars: bars(&one, ids) });
-                }
-                lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
-                if lanes.is_empty() {
-                    lanes.push(Lane { name: "all".into(), bars: bars(lane, ids) });
-                }
-            } else if columns(ids).iter().any(|c| c.iter().any(|c| c.max > 0.0)) {
-                lanes.push(Lane { name: lane.title.clone(), bars: bars(lane, ids) });
-            }
-        }
-        self.lanes = lanes;
+        self.order = order::by(stands.iter().map(rank)).into_iter().filter(|i| !is(&self.muted, *i)).collect();
     }
 
     /// Series that are drawn one by one, with their colours: in a band no two have the same.
@@ -451,90 +301,6 @@ impl Picture {
         }))
     }
 
-    /// The instant of data nearest to `t`.
-    pub fn snap(&self, t: i64) -> Option<i64> {
-        let near = self.ids.iter().filter_map(|i| self.traces.get(i)?.at(t).map(|c| c.t));
-        near.min_by_key(|at| (at - t).abs())
-    }
-
-    /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window. A
-    /// series that ended while others went on has none.
-    pub fn values(&self, at: Option<i64>, to: i64) -> Vec<f64> {
-        let newest = self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.last_t).max().unwrap_or(to);
-        let ended = newest - self.cadence * 2 - self.cadence / 4;
-        let value = |id: &SeriesId| {
-            let trace = self.traces.get(id)?;
-            match at {
-                Some(t) => trace.at(t).map(Column::mean),
-                None => self.newest_column(*id, to).filter(|c| c.last_t >= ended).map(|c| c.last),
-            }
-        };
-        self.ids.iter().map(|id| value(id).unwrap_or(f64::NAN)).collect()
-    }
-
-    fn newest_column(&self, id: SeriesId, to: i64) -> Option<&Column> {
-        let columns = self.traces.get(&id)?.columns();
-        columns[..columns.partition_point(|c| c.first_t <= to)].last()
-    }
-
-    /// The labels at the right edge.
-    pub fn labels(&self, at: Option<i64>, to: i64, focus: Option<usize>) -> Vec<Label> {
-        let Some(axis) = &self.axis else { return Vec::new() };
-        let values = self.values(at, to);
-        if self.chart == Some(Chart::Lanes) {
-            return Vec::new();
-        }
-        let label = |name: &str, value: f64, hue, bright| Label {
-            name: name.to_string(),
-            value,
-            text: if value.is_finite() { axis.number(value) } else { "–".into() },
-            hue,
-            bright,
-        };
-        let all = self.drawn().into_iter().map(|(i, hue)| {
-            let name = &self.names[i];
-            let stands = is(&self.muted, i) || is(&self.dim, i);
-            let name = if self.full_names { &name.full } else { &name.short };
-            label(name, values[i], hue, focus.is_none_or(|f| f == i) && !stands)
-        });
-        let mut labels: Vec<Label> = all.collect();
-        if matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
-            let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-            sorted.sort_unstable_by(f64::total_cmp);
-            labels.push(label("median", quantile(&sorted, 0.5), Hue::Ink, true));
-        }
-        labels
-    }
-
-    /// Time from one column to the next, ms.
-    pub fn width(&self) -> i64 {
-        self.step.max(self.interval)
-    }
-
-    /// The series in a row of a heat map; none in other charts.
-    pub fn in_row(&self, row: usize) -> Option<usize> {
-        self.order.get(row).copied().filter(|_| self.chart == Some(Chart::Heat))
-    }
-
-    /// Its vertical axis; none before the first [`update`](Self::update).
-    pub fn axis(&self) -> Option<&Axis> {
-        self.axis.as_ref()
-    }
-
-    /// A number as this chart writes it; a state in its word.
-    pub fn number(&self, v: f64) -> String {
-        if self.chart == Some(Chart::Lanes) {
-            return states::word(self.lane_ids.first().map(|(lane, _)| lane), v);
-        }
-        self.axis.as_ref().map_or_else(String::new, |a| a.number(v))
-    }
-
-    /// Newest column end of any series, ms.
-    pub fn last(&self, to: i64) -> i64 {
-        let ends = self.ids.iter().filter_map(|i| self.traces.get(i));
-        ends.filter_map(|t| t.columns().iter().rev().find(|c| c.first_t <= to)).map(|c| c.t).max().unwrap_or(to)
-    }
-
     /// The words along the gaps.
     fn find_gaps(&mut self, look: &Look, wide: bool) {
         let (from, to) = look.span;
@@ -554,59 +320,10 @@ pub fn is(list: &[bool], i: usize) -> bool {
     list.get(i).copied().unwrap_or(false)
 }
 
-/// The lanes of a chart and the series that they are made of: its own where it shows states, else those that belong to
-/// it.
-fn lane_ids(
-    source: &Source,
-    catalog: &catalog::Catalog,
-    id: &str,
-    own: &[SeriesId],
-    chart: Chart,
-) -> Vec<(catalog::Lane, Vec<SeriesId>)> {
-    let of = |tag: &str| -> Vec<SeriesId> {
-        let metric = catalog.position(tag);
-        let all = source.defs.iter().enumerate().filter(|(_, d)| Some(d.metric) == metric);
-        all.map(|(i, _)| i as SeriesId).collect()
-    };
-    let lanes = &catalog.layout.lanes;
-    if chart == Chart::Lanes {
-        let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
-        let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
-        let plain = || catalog::Lane {
-            states: vec![catalog::State { value: 0, word: "{n}".into(), alert: false }],
-            ..catalog::Lane::default()
-        };
-        return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
-    }
-    if chart == Chart::Heat {
-        return Vec::new();
-    }
-    lanes
-        .iter()
-        .filter(|l| l.chart == id)
-        .map(|l| (l.clone(), of(&l.metric)))
-        .filter(|(_, ids)| !ids.is_empty())
-        .collect()
-}
-
 /// Width of a column: 1 (each sample for itself) while samples are not much denser than pixels.
 fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
     let plot = f64::from(width) / look.css - look.measures.left - look.measures.right;
     let pixels = (plot.max(60.0) as i64) / if matches!(chart, Chart::Band | Chart::Heat) { 2 } else { 1 };
     let span = look.span.1 - look.span.0;
     if span / interval <= pixels * 2 { 1 } else { (span + pixels * interval - 1) / (pixels * interval) * interval }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_chosen_of_a_heat_map_comes_back() {
-        for text in ["", "mean", "distance.values", "values"] {
-            assert_eq!(Rows::read(text).write(), text);
-        }
-        assert_eq!(Rows::read("index.median.nonsense"), Rows::default());
-        assert!(Rows::read("mean").is("mean") && Rows::read("mean").is("median") && !Rows::read("mean").is("index"));
-    }
 }

@@ -1,8 +1,8 @@
 //! Many series as a spread, and which of them stand out of it.
 
-use charts::Band;
 use charts::band::quantile;
 use charts::reduce::Column;
+use charts::{Band, order};
 
 /// Series that are named in a band, at most.
 const NAMED: usize = 3;
@@ -24,7 +24,7 @@ pub fn extend(band: &mut Vec<Band>, series: &[&[Column]], from: i64, step: i64) 
         let first = columns.partition_point(|c| c.slot < start || c.last_t < from - step * 2);
         cells.extend(&columns[first..]);
     }
-    cells.sort_unstable_by_key(|c| c.slot);
+    let cells: Vec<&Column> = order::by(cells.iter().map(|c| c.slot)).into_iter().map(|i| cells[i]).collect();
     let mut means = Vec::new();
     for group in cells.chunk_by(|a, b| a.slot == b.slot) {
         means.clear();
@@ -74,10 +74,8 @@ pub fn stand(columns: &[Column], band: &[Band], span: f64) -> Stand {
 
 /// Positions of the series that stand out furthest for longest, the furthest first.
 pub fn outliers(stands: &[Stand]) -> Vec<usize> {
-    let mut list: Vec<usize> = (0..stands.len()).filter(|i| stands[*i].out > 0.0).collect();
-    list.sort_by(|a, b| stands[*b].out.total_cmp(&stands[*a].out));
-    list.truncate(NAMED);
-    list
+    let far = order::by(stands.iter().map(|s| order::key(-s.out)));
+    far.into_iter().filter(|i| stands[*i].out > 0.0).take(NAMED).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,78 @@
 //! States as bars: of one series, or of many together.
 
-use charts::Bar;
+use super::Picture;
+use crate::store::source::Source;
+use crate::store::trace::Trace;
 use charts::reduce::Column;
-use shared::catalog::Lane;
+use charts::{Bar, Chart, order};
+use shared::catalog::{self, Lane};
+use shared::series::SeriesId;
+
+impl Picture {
+    /// The bars of what is known of states.
+    pub(super) fn find_states(&mut self) {
+        let columns = |ids: &[SeriesId]| -> Vec<&[Column]> {
+            ids.iter().filter_map(|i| self.traces.get(i)).map(Trace::columns).collect()
+        };
+        let mut lanes = Vec::new();
+        for (lane, ids) in &self.lane_ids {
+            let bars =
+                |lane: &catalog::Lane, ids: &[SeriesId]| self::bars(lane, &columns(ids), self.step, self.interval);
+            if self.chart == Some(Chart::Lanes) && ids.len() <= 8 {
+                let own = ids.iter().zip(&self.names);
+                lanes.extend(own.map(|(id, name)| charts::Lane { name: name.short.clone(), bars: bars(lane, &[*id]) }));
+            } else if self.chart == Some(Chart::Lanes) {
+                // One for each state that is met.
+                for state in &lane.states {
+                    let one = catalog::Lane { states: vec![state.clone()], ..lane.clone() };
+                    lanes.push(charts::Lane { name: state.word.clone(), bars: bars(&one, ids) });
+                }
+                lanes.retain(|l| l.bars.iter().any(|b| b.strength > 0.0));
+                if lanes.is_empty() {
+                    lanes.push(charts::Lane { name: "all".into(), bars: bars(lane, ids) });
+                }
+            } else if columns(ids).iter().any(|c| c.iter().any(|c| c.max > 0.0)) {
+                lanes.push(charts::Lane { name: lane.title.clone(), bars: bars(lane, ids) });
+            }
+        }
+        self.lanes = lanes;
+    }
+}
+
+/// The lanes of a chart and the series that they are made of: its own where it shows states, else those that belong to
+/// it.
+pub fn lane_ids(
+    source: &Source,
+    catalog: &catalog::Catalog,
+    id: &str,
+    own: &[SeriesId],
+    chart: Chart,
+) -> Vec<(catalog::Lane, Vec<SeriesId>)> {
+    let of = |tag: &str| -> Vec<SeriesId> {
+        let metric = catalog.position(tag);
+        let all = source.defs.iter().enumerate().filter(|(_, d)| Some(d.metric) == metric);
+        all.map(|(i, _)| i as SeriesId).collect()
+    };
+    let lanes = &catalog.layout.lanes;
+    if chart == Chart::Lanes {
+        let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
+        let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
+        let plain = || catalog::Lane {
+            states: vec![catalog::State { value: 0, word: "{n}".into(), alert: false }],
+            ..catalog::Lane::default()
+        };
+        return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
+    }
+    if chart == Chart::Heat {
+        return Vec::new();
+    }
+    lanes
+        .iter()
+        .filter(|l| l.chart == id)
+        .map(|l| (l.clone(), of(&l.metric)))
+        .filter(|(_, ids)| !ids.is_empty())
+        .collect()
+}
 
 /// The place of a value among a lane's states: the first that fits, none for nothing to speak of.
 fn place(lane: &Lane, value: f64) -> Option<usize> {
@@ -26,8 +96,9 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
     for columns in series {
         cells.extend(columns.iter().map(|c| (c.slot, place(lane, c.max), c.max)));
     }
-    // None, which is no state, comes last.
-    cells.sort_unstable_by_key(|c| (c.0, c.1.unwrap_or(usize::MAX)));
+    // None, which is no state, comes last; a lane has few states.
+    let keys = cells.iter().map(|c| c.0 * 64 + c.1.map_or(63, |s| s.min(62) as i64));
+    let cells: Vec<_> = order::by(keys).into_iter().map(|i| cells[i]).collect();
     let mut list: Vec<(Bar, (Option<usize>, usize, usize, u32))> = Vec::new();
     for group in cells.chunk_by(|a, b| a.0 == b.0) {
         let (slot, state, value) = group[0];
