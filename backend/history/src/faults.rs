@@ -141,8 +141,9 @@ impl Plan {
 
 fn error(fault: Fault) -> io::Error {
     match fault {
-        Fault::Full => io::ErrorKind::StorageFull.into(),
-        Fault::Io | Fault::Hang => io::Error::other("input/output error"),
+        // As the system would say it, because people are shown the words.
+        Fault::Full => io::Error::from_raw_os_error(libc::ENOSPC),
+        Fault::Io | Fault::Hang => io::Error::from_raw_os_error(libc::EIO),
         Fault::Kill | Fault::PowerCut => dead(),
     }
 }

@@ -111,7 +111,7 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
             assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
             assert!(now.elapsed() < writer::PATIENCE, "a failing log keeps nobody waiting");
             assert!(!rig.retry(&mut owner), "the disk is still full");
-            assert!(rig.log.health().failing.unwrap().contains("no storage space"));
+            assert!(rig.log.health().failing.unwrap().contains("No space left on device"));
             rig.files.heal();
             assert!(rig.retry(&mut owner));
         }
