@@ -1,6 +1,6 @@
 //! Every process of a Linux machine, every five seconds.
 //!
-//! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
+//! One `stat` file is read per process, and kept open where there are not too many: opening costs as much as reading. Disks, container and the exact resident set cost further files, so they are read
 //! for the watched tree and the busiest only. Arguments and environment are never read.
 
 use super::{GpuUse, Processes};
@@ -19,6 +19,8 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(4_900);
 /// Processes beside the watched tree whose details are read.
 const BUSIEST: usize = 50;
+/// Share of the files that we may have open that is kept for `stat` files.
+const HELD: u64 = 4;
 /// The kernel's own threads are children of this process; idle ones have no row.
 const KTHREADD: u32 = 2;
 
@@ -41,6 +43,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         buffer: Vec::new(),
         ticks: crate::host::ticks_per_second(),
         page: crate::host::page_size(),
+        room: room(),
     };
     Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
 }
@@ -64,8 +67,10 @@ impl Collector for Tables {
 }
 
 /// What is known of a process between two tables.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Known {
+    /// Its `stat` file. It stays this process's when the number is given to another: reading it then fails.
+    stat: Option<File>,
     start: u64,
     user: String,
     cpu_ticks: u64,
@@ -84,6 +89,8 @@ struct Scan {
     buffer: Vec<u8>,
     ticks: f64,
     page: u64,
+    /// How many more `stat` files may be kept open.
+    room: usize,
 }
 
 impl Scan {
@@ -102,7 +109,11 @@ impl Scan {
                 rows.push(row);
             }
         }
-        self.known.retain(|_, known| known.seen);
+        let room = &mut self.room;
+        self.known.retain(|_, known| {
+            *room += usize::from(!known.seen && known.stat.is_some());
+            known.seen
+        });
         self.mark_watched(&mut rows);
         rows.sort_by(|a, b| {
             (b.cpu.unwrap_or(0.0)).total_cmp(&a.cpu.unwrap_or(0.0)).then(b.rss.cmp(&a.rss)).then(a.pid.cmp(&b.pid))
@@ -122,8 +133,17 @@ impl Scan {
 
     /// A process by its `stat` file, and whether it used no CPU.
     fn row(&mut self, pid: u32, seconds: Option<f64>) -> Option<(Process, bool)> {
-        let file = File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
-        let n = fill(&file, &mut self.buffer).ok()?;
+        let held = self.known.get_mut(&pid).and_then(|known| known.stat.take());
+        self.room += usize::from(held.is_some());
+        let buffer = &mut self.buffer;
+        let held = held.and_then(|file| Some((fill(&file, buffer).ok()?, file)));
+        let (n, file) = match held {
+            Some(read) => read,
+            None => {
+                let file = File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
+                (fill(&file, buffer).ok()?, file)
+            }
+        };
         let text = &self.buffer[..n];
         let stat = Stat::parse(text)?;
         let name = String::from_utf8_lossy(name_of(text)?).into_owned();
@@ -136,6 +156,10 @@ impl Scan {
             *known = Known { start: stat.start, user, cpu_ticks: stat.own, ..Known::default() };
         }
         known.seen = true;
+        if self.room > 0 {
+            self.room -= 1;
+            known.stat = Some(file);
+        }
         let used = stat.own - known.cpu_ticks;
         known.cpu_ticks = stat.own;
         let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
@@ -190,6 +214,14 @@ impl Scan {
         });
         row.container.clone_from(container);
     }
+}
+
+/// How many `stat` files may be kept open.
+fn room() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit that the call fills.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if asked == 0 { usize::try_from(limit.rlim_cur / HELD).unwrap_or(usize::MAX).min(1_000) } else { 0 }
 }
 
 fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {

@@ -32,6 +32,7 @@ impl Machine {
             buffer: Vec::new(),
             ticks: 100.0,
             page: 4096,
+            room: 2,
         }
     }
 }
@@ -142,4 +143,23 @@ proptest! {
         container_of(&text);
         users(&text);
     }
+}
+
+#[test]
+fn no_more_files_stay_open_than_there_is_room() {
+    let machine = Machine::new();
+    for pid in 10..15 {
+        machine.process(pid, "one", 1, 5, 1);
+    }
+    let mut scan = machine.scan(&[]);
+    let open = |scan: &Scan| scan.known.values().filter(|known| known.stat.is_some()).count();
+    for second in 0..3 {
+        assert_eq!(scan.table(at(second * 5), &GpuUse::new()).unwrap().total, 5);
+        assert_eq!((open(&scan), scan.room), (2, 0));
+    }
+    for pid in 10..14 {
+        std::fs::remove_dir_all(machine.0.path().join(pid.to_string())).unwrap();
+    }
+    assert_eq!(scan.table(at(15), &GpuUse::new()).unwrap().total, 1);
+    assert_eq!(open(&scan) + scan.room, 2, "those that ended made room");
 }
