@@ -32,6 +32,15 @@ pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
         "node_exporter 1,400 µs",
         &format!("{} cores, median of 500", std::thread::available_parallelism().map_or(0, |n| n.get())),
     );
+    table.at_most(
+        "CPU of collectors without a device, a tick",
+        no_devices(),
+        "µs",
+        10.0,
+        "10 µs",
+        "",
+        "nvidia, amd, intel, graphcore, tpu, trainium; tried again every 300 s",
+    );
     match process_table() {
         Some((ms, total)) => table.at_most(
             "CPU of a process table of 500",
@@ -93,6 +102,36 @@ fn host_sample() -> f64 {
         .collect();
     costs.sort_unstable();
     costs[costs.len() / 2].as_secs_f64() * 1e6
+}
+
+/// CPU of a tick at 1 Hz for the collectors of devices on a machine that has none, microseconds: what opened is read at
+/// each tick, what did not is tried again every five minutes.
+fn no_devices() -> f64 {
+    const DEVICES: &[&str] = &["nvidia", "amd", "intel", "graphcore", "tpu", "trainium"];
+    const TRIES: u32 = 50;
+    let empty = Roots::below(Path::new("/nonexistent"));
+    let mut tick = Duration::ZERO;
+    for entry in COLLECTORS.iter().filter(|entry| DEVICES.contains(&entry.name)) {
+        let options = Options::default();
+        let before = thread_cpu();
+        let parts = (0..TRIES).filter_map(|_| (entry.open)(&options, &empty).ok()).last();
+        match parts {
+            None => tick += (thread_cpu() - before) / TRIES / 300,
+            Some(mut parts) => {
+                let mut out = Out::default();
+                let before = thread_cpu();
+                for second in 0..TRIES {
+                    out.begin(Duration::from_secs(second.into()));
+                    for part in &mut parts {
+                        // That there is nothing is what is measured.
+                        let _ = part.collector.collect(&mut out);
+                    }
+                }
+                tick += (thread_cpu() - before) / TRIES;
+            }
+        }
+    }
+    tick.as_secs_f64() * 1e6
 }
 
 /// CPU time of this thread so far.
