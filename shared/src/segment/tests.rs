@@ -1,3 +1,5 @@
+//! What is written is read; what is damaged or cut off costs little and is never a wrong value.
+
 use super::*;
 use crate::catalog::VOCABULARY;
 use crate::column;
