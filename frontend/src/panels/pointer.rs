@@ -226,7 +226,8 @@ fn touched(page: Page, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: 
         set_timeout(
             move || {
                 let mut g = later.borrow_mut();
-                if g.touch == number && g.fingers.len() == 1 {
+                // On a label it means the series, however long it rests.
+                if g.touch == number && g.fingers.len() == 1 && at.label(page).is_none() {
                     g.resting = true;
                     crosshair::moved(page, &at, true);
                 }
