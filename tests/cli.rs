@@ -27,8 +27,8 @@ fn help_and_version_are_everywhere() {
         assert!(prints(args).contains("Usage: watchglass"), "{args:?}");
     }
     assert_eq!(prints(&["--version"]), format!("watchglass {}\n", env!("CARGO_PKG_VERSION")));
-    for absent in ["data-dir", "durable", "export", "record", "replay", "import"] {
-        assert!(!prints(&["--help"]).contains(absent), "{absent} is not built yet");
+    for word in ["data-dir", "durable", "export", "record", "replay", "import"] {
+        assert!(prints(&["--help"]).contains(word), "{word}");
     }
 }
 
@@ -39,8 +39,8 @@ fn wrong_usage_has_status_2_and_says_what_to_write() {
     assert!(fails_with_2(&["--interval", "90s"]).contains("100ms to 1m"));
     assert!(fails_with_2(&["--allow-user", "no-such-user-here"]).contains("id -u"));
     assert!(fails_with_2(&["--collectors", "cpuu"]).contains("did you mean cpu?"));
-    for planned in ["--data-dir=x", "--durable", "export", "record", "replay", "import"] {
-        fails_with_2(&[planned]);
+    for unfinished in ["--data-dir=", "export", "record", "replay", "import"] {
+        fails_with_2(&[unfinished]);
     }
     let wide = fails_with_2(&["--bind", "0.0.0.0"]);
     for way in ["ssh -L 7171:localhost:7171 USER@HOST", "--host NAME --allow-user USER", "--network host"] {

@@ -53,9 +53,13 @@ fn commands() {
     for args in [&["--help"][..], &["-h"], &["serve", "--help"], &["doctor", "--help"], &["--version"]] {
         assert!(matches!(run(args, "", None), Ok(Command::Say(text)) if text.contains("watchglass")), "{args:?}");
     }
-    for word in ["export", "record", "replay", "import"] {
-        assert!(error(&[word], "").contains(word));
+    for (word, missing) in [("export", "--tag"), ("record", "<FILE>"), ("replay", "<FILE>"), ("import", "<FILE>")] {
+        assert!(error(&[word], "").contains(missing), "{word}");
     }
+    let export = run(&["export", "--tag", "a,b", "--from", "-1h", "--format", "csv", "--data-dir", "/d"], "", None);
+    let Ok(Command::Export { config, export }) = export else { panic!("{export:?}") };
+    assert_eq!((export.tags, export.from, export.to), (vec!["a,b".into()], Some(When::Ago(3_600_000)), When::Ago(0)));
+    assert_eq!(config.data_dir, Some("/d".into()));
 }
 
 #[test]
@@ -148,9 +152,6 @@ fn tools_and_endpoints_of_collectors_are_read() {
 fn unknown_flags_name_the_nearest() {
     let text = error(&["--prot", "1"], "");
     assert!(text.contains("--prot") && text.contains("'--port'"), "{text}");
-    for flag in ["--data-dir=x", "--durable"] {
-        assert!(error(&[flag], "").contains("unexpected argument"), "{flag}");
-    }
 }
 
 #[test]
@@ -168,8 +169,8 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
     for (file, sentence) in cases {
         assert_eq!(file_error(file), format!("error: {sentence}"));
     }
-    let far = file_error("[remote_write]\nurl = \"x\"");
-    assert!(far.contains("line 1: there is no key `remote_write` here; known are bind, port"), "{far}");
+    let far = file_error("[a_table_of_another_program]\nurl = \"x\"");
+    assert!(far.contains("line 1: there is no key `a_table_of_another_program` here; known are bind, port"), "{far}");
 }
 
 #[test]
@@ -262,8 +263,8 @@ fn help_is_grouped_and_one_line_each() {
     for heading in ["Commands:", "Page:", "Who may read:", "What is measured:", "Storage:", "General:"] {
         assert!(text.contains(heading), "{heading}");
     }
-    for absent in ["data-dir", "durable", "remote", "export", "replay"] {
-        assert!(!text.contains(absent), "{absent}");
+    for word in ["--data-dir", "--durable", "  export ", "  replay "] {
+        assert!(text.contains(word), "{word}");
     }
     for line in text.lines().filter(|line| line.trim_start().starts_with("--")) {
         assert!(line.split_whitespace().count() > 2 && line.len() <= 120, "{line}");
