@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use watchglass_tests::server::{Server, run};
+use watchglass_tests::server::{PATIENCE, Server, run};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
@@ -46,6 +46,34 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
 }
 
 #[test]
+fn a_data_folder_is_recorded_when_no_server_answers_and_leaves_for_w_and_b() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, file) = (folder.path().join("data"), folder.path().join("machine.watchglass"));
+    let lines = folder.path().join("wandb-events.jsonl");
+    let query = "/api/v1/query?tag=memory.used&from=0";
+    let points = |server: &Server| json(server, query)["series"][0]["points"].as_array().cloned().unwrap_or_default();
+    let seen = {
+        let server = Server::start(["--data-dir", text(&data)]);
+        let end = std::time::Instant::now() + PATIENCE;
+        while points(&server).len() < 3 {
+            assert!(std::time::Instant::now() < end, "three samples within {PATIENCE:?}");
+            std::thread::yield_now();
+        }
+        let seen = points(&server);
+        let answer = server.get("/api/v1/export?format=wandb-jsonl&tag=memory.used&from=0", &[]);
+        fs::write(&lines, &answer.body).expect("written");
+        seen
+        // Dropped, it is killed.
+    };
+    let made = run(["record", text(&file), "--port", "1", "--data-dir", text(&data)]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let replayed = points(&Server::start(["replay", text(&file)]));
+    assert_eq!(replayed[..seen.len()], seen, "what was seen before the kill is in the recording");
+    let imported = points(&Server::start(["import", text(&lines)]));
+    assert_eq!(imported[..seen.len()], seen, "and in the lines");
+}
+
+#[test]
 fn a_run_of_w_and_b_is_imported_served_and_converted() {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, output) = (folder.path().join("wandb-events.jsonl"), folder.path().join("run.watchglass"));
@@ -72,7 +100,12 @@ fn a_run_of_w_and_b_is_imported_served_and_converted() {
     };
     let server = Server::start(["import", text(&file)]);
     check(&server);
-    assert!(server.log().contains("1 place is damaged"), "{}", server.log());
+    // What it said is read by a thread of its own.
+    let end = std::time::Instant::now() + PATIENCE;
+    while !server.log().contains("1 place is damaged") {
+        assert!(std::time::Instant::now() < end, "{}", server.log());
+        std::thread::yield_now();
+    }
     let made = run(["import", text(&file), "--output", text(&output)]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     check(&Server::start(["replay", text(&output)]));

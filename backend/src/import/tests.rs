@@ -1,3 +1,5 @@
+//! Runs of W&B, tables and lines as their writers leave them, whole, cut and flipped.
+
 use super::records::{Header, Item, Record, Run, Stats, Time, Version};
 use super::*;
 use proptest::prelude::*;
@@ -25,10 +27,13 @@ fn run(version: &str, readings: &[&[(&str, &str)]]) -> Vec<Vec<u8>> {
     head.into_iter().chain(readings).collect()
 }
 
+/// Samples by machine and tag.
+type Found = Vec<(String, String, Vec<(i64, f64)>)>;
+
 const START: i64 = 1_714_566_896_789;
 
 /// Samples by source and canonical tag.
-fn all(recorded: &Recorded) -> Vec<(String, String, Vec<(i64, f64)>)> {
+fn all(recorded: &Recorded) -> Found {
     let mut all = Vec::new();
     for source in &recorded.sources {
         for (def, samples) in &source.series {

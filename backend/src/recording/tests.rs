@@ -1,9 +1,14 @@
+//! A store is recorded, opened and replayed, and compared sample for sample.
+
 use super::*;
 use crate::store::{Limits, Store};
 use shared::catalog::{Catalog, Kind};
 use shared::recording::Recording;
 use shared::series::SeriesDef;
 use std::sync::Arc;
+
+/// Samples by machine and tag.
+type Found = Vec<(String, String, Vec<(i64, f64)>)>;
 
 const START: i64 = 1_714_566_896_000;
 
@@ -61,7 +66,7 @@ fn record(store: &Store, from: i64, to: i64) -> Vec<u8> {
 }
 
 /// All samples by machine and tag; of two of one instant the first.
-fn all(store: &Store, from: i64, to: i64) -> Vec<(String, String, Vec<(i64, f64)>)> {
+fn all(store: &Store, from: i64, to: i64) -> Found {
     let mut all = Vec::new();
     for source in store.sources() {
         for (id, def) in store.series(source.id, 0).iter().enumerate() {
@@ -155,7 +160,7 @@ fn lines_for_w_and_b_come_back_as_the_same_samples() {
         assert_eq!(recording.notes, Vec::<String>::new());
         super::store(recording, &catalog())
     };
-    let sorted = |mut all: Vec<(String, String, Vec<(i64, f64)>)>| {
+    let sorted = |mut all: Found| {
         all.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
         all
     };
