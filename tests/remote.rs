@@ -250,6 +250,40 @@ fn a_server_that_hangs_delays_no_tick() {
     assert!(!server.log().contains("s3cret") && !doctor.contains("s3cret"));
 }
 
+#[test]
+fn the_binary_goes_on_after_a_kill_where_the_server_was() {
+    let receiver = Receiver::start(|_| Answer::Take);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, data) = (folder.path().join("w.toml"), folder.path().join("data"));
+    std::fs::write(&file, format!("[remote_write]\nurl = \"{}\"\n", receiver.url())).expect("a file");
+    let start = || {
+        let mut command = watchglass_tests::server::watchglass(["--port", "0", "--interval", "100ms", "--config"]);
+        command.arg(&file).arg("--data-dir").arg(&data);
+        Server::start_command(command)
+    };
+    let key = |samples: &Samples| samples.keys().find(|key| key.contains("=watchglass_memory_total_bytes,")).cloned();
+    let server = start();
+    until("the first request came", || key(&receiver.samples()).is_some());
+    let ticks = || server.get("/api/v1/query?tag=memory.total", &[]).body.matches("],[").count();
+    until("some ticks are behind it", || ticks() >= 20);
+    drop(server);
+    let (before, server) = (receiver.came().requests.len(), start());
+    until("what was behind came", || receiver.came().requests.len() > before);
+    until("and its last series, too", || {
+        let samples = receiver.samples();
+        let sent = &samples[&key(&samples).expect("a series")];
+        sent.len() >= 20
+    });
+    let (sent, again) = once(receiver.samples());
+    assert_eq!(again, 0, "nothing was on its way, so nothing comes twice");
+    let json: serde_json::Value =
+        serde_json::from_str(&server.get("/api/v1/query?tag=memory.total&from=-10m", &[]).body).expect("JSON");
+    let own = json["series"][0]["points"].as_array().expect("points").iter();
+    let own: Vec<i64> = own.filter_map(|p| Some((p[0].as_f64()? * 1e3).round() as i64)).collect();
+    let sent: Vec<i64> = sent[&key(&sent).expect("a series")].keys().copied().collect();
+    assert_eq!(sent, own[..sent.len()], "every tick that the history has, in its order");
+}
+
 /// The known machine through a real server: written, asked for raw, and read back.
 fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>) {
     let ticks = 1_000;
