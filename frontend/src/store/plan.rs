@@ -146,3 +146,31 @@ fn tile_has_data(store: &Store, source: &Source, tile: &Tile) -> bool {
     };
     !waiting && tile.metrics.iter().any(has)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::{Catalog, VOCABULARY, gpu};
+    use shared::series::SeriesDef;
+    use shared::wire;
+
+    fn top(gpus: u32) -> Vec<(String, bool)> {
+        let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let rows = [&gpu::UTILISATION, &gpu::POWER_WATTS, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES];
+        let def = |tag, i: u32| Some(SeriesDef { metric: catalog.position(tag)?, instance: i.to_string() });
+        let defs = rows.iter().flat_map(|r| (0..gpus).filter_map(|i| def(r.tag, i))).collect();
+        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        source.announce(0, defs, &catalog);
+        let store = Store { catalog, ..Store::default() };
+        plan(&store, Some(&source), &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+    }
+
+    #[test]
+    fn above_eight_devices_a_heat_map_leads_and_nothing_is_wide() {
+        let ids = |list: &[(String, bool)]| list.iter().map(|p| p.0.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&top(9)), ["gpu.heat", "gpu", "gpu.power", "gpu.temp", "gpu.memory"]);
+        assert!(top(9).iter().all(|p| !p.1));
+        assert_eq!(ids(&top(8)), ["gpu", "gpu.memory", "gpu.power", "gpu.temp"]);
+        assert!(top(8)[0].1);
+    }
+}
