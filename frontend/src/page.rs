@@ -65,8 +65,11 @@ pub struct Shared {
     /// When the address was written last, and how often it may be written without a pause.
     writes: Cell<(i64, i64)>,
     /// Windows and spans that were left, newest last.
-    back: RefCell<Vec<(i64, Option<(i64, i64)>)>>,
+    back: RefCell<Vec<Shown>>,
 }
+
+/// Window, and the span that stands still.
+type Shown = (i64, Option<(i64, i64)>);
 
 /// Writings of the address without a pause, and the time in which one more is allowed, ms.
 const WRITES: i64 = 20;
