@@ -1,6 +1,6 @@
 //! Against an earlier period, against another metric, and what changed.
 
-use super::{live, no_faults, plot_at};
+use super::{demo, live, no_faults, plot_at};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -9,8 +9,8 @@ const QUERY: &str = "new URLSearchParams(location.search)";
 const INK: &str = r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((a, b) => a + b))
     (document.querySelector("article.hero canvas"))"#;
 
-fn demo(query: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
+fn start(query: &str) -> (Server, Browser) {
+    let server = demo("8");
     let browser = Browser::start();
     browser.open(&format!("{}{query}", server.url));
     live(&browser);
@@ -19,7 +19,7 @@ fn demo(query: &str) -> (Server, Browser) {
 
 #[test]
 fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
-    let (_server, browser) = demo("?w=5m");
+    let (_server, browser) = start("?w=5m");
     browser.press(" ");
     browser.until(&format!("{QUERY}.has('from')"));
     // Drawn to its end: the same twice.
@@ -40,7 +40,7 @@ fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
 
 #[test]
 fn another_chart_lies_over_this_one_with_its_axis_said() {
-    let (_server, browser) = demo("?w=5m");
+    let (_server, browser) = start("?w=5m");
     browser.click("article.hero h3 button");
     browser.until(r##"document.querySelector("#menu:not([hidden]) select").options.length > 10"##);
     browser.eval(
@@ -56,7 +56,7 @@ fn another_chart_lies_over_this_one_with_its_axis_said() {
 
 #[test]
 fn what_changed_is_ranked_and_opens_its_chart() {
-    let (_server, browser) = demo("?w=5m");
+    let (_server, browser) = start("?w=5m");
     // A minute of high load within what the demo tells of itself: where nothing moved, that is said.
     browser.press("d");
     browser.until(r##"document.querySelector("#sheet:not([hidden]) h2").textContent === "What changed""##);

@@ -14,6 +14,7 @@ mod view;
 mod zoom;
 
 use watchglass_tests::browser::Browser;
+use watchglass_tests::server::{PATIENCE, Server};
 
 /// How many panels a machine without a GPU shows from its own samples.
 const PANELS: usize = 20;
@@ -32,6 +33,17 @@ fn live(browser: &Browser) {
 #[track_caller]
 fn no_faults(browser: &Browser) {
     assert_eq!(browser.faults(), [""; 0], "the page ran into errors");
+}
+
+/// Simulated machines with so many GPUs that have told all of their past: what is asked for is there.
+fn demo(gpus: &str) -> Server {
+    let server = Server::start(["demo", "--gpus", gpus]);
+    let started = std::time::Instant::now();
+    while !server.log().contains("of history in") {
+        assert!(started.elapsed() < 3 * PATIENCE, "no history: {}", server.log());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    server
 }
 
 /// A place on the plot of the wide chart: shares of its span and of its height.

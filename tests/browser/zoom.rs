@@ -1,6 +1,6 @@
 //! Looking closer: drag, wheel, pan, steps back, typed spans. Nothing is asked for that the page has already.
 
-use super::{live, no_faults, plot_at, span};
+use super::{demo, live, no_faults, plot_at, span};
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 use watchglass_tests::server::Server;
 
@@ -9,7 +9,7 @@ const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
 const ASKED: &str = "window.__sent.filter(kind => kind === 1).length";
 
 fn start(query: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
+    let server = demo("8");
     let browser = Browser::start();
     browser.open(&format!("{}{query}", server.url));
     live(&browser);
