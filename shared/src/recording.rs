@@ -47,6 +47,8 @@ pub struct Machine {
 /// A run of ticks that is read from a file.
 struct Piece {
     times: Vec<i64>,
+    /// The times as they stand in the file.
+    encoded: Vec<u8>,
     columns: Vec<(SeriesId, Vec<u8>)>,
 }
 
@@ -85,7 +87,7 @@ impl Recording {
                 source.series.iter().enumerate().map(|(i, s)| (s.id, i as SeriesId)).collect();
             let mut pieces = Vec::new();
             for (at, _) in contents.blocks.iter().enumerate().filter(|(_, b)| usize::from(b.source) == number) {
-                let times = match reader.times(at) {
+                let (times, encoded) = match reader.times(at).and_then(|times| Ok((times, reader.times_bytes(at)?))) {
                     Ok(times) => times,
                     Err(damage) => {
                         damaged(damage.to_string());
@@ -102,7 +104,7 @@ impl Recording {
                         (None, Ok(_)) => damaged(format!("series {} has no name", entry.id)),
                     }
                 }
-                pieces.push(Piece { times, columns });
+                pieces.push(Piece { times, encoded, columns });
             }
             let series: Vec<SeriesDef> =
                 source.series.iter().map(|s| SeriesDef { metric: s.row, instance: s.instance.clone() }).collect();
@@ -336,14 +338,14 @@ fn whole(source: SourceId, first_seq: u64, piece: Piece) -> Columns {
         first_seq,
         last_seq,
         ticks,
-        times: column::encode_times(&piece.times),
+        times: piece.encoded,
         columns: columns.collect(),
     }
 }
 
 fn merged(pieces: &[Piece], series: usize, damaged: &mut dyn FnMut(String)) -> Vec<Vec<(i64, f64)>> {
     let mut all = vec![Vec::new(); series];
-    for Piece { times, columns } in pieces {
+    for Piece { times, columns, .. } in pieces {
         for (id, bytes) in columns {
             match (column::decode(bytes, times.len()), all.get_mut(*id as usize)) {
                 (Ok(values), Some(samples)) => {
