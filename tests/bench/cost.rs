@@ -114,7 +114,8 @@ fn no_devices() -> f64 {
     for entry in COLLECTORS.iter().filter(|entry| DEVICES.contains(&entry.name)) {
         let options = Options::default();
         let before = thread_cpu();
-        let parts = (0..TRIES).filter_map(|_| (entry.open)(&options, &empty).ok()).last();
+        let open = || (entry.open)(&options, &empty).ok();
+        let parts = (1..TRIES).fold(open(), |_, _| open());
         match parts {
             None => tick += (thread_cpu() - before) / TRIES / 300,
             Some(mut parts) => {

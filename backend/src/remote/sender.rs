@@ -1,7 +1,7 @@
 //! The thread that sends: what is due, once, until it was taken or refused.
 
 use super::batch::Batch;
-use super::follow::{Follower, Next};
+use super::follow::{Follower, Next, Run};
 use super::place::{Flight, Place, Places};
 use super::server::{Server, Trouble};
 use super::{Remote, Standing};
@@ -77,38 +77,40 @@ impl Sender {
         let ticks = (BATCH / source.interval.max(1)).max(1) as u64;
         // The first goes at once: a wrong address is told at the start.
         let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
-        {
-            let place = self.places.get(&source.name);
-            let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
-            match follower.next(&self.hub, place.seq, place.flight.map(|f| f.through), due) {
-                Next::Nothing => return Ok(false),
-                Next::At(seq) => self.keep(source, Place { seq, flight: None }),
-                Next::TooOld { seq, samples } => {
-                    self.remote.counts.expired.fetch_add(samples, Relaxed);
-                    tracing::warn!(samples, "remote write is more than 12 h behind; the oldest were given up");
-                    self.keep(source, Place { seq, flight: None });
-                }
-                Next::Run(run) => {
-                    let (mut from, mut to) = match place.flight {
-                        Some(flight) => (flight.from, Some(flight.to)),
-                        None => (0, None),
-                    };
-                    while let Some(follower) = self.followers.get_mut(&source.id)
-                        && (from as usize) < follower.names.len()
-                    {
-                        let batch = follower.names.batch(&run, from, to.take());
-                        if batch.samples > 0 {
-                            let flight = Flight { through: run.last, from, to: batch.to };
-                            self.keep(source, Place { seq: place.seq, flight: Some(flight) });
-                            self.deliver(&batch)?;
-                        }
-                        from = batch.to;
-                    }
-                    self.keep(source, Place { seq: run.last, flight: None });
-                }
+        let place = self.places.get(&source.name);
+        let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
+        let seq = match follower.next(&self.hub, place.seq, place.flight.map(|f| f.through), due) {
+            Next::Nothing => return Ok(false),
+            Next::At(seq) => seq,
+            Next::TooOld { seq, samples } => {
+                self.remote.counts.expired.fetch_add(samples, Relaxed);
+                tracing::warn!(samples, "remote write is more than 12 h behind; the oldest were given up");
+                seq
             }
-        }
+            Next::Run(run) => {
+                self.send(source, place, &run)?;
+                run.last
+            }
+        };
+        self.keep(source, Place { seq, flight: None });
         Ok(true)
+    }
+
+    /// Sends a run in requests of bounded size, each written down before it leaves.
+    fn send(&mut self, source: &Source, place: Place, run: &Run) -> Result<(), Stopped> {
+        let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
+        while let Some(follower) = self.followers.get_mut(&source.id)
+            && (from as usize) < follower.names.len()
+        {
+            let batch = follower.names.batch(run, from, to.take());
+            if batch.samples > 0 {
+                let flight = Flight { through: run.last, from, to: batch.to };
+                self.keep(source, Place { seq: place.seq, flight: Some(flight) });
+                self.deliver(&batch)?;
+            }
+            from = batch.to;
+        }
+        Ok(())
     }
 
     fn keep(&mut self, source: &Source, place: Place) {
