@@ -306,6 +306,23 @@ mod tests {
     }
 
     #[test]
+    fn nothing_after_the_clock_of_a_recording_is_read_and_what_is_read_goes_on_with_it() {
+        let (server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        store.take(ServerMessage::Columns(server.sealed(900, 1800)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        let (mut after, mut all) = (0, Vec::new());
+        for second in [10, 10, 899, 900, 1500, 9000] {
+            let source = store.sources.get_mut(&0).unwrap();
+            source.until = START + second * 1000 + 500;
+            after = source.samples(0, after, i64::MIN, |t, v| all.push(((t - START) / 1000, v)));
+            let expected: Vec<(i64, f64)> = (0..=second.min(1799)).map(|s| (s, Server::values(s)[0])).collect();
+            assert_eq!(all, expected, "up to second {second}, each once");
+        }
+    }
+
+    #[test]
     fn instants_are_counted_across_chunks_and_head() {
         let (mut server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);

@@ -20,7 +20,9 @@ pub fn PlayerBar() -> impl IntoView {
         move || {
             let passed = now() - before.replace(now());
             if page.player.with_untracked(|p| p.as_ref().is_some_and(|p| p.playing)) {
-                page.play(|p| drop(p.pass(passed as f64)));
+                page.play(|p| {
+                    p.pass(passed as f64);
+                });
             }
         },
         BEAT,
