@@ -1,7 +1,7 @@
 //! The data folder while the server runs.
 
+use super::Batch;
 use super::standing::{Standing, Trouble};
-use super::{Batch, begin};
 use crate::live::Hub;
 use crate::store::{Block, Chunk};
 use history::retain::{Limits, expired};
@@ -71,7 +71,7 @@ impl Disk {
     pub(super) fn begin(&mut self, hub: &Hub) -> io::Result<()> {
         let log = self.folder.log()?;
         let mut writing = hub.writing();
-        log.begin(begin(&mut writing.told, &hub.store(), false));
+        log.begin(writing.told.opening(&hub.store(), false));
         writing.log = Some(log);
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Disk {
         let mut writing = hub.writing();
         let health = writing.log.as_ref()?.health();
         if health.failing.is_some() && self.standing.retry(steady, RETRY) {
-            let opening = begin(&mut writing.told, &hub.store(), true);
+            let opening = writing.told.opening(&hub.store(), true);
             writing.log.as_ref()?.begin(opening);
         }
         Some(health)

@@ -14,8 +14,9 @@ pub use disk::Disk;
 pub use standing::Standing;
 
 use crate::live::Hub;
-use crate::store::{Block, QUARTER, Stretch, Told, Unwritten};
+use crate::store::{Block, Chunk, QUARTER, Stretch, Unwritten};
 use shared::wire::SourceId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl Keeper {
             let mut store = self.hub.store();
             let sources = store.sources().into_iter().map(|source| source.id);
             let cut: Vec<_> = sources.filter_map(|id| Some((id, store.cut(id)?))).collect();
-            let opening = writing.log.is_some().then(|| begin(&mut writing.told, &store, false));
+            let opening = writing.log.is_some().then(|| writing.told.opening(&store, false));
             drop(store);
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
             (cut, number.saturating_sub(1))
@@ -92,7 +93,7 @@ impl Keeper {
         }
     }
 
-    fn seal(&self, source: SourceId, stretch: &Arc<Stretch>) -> (SourceId, Vec<Arc<crate::store::Chunk>>) {
+    fn seal(&self, source: SourceId, stretch: &Arc<Stretch>) -> (SourceId, Vec<Arc<Chunk>>) {
         let chunks = stretch.transpose().expect("the store encoded these frames one after the other");
         let chunks: Vec<_> = chunks.into_iter().map(Arc::new).collect();
         let blocks = chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect();
@@ -101,16 +102,17 @@ impl Keeper {
     }
 }
 
-/// The opening of a log file, and notes what it tells.
-fn begin(told: &mut Told, store: &crate::store::Store, unsealed: bool) -> Vec<u8> {
-    told.opening(store, unsealed)
-}
-
-/// Keeps history until `stop`; then the log is ended in order.
+/// Keeps history until `stop`. A fault of the keeper's own ends it, not the page, which says so.
 pub fn run(mut keeper: Keeper, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        std::thread::park_timeout(LOOK);
-        keeper.step();
+    let hub = keeper.hub.clone();
+    let kept = catch_unwind(AssertUnwindSafe(|| {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::park_timeout(LOOK);
+            keeper.step();
+        }
+    }));
+    if kept.is_err() {
+        hub.store().set_check(&standing::gone());
     }
 }
 

@@ -103,6 +103,18 @@ impl Standing {
     }
 }
 
+/// The check of a keeper that has ended by a fault of its own.
+pub(super) fn gone() -> Check {
+    Check {
+        id: "history".into(),
+        state: CheckState::Failed,
+        tried: Vec::new(),
+        found: String::new(),
+        reason: "history is not being sealed: what keeps it has failed, as the log of the server says".into(),
+        remedy: "start Watchglass again; ticks are logged until then, and nothing is lost".into(),
+    }
+}
+
 fn remedy(error: &str, path: &Path) -> String {
     let folder = path.display();
     let error = error.to_ascii_lowercase();
