@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
 use watchglass_tests::server::{PATIENCE, Server, watchglass};
 
@@ -13,18 +14,7 @@ fn folder() -> TempDir {
 }
 
 fn start(folder: &Path, ledger: &Ledger) -> Server {
-    let books = format!("books={}", ledger.url);
-    let folder = folder.to_str().expect("a name that is text");
-    Server::start([
-        "--interval",
-        "100ms",
-        "--collectors",
-        "openmetrics,cpu",
-        "--openmetrics",
-        &books,
-        "--data-dir",
-        folder,
-    ])
+    Server::start_as_it_is(keeping(folder, ledger, "100ms"))
 }
 
 /// Everything that the export call shows of the ledger: values by tag and time.
@@ -64,42 +54,9 @@ fn check(server: &Server, id: &str) -> Option<Value> {
 #[test]
 fn twenty_kills_lose_double_and_change_nothing_that_was_seen() {
     let (folder, ledger) = (folder(), Ledger::start());
-    let mut seen: BTreeMap<(String, String), f64> = BTreeMap::new();
-    // The same moments in every run: a linear congruential generator.
-    let mut random = 20_261_121u64;
-    for kill in 0..20 {
-        let server = start(folder.path(), &ledger);
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (begin, life) = (Instant::now(), Duration::from_millis(50 + (random >> 33) % 900));
-        let mut before = seen.clone();
-        while begin.elapsed() < life {
-            let now = visible(&server);
-            for (place, value) in &before {
-                assert_eq!(now.get(place), Some(value), "kill {kill}: {place:?} was seen before");
-            }
-            before = now;
-        }
-        seen = before;
-        drop(server); // SIGKILL
-    }
-    let server = start(folder.path(), &ledger);
-    let all = visible(&server);
-    let (lost, wrong): (Vec<_>, Vec<_>) = (
-        seen.keys().filter(|place| !all.contains_key(*place)).collect(),
-        seen.iter().filter(|(place, value)| all.get(*place).is_some_and(|v| v != *value)).collect(),
-    );
-    assert_eq!((lost.len(), wrong.len()), (0, 0), "{lost:?} {wrong:?}");
-    assert!(seen.len() > 50, "{} samples were seen in 20 lives", seen.len());
-    // What is stored is what was served: each scrape once, its two values at one instant.
-    let of =
-        |tag: &'static str| all.iter().filter(move |((t, _), _)| t.contains(tag)).map(|((_, t), v)| (t.clone(), *v));
-    let waves: BTreeMap<String, f64> = of("wave").collect();
-    let mut last = 0;
-    for (time, n) in of("ledger_total") {
-        assert!(n as u64 > last && n as u64 <= ledger.served(), "scrape {n} at {time} after {last}");
-        last = n as u64;
-        assert_eq!(waves.get(&time), Some(&Ledger::wave(last)), "at {time}");
-    }
+    let (kills, audit) = kills(folder.path(), &ledger, 20, 20_261_121, Instant::now() + Duration::from_secs(120));
+    assert!(audit.sound(), "{audit:?}");
+    assert!(kills == 20 && audit.seen() > 50, "{} samples were seen in {kills} lives", audit.seen());
 }
 
 #[test]

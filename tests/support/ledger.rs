@@ -30,10 +30,7 @@ impl Ledger {
                     while lines.read_line(&mut line)? > 0 {
                         if line == "\r\n" {
                             let n = count.fetch_add(1, Ordering::SeqCst) + 1;
-                            let wave = Self::wave(n);
-                            let body = format!(
-                                "# TYPE ledger counter\nledger_total {n}\n# TYPE wave gauge\nwave{{of=\"ledger\"}} {wave}\n"
-                            );
+                            let body = Self::page(n);
                             write!(&stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
                         }
                         line.clear();
@@ -50,8 +47,47 @@ impl Ledger {
         self.served.load(Ordering::SeqCst)
     }
 
-    /// What the gauge said at scrape `n`: no two neighbours alike, and no whole number.
+    /// The page of scrape `n`.
+    fn page(n: u64) -> String {
+        let [wave, noise] = [Self::wave(n), Self::noise(n)];
+        let gauges = format!("# TYPE wave gauge\nwave{{of=\"ledger\"}} {wave}\n# TYPE noise gauge\nnoise {noise}\n");
+        format!("# TYPE ledger counter\nledger_total {n}\n{gauges}")
+    }
+
+    /// What a gauge said at scrape `n`: no two neighbours alike, and no whole number.
     pub fn wave(n: u64) -> f64 {
         (n as f64 * 0.7).sin() * 100.0
+    }
+
+    /// Likewise, by chance, with every bit that a value has.
+    pub fn noise(n: u64) -> f64 {
+        Chance::new(n).unit()
+    }
+}
+
+/// The same chances in every run: SplitMix64.
+pub struct Chance(u64);
+
+impl Chance {
+    /// Those of a seed.
+    pub fn new(seed: u64) -> Self {
+        Chance(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// From 0 up to, not including, `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// From 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -1,6 +1,8 @@
 //! Support for the tests.
 
+pub mod audit;
 pub mod browser;
+pub mod kills;
 pub mod ledger;
 pub mod programs;
 pub mod proxy;

@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::exec::{cargo, cmd};
 use crate::page;
 use crate::paths;
+use crate::run;
 use crate::setup::{self, PageTools};
 use crate::steps::{Done, Steps};
 use std::path::Path;
@@ -19,11 +20,7 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
     steps.step("page", || page::build(&tools))?;
     let uplot = setup::uplot(&mut steps)?;
     // The CPU of the server is measured on the real binary.
-    steps.step("server", || {
-        cargo().args(["build", "--release", "--quiet", "--package", "watchglass"]).run()?;
-        Ok(Done::Now("target/release/watchglass".to_owned()))
-    })?;
-    let server = paths::target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
+    let server = run::server(&mut steps)?;
     let mut bench = cargo().env("WATCHGLASS_BINARY", server);
     bench = bench.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
     if let Some(uplot) = uplot {

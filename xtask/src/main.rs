@@ -1,4 +1,4 @@
-//! The project's own tool: `cargo xtask setup|run|test|build|bench|fuzz|check-page`.
+//! The project's own tool: `cargo xtask setup|run|test|build|bench|torture|fuzz|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two, and on no package of the workspace,
 //! so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is told and timed),
@@ -16,6 +16,7 @@ mod run;
 mod setup;
 mod steps;
 mod test;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ cargo xtask COMMAND
   run [-- ARGS]      setup and build, then start it with ARGS; its first line is the address
   test               setup, format, lints, unit, integration, documentation and browser tests
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
+  torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
   help               this text
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         "run" => run::run(after_dashes(&args)),
         "test" => no_more(&args).and_then(|()| test::test()),
         "bench" => bench::bench(after_dashes(&args)),
+        "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "check-page" => page::check(&args),
         "help" | "--help" | "-h" => {

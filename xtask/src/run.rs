@@ -26,6 +26,11 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let tools = setup::page_tools(steps)?;
     steps.step("page", || page::build(&tools))?;
+    server(steps)
+}
+
+/// The binary, with the page as it was built last.
+pub fn server(steps: &mut Steps) -> Result<PathBuf, String> {
     let binary = paths::target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
     let modified = || std::fs::metadata(&binary).and_then(|meta| meta.modified()).ok();
     steps.step("release binary", || {

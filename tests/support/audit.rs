@@ -1,0 +1,112 @@
+//! What was seen of a ledger through a server, and what of it is there afterwards.
+
+use crate::ledger::Ledger;
+use crate::server::Server;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Samples by time (milliseconds since the Unix epoch) and tag.
+type Samples = BTreeMap<(i64, String), f64>;
+
+/// Where a server shows its ledger, without a limit.
+const ALL: &str = "/api/v1/export?format=csv&tag=openmetrics.books.*";
+
+/// What was seen, and what became of it.
+#[derive(Debug, Default)]
+pub struct Audit {
+    seen: Samples,
+    /// Samples that were seen once and were not there later.
+    pub lost: BTreeSet<i64>,
+    /// Instants with two samples of a series, and scrapes that stand at two instants.
+    pub doubled: BTreeSet<i64>,
+    /// Instants at which a value was not what was served or not what was seen before.
+    pub wrong: BTreeSet<i64>,
+    /// Samples that are stored.
+    pub stored: usize,
+}
+
+impl Audit {
+    /// Samples that were seen.
+    pub fn seen(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Time of the newest sample that was seen.
+    pub fn newest(&self) -> Option<i64> {
+        self.seen.keys().next_back().map(|(t, _)| *t)
+    }
+
+    /// Nothing was lost, doubled or changed.
+    pub fn sound(&self) -> bool {
+        self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
+    }
+
+    /// Looks at the last `seconds` of a running server. Whoever comes after it may count on what it showed.
+    pub fn look(&mut self, server: &Server, seconds: u64) {
+        let now = self.read(&shown(server, &format!("-{seconds}s")));
+        for (place, value) in now {
+            if *self.seen.entry(place.clone()).or_insert(value) != value {
+                self.wrong.insert(place.0);
+            }
+        }
+    }
+
+    /// Compares all that a server shows with what was seen before `until`, and with what the ledger served. What was seen
+    /// since counts from here on only where it is still there.
+    pub fn settle(&mut self, server: &Server, ledger: &Ledger, until: i64) {
+        self.compare(&shown(server, "0"), ledger, until);
+    }
+
+    /// Likewise, with an export in CSV.
+    pub fn compare(&mut self, csv: &str, ledger: &Ledger, until: i64) {
+        let all = self.read(csv);
+        self.stored = all.len();
+        self.seen.retain(|place, _| place.0 <= until || all.contains_key(place));
+        for (place, value) in &self.seen {
+            match all.get(place) {
+                None => self.lost.insert(place.0),
+                Some(stored) => stored != value && self.wrong.insert(place.0),
+            };
+        }
+        let mut scrapes: BTreeMap<i64, [Option<f64>; 3]> = BTreeMap::new();
+        for ((t, tag), value) in &all {
+            let at = ["ledger_total", "wave", "noise"].iter().position(|name| tag.contains(name));
+            scrapes.entry(*t).or_default()[at.expect("a series of the ledger")] = Some(*value);
+        }
+        // Each scrape once, at one instant, with the three values that it was served.
+        let mut last = 0.0;
+        for (t, values) in scrapes {
+            let n = values[0].unwrap_or(0.0);
+            if n <= last {
+                self.doubled.insert(t);
+            }
+            let served = [n, Ledger::wave(n as u64), Ledger::noise(n as u64)];
+            if n > ledger.served() as f64 || values != served.map(Some) {
+                self.wrong.insert(t);
+            }
+            last = n;
+        }
+    }
+
+    fn read(&mut self, csv: &str) -> Samples {
+        let mut all = Samples::new();
+        for line in csv.lines().skip(1) {
+            // A tag with labels is quoted, and none here has a comma.
+            let cells: Vec<&str> = line.split(',').collect();
+            let [time, _, tag, value] = cells[..] else { panic!("{line}") };
+            let [time, value] = [time, value].map(|text| text.parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
+            let t = (time * 1e3).round() as i64;
+            if all.insert((t, tag.into()), value).is_some() {
+                self.doubled.insert(t);
+            }
+        }
+        all
+    }
+}
+
+/// What a server shows of its ledger.
+fn shown(server: &Server, from: &str) -> String {
+    let answer = server.get(&format!("{ALL}&from={from}"), &[]);
+    // Before the first scrape nobody knows the endpoint's tags.
+    assert!(answer.status == 200 || answer.status == 404, "{}", answer.body);
+    if answer.status == 404 { String::new() } else { answer.body }
+}

@@ -1,0 +1,103 @@
+//! A full disk: what is live goes on, it is said, and writing goes on by itself once there is room.
+
+use crate::mount::Mount;
+use crate::{Plan, Row};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use watchglass_tests::audit::Audit;
+use watchglass_tests::kills::keeping;
+use watchglass_tests::ledger::Ledger;
+use watchglass_tests::server::Server;
+
+const WHAT: &str = "a full disk";
+
+/// Writing goes on within this, once there is room.
+const PROMISED: Duration = Duration::from_secs(30);
+
+/// How long the disk stays full: longer than it takes until it is tried again.
+const FULL: Duration = Duration::from_secs(15);
+
+/// Fills the disk under a server, and makes room again.
+pub fn full(_: &Plan) -> Row {
+    let mount = match Mount::memory("8m") {
+        Ok(mount) => mount,
+        Err(why) => return Row::left_out(WHAT, &why),
+    };
+    eprintln!("{WHAT}");
+    let (mut audit, ledger) = (Audit::default(), Ledger::start());
+    match once(&mount, &ledger, &mut audit) {
+        Ok(took) => {
+            let said = format!(
+                "written again {:.1} s after there was room, of {} s promised",
+                took.as_secs_f64(),
+                PROMISED.as_secs()
+            );
+            Row::of(WHAT, 1, 1, &audit).say(said)
+        }
+        Err(why) => Row::of(WHAT, 1, 1, &audit).fail(why),
+    }
+}
+
+fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, String> {
+    let folder = mount.path().join("data");
+    let start = || Server::start_as_it_is(keeping(&folder, ledger, "100ms"));
+    let server = start();
+    within("history is written at the start", Duration::from_secs(20), || {
+        audit.look(&server, 60);
+        audit.seen() > 10 && state(&server) == "ok"
+    })?;
+    let ballast = mount.path().join("ballast");
+    fill(&ballast).map_err(|e| format!("the disk cannot be filled: {e}"))?;
+    within("the full disk is told", Duration::from_secs(20), || state(&server) == "failed")?;
+    let (begin, before) = (Instant::now(), audit.newest());
+    while begin.elapsed() < FULL {
+        audit.look(&server, 60);
+    }
+    let live = audit.newest().unwrap_or(0) - before.unwrap_or(0);
+    if live < FULL.as_millis() as i64 * 9 / 10 {
+        return Err(format!("while the disk was full, {live} ms of {} ms were shown", FULL.as_millis()));
+    }
+    std::fs::remove_file(&ballast).map_err(|e| e.to_string())?;
+    let took = within("it is written again", PROMISED, || {
+        audit.look(&server, 60);
+        state(&server) == "ok"
+    })?;
+    audit.look(&server, 60);
+    drop(server);
+    audit.settle(&start(), ledger, i64::MAX);
+    Ok(took)
+}
+
+/// Writes a file until there is no room.
+fn fill(path: &Path) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    loop {
+        match file.write(&[1; 4096]) {
+            Ok(n) if n > 0 => {}
+            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => return Err(error),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// How the history stands, in the server's own word.
+fn state(server: &Server) -> String {
+    let doctor: serde_json::Value = serde_json::from_str(&server.get("/api/v1/doctor", &[]).body).unwrap_or_default();
+    let checks = doctor["checks"].as_array().into_iter().flatten();
+    let state = checks.filter(|check| check["id"] == "history").find_map(|check| check["state"].as_str());
+    state.unwrap_or_default().to_string()
+}
+
+/// Asks until it is so; how long that took.
+fn within(what: &str, limit: Duration, mut ask: impl FnMut() -> bool) -> Result<Duration, String> {
+    let begin = Instant::now();
+    while !ask() {
+        if begin.elapsed() > limit {
+            return Err(format!("not within {} s: {what}", limit.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(begin.elapsed())
+}

@@ -1,0 +1,137 @@
+//! `cargo xtask torture`: whatever ends a server, what of a ledger was seen once is there afterwards.
+//!
+//! - kills: SIGKILL at random moments, also while it starts ([`watchglass_tests::kills`]).
+//! - power cuts ([`power`]): a file system of our own that stops with what is on its disk at that moment.
+//! - a full disk ([`full`]): the live page goes on, and writing goes on by itself once there is room.
+//!
+//! The last two need root, and say so. File systems are mounted in a namespace of this process, so that they are gone with
+//! it, however it ends.
+
+mod full;
+mod mount;
+mod power;
+
+use backend::clock::{Clock, System};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use watchglass_tests::audit::Audit;
+use watchglass_tests::kills::kills;
+use watchglass_tests::ledger::Ledger;
+
+const USAGE: &str = "usage: cargo xtask torture [-- [--kills N] [--cuts N] [--seed N] [--minutes N]]";
+
+/// How it is tortured.
+struct Plan {
+    kills: u32,
+    cuts: u32,
+    seed: u64,
+    until: Instant,
+}
+
+fn plan() -> Option<Plan> {
+    let (mut kills, mut cuts, mut minutes) = (200, 5, 15);
+    let mut seed = System.wall().unsigned_abs();
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let n: u64 = args.next()?.parse().ok()?;
+        match arg.as_str() {
+            "--kills" => kills = u32::try_from(n).ok()?,
+            "--cuts" => cuts = u32::try_from(n).ok()?,
+            "--seed" => seed = n,
+            "--minutes" => minutes = n,
+            _ => return None,
+        }
+    }
+    Some(Plan { kills, cuts, seed, until: Instant::now() + Duration::from_secs(60 * minutes) })
+}
+
+fn main() -> ExitCode {
+    let Some(plan) = plan() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    // Before any thread starts: a namespace is a thread's, and is handed on to those that it starts.
+    let own = mount::own_namespace();
+    eprintln!("--seed {} repeats this run", plan.seed);
+    let mut rows = vec![killed(&plan)];
+    match own {
+        Ok(()) => rows.extend([power::cuts(&plan), full::full(&plan)]),
+        Err(why) => rows.extend(["power cuts", "a full disk"].map(|what| Row::left_out(what, &why))),
+    }
+    print(&rows);
+    if rows.iter().all(Row::passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn killed(plan: &Plan) -> Row {
+    let (Ok(folder), ledger) = (tempfile::tempdir(), Ledger::start()) else {
+        return Row::left_out("kills", "no temporary folder can be made");
+    };
+    eprintln!("{} kills", plan.kills);
+    let (kills, audit) = kills(folder.path(), &ledger, plan.kills, plan.seed, plan.until);
+    Row::of("kills", kills, plan.kills, &audit)
+}
+
+/// What came of one kind of torture.
+pub struct Row {
+    what: String,
+    times: u32,
+    seen: usize,
+    stored: usize,
+    found: [usize; 3],
+    /// What else is to be said of it; why it failed, where it did.
+    said: String,
+    left_out: bool,
+    failed: bool,
+}
+
+impl Row {
+    /// So many of so many that were planned.
+    pub fn of(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
+        let found = [audit.lost.len(), audit.doubled.len(), audit.wrong.len()];
+        let said = if times < planned { format!("of {planned}: the time was up") } else { String::new() };
+        let failed = !audit.sound() || (planned > 0 && audit.seen() == 0);
+        Row { what: what.into(), times, seen: audit.seen(), stored: audit.stored, found, said, left_out: false, failed }
+    }
+
+    /// What could not be done here.
+    pub fn left_out(what: &str, why: &str) -> Self {
+        let mut row = Row::of(what, 0, 0, &Audit::default());
+        (row.said, row.left_out) = (format!("left out: {why}"), true);
+        row
+    }
+
+    /// Adds a word.
+    pub fn say(mut self, said: String) -> Self {
+        self.said = [self.said, said].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("; ");
+        self
+    }
+
+    /// Notes that it did not go as it is promised.
+    pub fn fail(mut self, why: String) -> Self {
+        self.failed = true;
+        self.say(why)
+    }
+
+    fn passed(&self) -> bool {
+        !self.failed
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the table is what the command is for")]
+fn print(rows: &[Row]) {
+    let width = rows.iter().map(|row| row.what.len()).max().unwrap_or(0);
+    println!(
+        "\n  {:width$}  {:>5}  {:>8}  {:>8}  {:>5}  {:>7}  {:>5}",
+        "", "times", "seen", "stored", "lost", "doubled", "wrong"
+    );
+    for Row { what, times, seen, stored, found: [lost, doubled, wrong], said, left_out, failed } in rows {
+        let mark = match (failed, left_out) {
+            (true, _) => "▲",
+            (false, true) => "◌",
+            (false, false) => "●",
+        };
+        println!(
+            "{mark} {what:width$}  {times:>5}  {seen:>8}  {stored:>8}  {lost:>5}  {doubled:>7}  {wrong:>5}  {said}"
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask torture`: what was seen once survives whatever ends a server.
+//!
+//! The torture itself is a program of the `tests` package; here the real binary is built for it.
+
+use crate::Failure;
+use crate::exec::cargo;
+use crate::run;
+use crate::steps::Steps;
+
+/// Runs the torture with `args`.
+pub fn torture(args: &[String]) -> Result<(), Failure> {
+    let mut steps = Steps::new();
+    let server = run::server(&mut steps)?;
+    let torture = cargo().env("WATCHGLASS_BINARY", server);
+    let torture =
+        torture.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "torture", "--"]);
+    Ok(torture.args(args).run_shown()?)
+}
