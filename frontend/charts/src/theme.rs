@@ -91,7 +91,7 @@ pub const LIGHT: Theme = Theme {
     card: rgb(0xffffff),
     text: rgb(0x14191f),
     text_2: rgb(0x4a545f),
-    text_3: rgb(0x69737e),
+    text_3: rgb(0x68727d),
     ink: rgb(0x44566f),
     grid: night(0.06),
     zero: night(0.22),
