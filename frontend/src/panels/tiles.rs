@@ -78,7 +78,7 @@ impl TileView {
                     self.traces.insert(id, Trace::new(id, STEP, from, say.source, &say.store.catalog));
                 }
                 if let Some(trace) = self.traces.get_mut(&id) {
-                    trace.feed(say.source, from);
+                    trace.feed(say.source, from, to);
                     for c in trace.within(from, to) {
                         slots.entry(c.slot).or_insert((c.t, Vec::new())).1.push(c.mean());
                     }

@@ -36,7 +36,7 @@ pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Vec<D
         let (cadence, factor) = (source.cadence(series), metric.unit.to_base());
         let mut rate = source.is_counter(series, catalog).then(Rate::default);
         let mut both = [Vec::new(), Vec::new()];
-        source.samples(series, 0, start - cadence * 2, |t, v| {
+        source.samples(series, 0, (start - cadence * 2, to), |t, v| {
             let v = rate.as_mut().map_or(v, |r| r.push(t, v, cadence * 3 / 2)) * factor;
             if v.is_finite() && (start..=to).contains(&t) {
                 both[usize::from(t > from)].push(v);

@@ -213,7 +213,7 @@ mod tests {
 
     fn read(store: &Store, series: u32) -> Vec<(i64, f64)> {
         let mut all = Vec::new();
-        store.sources[&0].samples(series, 0, i64::MIN, |t, v| all.push(((t - START) / 1000, v)));
+        store.sources[&0].samples(series, 0, (i64::MIN, i64::MAX), |t, v| all.push(((t - START) / 1000, v)));
         all
     }
 
@@ -296,13 +296,53 @@ mod tests {
         for _ in 0..300 {
             let frame = server.tick();
             store.ticks(0, &[&frame]).unwrap();
-            fed.feed(&store.sources[&0], START);
+            fed.feed(&store.sources[&0], START, START + server.second * 1000);
         }
         let mut anew = make(&store);
-        anew.feed(&store.sources[&0], START);
+        anew.feed(&store.sources[&0], START, START + 300_000);
         assert_eq!(fed.columns(), anew.columns());
         let factor = store.catalog.metric(&server.defs[1]).unwrap().unit.to_base();
         assert!(fed.columns().iter().all(|c| c.min == 1000.0 * factor && c.max == 1000.0 * factor), "a rate is even");
+    }
+
+    #[test]
+    fn a_trace_holds_the_span_shown_and_little_more_wherever_it_is_moved() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..43_200).for_each(|_| drop(server.tick()));
+        for h in 0..12 {
+            store.take(ServerMessage::Columns(server.sealed(h * 3_600, (h + 1) * 3_600)));
+        }
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        let source = &store.sources[&0];
+        let make = |from: i64| Trace::new(1, 1, from, source, &store.catalog);
+        let mut trace = make(START);
+        let spans = [20_000, 20_010, 20_600, 19_900, 21_000, 30_000, 29_990, 0, 43_190].map(|s| START + s * 1000);
+        for from in spans {
+            let to = from + 10_000;
+            if !trace.fits(1, from, source) {
+                trace = make(from);
+            }
+            trace.feed(source, from, to);
+            let mut anew = make(from);
+            anew.feed(source, from, to);
+            assert_eq!(trace.within(from, to), anew.within(from, to));
+            assert_eq!(
+                trace.within(from, to).len(),
+                ((to.min(START + 43_199_000) - from.max(START + 1000)) / 1000 + 1) as usize
+            );
+            assert!(trace.columns().len() < 2_000, "{} columns for 11 samples", trace.columns().len());
+        }
+        // A stretch whose ticks were taken after the clock had been set back is found all the same.
+        let mut back = server.sealed(0, 900);
+        (back.first_seq, back.last_seq) = (43_201, 44_100);
+        store.take(ServerMessage::Columns(back));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        let mut seen = 0;
+        store.sources[&0].samples(0, 0, (START + 100_000, START + 109_000), |t, _| {
+            seen += usize::from((100_000..=109_000).contains(&(t - START)));
+        });
+        assert_eq!(seen, 20);
     }
 
     #[test]
@@ -316,7 +356,7 @@ mod tests {
         for second in [10, 10, 899, 900, 1500, 9000] {
             let source = store.sources.get_mut(&0).unwrap();
             source.until = START + second * 1000 + 500;
-            after = source.samples(0, after, i64::MIN, |t, v| all.push(((t - START) / 1000, v)));
+            after = source.samples(0, after, (i64::MIN, i64::MAX), |t, v| all.push(((t - START) / 1000, v)));
             let expected: Vec<(i64, f64)> = (0..=second.min(1799)).map(|s| (s, Server::values(s)[0])).collect();
             assert_eq!(all, expected, "up to second {second}, each once");
         }

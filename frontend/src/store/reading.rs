@@ -31,7 +31,7 @@ pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Optio
             take(tick.t, tick.values.get(series as usize).copied().unwrap_or(f64::NAN));
         }
     } else {
-        source.samples(series, 0, from, take);
+        source.samples(series, 0, (from, t), take);
     }
     found.map(|v| v * metric.unit.to_base())
 }

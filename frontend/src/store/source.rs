@@ -256,17 +256,30 @@ impl Source {
         }
     }
 
-    /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` whose time is
-    /// at least `from`, oldest first. Answers with the sequence of the newest tick.
-    pub fn samples(&self, series: SeriesId, after: u64, from: i64, mut each: impl FnMut(i64, f64)) -> u64 {
+    /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` from one time to
+    /// another, oldest first. Answers with the sequence up to which it has read, to go on from. Stretches outside the span
+    /// are not decoded; the head, and what the clock was set back behind, is read to its end.
+    pub fn samples(&self, series: SeriesId, after: u64, (from, to): (i64, i64), mut each: impl FnMut(i64, f64)) -> u64 {
         let mut last = after;
-        for (first, chunk) in &self.chunks {
-            let own = chunk.own(*first, last, self.head.front());
+        let head = self.head.front();
+        let mut chunks = self.chunks.iter();
+        while let Some((first, chunk)) = chunks.next() {
+            let own = chunk.own(*first, last, head);
             let start = own.start.max(chunk.times.partition_point(|t| *t < from));
-            let reached = chunk.times.partition_point(|t| *t <= self.until);
+            let whole = chunk.last_seq - first + 1 == chunk.times.len() as u64;
+            let mut reached = chunk.times.partition_point(|t| *t <= to);
+            let back = || {
+                let mut begins = chunks.clone().filter_map(|(_, c)| c.times.first().copied()).chain(head.map(|t| t.t));
+                begins.any(|t| t <= to)
+            };
+            // Where ticks and sequences do not agree no place in the middle could be gone on from.
+            if reached < chunk.times.len() && (reached > 0 && !whole || back()) {
+                reached = chunk.times.len();
+            }
+            reached = reached.min(chunk.times.partition_point(|t| *t <= self.until));
             let end = own.end.min(reached);
             let newest = if reached < chunk.times.len() { (first + reached as u64).max(1) - 1 } else { chunk.last_seq };
-            last = last.max(newest.min(self.head.front().map_or(u64::MAX, |t| t.seq - 1)));
+            last = last.max(newest.min(head.map_or(u64::MAX, |t| t.seq - 1)));
             if start < end {
                 let values = chunk.values(series);
                 for i in start..end {
@@ -277,8 +290,7 @@ impl Source {
                 return last;
             }
         }
-        let head = self.head.front().map_or(u64::MAX, |t| t.seq);
-        let skip = if head == u64::MAX { 0 } else { (after + 1).saturating_sub(head) as usize };
+        let skip = head.map_or(0, |head| (after + 1).saturating_sub(head.seq) as usize);
         for tick in self.head.iter().skip(skip) {
             if tick.t >= from {
                 each(tick.t, tick.values.get(series as usize).copied().unwrap_or(f64::NAN));

@@ -29,7 +29,8 @@ impl Rate {
     }
 }
 
-/// Columns before the window that are kept, so that a view that is moved back is not built anew with each step.
+/// Columns before the window that are kept, and behind it that are read, so that a view that is moved is not built anew
+/// with each step.
 const SLACK: i64 = 240;
 
 /// A series on its way to the screen.
@@ -41,6 +42,7 @@ pub struct Trace {
     longest: i64,
     after: u64,
     from: i64,
+    upto: i64,
     epoch: u32,
 }
 
@@ -58,31 +60,40 @@ impl Trace {
             longest,
             after: 0,
             from,
+            upto: i64::MIN,
             epoch: source.epoch,
         }
     }
 
-    /// False when it must be built anew: other columns, an earlier start, older history, another cadence.
+    /// False when it must be built anew: other columns, an earlier start, a start behind what was read, older history,
+    /// another cadence.
     pub fn fits(&self, step: i64, from: i64, source: &Source) -> bool {
         self.reducer.step() == step.max(1)
             && self.from <= from
+            && (self.upto == i64::MIN || from <= self.upto)
             && self.epoch == source.epoch
             && self.longest == source.cadence(self.series) * 3 / 2
     }
 
-    /// Takes in what is new since the last time and forgets what lies before `from`.
-    pub fn feed(&mut self, source: &Source, from: i64) {
+    /// Takes in what is new since the last time up to a little behind `to`, and forgets what lies before `from`. True when
+    /// it now reaches further than before: spreads of several series are then made anew.
+    pub fn feed(&mut self, source: &Source, from: i64, to: i64) -> bool {
+        let slack = self.reducer.step().max(self.longest) * SLACK;
+        let further = to > self.upto;
+        if further {
+            self.upto = to + slack;
+        }
         // A little earlier than the window, so that the line comes in from the left and a rate has its first sample.
         let reach = self.from - self.longest.max(self.reducer.step()) * 2;
         let Trace { reducer, rate, factor, longest, .. } = self;
-        self.after = source.samples(self.series, self.after, reach, |t, v| {
+        self.after = source.samples(self.series, self.after, (reach, self.upto), |t, v| {
             let v = rate.as_mut().map_or(v, |r| r.push(t, v, *longest));
             reducer.push(t, v * *factor);
         });
-        let keep = from - self.reducer.step().max(self.longest) * SLACK;
-        self.reducer.forget_before(keep);
+        self.reducer.forget_before(from - slack);
         // What was forgotten must be read again when the view goes back to it.
-        self.from = self.from.max(keep);
+        self.from = self.from.max(from - slack);
+        further
     }
 
     /// Its columns, oldest first, some of them before the window.

@@ -121,15 +121,18 @@ impl Picture {
             if self.traces.len() > all.len() {
                 self.traces.retain(|i, _| all.contains(i));
             }
+            let mut anew = false;
             for id in all {
                 let fits = self.traces.get(&id).is_some_and(|t| t.fits(self.step, from, source));
                 if !fits {
                     self.traces.insert(id, Trace::new(id, self.step, from, source, catalog));
-                    self.band.clear();
                 }
                 if let Some(trace) = self.traces.get_mut(&id) {
-                    trace.feed(source, from);
+                    anew |= trace.feed(source, from, to);
                 }
+            }
+            if anew {
+                self.band.clear();
             }
             self.limits = gaps::limits(source, store, members, to);
         }
