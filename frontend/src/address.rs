@@ -61,10 +61,11 @@ pub const NAMES: [&str; 12] =
 /// Entries of a list that are read at most.
 const MOST: usize = 200;
 
-/// Reads a view from pairs of name and value, already decoded. What is not understood is left at its default.
-pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> View {
+/// Reads a view from pairs of name and value, already decoded. What is not understood is left at its default, and said:
+/// a sentence for each.
+pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<String>) {
     let mut view = View { window: window::DEFAULT.ms, ..View::default() };
-    let (mut from, mut to) = (None, None);
+    let (mut from, mut to, mut wrong) = (None, None, Vec::new());
     let fits = |ms: &i64| (range::SHORTEST..=range::LONGEST).contains(ms);
     for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()).take(MOST) {
         let mut both = |list: fn(&mut View) -> &mut Vec<(String, String)>| {
@@ -76,9 +77,17 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> View {
             "off" => both(|v| &mut v.off),
             "over" => both(|v| &mut v.over),
             "pin" => view.pin.push(value),
-            "w" => view.window = range::length(&value).filter(fits).unwrap_or(window::DEFAULT.ms),
-            "from" => from = range::since_epoch(&value),
-            "to" => to = range::since_epoch(&value),
+            "w" => match range::length(&value).filter(fits) {
+                Some(window) => view.window = window,
+                None => wrong.push(format!("w={} is no window: write 5s to 12h", short(&value))),
+            },
+            "from" | "to" => {
+                let at = range::since_epoch(&value);
+                if at.is_none() {
+                    wrong.push(format!("{name}={} is no time: write Unix seconds", short(&value)));
+                }
+                *(if name == "from" { &mut from } else { &mut to }) = Some(at);
+            }
             "theme" if value == "dark" => view.theme = Some(Tone::Dark),
             "theme" if value == "light" => view.theme = Some(Tone::Light),
             "source" => view.source = Some(value),
@@ -89,10 +98,19 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> View {
             _ => {}
         }
     }
-    if let (Some(from), Some(to)) = (from, to) {
-        view.frozen = Some((from, to)).filter(|_| fits(&(to - from)));
+    match (from, to) {
+        (Some(Some(from)), Some(Some(to))) if fits(&(to - from)) => view.frozen = Some((from, to)),
+        (Some(Some(from)), Some(Some(to))) if to <= from => wrong.push("to= lies before from=".into()),
+        (Some(Some(_)), Some(Some(_))) => wrong.push("from= and to= are not 5s to 12h apart".into()),
+        (Some(Some(_)), None) | (None, Some(Some(_))) => wrong.push("from= and to= go together".into()),
+        _ => {}
     }
-    view
+    (view, wrong)
+}
+
+/// As much of a value as is worth repeating.
+fn short(value: &str) -> String {
+    value.chars().take(24).collect()
 }
 
 /// The pairs that say this view; what is at its default is left out.
@@ -131,7 +149,7 @@ mod tests {
     use super::*;
 
     fn pairs(list: &[(&str, &str)]) -> View {
-        read(list.iter().map(|(n, v)| (n.to_string(), v.to_string())))
+        read(list.iter().map(|(n, v)| (n.to_string(), v.to_string()))).0
     }
 
     #[test]
@@ -150,9 +168,9 @@ mod tests {
             heat: "mean.values".into(),
             versus: Some(0),
         };
-        assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), view);
+        assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), (view.clone(), vec![]));
         let other = View { versus: Some(86_400_000), ..view };
-        assert_eq!(read(write(&other).into_iter().map(|(n, v)| (n.to_string(), v))), other);
+        assert_eq!(read(write(&other).into_iter().map(|(n, v)| (n.to_string(), v))), (other, vec![]));
     }
 
     #[test]
@@ -161,6 +179,24 @@ mod tests {
         let new = pairs(&[("w", "5m"), ("from", "1795219200"), ("to", "1795219500.000")]);
         assert_eq!(old.frozen, Some((1_795_219_200_000, 1_795_219_500_000)));
         assert_eq!(old, new);
+    }
+
+    #[test]
+    fn what_of_an_address_cannot_be_shown_is_said() {
+        let wrong = |list: &[(&str, &str)]| read(list.iter().map(|(n, v)| (n.to_string(), v.to_string()))).1;
+        for (list, word) in [
+            (&[("w", "9y")][..], "w=9y"),
+            (&[("w", "13h")], "5s to 12h"),
+            (&[("from", "soon"), ("to", "1795219500")], "from=soon is no time"),
+            (&[("from", "1795219500"), ("to", "1795219200")], "before"),
+            (&[("from", "1795219200"), ("to", "1795319200")], "12h apart"),
+            (&[("from", "1795219200")], "go together"),
+        ] {
+            let said = wrong(list);
+            assert!(said.len() == 1 && said[0].contains(word), "{list:?}: {said:?}");
+        }
+        assert_eq!(wrong(&[("w", "7m"), ("from", "1795219200"), ("to", "1795219500"), ("utm", "x")]), [""; 0]);
+        assert!(wrong(&[("w", &"9".repeat(500))])[0].len() < 80);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! The root: the page's state, what listens to the window, and the parts in order.
 
 use crate::link;
-use crate::recording;
-use crate::page::{LinkState, Page, browser};
+use crate::address::Tone;
+use crate::page::{LinkState, Page, browser, preferred};
 use crate::pages::overview::Overview;
 use crate::panels::board::Board;
 use crate::panels::{pointer, tools};
+use crate::recording;
 use crate::widgets::banner::Banner;
 use crate::widgets::bar::Bar;
+use crate::widgets::dialog;
 use crate::widgets::player::PlayerBar;
 use crate::widgets::tooltip::Tooltip;
 use leptos::ev;
@@ -39,7 +41,10 @@ pub fn App() -> impl IntoView {
         <PlayerBar/>
         <Banner/>
         <Tooltip/>
-        <div id="menu" class="menu" hidden></div>
+        <dialog id="dialog" class="dialog" aria-labelledby="dialog-title"></dialog>
+        <p id="how" class="away">
+            "Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."
+        </p>
         <aside id="sheet" class="sheet" aria-label="What changed" hidden></aside>
     }
 }
@@ -58,6 +63,7 @@ fn mark(page: Page) {
             LinkState::Connecting => "connecting",
             LinkState::Live if frozen => "frozen",
             LinkState::Live if page.player.with(Option::is_some) => "recorded",
+            LinkState::Live if page.silent.get() => "silent",
             LinkState::Live => "live",
             LinkState::Reconnecting => "reconnecting",
             LinkState::Lost => "lost",
@@ -74,6 +80,15 @@ fn mark(page: Page) {
 fn listen(page: Page) {
     let on_key = window_event_listener(ev::keydown, move |event| {
         let key = event.key();
+        // Letters are the same with capitals on.
+        let key = if key.len() == 1 { key.to_lowercase() } else { key };
+        if dialog::is_open() {
+            if key == "Escape" || key == "?" {
+                dialog::close();
+                event.prevent_default();
+            }
+            return;
+        }
         let again = event.repeat() && !(key.starts_with("Arrow") || "+-=[]".contains(&key));
         if event.ctrl_key() || event.meta_key() || event.alt_key() || again {
             return;
@@ -82,9 +97,10 @@ fn listen(page: Page) {
         let tag = focused.as_ref().map(|e| e.tag_name()).unwrap_or_default();
         let plot = focused.as_ref().is_some_and(|e| e.class_list().contains("plot"));
         if matches!(tag.as_str(), "INPUT" | "SELECT") && key == "Escape" {
-            // Keys mean the page again.
-            let _ = focused.map(|e| e.unchecked_into::<web_sys::HtmlElement>().blur());
-            tools::close_all();
+            if !tools::close_all() {
+                // Keys mean the page again.
+                let _ = focused.map(|e| e.unchecked_into::<web_sys::HtmlElement>().blur());
+            }
             return;
         }
         // What a focused element does with the key itself.
@@ -94,7 +110,7 @@ fn listen(page: Page) {
             _ => false,
         };
         // Elsewhere these scroll the page, or mean nothing.
-        let at_plot = plot || !matches!(key.as_str(), "Home" | "End" | "Enter");
+        let at_plot = plot || !matches!(key.as_str(), "Home" | "End" | "Enter" | "ArrowUp" | "ArrowDown");
         if !theirs && at_plot && page.key(&key, event.shift_key()) {
             event.prevent_default();
         }
@@ -104,6 +120,22 @@ fn listen(page: Page) {
         on_key.remove();
         on_resize.remove();
     });
+    let fonts = Closure::<dyn FnMut()>::new(move || Board::retype(page));
+    // Paper is white.
+    let print = Closure::<dyn FnMut(web_sys::Event)>::new(move |event: web_sys::Event| {
+        let own = page.view.with_untracked(|v| v.theme).unwrap_or_else(preferred);
+        page.tone.set(if event.type_() == "beforeprint" { Tone::Light } else { own });
+        Board::draw(page);
+    });
+    let document = browser().document().expect("a page has a document");
+    let _ = document.fonts().add_event_listener_with_callback("loadingdone", fonts.as_ref().unchecked_ref());
+    for name in ["beforeprint", "afterprint"] {
+        // A listener is never refused.
+        let _ = browser().add_event_listener_with_callback(name, print.as_ref().unchecked_ref());
+    }
+    // They live as long as the page.
+    fonts.forget();
+    print.forget();
 }
 
 /// Hidden by the tab or by what embeds the page: `visibilitychange` alone misses a covered or collapsed frame.

@@ -4,7 +4,9 @@
 //! waiting time between attempts starts again, with the first sample.
 
 use crate::page::{LinkState, Page, browser, now};
+use crate::panels::board::performance;
 use crate::store::Changed;
+use crate::store::source::Source;
 use leptos::prelude::*;
 use shared::wire::{self, HEARTBEAT_MS, PROTOCOL, PageMessage, Received, ServerMessage, SourceId};
 use wasm_bindgen::JsCast;
@@ -15,6 +17,10 @@ use web_sys::{BinaryType, MessageEvent, WebSocket};
 const WAIT: (u32, u32) = (250, 4_000);
 /// Silence after which a connection is dead: the server sends something at least every 5 s.
 const SILENCE: i64 = 12_000;
+/// So much apart this machine's clocks are after a step or a sleep, ms.
+const STEP: f64 = 2_000.0;
+/// A machine that sends seldom is silent after three of its intervals, any other after this, ms.
+const QUIET: i64 = 6_000;
 /// Attempts after which the page says that the server is gone: about a minute.
 const MANY: u32 = 18;
 
@@ -36,6 +42,8 @@ pub struct Link {
     anew: bool,
     /// A file is shown: there is nothing to ask a server for.
     over: bool,
+    /// Both of this machine's clocks at the last beat, ms.
+    clocks: (i64, f64),
 }
 
 impl Link {
@@ -151,18 +159,24 @@ fn receive(page: Page, bytes: &[u8], number: u32) {
 }
 
 fn sampled(page: Page, source: SourceId) {
-    page.link.borrow_mut().attempt = 0;
     if page.state.get_untracked() != LinkState::Live {
-        page.goodbye.set(String::new());
-        page.state.set(LinkState::Live);
+        live(page);
         // What was asked for while the connection was away.
         page.load();
     }
+    page.link.borrow_mut().attempt = 0;
     let back = page.store.borrow_mut().sources.get_mut(&source).and_then(|s| s.hand_back());
     if let Some((from, to)) = back {
         page.link.borrow_mut().history(source, from, to);
     }
     page.changed(Changed { ticks: true, ..Changed::default() });
+}
+
+/// The server has shown that it is there.
+fn live(page: Page) {
+    page.link.borrow_mut().attempt = 0;
+    page.goodbye.set(String::new());
+    page.state.set(LinkState::Live);
 }
 
 fn control(page: Page, message: ServerMessage) {
@@ -181,7 +195,17 @@ fn control(page: Page, message: ServerMessage) {
                 page.state.set(LinkState::Lost);
             }
         }
-        ServerMessage::Heartbeat { now: theirs } => page.ahead.set(theirs - now()),
+        ServerMessage::Heartbeat { now: theirs } => {
+            page.ahead.set(theirs - now());
+            // The server is there though no tick comes: what it keeps of the machine is to be seen.
+            let any = |page: Page| {
+                let store = page.store.borrow();
+                page.view.with_untracked(|v| store.source(v.source.as_deref()).is_some_and(|s| s.last_t().is_some()))
+            };
+            if page.state.get_untracked() != LinkState::Live && any(page) {
+                live(page);
+            }
+        }
         ServerMessage::Goodbye { reason } => page.goodbye.set(reason.clone()),
         _ => {}
     }
@@ -190,9 +214,7 @@ fn control(page: Page, message: ServerMessage) {
     page.changed(changed);
     if ended && page.player.with_untracked(Option::is_some) {
         // Of a recording there is history alone.
-        page.link.borrow_mut().attempt = 0;
-        page.goodbye.set(String::new());
-        page.state.set(LinkState::Live);
+        live(page);
     }
     if ended {
         page.load();
@@ -250,6 +272,29 @@ pub fn end(page: Page) {
     page.state.set(LinkState::Live);
 }
 
+/// Whether this machine's clock was set, or it slept, since the last beat: then one of its clocks went on without the
+/// other, and what was known of the server's clock and of the connection is worth nothing.
+fn stepped(page: Page) -> bool {
+    let clocks = (now(), performance());
+    let before = std::mem::replace(&mut page.link.borrow_mut().clocks, clocks);
+    let apart = (clocks.0 - before.0) as f64 - (clocks.1 - before.1);
+    before.0 > 0 && apart.abs() > STEP
+}
+
+/// Whether the machine that is shown has sent nothing for a while, though the server is there.
+fn listen_for(page: Page) {
+    let quiet = {
+        let store = page.store.borrow();
+        let source = page.view.with_untracked(|v| store.source(v.source.as_deref()));
+        let late = |s: &Source| Some(page.server_now() - s.last_t()? > (s.info.interval * 3).max(QUIET));
+        source.and_then(late).unwrap_or(false)
+    };
+    let live = page.state.get_untracked() == LinkState::Live && page.player.with_untracked(Option::is_none);
+    if page.silent.get_untracked() != (quiet && live) {
+        page.silent.set(quiet && live);
+    }
+}
+
 /// Once a second: heartbeat, silence, and a new picture when ticks stay away.
 pub fn beat(page: Page) {
     let (silent, number) = {
@@ -261,7 +306,10 @@ pub fn beat(page: Page) {
     };
     if silent {
         lost(page, number);
+    } else if stepped(page) {
+        connect(page);
     }
+    listen_for(page);
     page.beat.update(|n| *n = n.wrapping_add(1));
     let late = {
         let store = page.store.borrow();

@@ -6,11 +6,12 @@
 use crate::address::{self, Tone, View};
 use crate::link::Link;
 use crate::panels::board::Board;
-use crate::panels::{changed, crosshair, tools};
+use crate::panels::{changed, crosshair, menu, roving, tools};
 use crate::player::Player;
 use crate::range::{LONGEST, SHORTEST};
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
+use crate::widgets::help;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::window::WINDOWS;
@@ -60,6 +61,10 @@ pub struct Shared {
     pub player: RwSignal<Option<Player>>,
     /// Why a file was not opened.
     pub refused: RwSignal<String>,
+    /// What of the address cannot be shown, and why; empty when all can.
+    pub wrong: RwSignal<String>,
+    /// Whether the server is there and the machine that is shown has sent nothing for a while.
+    pub silent: RwSignal<bool>,
     scheduled: Cell<bool>,
     writing: Cell<bool>,
     /// When the address was written last, and how often it may be written without a pause.
@@ -98,6 +103,12 @@ pub fn browser() -> web_sys::Window {
     web_sys::window().expect("a page has a window")
 }
 
+/// The theme that the system asks for.
+pub fn preferred() -> Tone {
+    let bright = browser().match_media("(prefers-color-scheme: light)").ok().flatten().is_some_and(|m| m.matches());
+    if bright { Tone::Light } else { Tone::Dark }
+}
+
 /// Milliseconds since the epoch by this machine's clock.
 pub fn now() -> i64 {
     js_sys::Date::now() as i64
@@ -119,10 +130,8 @@ impl Page {
                 pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
             }
         }
-        let view = address::read(pairs);
-        let bright =
-            || browser().match_media("(prefers-color-scheme: light)").ok().flatten().is_some_and(|m| m.matches());
-        let tone = view.theme.unwrap_or(if bright() { Tone::Light } else { Tone::Dark });
+        let (view, wrong) = address::read(pairs);
+        let tone = view.theme.unwrap_or_else(preferred);
         let shared = Shared {
             store: RefCell::new(Store::default()),
             link: RefCell::new(Link::default()),
@@ -137,6 +146,8 @@ impl Page {
             ahead: Cell::new(0),
             player: RwSignal::new(None),
             refused: RwSignal::new(String::new()),
+            wrong: RwSignal::new(wrong.join("; ")),
+            silent: RwSignal::new(false),
             scheduled: Cell::new(false),
             writing: Cell::new(false),
             writes: Cell::new((now(), WRITES)),
@@ -187,6 +198,11 @@ impl Page {
             self.load();
             self.redraw();
         }
+    }
+
+    /// Whether a recording is shown.
+    pub fn is_recorded(&self) -> bool {
+        self.player.with_untracked(Option::is_some)
     }
 
     /// A key while a recording is shown; true when it meant something.
@@ -276,7 +292,8 @@ impl Page {
         self.redraw();
     }
 
-    fn write_address(self) {
+    /// Writes what is seen into the address.
+    pub fn write_address(self) {
         self.writing.set(false);
         let (at, left) = self.writes.get();
         self.writes.set((at, left - 1));
@@ -406,6 +423,13 @@ impl Page {
         self.change(|v| v.frozen = None);
     }
 
+    /// Back to what the page shows of itself, and an address that says so.
+    pub fn set_right(self) {
+        self.wrong.set(String::new());
+        self.change(|v| v.source = None);
+        self.go_live();
+    }
+
     /// The other theme.
     pub fn toggle_theme(self) {
         let other = if self.tone.get_untracked() == Tone::Dark { Tone::Light } else { Tone::Dark };
@@ -415,7 +439,7 @@ impl Page {
 
     /// A key that was pressed, `far` with shift; true when it meant something.
     pub fn key(self, key: &str, far: bool) -> bool {
-        if self.player.with_untracked(Option::is_some) && self.player_key(key) {
+        if self.is_recorded() && self.player_key(key) {
             return true;
         }
         let (from, to) = self.span();
@@ -430,7 +454,11 @@ impl Page {
         };
         match key {
             "t" => self.toggle_theme(),
-            " " => self.toggle_frozen(),
+            " " | "l" => self.toggle_frozen(),
+            "?" => help::open(self.is_recorded()),
+            "m" => menu::by_key(self),
+            "ArrowUp" => return roving::go(self, -1),
+            "ArrowDown" => return roving::go(self, 1),
             "Escape" if tools::close_all() => {}
             "Escape" => self.go_live(),
             "/" => tools::focus_range(),

@@ -5,6 +5,7 @@ use crate::page::page;
 use crate::range;
 use crate::store::plan::{Absent, Section};
 use leptos::prelude::*;
+use shared::wire::CheckState;
 use wasm_bindgen::JsCast;
 
 /// The small triangle of a fold.
@@ -61,25 +62,34 @@ pub fn Fold(
 /// The reason and what to do, as one line of text.
 fn why(absent: &Absent) -> String {
     let (reason, remedy) = (absent.reason.trim_end(), absent.remedy.trim());
-    match (reason.is_empty(), remedy.is_empty()) {
-        (_, true) => reason.to_string(),
-        (true, _) => remedy.to_string(),
+    let remedy = if remedy.is_empty() { "watchglass doctor says more" } else { remedy };
+    match reason {
+        "" => remedy.to_string(),
         _ if reason.ends_with('.') => format!("{reason} {remedy}"),
         _ => format!("{reason}; {remedy}"),
     }
 }
 
-/// A family of the top that is not here: one dashed line with the reason and what to do.
+/// A family of the top that is not here, or has trouble: one line with the reason and what to do.
 #[component]
 pub fn AbsentLine(
     /// Why and what to do.
     absent: Absent,
 ) -> impl IntoView {
     let page = page();
+    let trouble = matches!(absent.state, CheckState::Hung | CheckState::Failed | CheckState::Partial);
+    let head = match absent.state {
+        CheckState::Hung => format!("{} hangs:", absent.title),
+        CheckState::Failed => format!("{} fails:", absent.title),
+        CheckState::Partial => format!("{} in part:", absent.title),
+        CheckState::Denied => format!("{} may not be read:", absent.title),
+        _ => format!("No {} here:", absent.title),
+    };
+    let (class, shape) = if trouble { ("shape is-warn", "▲") } else { ("shape is-unknown", "◌") };
     view! {
-        <article class="absent" data-panel=absent.id data-window=move || page.view.with(|v| range::name(v.window)) data-samples="0" data-state="unsupported">
-            <span class="shape is-unknown">"◌"</span>
-            <span><b>{format!("No {} here:", absent.title)}</b>" "{why(&absent)}</span>
+        <article class="absent" class:trouble=trouble data-panel=absent.id data-window=move || page.view.with(|v| range::name(v.window)) data-samples="0" data-state="unsupported">
+            <span class=class>{shape}</span>
+            <span><b>{head}</b>" "{why(&absent)}</span>
         </article>
     }
 }
@@ -90,12 +100,16 @@ pub fn Missing() -> impl IntoView {
     let page = page();
     let missing = Memo::new(move |_| page.plan.with(|p| p.missing.clone()));
     let count = move || missing.with(Vec::len);
+    let denied = move || match missing.with(|m| m.iter().filter(|a| a.state == CheckState::Denied).count()) {
+        0 => String::new(),
+        n => format!(" ({n} for want of a permission)"),
+    };
     view! {
         <Show when=move || { count() > 0 }>
             <details class="fold why">
                 <summary>
                     <Triangle/>
-                    <span>{move || format!("Not available here: {}, because …", count())}</span>
+                    <span>{move || format!("Not available here: {}{}, because …", count(), denied())}</span>
                 </summary>
                 <dl>
                     <For each=move || missing.get() key=|a| (a.id.clone(), a.reason.clone()) let:a>

@@ -17,6 +17,9 @@ const SPAN: i64 = 300_000;
 /// Width of its columns, ms.
 const STEP: i64 = 5_000;
 
+/// What a note about something that is missing begins with; the stylesheet colours it.
+const LOST: &str = "▲ ";
+
 /// A tile on the page.
 pub struct TileView {
     /// Its id.
@@ -63,7 +66,9 @@ impl TileView {
         };
         self.symbol.set(if value.is_some() { &symbol } else { "" });
         self.corner.set(&say.corner());
-        self.note.set(&say.note(scale));
+        let note = say.note(scale);
+        self.note.mark("lost", note.starts_with(LOST));
+        self.note.set(&note);
         self.line(&say, look, of, unit);
     }
 
@@ -171,7 +176,22 @@ impl Say<'_> {
         }
     }
 
+    /// Names of the series that count in the corner and have ended.
+    fn ended(&self) -> Vec<String> {
+        let all = self.series(&self.tile.corner.1);
+        let gone: Vec<SeriesId> = all.iter().copied().filter(|id| self.at(*id).is_none()).collect();
+        // Where none tells anything it is the source that is silent.
+        let some = gone.len() < all.len();
+        gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
+    }
+
     fn note(&self, scale: Scale) -> String {
+        let ended = self.ended();
+        match ended.as_slice() {
+            [] => {}
+            [one] => return format!("{LOST}{one} gives no data"),
+            [one, rest @ ..] => return format!("{LOST}{one} and {} more give no data", rest.len()),
+        }
         match &self.tile.note {
             Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
             Note::Lowest(tag, word) => self.extreme(tag, word, |a, b| b.total_cmp(&a)),
@@ -181,6 +201,15 @@ impl Say<'_> {
                     Some(format!("{word} {}", scale.number(fold(Fold::Sum, values)?)))
                 });
                 parts.collect::<Vec<_>>().join(", ")
+            }
+            Note::Share(word, part, whole) => {
+                let sum = |tag: &str| fold(Fold::Sum, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect());
+                let metric = self.store.catalog.position(whole).and_then(|m| self.store.catalog.metrics.get(usize::from(m)));
+                let (Some(part), Some(whole), Some(metric)) = (sum(part), sum(whole), metric) else {
+                    return String::new();
+                };
+                let scale = unit(metric).scale(whole);
+                format!("{word} {} of {} {}", scale.number(part), scale.number(whole), scale.symbol)
             }
         }
     }

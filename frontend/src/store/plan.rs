@@ -3,12 +3,14 @@
 use super::source::Source;
 use super::{Store, is_missing};
 use shared::catalog::{Layout, Tile};
-use shared::wire::Check;
+use shared::wire::CheckState;
 
 /// Panels that are open at first, at most.
 const OPEN: usize = 24;
 /// Panels on top, the wide one included.
 const TOP: usize = 7;
+/// Tiles.
+const TILES: usize = 4;
 
 /// What the id of a chart's heat map has behind the chart's own.
 pub const HEAT: &str = ".heat";
@@ -24,13 +26,15 @@ pub struct Panel {
     pub wide: bool,
 }
 
-/// A family that is not here, in words.
+/// A family that is not here, or not wholly, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// Id of the section or check.
     pub id: String,
     /// Its title.
     pub title: String,
+    /// How it stands.
+    pub state: CheckState,
     /// Why.
     pub reason: String,
     /// What to do.
@@ -55,7 +59,7 @@ pub struct Section {
 pub struct Plan {
     /// Ids of the tiles.
     pub tiles: Vec<String>,
-    /// Families of the top that are folded into a line.
+    /// Families of the top that are folded into a line, or have trouble.
     pub absent: Vec<Absent>,
     /// The wide chart and six more.
     pub top: Vec<Panel>,
@@ -70,18 +74,16 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
     let waiting = source.charts.is_empty();
-    let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| absent(layout, source, s)).collect();
+    let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| trouble(layout, source, s)).collect();
     let has = |id: &str| source.charts.get(id).is_some_and(|m| !m.lines.is_empty());
     let section_of = |id: &str| layout.charts.iter().find(|c| c.id == id).map(|c| c.section.as_str());
-    // Before the first sample the charts that are to be expected stand there empty.
-    let shown = |id: &str| {
-        !hide.iter().any(|h| h == id)
-            && (has(id) || (waiting && section_of(id).is_some_and(|s| !absent.iter().any(|a| a.id == s))))
-    };
+    // Before the first sample what is to be expected stands there empty.
+    let expected = |id: &str| waiting && section_of(id).is_some_and(|s| !absent.iter().any(|a| a.id == s));
+    let shown = |id: &str| !hide.iter().any(|h| h == id) && (has(id) || expected(id));
     let wide = layout.wide.iter().find(|id| shown(id));
-    // Of more than eight a heat map leads, and what it shows in one stands beside it with what explains it.
+    // Of more than eight devices a heat map leads, and what it shows in one stands beside it with what explains it.
     let many = |id: &str| source.charts.get(id).is_some_and(|m| m.lines.len() > 8);
-    let heat = wide.filter(|id| many(id));
+    let heat = wide.filter(|id| many(id) && layout.wide.first() == Some(id));
     let beside = layout.beside.iter().filter(|id| heat.is_some() && shown(id));
     let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
@@ -109,7 +111,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
         .collect();
     let leads = |id: &str| layout.lead.iter().take(TOP).any(|c| section_of(c) == Some(id));
     Plan {
-        tiles: layout.tiles.iter().filter(|t| tile_has_data(store, source, t)).take(4).map(|t| t.id.clone()).collect(),
+        tiles: tiles(layout.tiles.iter().filter(|t| tile_has_data(store, source, t, &expected)).collect()),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
         top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
         sections,
@@ -117,34 +119,55 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     }
 }
 
-fn absent(layout: &Layout, source: &Source, section: &shared::catalog::Section) -> Option<Absent> {
+/// Why a family has no chart, or trouble with those that it has.
+fn trouble(layout: &Layout, source: &Source, section: &shared::catalog::Section) -> Option<Absent> {
     let mut charts = layout.charts.iter().filter(|c| c.section == section.id);
-    if charts.any(|c| source.charts.get(&c.id).is_some_and(|m| !m.lines.is_empty())) {
-        return None;
-    }
-    let checks: Vec<&Check> = source.checks.iter().filter(|c| section.checks.contains(&c.id)).collect();
-    let check = checks.iter().find(|c| is_missing(c.state))?;
-    Some(Absent {
-        id: section.id.clone(),
-        title: section.title.clone(),
-        reason: check.reason.clone(),
-        remedy: check.remedy.clone(),
-    })
+    let here = charts.any(|c| source.charts.get(&c.id).is_some_and(|m| !m.lines.is_empty()));
+    let rank = |state: CheckState| match state {
+        CheckState::Hung => 5,
+        CheckState::Failed => 4,
+        CheckState::Partial => 3,
+        CheckState::Denied if !here => 2,
+        CheckState::Absent if !here => 1,
+        _ => 0,
+    };
+    let checks = source.checks.iter().filter(|c| section.checks.contains(&c.id) && rank(c.state) > 0);
+    // Of equal ones the first: the most common kind.
+    let check = checks.reduce(|a, b| if rank(b.state) > rank(a.state) { b } else { a })?;
+    let (id, title) = (section.id.clone(), section.title.clone());
+    Some(Absent { id, title, state: check.state, reason: check.reason.clone(), remedy: check.remedy.clone() })
 }
 
 fn missing(source: &Source) -> Vec<Absent> {
     let gone = source.checks.iter().filter(|c| is_missing(c.state));
-    gone.map(|c| Absent { id: c.id.clone(), title: c.id.clone(), reason: c.reason.clone(), remedy: c.remedy.clone() })
-        .collect()
+    gone.map(|c| Absent {
+        id: c.id.clone(),
+        title: c.id.clone(),
+        state: c.state,
+        reason: c.reason.clone(),
+        remedy: c.remedy.clone(),
+    })
+    .collect()
 }
 
-fn tile_has_data(store: &Store, source: &Source, tile: &Tile) -> bool {
-    let waiting = source.charts.is_empty();
-    let has = |tag: &String| {
-        let metric = store.catalog.position(tag);
-        metric.is_some_and(|m| source.defs.iter().any(|d| d.metric == m))
-    };
-    !waiting && tile.metrics.iter().any(has)
+/// The first four. One that shows the same as the next sums up what else there is no room for: it stands last or not at
+/// all.
+fn tiles(all: Vec<&Tile>) -> Vec<String> {
+    let mut list: Vec<String> = Vec::new();
+    for (i, tile) in all.iter().enumerate() {
+        let sums_up = all.get(i + 1).is_some_and(|next| next.metrics == tile.metrics);
+        if list.len() + 1 == TILES || (!sums_up && list.len() < TILES) {
+            list.push(tile.id.clone());
+        }
+    }
+    list
+}
+
+fn tile_has_data(store: &Store, source: &Source, tile: &Tile, expected: &dyn Fn(&str) -> bool) -> bool {
+    let position = |tag: &String| store.catalog.position(tag);
+    let has = |m: u16| source.defs.iter().any(|d| d.metric == m);
+    let comes = |m: u16| store.catalog.metrics.get(usize::from(m)).is_some_and(|m| expected(&m.chart));
+    tile.metrics.iter().filter_map(position).any(|m| has(m) || comes(m))
 }
 
 #[cfg(test)]

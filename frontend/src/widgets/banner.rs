@@ -11,6 +11,15 @@ const HISTORY: &str = "history";
 #[component]
 pub fn Banner() -> impl IntoView {
     let page = page();
+    // A machine that the address names and the server does not know.
+    let unknown = Memo::new(move |_| {
+        page.plan.track();
+        let store = page.store.borrow();
+        let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
+        let asked = page.view.with(|v| v.source.clone()).filter(|asked| *asked != shown)?;
+        Some(("The address is not understood:", format!("there is no machine {asked} here, this is {shown}.")))
+    });
+    let astray = move || page.wrong.with(|w| !w.is_empty()) || unknown.get().is_some();
     let words = move || match page.state.get() {
         _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
         LinkState::Reconnecting => {
@@ -19,6 +28,18 @@ pub fn Banner() -> impl IntoView {
         }
         LinkState::Lost => {
             Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into()))
+        }
+        _ if page.wrong.with(|w| !w.is_empty()) => {
+            Some(("The address is not understood:", format!("{}.", page.wrong.get())))
+        }
+        _ if unknown.get().is_some() => unknown.get(),
+        _ if page.silent.get() => {
+            page.beat.track();
+            let store = page.store.borrow();
+            let source = page.view.with(|v| store.source(v.source.as_deref()))?;
+            let since = axis::duration(page.server_now() - source.last_t()?);
+            let words = format!("last sample {since} ago. What it sent stays, and the page goes on with its next sample.");
+            Some(("The machine is silent:", words))
         }
         _ => page.plan.with(|plan| {
             let history = plan.missing.iter().find(|missing| missing.id == HISTORY)?;
@@ -34,6 +55,9 @@ pub fn Banner() -> impl IntoView {
             <div class="banner" role="status">
                 <span class="shape is-unknown">"◌"</span>
                 <span><b>{move || words().map(|w| w.0)}</b>" "{move || words().map(|w| w.1)}</span>
+                <Show when=astray>
+                    <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button>
+                </Show>
                 <span class="end">{move || page.goodbye.get()}</span>
             </div>
         </Show>

@@ -49,6 +49,9 @@ pub fn Bar() -> impl IntoView {
                 <button class="icon narrow-only" data-do="tools" aria-label="Span and comparison">
                     <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/></svg>
                 </button>
+                <button class="icon wide" data-do="help" aria-label="Keys" title="Keys (?)">
+                    <svg viewBox="0 0 16 16"><rect x="1.5" y="4" width="13" height="8.5" rx="1.5"/><path d="M4 6.7h.1M6.7 6.7h.1M9.3 6.7h.1M12 6.7h.1M5 10h6"/></svg>
+                </button>
                 <button class="icon" aria-label="Theme" title="Theme (t)" on:click=move |_| page.toggle_theme()>
                     <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" class="fill"/></svg>
                 </button>
@@ -132,6 +135,7 @@ fn LinkButton() -> impl IntoView {
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
+        (LinkState::Live, None) if page.silent.get() => "SILENT",
         (LinkState::Live, None) => "LIVE",
     };
     let rest = move || {

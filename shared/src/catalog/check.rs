@@ -205,6 +205,7 @@ fn layout(catalog: &Catalog, faults: &mut Vec<String>) {
         let note: Vec<&String> = match &tile.note {
             Note::Highest(tag, _) | Note::Lowest(tag, _) => vec![tag],
             Note::Parts(parts) => parts.iter().map(|(tag, _)| tag).collect(),
+            Note::Share(_, part, whole) => vec![part, whole],
         };
         let corner = Some(&tile.corner.1).filter(|tag| !tag.is_empty());
         for tag in tile.metrics.iter().chain(&tile.of).chain(corner).chain(note) {

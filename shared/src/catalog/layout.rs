@@ -46,6 +46,8 @@ pub enum Note {
     Lowest(String, String),
     /// `read 312, write 4`: these metrics (tag, word), counters as rates.
     Parts(Vec<(String, String)>),
+    /// `RAM 212 of 512 GiB`: the first metric out of the second, behind the word.
+    Share(String, String, String),
 }
 
 /// One of the four tiles on top. It is shown when its metrics have series.
@@ -96,7 +98,7 @@ pub struct Lane {
 /// Charts, sections and tiles in order on screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The first of these that has data is the wide chart.
+    /// The first of these that has data is the wide chart; of many devices in the first of all a heat map leads.
     pub wide: Vec<String>,
     /// What stands beside the heat map that leads when there are more than eight devices.
     pub beside: Vec<String>,
@@ -106,7 +108,8 @@ pub struct Layout {
     pub charts: Vec<Chart>,
     /// All sections.
     pub sections: Vec<Section>,
-    /// The first four that have data stand on top.
+    /// The first four that have data stand on top. One with the same metrics as the next sums up: it stands last or not
+    /// at all.
     pub tiles: Vec<Tile>,
     /// States in words.
     pub lanes: Vec<Lane>,
@@ -148,7 +151,7 @@ fn lanes() -> Vec<Lane> {
     LANES.iter().map(lane).collect()
 }
 
-const WIDE: &[&str] = &["gpu", "cpu"];
+const WIDE: &[&str] = &["gpu", "cpu.cores", "cpu"];
 
 const BESIDE: &[&str] = &["gpu.power", "gpu.temp"];
 
@@ -216,6 +219,15 @@ pub(super) fn layout() -> Layout {
                 fold: Fold::Sum,
                 of: Some(tag("gpu.{i}.enforcedPowerLimitWatts")),
                 note: Note::Highest(tag("gpu.{i}.temp"), tag("hottest")),
+            },
+            Tile {
+                id: tag("host"),
+                title: tag("Host CPU"),
+                corner: (tag("{n} cores"), tag("cpu.{i}.cpu_percent")),
+                metrics: vec![tag("system.cpu_percent")],
+                fold: Fold::Mean,
+                of: None,
+                note: Note::Share(tag("RAM"), tag("memory.used"), tag("memory.total")),
             },
             Tile {
                 id: tag("cpu"),

@@ -3,6 +3,7 @@
 use crate::surface::CanvasSurface;
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
 use charts::into_area;
+use charts::svg::Svg;
 use wasm_bindgen::JsCast;
 use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement};
 
@@ -19,7 +20,7 @@ impl Layer {
     /// A layer on a canvas element; none when the browser gives no context.
     pub fn new(canvas: HtmlCanvasElement) -> Option<Self> {
         let context = canvas.get_context("2d").ok()??.dyn_into::<CanvasRenderingContext2d>().ok()?;
-        let surface = CanvasSurface { context, family: "sans-serif".into() };
+        let surface = CanvasSurface { context, family: "sans-serif".into(), svg: None };
         Some(Layer { canvas, surface, pen: Pen::default(), size: (0, 0) })
     }
 
@@ -40,6 +41,24 @@ impl Layer {
             self.pen.forget_widths();
         }
         other
+    }
+
+    /// A layer of so many device pixels on a canvas that stands nowhere; `svg` writes text in place of drawing.
+    pub fn apart(canvas: HtmlCanvasElement, size: (u32, u32), family: &str, svg: bool) -> Option<Self> {
+        let mut layer = Layer::new(canvas)?;
+        layer.size = size;
+        layer.surface.family = family.to_string();
+        layer.surface.svg = svg.then(|| Svg::new(size, family));
+        if !svg {
+            layer.canvas.set_width(size.0);
+            layer.canvas.set_height(size.1);
+        }
+        Some(layer)
+    }
+
+    /// The text that was written in place of drawing.
+    pub fn written(&mut self) -> Option<String> {
+        self.surface.svg.take().map(Svg::finish)
     }
 
     /// Width and height in units.
@@ -68,6 +87,15 @@ impl Words {
     pub fn find(root: &Element, selector: &str) -> Option<Self> {
         let element = root.query_selector(selector).ok()??;
         Some(Words { element, text: String::new() })
+    }
+
+    /// Has a class, or has it not.
+    pub fn mark(&self, class: &str, on: bool) {
+        let list = self.element.class_list();
+        if list.contains(class) != on {
+            // Only an empty class is refused.
+            let _ = list.toggle(class);
+        }
     }
 
     /// Sets the text.

@@ -1,14 +1,17 @@
 //! All panels and tiles that are on the page, and the one place where they are drawn: at most once a frame, panels in
 //! view only, and texts only where they changed.
 //!
-//! [`view`] one panel; [`layer`] its canvases and words; [`measures`] lengths from the stylesheet.
+//! [`view`] one panel; [`layer`] its canvases and words; [`measures`] lengths from the stylesheet;
+//! [`poster`] a panel by itself, to be taken away.
 
 pub mod layer;
 mod measures;
+pub mod poster;
 pub mod view;
 
 use super::crosshair::{self, Hover, Tip};
 use super::picture::Look;
+use super::roving;
 use super::tiles::TileView;
 use crate::address::Tone;
 use crate::page::{LinkState, Page, browser, offset};
@@ -41,6 +44,7 @@ pub struct Board {
     sizes: Option<web_sys::ResizeObserver>,
     page: Option<(Measures, String, f64)>,
     over_scheduled: bool,
+    typed: bool,
     /// Milliseconds that the last full drawing took, and how many there were.
     pub took: (f64, u32),
 }
@@ -55,6 +59,7 @@ impl Board {
             board.watch_size(page, &view.base.canvas);
             board.panels.push(view);
         }
+        roving::settle();
         page.redraw();
     }
 
@@ -70,6 +75,7 @@ impl Board {
                 sizes.unobserve(&view.base.canvas);
             }
         }
+        roving::settle();
     }
 
     /// Takes a tile on.
@@ -128,9 +134,22 @@ impl Board {
         page.redraw();
     }
 
+    /// A font has arrived: canvases, unlike elements, do not notice.
+    pub fn retype(page: Page) {
+        {
+            let mut board = page.board.borrow_mut();
+            board.typed = !board.typed;
+        }
+        Board::resized(page);
+    }
+
     fn look(&mut self, page: Page) -> Look {
         if self.page.is_none() {
-            let (measures, family) = measures();
+            let (measures, mut family) = measures();
+            if self.typed {
+                // Another name of the same: what was measured with the font before is forgotten.
+                family.push(' ');
+            }
             let dpr = browser().device_pixel_ratio();
             for panel in &mut self.panels {
                 panel.fit(dpr, &family);
