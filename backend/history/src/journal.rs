@@ -14,17 +14,21 @@ pub const KEYFRAME_MS: i64 = 60_000;
 const SERIES: usize = 512;
 /// Rows in one record.
 const ROWS: usize = 64;
+/// Late samples in one record.
+const LATE: usize = 50_000;
 
 /// Writes records for one log file; a new file has a new journal. The bytes go to [`Log::begin`](crate::Log::begin) and
 /// [`Log::write`](crate::Log::write) in the order in which they were made.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Journal {
     sources: HashMap<u16, Said>,
     rows: HashSet<u16>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Said {
+    /// By id, whether the file has been told of it.
+    series: Vec<bool>,
     /// Ticks from one keyframe to the next.
     every: u32,
     /// Since the last keyframe.
@@ -34,6 +38,11 @@ struct Said {
 }
 
 impl Journal {
+    /// Whether the file has been told of a source.
+    pub fn knows(&self, source: u16) -> bool {
+        self.sources.contains_key(&source)
+    }
+
     /// A source: before anything else of it, and when its facts changed.
     pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
         let said = self.sources.entry(source).or_default();
@@ -41,7 +50,8 @@ impl Journal {
         said.say(out, &Record::Source { source, name: name.into(), interval, facts: facts.to_vec() });
     }
 
-    /// Series of a source, with their rows and charts; before the first frame that speaks of them.
+    /// Those of these series that the file has not been told of, with their rows and charts; before the first frame that
+    /// speaks of them.
     pub fn series<'a>(
         &mut self,
         out: &mut Vec<u8>,
@@ -49,11 +59,12 @@ impl Journal {
         catalog: &Catalog,
         series: impl IntoIterator<Item = (SeriesId, &'a SeriesDef)>,
     ) {
+        let said = self.sources.entry(source).or_default();
+        let series = series.into_iter().filter(|(id, _)| said.is_new(*id));
         let series: Vec<(SeriesId, u16, Cow<'_, str>)> =
-            series.into_iter().map(|(id, def)| (id, def.metric, def.instance.as_str().into())).collect();
+            series.map(|(id, def)| (id, def.metric, def.instance.as_str().into())).collect();
         let mut rows: Vec<u16> = series.iter().map(|(_, row, _)| *row).filter(|row| self.rows.insert(*row)).collect();
         rows.sort_unstable();
-        let said = self.sources.entry(source).or_default();
         for rows in rows.chunks(ROWS) {
             let rows: Vec<_> =
                 rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
@@ -79,18 +90,27 @@ impl Journal {
         said.ticks += 1;
         if said.ticks >= said.every {
             said.ticks = 0;
-            out.append(&mut said.again);
+            out.extend(std::mem::take(&mut said.again));
             put(out, &Record::Keyframe { source, frame: &keyframe() });
         }
     }
 
     /// Samples that came after their tick.
     pub fn late(&mut self, out: &mut Vec<u8>, source: u16, samples: &[(SeriesId, i64, f64)]) {
-        put(out, &Record::Late { source, samples: samples.to_vec() });
+        for samples in samples.chunks(LATE) {
+            put(out, &Record::Late { source, samples: samples.to_vec() });
+        }
     }
 }
 
 impl Said {
+    /// Notes that the file is told of a series; whether it was not before.
+    fn is_new(&mut self, id: SeriesId) -> bool {
+        let at = id as usize;
+        self.series.resize(self.series.len().max(at + 1), false);
+        !std::mem::replace(&mut self.series[at], true)
+    }
+
     fn say(&mut self, out: &mut Vec<u8>, record: &Record<'_>) {
         let at = out.len();
         put(out, record);

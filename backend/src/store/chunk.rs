@@ -40,15 +40,15 @@ impl Stretch {
         Stretch { base: run.base.clone(), frames }
     }
 
-    /// Calls `each` with the time of every frame and the values of all series at it, oldest first.
+    /// Calls `each` with every frame and the state after it, oldest first.
     ///
     /// # Errors
     /// A frame does not follow the one before.
-    pub fn replay(&self, mut each: impl FnMut(i64, &[f64])) -> Result<(), FrameError> {
+    pub fn replay(&self, mut each: impl FnMut(&Frame, &TickState)) -> Result<(), FrameError> {
         let mut state = self.base.clone();
         self.frames.iter().try_for_each(|frame| {
             state.apply(frame.bytes())?;
-            each(frame.t, state.values());
+            each(frame, &state);
             Ok(())
         })
     }

@@ -81,9 +81,9 @@ impl Snapshot {
     fn unsealed(&self, mut each: impl FnMut(i64, &[f64])) {
         for stretch in &self.stretches {
             if stretch.frames.iter().any(|f| self.within(f.t)) {
-                let replayed = stretch.replay(|t, values| {
-                    if self.within(t) {
-                        each(t, values);
+                let replayed = stretch.replay(|frame, state| {
+                    if self.within(frame.t) {
+                        each(frame.t, state.values());
                     }
                 });
                 if replayed.is_err() {
