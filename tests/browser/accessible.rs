@@ -1,4 +1,4 @@
-//! The page without a mouse and without eyes: what axe-core finds, in both themes, on a screen and on a phone.
+//! The page without eyes: what axe-core finds in each of its states, in both themes, on a screen and on a phone.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
@@ -11,6 +11,13 @@ return axe.run(document, { resultTypes: ["violations"] }).then(found => found.vi
   .flatMap(fault => fault.nodes.map(node => fault.id + ": " + node.target.join(" ") + ": " + node.failureSummary)));
 "#;
 
+#[track_caller]
+fn fine(browser: &Browser, state: &str) {
+    let faults = browser.script(SERIOUS);
+    let faults: Vec<&str> = faults.as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
+    assert_eq!(faults, [""; 0], "{state}");
+}
+
 #[test]
 fn axe_finds_nothing_serious() {
     let Ok(path) = std::env::var("WATCHGLASS_AXE") else {
@@ -18,18 +25,48 @@ fn axe_finds_nothing_serious() {
         return;
     };
     let axe = std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file");
-    let server = Server::start([]);
+    let server = Server::start(["demo", "--gpus", "8"]);
     let browser = Browser::start();
     for theme in ["dark", "light"] {
         browser.prefer(theme);
         for (width, height) in [(1440, 900), (390, 844)] {
+            let state = |name: &str| format!("{name}, {theme}, {width} x {height}");
             browser.size(width, height);
             browser.open(&server.url);
             live(&browser);
             browser.script(&axe);
-            let faults = browser.script(SERIOUS);
-            let faults: Vec<&str> = faults.as_array().into_iter().flatten().filter_map(|f| f.as_str()).collect();
-            assert_eq!(faults, [""; 0], "{theme}, {width} x {height}");
+            fine(&browser, &state("live"));
+
+            browser.press("?");
+            browser.until("document.getElementById('dialog').open");
+            fine(&browser, &state("the list of keys"));
+            browser.press("Escape");
+
+            browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+            browser.press("m");
+            browser.until(r##"document.querySelector("#menu:not([hidden])")"##);
+            fine(&browser, &state("a chart's menu"));
+            browser.click("#menu [data-do=table]");
+            browser.until("document.getElementById('dialog').open");
+            fine(&browser, &state("a chart as a table"));
+            browser.press("Escape");
+
+            browser.press("d");
+            browser.until("!document.getElementById('sheet').hidden");
+            fine(&browser, &state("what changed"));
+            browser.press("Escape");
+
+            browser.press(" ");
+            browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+            browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
+            browser.press("End");
+            browser.press("Enter");
+            browser.until(r##"document.querySelector("#tip.pinned")"##);
+            fine(&browser, &state("frozen"));
+
+            browser.eval(r#"document.querySelector(".processes summary").click()"#);
+            browser.until(r#"document.querySelector(".processes tbody tr")"#);
+            fine(&browser, &state("processes"));
         }
     }
     no_faults(&browser);

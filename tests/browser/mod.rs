@@ -3,12 +3,14 @@
 mod accessible;
 mod base;
 mod compare;
+mod keys;
 mod layout;
 mod link;
 mod processes;
 mod recording;
 mod series;
 mod served;
+mod take;
 mod touch;
 mod view;
 mod zoom;

@@ -92,7 +92,7 @@ fn keys_move_the_crosshair_and_say_where_it_is() {
             r#"(t => ({end} - t + 86400) % 86400)({when}.split(":").reduce((a, p) => a * 60 + +p, 0)) === {back}"#
         ));
     }
-    browser.until(r#"/^\d\d:\d\d:\d\d, GPU \d \d+/.test(document.getElementById("said").textContent)"#);
+    browser.until(r#"/^\d\d:\d\d:\d\d, GPU \d, \d+/.test(document.getElementById("said").textContent)"#);
     browser.press("Enter");
     browser.until(r##"document.querySelector("#tip.pinned")"##);
     no_faults(&browser);

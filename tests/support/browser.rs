@@ -175,6 +175,21 @@ impl Browser {
         }
     }
 
+    /// Presses and releases a key as a person does, with what the browser itself makes of it: one character, or `Tab`,
+    /// `Enter`, `Escape`, `Space`; with `held` of [`SHIFT`].
+    pub fn strike(&self, key: &str, held: u8) {
+        let codes = [("Tab", '\u{e004}'), ("Enter", '\u{e007}'), ("Escape", '\u{e00c}'), ("Space", ' ')];
+        let named = codes.iter().find(|(name, _)| *name == key).map(|(_, code)| code.to_string());
+        let value = named.unwrap_or_else(|| key.to_string());
+        let mut steps = vec![json!({ "type": "keyDown", "value": value }), json!({ "type": "keyUp", "value": value })];
+        if held == SHIFT {
+            steps.insert(0, json!({ "type": "keyDown", "value": "\u{e008}" }));
+            steps.push(json!({ "type": "keyUp", "value": "\u{e008}" }));
+        }
+        let keys = json!({ "type": "key", "id": "keys", "actions": steps });
+        self.in_session("/actions", json!({ "actions": [keys] })).expect("keys are pressed");
+    }
+
     /// Types a text into what has the keys, and ends it with Enter.
     pub fn type_line(&self, text: &str) {
         self.cdp("Input.insertText", json!({ "text": text }));

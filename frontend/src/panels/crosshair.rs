@@ -125,8 +125,9 @@ pub fn step(page: Page, by: i64) {
     let mut board = page.board.borrow_mut();
     let before = board.hover.take();
     let id = focused.or_else(|| before.as_ref().map(|h| h.panel.clone()));
-    let panels = || board.panels.iter().filter(|p| p.in_view);
-    let Some(panel) = panels().find(|p| Some(&p.id) == id.as_ref()).or_else(|| panels().next()) else { return };
+    let mut panels = board.panels.iter();
+    let known = panels.clone().find(|p| Some(&p.id) == id.as_ref());
+    let Some(panel) = known.or_else(|| panels.find(|p| p.in_view)) else { return };
     let picture = &panel.picture;
     let (t, width) = (before.as_ref().map_or(to, |h| h.t), picture.width());
     let at = match (by, &before) {
@@ -152,6 +153,19 @@ pub fn step(page: Page, by: i64) {
     Board::redraw_over(page);
 }
 
+/// The keys went to another chart: the instant that is read goes with them.
+pub fn follow_focus(page: Page) {
+    if instant(page).is_some() {
+        step(page, 0);
+        let id = page.board.borrow().hover.as_ref().map(|h| h.panel.clone());
+        if let Some(panel) = page.board.borrow_mut().panels.iter_mut().find(|p| Some(&p.id) == id.as_ref()) {
+            // It comes into view with the keys, and is read at once.
+            panel.in_view = true;
+        }
+        page.redraw();
+    }
+}
+
 /// Where the instant is before a drawing: a resting pointer stays at its place while time goes on.
 pub fn follow_span(board: &mut Board, (from, to): (i64, i64)) {
     if let Some((hover, share)) = board.hover.as_mut().and_then(|h| h.share.map(|s| (h, s))) {
@@ -169,12 +183,28 @@ pub fn follow(board: &mut Board, look: &Look) {
     if board.tip != tip {
         tooltip::show(tip.as_ref());
         if let Some(tip) = tip.as_ref().filter(|_| board.speak) {
-            let rows = tip.rows.iter().map(|r| format!(", {} {}", r.name, r.value));
-            tooltip::say(&format!("{}{} {}", tip.when, rows.collect::<String>(), tip.unit));
+            tooltip::say(spoken(tip));
+            board.speak = false;
         }
-        board.speak = false;
         board.tip = tip;
     }
+}
+
+/// What the tooltip says, for ears: as many rows as are seen, and the unit once.
+fn spoken(tip: &Tip) -> String {
+    let unit = match tip.unit.as_str() {
+        "%" => "percent",
+        "°C" => "degrees",
+        "W" => "watts",
+        other => other,
+    };
+    let row = |(i, r): (usize, &Row)| match i {
+        0 => format!(", {}, {} {unit}", r.name, r.value),
+        _ => format!("; {}, {}", r.name, r.value),
+    };
+    let rows: String = tip.rows.iter().take(ROWS.0).enumerate().map(row).collect();
+    let rest = if tip.rows.is_empty() { format!(", {}", tip.rest) } else { String::new() };
+    format!("{}{rows}{rest}", tip.when)
 }
 
 fn tip(panel: &PanelView, hover: &Hover, look: &Look, (left, right): (f64, f64)) -> Tip {

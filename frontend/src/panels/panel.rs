@@ -33,7 +33,7 @@ pub fn PanelCard(
             data-state="empty"
         >
             <header>
-                <h3><button data-do="menu" title="More with this chart">{title.clone()}</button></h3>
+                <h3><button data-do="menu" title="More with this chart (m)" aria-haspopup="dialog" aria-expanded="false" tabindex="-1">{title.clone()}</button></h3>
                 <span class="u note"></span>
                 {heat.then(choices)}
                 <span class="sum">
@@ -46,7 +46,7 @@ pub fn PanelCard(
                 </span>
             </header>
             // Pointers and keys on it are heard by the page, once for all plots.
-            <div class="plot" role="img" tabindex="0" aria-label=title>
+            <div class="plot" role="application" aria-roledescription="chart" tabindex="-1" aria-label=title aria-describedby="how">
                 <canvas></canvas>
                 <canvas></canvas>
             </div>
@@ -96,7 +96,7 @@ pub fn TileCard(
             <h2><span>{title}</span><span class="u corner"></span></h2>
             <div class="value"><span class="number">"–"</span>" "<span class="u symbol"></span></div>
             <div class="note"></div>
-            <canvas></canvas>
+            <canvas aria-hidden="true"></canvas>
         </div>
     }
 }

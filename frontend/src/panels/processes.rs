@@ -84,7 +84,7 @@ pub fn Processes() -> impl IntoView {
     };
     let head = move |name: &'static str, this: Column, left: bool| {
         view! {
-            <th class:l=left aria-sort=move || (column.get() == this).then_some("descending")>
+            <th scope="col" class:l=left aria-sort=move || (column.get() == this).then_some("descending")>
                 <button on:click=move |_| column.set(this)>{name}</button>
             </th>
         }

@@ -2,6 +2,8 @@
 
 pub mod banner;
 pub mod bar;
+pub mod dialog;
 pub mod dom;
+pub mod help;
 pub mod player;
 pub mod tooltip;

@@ -3,6 +3,8 @@
 use super::dom;
 use charts::Hue;
 use leptos::prelude::*;
+use std::cell::RefCell;
+use std::time::Duration;
 
 /// One series in the tooltip.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,9 +98,24 @@ fn rows(parent: &web_sys::Element, rows: &[Row]) {
     }
 }
 
-/// Says it to a screen reader.
-pub fn say(text: &str) {
-    if let Some(element) = dom::by_id("said") {
-        element.set_text_content(Some(text));
+/// How long a reading waits for the next one: of keys that are held, the last is heard.
+const PAUSE: Duration = Duration::from_millis(250);
+
+thread_local! {
+    /// What is said next; none when nothing waits.
+    static NEXT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Says it to a screen reader, unless something newer is to be said before long.
+pub fn say(text: String) {
+    if NEXT.replace(Some(text)).is_none() {
+        set_timeout(
+            || {
+                if let (Some(element), Some(text)) = (dom::by_id("said"), NEXT.take()) {
+                    element.set_text_content(Some(&text));
+                }
+            },
+            PAUSE,
+        );
     }
 }

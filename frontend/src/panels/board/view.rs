@@ -6,7 +6,10 @@ use crate::panels::crosshair::Hover;
 use crate::panels::picture::{Look, Picture, Rows, Sight, State};
 use crate::store::Store;
 use crate::store::source::Source;
-use charts::axis;
+use crate::surface::CanvasSurface;
+use charts::canvas::Canvas;
+use charts::poster::{HEAD, Head};
+use charts::{Frame, axis};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -138,10 +141,57 @@ impl PanelView {
     /// Draws the data where it would look another than it does.
     pub fn draw(&mut self, store: &Store, source: Option<&Source>, view: &View, look: &Look, focus: Option<usize>) {
         let units = self.base.units();
+        let sights = self.prepare(store, source, view, look, (units, self.wide), focus);
+        if self.drawn.as_ref() != Some(&sights) {
+            let PanelView { picture, past, other, base, .. } = self;
+            picture.with_frame(look, units, focus, |frame| base.draw(|area| paint(area, frame, look, past, other)));
+            self.drawn = Some(sights);
+        }
+        self.write();
+    }
+
+    /// Draws it whole, with words above and labels, on a layer that stands nowhere. `at` is the instant that is shown.
+    pub fn poster(&mut self, (store, source): (&Store, Option<&Source>), view: &View, look: &Look, poster: Poster) {
+        let (all, head) = (poster.layer.units(), (HEAD * look.css).round() as i32);
+        let units = (all.0, all.1 - head);
+        self.prepare(store, source, view, look, (units, true), None);
+        // The next drawing on the page is of another width.
+        self.drawn = None;
+        let PanelView { picture, past, other, article, .. } = self;
+        let title = article.query_selector("h3").ok().flatten().and_then(|h| h.text_content()).unwrap_or_default();
+        let labels = picture.labels(poster.at, look.span.1, None);
+        let (unit, newest) = (picture.unit, picture.last(look.span.1));
+        let words = Head { title: &title, note: &picture.note, source: &poster.words };
+        picture.with_frame(look, units, None, |frame| {
+            poster.layer.draw(|area| {
+                // Our backend refuses nothing.
+                let Ok(below) = charts::poster::head(area, frame, &words) else { return };
+                paint(&below, frame, look, past, other);
+                drop(charts::over::draw(&below, frame, unit, poster.at, newest, &labels));
+            })
+        });
+    }
+
+    /// CSS pixels that the chart needs, drawn by itself: rows have a height of their own.
+    pub fn height(&self) -> f64 {
+        let rows = self.picture.names.len() as f64;
+        if self.picture.in_row(0).is_some() { (rows * 14.0 + 40.0).clamp(180.0, 1800.0) } else { 260.0 }
+    }
+
+    /// Brings its pictures up to date for a canvas of that size, `wide` with names in full; answers with how they look.
+    fn prepare(
+        &mut self,
+        store: &Store,
+        source: Option<&Source>,
+        view: &View,
+        look: &Look,
+        (units, wide): ((i32, i32), bool),
+        focus: Option<usize>,
+    ) -> [Option<Sight>; 3] {
         let epoch = source.map_or(0, |s| s.epoch);
         (self.picture.muted, self.picture.dim) = masks(view, store, source, &self.id);
         self.picture.rows = Rows::read(&view.heat);
-        self.picture.update(store, source, &self.id, self.wide, look, units.0);
+        self.picture.update(store, source, &self.id, wide, look, units.0);
         self.choose_under(store, view, look);
         let mut sights = [Some(self.picture.sight(look, units, focus, epoch)), None, None];
         for (under, sight) in [&mut self.past, &mut self.other].into_iter().zip(&mut sights[1..]) {
@@ -151,27 +201,7 @@ impl PanelView {
             under.picture.update(store, source, &under.id, false, &look, units.0);
             *sight = Some(under.picture.sight(&look, units, None, epoch));
         }
-        let PanelView { picture, past, other, base, .. } = self;
-        if self.drawn.as_ref() != Some(&sights) {
-            picture.with_frame(look, units, focus, |frame| {
-                base.draw(|area| {
-                    // Our backend refuses nothing.
-                    drop(charts::draw(area, frame));
-                    if let Some(past) = past {
-                        past.picture.with_frame(&past.look(look), units, None, |then| {
-                            drop(charts::ghost::draw(area, &charts::Frame { axis: frame.axis, ..then.clone() }, 0.5));
-                        });
-                    }
-                    if let Some(other) = other {
-                        other.picture.with_frame(look, units, None, |then| {
-                            drop(charts::ghost::draw(area, then, 0.9));
-                        });
-                    }
-                })
-            });
-            self.drawn = Some(sights);
-        }
-        self.write();
+        sights
     }
 
     fn choose_under(&mut self, store: &Store, view: &View, look: &Look) {
@@ -218,6 +248,35 @@ impl PanelView {
             over.draw(|area| charts::over::draw(area, frame, unit, at, newest, &labels).unwrap_or_default())
         });
         *places = drawn.flatten().unwrap_or_default();
+    }
+}
+
+/// A chart that is taken away.
+pub struct Poster<'a> {
+    /// Where it is drawn.
+    pub layer: &'a mut Layer,
+    /// Machine and span.
+    pub words: String,
+    /// The instant that is shown.
+    pub at: Option<i64>,
+}
+
+/// Draws a frame with what lies under it; our backend refuses nothing.
+fn paint(
+    area: &charts::Area<Canvas<'_, CanvasSurface>>,
+    frame: &Frame,
+    look: &Look,
+    past: &Option<Under>,
+    other: &Option<Under>,
+) {
+    drop(charts::draw(area, frame));
+    if let Some(past) = past {
+        past.picture.with_frame(&past.look(look), frame.size, None, |then| {
+            drop(charts::ghost::draw(area, &Frame { axis: frame.axis, ..then.clone() }, 0.5));
+        });
+    }
+    if let Some(other) = other {
+        other.picture.with_frame(look, frame.size, None, |then| drop(charts::ghost::draw(area, then, 0.9)));
     }
 }
 

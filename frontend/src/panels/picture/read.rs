@@ -7,12 +7,21 @@ use charts::over::Label;
 use charts::reduce::Column;
 use charts::{Chart, Hue};
 use shared::series::SeriesId;
+use std::collections::BTreeMap;
 
 impl Picture {
     /// The instant of data nearest to `t`.
     pub fn snap(&self, t: i64) -> Option<i64> {
         let near = self.ids.iter().filter_map(|i| self.traces.get(i)?.at(t).map(|c| c.t));
         near.min_by_key(|at| (at - t).abs())
+    }
+
+    /// The instants within a span at which a series has a value, oldest first.
+    pub fn instants(&self, from: i64, to: i64) -> Vec<i64> {
+        let columns = self.ids.iter().filter_map(|i| self.traces.get(i)).flat_map(|t| t.within(from, to));
+        // Of one column, series that lack a sample have a middle of their own.
+        let slots: BTreeMap<i64, i64> = columns.map(|c| (c.slot, c.t)).collect();
+        slots.into_values().collect()
     }
 
     /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window. A

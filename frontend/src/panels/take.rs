@@ -1,0 +1,171 @@
+//! What is taken away of a chart: a picture as PNG or SVG, its samples as CSV, the address of what is seen.
+
+use super::board::Board;
+use crate::page::{Page, browser, offset};
+use crate::range;
+use crate::store::plan::HEAT;
+use crate::widgets::dom;
+use charts::axis;
+use shared::catalog::{Catalog, Kind};
+use shared::series::SeriesDef;
+use std::time::Duration;
+use wasm_bindgen::prelude::*;
+use web_sys::{Blob, BlobPropertyBag, Element, HtmlElement, HtmlTextAreaElement};
+
+/// How long a browser may take to read what was handed to it.
+const READ: Duration = Duration::from_secs(60);
+
+/// Machine and span in words, local time.
+pub fn words(page: Page) -> String {
+    let (from, to) = page.span();
+    let (a, b) = (from + offset(from), to + offset(to));
+    let day = |local: i64| axis::date(local.div_euclid(86_400_000));
+    let until = if day(a) == day(b) { String::new() } else { day(b) + " " };
+    format!("{}, {} {}–{until}{}", machine(page), day(a), axis::clock(a, true), axis::clock(b, true))
+}
+
+fn machine(page: Page) -> String {
+    let view = page.view_now();
+    page.store.borrow().source(view.source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
+}
+
+/// A name for a file of a chart.
+fn file(page: Page, chart: &str, kind: &str) -> String {
+    file_name(&[&machine(page), chart, &(page.span().1 / 1000).to_string()], kind)
+}
+
+/// Parts joined; what a file system may not like is a dash.
+fn file_name(parts: &[&str], kind: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    let parts = parts.iter().filter(|p| !p.is_empty());
+    let parts: Vec<String> = parts.map(|p| p.chars().map(plain).collect()).collect();
+    format!("{}.{kind}", parts.join("-").trim_start_matches(['.', '-']))
+}
+
+/// Saves a picture of a chart; answers with what was done, in words.
+pub fn picture(page: Page, chart: &str, svg: bool) -> String {
+    let Some(mut layer) = Board::poster(page, chart, &words(page), svg) else {
+        return "There is nothing to draw yet.".into();
+    };
+    let name = file(page, chart, if svg { "svg" } else { "png" });
+    let saved = format!("Saved {name}");
+    if let Some(text) = layer.written() {
+        let parts = js_sys::Array::of1(&text.into());
+        let kind = BlobPropertyBag::new();
+        kind.set_type("image/svg+xml");
+        if let Ok(blob) = Blob::new_with_str_sequence_and_options(&parts, &kind) {
+            save(&blob, &name);
+        }
+    } else {
+        let made = Closure::once_into_js(move |blob: Option<Blob>| {
+            if let Some(blob) = blob {
+                save(&blob, &name);
+            }
+        });
+        if layer.canvas.to_blob(made.unchecked_ref()).is_err() {
+            return "The browser made no picture.".into();
+        }
+    }
+    saved
+}
+
+fn save(blob: &Blob, name: &str) {
+    let Ok(url) = web_sys::Url::create_object_url_with_blob(blob) else { return };
+    if let Ok(link) = dom::document().create_element("a") {
+        dom::set(&link, "href", &url);
+        dom::set(&link, "download", name);
+        link.unchecked_into::<HtmlElement>().click();
+    }
+    leptos::prelude::set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), READ);
+}
+
+/// The address of all samples of a chart in the span, as CSV: the server streams them. None where nothing is stored there:
+/// of a recording that is shown.
+pub fn csv(page: Page, chart: &str) -> Option<String> {
+    if page.is_recorded() {
+        return None;
+    }
+    let view = page.view_now();
+    let store = page.store.borrow();
+    let source = store.source(view.source.as_deref())?;
+    let members = source.charts.get(chart.trim_end_matches(HEAT))?;
+    let defs = || members.lines.iter().filter_map(|id| source.defs.get(*id as usize));
+    let (from, to) = page.span();
+    let params = web_sys::UrlSearchParams::new().ok()?;
+    params.append("format", "csv");
+    params.append("source", &source.info.name);
+    params.append("from", &range::seconds(from));
+    params.append("to", &range::seconds(to));
+    if defs().filter_map(|d| store.catalog.metric(d)).any(|m| m.kind == Kind::Counter) {
+        // As it is drawn.
+        params.append("fn", "rate");
+    }
+    for tag in tags(&store.catalog, defs()) {
+        params.append("tag", &tag);
+    }
+    Some(format!("api/v1/export?{}", String::from(params.to_string())))
+}
+
+/// Tags of series; of one with numbered devices its pattern, so that 64 of them fit in an address.
+fn tags<'a>(catalog: &Catalog, defs: impl Iterator<Item = &'a SeriesDef>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for def in defs {
+        let numbered = def.instance.bytes().all(|b| b.is_ascii_digit()) && !def.instance.is_empty();
+        let instance = if numbered { "*".to_string() } else { def.instance.clone() };
+        let tag = catalog.tag(&SeriesDef { metric: def.metric, instance });
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
+/// Puts a text where pasting takes it from; true when the browser did. `near` is an element of the part of the page that
+/// can have the keys at the moment.
+pub fn copy(text: &str, near: &Element) -> bool {
+    // `navigator.clipboard` is there on https and loopback only, and a page is often seen through neither.
+    let Ok(field) = dom::document().create_element("textarea") else { return false };
+    let field: HtmlTextAreaElement = field.unchecked_into();
+    field.set_class_name("away");
+    field.set_value(text);
+    let before = dom::document().active_element();
+    let _ = near.append_child(&field);
+    field.select();
+    let document: web_sys::HtmlDocument = dom::document().unchecked_into();
+    let done = document.exec_command("copy").unwrap_or(false);
+    field.remove();
+    if let Some(before) = before {
+        // A focus is never refused.
+        let _ = before.unchecked_into::<HtmlElement>().focus();
+    }
+    done
+}
+
+/// Copies the address of what is seen.
+pub fn link(page: Page, near: &Element) -> String {
+    page.write_address();
+    let address = browser().location().href().unwrap_or_default();
+    if copy(&address, near) { "Link copied".into() } else { format!("Copying was refused. {address}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_a_name_that_every_system_takes() {
+        assert_eq!(file_name(&["node/7", "gpu.power", "17"], "png"), "node-7-gpu.power-17.png");
+        assert_eq!(file_name(&["..", "", "disk C:\\", "1"], "svg"), "disk-C---1.svg");
+    }
+
+    #[test]
+    fn devices_are_asked_for_by_one_pattern_and_names_one_by_one() {
+        let catalog = Catalog::new(shared::catalog::VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let def = |tag: &str| {
+            let found = catalog.find(tag).expect("a known tag");
+            SeriesDef { metric: found.metric, instance: found.instance }
+        };
+        let defs = ["gpu.0.gpu", "gpu.7.gpu", "gpu.0.temp", "disk./.usagePercent"].map(def);
+        assert_eq!(tags(&catalog, defs.iter()), ["gpu.*.gpu", "gpu.*.temp", "disk./.usagePercent"]);
+    }
+}

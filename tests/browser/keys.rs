@@ -1,0 +1,199 @@
+//! The page without a mouse: every chart and every control by keys, what they say, and where the focus is.
+
+use super::{live, no_faults};
+use watchglass_tests::browser::{Browser, SHIFT};
+use watchglass_tests::server::Server;
+
+/// The panel whose plot has the keys.
+const HERE: &str = r#"(document.activeElement.classList.contains("plot") ? document.activeElement.closest("article").dataset.panel : "")"#;
+const SAID: &str = r#"document.getElementById("said").textContent"#;
+const WHEN: &str = r##"document.querySelector("#tip:not([hidden]) .when span").textContent"##;
+const LINK: &str = "document.documentElement.dataset.link";
+const WINDOW: &str = r#"document.querySelector("article.chart").dataset.window"#;
+
+fn demo(query: &str) -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}{query}", server.url));
+    live(&browser);
+    (server, browser)
+}
+
+/// Goes on with Tab until an expression is true.
+#[track_caller]
+fn tab_to(browser: &Browser, wanted: &str) {
+    for _ in 0..40 {
+        browser.strike("Tab", 0);
+        if browser.eval(wanted) == true {
+            return;
+        }
+    }
+    panic!("not reached in 40 stops: {wanted}; at {}", browser.eval("document.activeElement.outerHTML.slice(0, 200)"));
+}
+
+#[test]
+fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
+    let (_server, browser) = demo("?w=1m");
+    browser.press(" ");
+    browser.until(&format!("{LINK} === 'frozen'"));
+    tab_to(&browser, &format!("{HERE} !== ''"));
+    let ids = browser.eval(r#"[...document.querySelectorAll("article.chart")].map(a => a.dataset.panel)"#);
+    let ids: Vec<String> = serde_json::from_value(ids).expect("names");
+    assert_eq!(browser.eval(HERE), ids[0].as_str());
+    assert_eq!(browser.eval(r#"document.querySelectorAll(".plot[tabindex='0']").length"#), 1);
+    // The ring of the focus is to be seen.
+    assert_eq!(browser.eval("getComputedStyle(document.activeElement).outlineStyle"), "solid");
+    assert_eq!(browser.eval("getComputedStyle(document.activeElement).outlineWidth"), "2px");
+    // Every chart, those below the edge of the screen too, is read where the crosshair stands.
+    browser.press("End");
+    browser.until(WHEN);
+    let when = browser.eval(WHEN);
+    for id in &ids[1..] {
+        browser.press("ArrowDown");
+        browser.until(&format!("{HERE} === {id:?}"));
+        browser
+            .until(r#"(r => r.top >= 0 && r.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())"#);
+        browser.until(&format!("{WHEN}.slice(0, 7) === {when}.slice(0, 7)"));
+    }
+    browser.press("ArrowUp");
+    browser.until(&format!("{HERE} === {:?}", ids[ids.len() - 2]));
+    // Tab leaves the charts behind, and comes back to the one that was left.
+    browser.strike("Tab", 0);
+    browser.until(&format!("{HERE} === ''"));
+    browser.strike("Tab", SHIFT);
+    browser.until(&format!("{HERE} === {:?}", ids[ids.len() - 2]));
+    no_faults(&browser);
+}
+
+#[test]
+fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
+    let (_server, browser) = demo("?w=1m");
+    browser.press(" ");
+    browser.until(&format!("{LINK} === 'frozen'"));
+    tab_to(&browser, &format!("{HERE} !== ''"));
+    assert_eq!(browser.eval(r#"document.getElementById("said").getAttribute("role")"#), "status");
+    browser.eval(
+        r#"(window.__said = [], new MutationObserver(() => window.__said.push([performance.now(), document.getElementById("said").textContent]))
+            .observe(document.getElementById("said"), { childList: true, characterData: true, subtree: true }))"#,
+    );
+    browser.press("End");
+    for _ in 0..30 {
+        browser.press("ArrowLeft");
+    }
+    browser.until(&format!("{WHEN} && window.__said.length > 0 && {SAID}.startsWith({WHEN})"));
+    browser.until(&format!(r#"/^\d\d:\d\d:\d\d, GPU \d, \d+(\.\d+)? percent; GPU \d, /.test({SAID})"#));
+    let gaps = browser.eval("window.__said.slice(1).map((s, i) => s[0] - window.__said[i][0])");
+    let gaps: Vec<f64> = serde_json::from_value(gaps).expect("times");
+    assert!(gaps.iter().all(|gap| *gap > 200.0), "{gaps:?}");
+    // Ten samples with shift, the ends with their keys.
+    let seconds = |browser: &Browser| {
+        browser.eval(&format!(r#"{WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0)"#)).as_f64().expect("a time")
+    };
+    browser.press("End");
+    let end = seconds(&browser);
+    browser.press("Home");
+    browser.until(&format!(r#"{end} - {WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0) >= 55"#));
+    browser.strike("\u{e014}", SHIFT);
+    browser.until(&format!(r#"{end} - {WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0) <= 51"#));
+    browser.strike("Enter", 0);
+    browser.until(r##"document.querySelector("#tip.pinned")"##);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_view_is_changed_by_keys_alone() {
+    let (_server, browser) = demo("");
+    for (key, window) in ["1m", "5m", "15m", "1h", "3h", "6h", "12h"].iter().enumerate() {
+        browser.press(&(key + 1).to_string());
+        browser.until(&format!("{WINDOW} === {window:?}"));
+    }
+    browser.press("3");
+    browser.until(&format!("{WINDOW} === '15m'"));
+    browser.press("l");
+    browser.until(&format!("{LINK} === 'frozen'"));
+    let to = "+new URLSearchParams(location.search).get('to')";
+    let before = browser.eval(to).as_f64().expect("a time");
+    browser.press("[");
+    browser.until(&format!("Math.abs({before} - {to} - 450) < 2"));
+    browser.press("]");
+    browser.until(&format!("Math.abs({before} - {to}) < 2"));
+    browser.press("+");
+    browser.until(&format!("{WINDOW} === '7m30s'"));
+    browser.press("-");
+    browser.until(&format!("{WINDOW} === '15m'"));
+    // Capitals mean the same.
+    browser.strike("L", 0);
+    live(&browser);
+    let theme = browser.eval("document.documentElement.dataset.theme");
+    browser.press("t");
+    browser.until(&format!("document.documentElement.dataset.theme !== {theme}"));
+    browser.strike("/", 0);
+    browser.until("document.activeElement.id === 'range'");
+    browser.strike("Escape", 0);
+    browser.until("document.activeElement === document.body");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
+    let (_server, browser) = demo("");
+    tab_to(&browser, &format!("{HERE} !== ''"));
+    let here = browser.eval(HERE);
+    browser.strike("?", 0);
+    browser.until("document.getElementById('dialog').open");
+    let keys = browser.eval(r##"[...document.querySelectorAll("#dialog kbd")].map(k => k.textContent).join(" ")"##);
+    let keys = keys.as_str().expect("keys");
+    for key in
+        ["Tab", "↑", "↓", "←", "→", "Home", "End", "Enter", "m", "1", "7", "/", "+", "-", "[", "]", "l", "t", "?"]
+    {
+        assert!(keys.split(' ').any(|k| k == key), "{key} is not in: {keys}");
+    }
+    for held in [0, 0, 0, SHIFT, SHIFT] {
+        browser.strike("Tab", held);
+        // Beyond the last stop a browser's own bar may have the keys: never the page behind.
+        let within = "document.activeElement === document.body || document.getElementById('dialog').contains(document.activeElement)";
+        assert_eq!(browser.eval(within), true);
+    }
+    // The page does not hear what is meant for the list.
+    let theme = browser.eval("document.documentElement.dataset.theme");
+    browser.strike("t", 0);
+    assert_eq!(browser.eval("document.documentElement.dataset.theme"), theme);
+    browser.strike("Escape", 0);
+    browser.until("!document.getElementById('dialog').open");
+    browser.until(&format!("{HERE} === {here}"));
+    assert_eq!(browser.eval(LINK), "live", "Escape closed the list and did no more");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
+    let (_server, browser) = demo("");
+    tab_to(&browser, &format!("{HERE} !== ''"));
+    let title = r#"document.querySelector("article.hero h3 button")"#;
+    browser.strike("m", 0);
+    browser.until(r##"document.querySelector("article.hero #menu:not([hidden])")"##);
+    assert_eq!(browser.eval(&format!("{title}.ariaExpanded")), "true");
+    browser.until(r##"document.activeElement.closest("#menu")"##);
+    browser.strike("Escape", 0);
+    browser.until(&format!("document.getElementById('menu').hidden && document.activeElement === {title}"));
+    browser.strike("Enter", 0);
+    browser.until(r##"document.activeElement.closest("#menu")"##);
+    // Through the whole menu and on: it closes behind.
+    tab_to(&browser, "document.getElementById('menu').hidden");
+    assert_eq!(browser.eval(HERE), browser.eval(r#"document.querySelector("article.hero").dataset.panel"#));
+    no_faults(&browser);
+}
+
+#[test]
+fn nothing_moves_where_less_motion_is_wanted() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    let moves = r#"(document.documentElement.dataset.link = "reconnecting",
+        getComputedStyle(document.querySelector(".link .dot")).animationName)"#;
+    assert_eq!(browser.eval(moves), "turn");
+    let feature = serde_json::json!({ "name": "prefers-reduced-motion", "value": "reduce" });
+    browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "features": [feature] }));
+    browser.until(&format!("{moves} === 'none'"));
+}

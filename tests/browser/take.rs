@@ -1,0 +1,147 @@
+//! What is taken away of a chart: its table, a picture, its samples, the link.
+
+use super::{live, no_faults};
+use serde_json::json;
+use std::path::Path;
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
+
+const DID: &str = r##"(document.querySelector("#menu .did") || {}).textContent"##;
+
+fn demo(gpus: &str) -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", gpus]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=1m", server.url));
+    live(&browser);
+    (server, browser)
+}
+
+fn open_menu(browser: &Browser, panel: &str) {
+    browser.eval(&format!(r#"document.querySelector("article[data-panel='{panel}'] .plot").focus()"#));
+    browser.strike("m", 0);
+    browser.until(r##"document.querySelector("#menu:not([hidden]) .take")"##);
+}
+
+/// Waits for a file that the browser saves.
+fn saved(folder: &Path, kind: &str) -> Vec<u8> {
+    let started = std::time::Instant::now();
+    loop {
+        let found = std::fs::read_dir(folder).expect("a folder").flatten().map(|f| f.path());
+        let found = found.into_iter().find(|p| p.extension().is_some_and(|e| e == kind));
+        match found.map(|path| std::fs::read(path).expect("a saved file")) {
+            Some(bytes) if !bytes.is_empty() => return bytes,
+            _ => assert!(started.elapsed() < watchglass_tests::server::PATIENCE, "no .{kind} was saved"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_chart_is_a_table() {
+    let (_server, browser) = demo("8");
+    browser.press(" ");
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    open_menu(&browser, "gpu");
+    browser.click("#menu [data-do=table]");
+    browser.until("document.getElementById('dialog').open");
+    let table = browser.eval(
+        r##"(t => ({ caption: t.caption.textContent, rows: t.tBodies[0].rows.length,
+            head: [...t.tHead.rows[0].cells].map(c => [c.tagName, c.scope, c.textContent]),
+            first: [...t.tBodies[0].rows[0].cells].map(c => [c.tagName, c.scope, c.textContent]) }))
+            (document.querySelector("#dialog table"))"##,
+    );
+    assert_eq!(table["head"][0], json!(["TH", "col", "Time"]));
+    assert_eq!(table["head"][8], json!(["TH", "col", "GPU 7"]));
+    assert_eq!(table["head"].as_array().map(Vec::len), Some(9));
+    assert_eq!(table["first"][0][0], "TH");
+    assert_eq!(table["first"][0][1], "row");
+    let caption = table["caption"].as_str().expect("words");
+    assert!(caption.contains('–') && caption.contains('%') && !caption.contains("CSV has all"), "{caption}");
+    let samples = browser.eval(r#"+document.querySelector("article[data-panel=gpu]").dataset.samples"#);
+    assert!(samples.as_u64().is_some_and(|n| n > 20));
+    assert_eq!(table["rows"], samples, "a row a sample");
+    // The newest row is what the labels say.
+    let newest = table["first"][1][2].as_str().expect("a value").parse::<f64>();
+    assert!(newest.is_ok(), "{table}");
+    browser.click("#dialog [data-do=copy-table]");
+    browser.until(r##"document.querySelector("#dialog .did").textContent === "Table copied""##);
+    browser.strike("Escape", 0);
+    browser.until("!document.getElementById('dialog').open");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_large_table_is_bounded_and_says_so() {
+    let (_server, browser) = demo("64");
+    browser.press("2");
+    browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples >= 250"#);
+    open_menu(&browser, "gpu.power");
+    browser.click("#menu [data-do=table]");
+    browser.until("document.getElementById('dialog').open");
+    let caption = browser.eval(r##"document.querySelector("#dialog caption").textContent"##);
+    let caption = caption.as_str().expect("words");
+    assert!(caption.contains("24 of 64 series, CSV has all"), "{caption}");
+    assert_eq!(browser.eval(r##"document.querySelectorAll("#dialog tbody tr:first-child td").length"##), 24);
+    no_faults(&browser);
+}
+
+#[test]
+fn a_chart_leaves_as_a_picture_with_its_words() {
+    let (_server, browser) = demo("8");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    browser.cdp("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": path }));
+    open_menu(&browser, "gpu");
+    browser.click("#menu [data-do=svg]");
+    browser.until(&format!("/^Saved .+gpu-\\d+\\.svg$/.test({DID})"));
+    let svg = String::from_utf8(saved(folder.path(), "svg")).expect("text");
+    let source = browser.eval(r#"document.title.split(" – ")[0]"#);
+    for word in ["GPU utilisation", "GPU 0", "GPU 7", source.as_str().expect("a name"), "–"] {
+        assert!(svg.contains(word), "no {word:?} in {}", &svg[..svg.len().min(2000)]);
+    }
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(svg.contains(r#"width="960" height="316""#));
+    let wrong =
+        format!("new DOMParser().parseFromString({}, 'image/svg+xml').querySelector('parsererror')", json!(svg));
+    assert_eq!(browser.eval(&wrong), json!(null), "a browser reads it");
+
+    browser.click("#menu [data-do=png]");
+    browser.until(&format!("/^Saved .+\\.png$/.test({DID})"));
+    let png = saved(folder.path(), "png");
+    assert_eq!(&png[1..4], b"PNG");
+    let side = |at: usize| u32::from_be_bytes([png[at], png[at + 1], png[at + 2], png[at + 3]]);
+    assert_eq!((side(16), side(20)), (1920, 632), "two pixels for one");
+    browser.screenshot("menu");
+    no_faults(&browser);
+}
+
+#[test]
+fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
+    let (server, browser) = demo("8");
+    browser.press(" ");
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    browser.until(r#"new URLSearchParams(location.search).has("to")"#);
+    open_menu(&browser, "gpu.power");
+    let address = browser.eval(r##"document.querySelector("#menu a[download]").getAttribute("href")"##);
+    let address = address.as_str().expect("an address");
+    assert!(address.starts_with("api/v1/export?") && address.contains("tag=gpu.*.powerWatts"), "{address}");
+    let csv = browser.script(&format!("return fetch({address:?}).then(r => r.text())"));
+    let csv = csv.as_str().expect("text");
+    let samples = browser.eval(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples"#);
+    let samples = samples.as_u64().expect("a count");
+    let lines = csv.lines().count() as u64;
+    assert!(lines > 8 * samples && lines <= 8 * (samples + 1) + 1, "{lines} lines for {samples} instants of 8 GPUs");
+
+    browser.click("#menu [data-do=link]");
+    browser.until(&format!("{DID} === 'Link copied'"));
+    assert_eq!(browser.eval(r##"document.querySelector("#menu .did").getAttribute("role")"##), "status");
+    // Pasted into the field for a span, it is the address.
+    browser.eval("document.getElementById('range').focus()");
+    browser.cdp(
+        "Input.dispatchKeyEvent",
+        json!({ "type": "keyDown", "key": "v", "code": "KeyV", "modifiers": 2, "commands": ["paste"] }),
+    );
+    browser.until("document.getElementById('range').value.startsWith('http')");
+    assert_eq!(browser.eval("document.getElementById('range').value"), browser.eval("location.href"));
+    drop(server);
+}
