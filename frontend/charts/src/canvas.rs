@@ -4,6 +4,7 @@
 //! by inserting elements costs a layout each), lines of one style that follow each other (dashes, strokes to extremes)
 //! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a device pixel, so that a line 1.5 pixels wide can lie where it should.
 
+use crate::pieces;
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontStyle,
@@ -38,6 +39,10 @@ pub trait Surface {
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8);
     /// Width of a text in the font that is set.
     fn measure(&mut self, text: &str) -> f32;
+    /// Whether wide lines are drawn sooner in [`pieces`](crate::pieces).
+    fn in_pieces(&self) -> bool {
+        false
+    }
 }
 
 /// What is set on a canvas, so that it is not set again, and the widths of texts.
@@ -89,11 +94,18 @@ impl<S: Surface> Canvas<'_, S> {
     /// Strokes the lines that wait for more of their style.
     fn flush(&mut self) {
         let (surface, pen) = self.inner.get_mut();
-        if !pen.ends.is_empty() {
-            surface.polylines(&pen.lines, &pen.ends);
-            pen.lines.clear();
-            pen.ends.clear();
+        if pen.ends.is_empty() {
+            return;
         }
+        // A line of one pixel is quick as it is, and where pieces overlap a faint one would be darker.
+        let wide = pen.stroke.is_some_and(|((.., alpha), width)| width > 1.0 && alpha >= 1.0);
+        if wide && surface.in_pieces() {
+            pieces::each(&pen.lines, &pen.ends, |piece| surface.polylines(piece, &[piece.len()]));
+        } else {
+            surface.polylines(&pen.lines, &pen.ends);
+        }
+        pen.lines.clear();
+        pen.ends.clear();
     }
 
     fn fill(&mut self, color: BackendColor) -> &mut S {

@@ -20,6 +20,7 @@ pub mod hit;
 pub mod lanes;
 pub mod order;
 pub mod over;
+pub mod pieces;
 pub mod poster;
 pub mod reduce;
 pub mod svg;

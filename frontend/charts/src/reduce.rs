@@ -46,6 +46,8 @@ pub struct Reducer {
     step: i64,
     longest: i64,
     columns: Vec<Column>,
+    /// Where the newest column begins, ms; a division for each of a million samples would take longer than all else.
+    begin: i64,
     broken: bool,
 }
 
@@ -53,7 +55,7 @@ impl Reducer {
     /// Columns of `step` ms (at least 1). Neighbours further apart than `longest` ms, or with an absent sample between
     /// them, are not joined.
     pub fn new(step: i64, longest: i64) -> Self {
-        Reducer { step: step.max(1), longest, columns: Vec::new(), broken: true }
+        Reducer { step: step.max(1), longest, columns: Vec::new(), begin: 0, broken: true }
     }
 
     /// Width of a column, ms.
@@ -81,32 +83,50 @@ impl Reducer {
             self.broken = true;
             return;
         }
-        let slot = t.div_euclid(self.step);
-        if let Some(c) = self.columns.last_mut() {
-            // A gap that is narrower than a column cannot be seen and does not end the line.
-            let apart = t - c.last_t;
-            let gap = apart > self.longest || (self.broken && apart > self.step);
-            if c.slot == slot {
-                if v < c.min {
-                    (c.min, c.rising) = (v, false);
-                }
-                if v > c.max {
-                    (c.max, c.rising) = (v, true);
-                }
-                c.last = v;
-                c.sum += v;
-                c.count += 1;
-                c.last_t = t;
-                c.t = slot * self.step + self.step / 2;
-                self.broken = false;
-                return;
+        let Some(c) = self.columns.last_mut() else {
+            self.broken = false;
+            return self.begin(t, v, false);
+        };
+        if (self.begin..self.begin + self.step).contains(&t) {
+            if v < c.min {
+                (c.min, c.rising) = (v, false);
             }
-            let joined = !gap || apart <= self.step * 2 && self.step > self.longest;
-            self.columns.push(one(slot, t, v, joined));
-        } else {
-            self.columns.push(one(slot, t, v, false));
+            if v > c.max {
+                (c.max, c.rising) = (v, true);
+            }
+            c.last = v;
+            c.sum += v;
+            c.count += 1;
+            c.last_t = t;
+            c.t = self.begin + self.step / 2;
+            self.broken = false;
+            return;
         }
+        // A gap that is narrower than a column cannot be seen and does not end the line.
+        let apart = t - c.last_t;
+        let gap = apart > self.longest || (self.broken && apart > self.step);
+        let joined = !gap || apart <= self.step * 2 && self.step > self.longest;
         self.broken = false;
+        self.begin(t, v, joined);
+    }
+
+    /// Takes `count` samples at once, in time order like single ones, of which only smallest, largest and mean are known:
+    /// they lie between two times, within one column.
+    pub fn push_many(&mut self, (from, to): (i64, i64), [min, max, mean]: [f64; 3], count: u32) {
+        self.push(from, mean);
+        if let Some(c) = self.columns.last_mut().filter(|_| mean.is_finite()) {
+            (c.min, c.max) = (c.min.min(min), c.max.max(max));
+            c.sum += mean * f64::from(count.saturating_sub(1));
+            c.count += count.saturating_sub(1);
+            c.last_t = c.last_t.max(to);
+            c.t = self.begin + self.step / 2;
+        }
+    }
+
+    fn begin(&mut self, t: i64, v: f64, joined: bool) {
+        let slot = t.div_euclid(self.step);
+        self.begin = slot * self.step;
+        self.columns.push(one(slot, t, v, joined));
     }
 }
 
@@ -144,6 +164,26 @@ mod tests {
     fn a_gap_narrower_than_a_column_does_not_end_the_line() {
         let samples: Vec<_> = (0..100).filter(|i| *i != 50).map(|i| (i * 1000, 1.0)).collect();
         assert!(reduce(&samples, 10_000, 1500).iter().skip(1).all(|c| c.joined));
+    }
+
+    #[test]
+    fn samples_taken_at_once_have_the_extremes_mean_and_gaps_of_single_ones() {
+        let samples: Vec<(i64, f64)> =
+            (0..600).filter(|i| !(200..400).contains(i)).map(|i| (i * 1000, f64::from(i as u32 * 37 % 101))).collect();
+        let singly = reduce(&samples, 120_000, 90_000);
+        let mut many = Reducer::new(120_000, 90_000);
+        for minute in samples.chunk_by(|a, b| a.0 / 60_000 == b.0 / 60_000) {
+            let values = || minute.iter().map(|(_, v)| *v);
+            let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let mean = values().sum::<f64>() / minute.len() as f64;
+            many.push_many((minute[0].0, minute[minute.len() - 1].0), [min, max, mean], minute.len() as u32);
+        }
+        assert_eq!(singly.len(), many.columns().len());
+        for (a, b) in singly.iter().zip(many.columns()) {
+            let known = |c: &Column| (c.slot, c.t, c.min, c.max, c.count, c.first_t, c.last_t, c.joined);
+            assert_eq!(known(a), known(b));
+            assert!((a.mean() - b.mean()).abs() < 1e-9);
+        }
     }
 
     /// Pixels of a line one pixel wide, each covered or not.
