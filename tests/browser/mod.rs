@@ -10,6 +10,7 @@ mod processes;
 mod recording;
 mod series;
 mod served;
+mod states;
 mod take;
 mod touch;
 mod view;

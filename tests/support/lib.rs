@@ -8,4 +8,5 @@ pub mod programs;
 pub mod proxy;
 pub mod receiver;
 pub mod server;
+pub mod stage;
 pub mod stream;

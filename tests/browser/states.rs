@@ -1,0 +1,225 @@
+//! The states that people meet: each says in words what is and what to do, and goes by itself.
+
+use super::{live, no_faults};
+use shared::wire::CheckState;
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::stage::Stage;
+
+const LINK: &str = "document.documentElement.dataset.link";
+const BANNER: &str = r#"(b => b ? b.innerText : "")(document.querySelector(".banner"))"#;
+/// What stands in the lines above the charts.
+const LINES: &str = r#"[...document.querySelectorAll(".absent")].map(a => a.innerText).join("\n")"#;
+/// Samples of the wide chart, or of the heat map in its place.
+const SAMPLES: &str = r#"+document.querySelector(".charts article.chart").dataset.samples"#;
+const WORDS_IN_PLOT: &str = r#"getComputedStyle(document.querySelector("article.hero .plot"), "::after").content"#;
+
+fn open(stage: &Stage, query: &str) -> Browser {
+    let browser = Browser::start();
+    browser.open(&format!("{}{query}", stage.url));
+    browser
+}
+
+/// Ticks until an expression is true.
+#[track_caller]
+fn run_until(stage: &Stage, browser: &Browser, expression: &str) {
+    stage.run_until(expression, || browser.eval(&format!("!!({expression})")) == true);
+}
+
+#[test]
+fn before_the_first_sample_the_page_stands_there_empty_and_nothing_moves_when_it_comes() {
+    let stage = Stage::empty(8);
+    let browser = open(&stage, "");
+    browser.until(r#"document.querySelectorAll(".tile").length === 4"#);
+    browser.until(r#"document.querySelector("article.hero").dataset.state === "empty""#);
+    assert_eq!(browser.eval(LINK), "connecting");
+    assert!(browser.eval(WORDS_IN_PLOT).as_str().is_some_and(|w| w.contains("Collecting")));
+    assert_eq!(browser.eval(r#"document.querySelector(".tile .number").innerText"#), "–");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 3"#));
+    assert_eq!(browser.eval(WORDS_IN_PLOT), "none");
+    let shift = browser.eval("window.__shift").as_f64().expect("a sum");
+    assert!(shift < 0.02, "things moved by {shift}");
+    no_faults(&browser);
+}
+
+#[test]
+fn without_a_gpu_the_cores_lead_and_one_line_says_why_and_what_to_type() {
+    let stage = Stage::with_past(0);
+    stage.check(
+        "nvidia",
+        CheckState::Absent,
+        "libnvidia-ml.so.1 was not found",
+        "install NVIDIA's driver, or set library under [collectors.nvidia]",
+    );
+    let browser = open(&stage, "");
+    browser.until(r#"document.querySelector('article.hero[data-panel="cpu.cores"][data-state="live"]')"#);
+    browser.until(r#"/median, p10–p90 of 96/.test(document.querySelector("article.hero .note").innerText)"#);
+    let line = browser.eval(LINES);
+    let line = line.as_str().unwrap_or_default();
+    assert!(line.contains("No GPU here: libnvidia-ml.so.1 was not found"), "{line}");
+    assert!(line.contains("set library under [collectors.nvidia]"), "{line}");
+    assert_eq!(browser.eval(r#"document.querySelector(".tile h2 span").innerText"#), "CPU");
+    no_faults(&browser);
+}
+
+#[test]
+fn what_may_not_be_read_says_the_command() {
+    let stage = Stage::with_past(0);
+    let command = "sudo usermod -aG render $USER, then log in again";
+    stage.check("amd", CheckState::Denied, "/dev/kfd may not be read by this user", command);
+    let browser = open(&stage, "");
+    browser.until(&format!("{LINES}.includes('GPU may not be read: /dev/kfd')"));
+    assert!(browser.eval(LINES).as_str().is_some_and(|l| l.contains(command)));
+    assert!(browser.eval(r#"document.querySelector(".why summary").innerText"#).as_str().is_some_and(|w| {
+        w.contains("1 for want of a permission")
+    }));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_collector_that_hangs_is_named_until_it_answers_again() {
+    let stage = Stage::with_past(8);
+    let browser = open(&stage, "");
+    browser.until(&format!("{LINK} && {SAMPLES} > 200"));
+    let hung = "nvidia has not answered for more than 10 s; its values are absent until it does";
+    stage.check("nvidia", CheckState::Hung, hung, "");
+    browser.until(&format!("{LINES}.includes('GPU hangs: nvidia has not answered')"));
+    browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
+    stage.check("nvidia", CheckState::Ok, "", "");
+    browser.until(&format!("{LINES} === ''"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_lost_gpu_is_counted_out_and_named() {
+    let stage = Stage::with_past(8);
+    stage.lose(Some("7"));
+    stage.pass(8);
+    let browser = open(&stage, "");
+    let tile = |part: &str| format!(r#"document.querySelector(".tile {part}").innerText"#);
+    browser.until(&format!(r#"{} === "mean of 7 of 8""#, tile(".corner")));
+    browser.until(&format!(r#"{} === "▲ GPU 7 gives no data""#, tile(".note")));
+    stage.lose(None);
+    run_until(&stage, &browser, &format!(r#"{} === "mean of 8" && !{}.includes("▲")"#, tile(".corner"), tile(".note")));
+    // The demo's own check says what happened and what to do.
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
+    browser.open(&server.url);
+    browser.until(&format!("/GPU in part: GPU \\d does not answer.*XID 79.*restart/.test({LINES})"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().to_str().expect("a plain path");
+    let server = Server::start(["--data-dir", folder]);
+    let port = server.addr().port().to_string();
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.until(&format!("{SAMPLES} >= 5"));
+    browser.eval("window.__same = true");
+    assert!(server.end().success());
+    browser.until(&format!(r#"{LINK} === "reconnecting" && {BANNER}.includes("nothing lost")"#));
+    let before = browser.eval(SAMPLES).as_u64().expect("a count");
+    let _again = Server::start_command(watchglass(["--port", &port, "--data-dir", folder]));
+    live(&browser);
+    // From another run of the server: what it kept, and what it has measured since.
+    browser.until(&format!("{SAMPLES} >= {}", before + 2));
+    browser.until(&format!("{BANNER} === ''"));
+    assert_eq!(browser.eval("window.__same"), true, "without loading the page again");
+}
+
+#[test]
+fn a_tab_that_slept_for_hours_gets_all_that_it_missed() {
+    let stage = Stage::with_past(1);
+    let browser = open(&stage, "?w=6h");
+    browser.until(&format!("{SAMPLES} === 400"));
+    let hide = |hidden: bool| {
+        browser.eval(&format!(
+            "(Object.defineProperty(document, 'hidden', {{ get: () => {hidden}, configurable: true }}),
+              document.dispatchEvent(new Event('visibilitychange')), 0)"
+        ));
+    };
+    hide(true);
+    let asked = browser.eval("window.__sent.length");
+    stage.pass(3 * 3_600);
+    assert_eq!(browser.eval("window.__sent.length"), asked, "it asks for nothing while nobody looks");
+    assert_eq!(browser.eval(SAMPLES), 400);
+    hide(false);
+    browser.until(&format!("{SAMPLES} === {}", 400 + 3 * 3_600));
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > {}"#, 400 + 3 * 3_600));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_clock_that_is_set_stops_nothing() {
+    let stage = Stage::with_past(1);
+    let browser = open(&stage, "?w=5m");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
+    // The browser's own clock, by two hours: the page goes by the server's.
+    browser.eval("(Date.now = (then => () => then() + 7200000)(Date.now), 0)");
+    run_until(&stage, &browser, "performance.now() - (window.__then ??= performance.now()) > 3000");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
+    // The machine's, an hour ahead and back: what it measures is shown where it says that it was.
+    for by in [3_600_000, -3_600_000] {
+        stage.set_clock(by);
+        stage.pass(10);
+        run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 10"#));
+    }
+    no_faults(&browser);
+}
+
+#[test]
+fn a_machine_that_sends_nothing_is_silent_and_not_live() {
+    let stage = Stage::with_past(8);
+    let browser = open(&stage, "");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+    browser.until(&format!(r#"{LINK} === "silent""#));
+    browser.until(&format!("/The machine is silent: last sample \\d+ s ago/.test({BANNER})"));
+    assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "SILENT");
+    browser.until(r#"document.querySelector("article.hero").dataset.state === "stale""#);
+    // A page that is opened now sees what there is, too.
+    browser.reload();
+    browser.until(&format!(r#"{LINK} === "silent" && {SAMPLES} > 200"#));
+    stage.pass(60);
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {BANNER} === """#));
+    no_faults(&browser);
+}
+
+#[test]
+fn many_series_are_explained_once() {
+    let stage = Stage::with_past(64);
+    let browser = open(&stage, "");
+    browser.until(&format!("/64 lines would hide each other.*median/.test({LINES})"));
+    browser.click(".once button");
+    browser.until("!document.querySelector('.once')");
+    browser.reload();
+    browser.until(&format!("{SAMPLES} > 200"));
+    assert_eq!(browser.eval("document.querySelector('.once') === null"), true, "once");
+    no_faults(&browser);
+}
+
+#[test]
+fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
+    let stage = Stage::with_past(1);
+    for (query, words) in [
+        ("?w=9y", "w=9y is no window"),
+        ("?from=soon&to=1795219500", "from=soon is no time"),
+        ("?from=1795219500&to=1795219200", "to= lies before from="),
+        ("?source=nobody", "there is no machine nobody here, this is stage"),
+    ] {
+        let browser = open(&stage, query);
+        run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {BANNER}.includes("{words}")"#));
+        browser.click(r#".banner [data-do="right"]"#);
+        browser.until(&format!("{BANNER} === ''"));
+        browser.until(r#"!/nobody|9y|from/.test(location.search)"#);
+        no_faults(&browser);
+    }
+    // A span of which nothing is kept is empty, and says how to leave it.
+    let browser = open(&stage, "?from=1500000000&to=1500000300");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "frozen" && document.querySelector("article.hero")"#));
+    browser.until(&format!("{WORDS_IN_PLOT}.includes('goes on live')"));
+    browser.press("Escape");
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+}

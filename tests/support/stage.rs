@@ -1,0 +1,165 @@
+//! A server whose machine does what a test says: its clock stands until it is moved, its samples and checks are made up.
+//! The page and the paths are the real ones.
+
+use backend::clock::{Clock, Manual, System};
+use backend::config::Config;
+use backend::http::{App, door::Door, listen, router};
+use backend::live::Hub;
+use backend::store::{Limits, Store};
+use shared::catalog::Kind;
+use shared::series::SeriesDef;
+use shared::wire::{Check, CheckState, SourceId};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Ticks are a second apart, ms.
+const INTERVAL: i64 = 1_000;
+/// Cores of the machine.
+const CORES: usize = 96;
+const HOUR: i64 = 3_600_000;
+
+/// A machine on a stage. Dropped, its server ends.
+pub struct Stage {
+    /// Where the page is.
+    pub url: String,
+    hub: Arc<Hub>,
+    clock: Arc<Manual>,
+    source: SourceId,
+    series: Vec<SeriesDef>,
+    /// Series of this instance have no value.
+    lost: Mutex<Option<String>>,
+    stepped: AtomicBool,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Stage {
+    /// A machine with so many GPUs that has not measured anything yet.
+    pub fn empty(gpus: usize) -> Self {
+        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 12 * HOUR, bytes: 64 << 20 });
+        let source = store.add_source("stage".into(), INTERVAL, Vec::new());
+        let mut series = Vec::new();
+        for (i, metric) in store.catalog().metrics.iter().enumerate() {
+            let instances: Vec<String> = match metric.tag.as_str() {
+                _ if metric.chart.is_empty() || metric.kind != Kind::Gauge => Vec::new(),
+                tag if !tag.contains('{') => vec![String::new()],
+                tag if tag.starts_with("gpu.{i}.") && tag.matches('{').count() == 1 => {
+                    (0..gpus).map(|gpu| gpu.to_string()).collect()
+                }
+                "cpu.{i}.cpu_percent" => (0..CORES).map(|core| core.to_string()).collect(),
+                _ => Vec::new(),
+            };
+            series.extend(instances.into_iter().map(|instance| SeriesDef { metric: i as u16, instance }));
+        }
+        let clock = Arc::new(Manual::at(System.wall() / INTERVAL * INTERVAL, Duration::from_secs(9)));
+        let hub = Hub::new(store, clock.clone(), 1, 12 * HOUR);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
+        let url = format!("http://{}/", listener.local_addr().expect("an address"));
+        let door = Arc::new(Door::new(&Config::default()));
+        // The sender is kept by the task: the server ends with its runtime.
+        let (sender, stop) = tokio::sync::watch::channel(false);
+        let app = App::new(hub.clone(), door.clone(), "/".into(), stop.clone(), None);
+        runtime.spawn(async move {
+            listen::serve(vec![listener], router(app), door, stop).await;
+            drop(sender);
+        });
+        Stage {
+            url,
+            hub,
+            clock,
+            source,
+            series,
+            lost: Mutex::default(),
+            stepped: AtomicBool::new(false),
+            runtime: Some(runtime),
+        }
+    }
+
+    /// One that has measured for some minutes.
+    pub fn with_past(gpus: usize) -> Self {
+        let stage = Self::empty(gpus);
+        stage.clock.step(-400 * INTERVAL);
+        stage.pass(400);
+        stage
+    }
+
+    /// So many seconds go by, with a tick in each.
+    pub fn pass(&self, seconds: u32) {
+        for _ in 0..seconds {
+            self.clock.pass(Duration::from_millis(INTERVAL as u64));
+            self.measure();
+        }
+        self.hub.announce();
+    }
+
+    fn measure(&self) {
+        let mut store = self.hub.store();
+        if store.series(self.source, 0).is_empty() {
+            for def in &self.series {
+                store.intern(self.source, def.clone()).expect("a number");
+            }
+        }
+        let t = self.clock.wall();
+        let lost = self.lost.lock().expect("no panic while it is held").clone();
+        let value = |(i, def): (usize, &SeriesDef)| match &lost {
+            Some(lost) if *lost == def.instance => f64::NAN,
+            _ => 50.0 + ((t / INTERVAL + i as i64 * 7) % 20) as f64,
+        };
+        let values: Vec<f64> = self.series.iter().enumerate().map(value).collect();
+        store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values).expect("a source");
+    }
+
+    /// Ticks each second until `so` is, which is asked a few times in between.
+    ///
+    /// # Panics
+    /// When it is not in time.
+    #[track_caller]
+    pub fn run_until(&self, what: &str, so: impl Fn() -> bool) {
+        for _ in 0..30 {
+            for _ in 0..4 {
+                if so() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(INTERVAL as u64 / 4));
+            }
+            self.pass(1);
+        }
+        panic!("not in 30 seconds of the machine: {what}");
+    }
+
+    /// The machine's clock is set by so many ms.
+    pub fn set_clock(&self, by: i64) {
+        self.clock.step(by);
+        self.stepped.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on series of this instance have no value; none: all have.
+    pub fn lose(&self, instance: Option<&str>) {
+        *self.lost.lock().expect("no panic while it is held") = instance.map(str::to_string);
+    }
+
+    /// How a collector stands from now on.
+    pub fn check(&self, id: &str, state: CheckState, reason: &str, remedy: &str) {
+        let check = Check {
+            id: id.into(),
+            state,
+            tried: Vec::new(),
+            found: String::new(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        };
+        self.hub.store().set_checks(self.source, vec![check]);
+        self.hub.announce();
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Connections to the page's socket would be waited for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
