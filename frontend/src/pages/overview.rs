@@ -3,7 +3,7 @@
 use crate::page::page;
 use crate::panels::panel::{PanelCard, TileCard};
 use crate::panels::processes::Processes;
-use crate::panels::sections::{AbsentLine, Fold, Missing};
+use crate::panels::sections::{AbsentLine, Fold, Missing, Once};
 use leptos::prelude::*;
 
 /// The page of a machine.
@@ -24,6 +24,7 @@ pub fn Overview() -> impl IntoView {
             <For each=move || absent.get() key=|a| (a.id.clone(), a.reason.clone()) let:absent>
                 <AbsentLine absent/>
             </For>
+            <Once/>
             <For each=move || top.get() key=|p| (p.id.clone(), p.wide) let:panel>
                 <PanelCard panel/>
             </For>

@@ -1,7 +1,7 @@
 //! Families of charts below the top, each under a line that folds, and the list of what is not available here.
 
 use super::panel::PanelCard;
-use crate::page::page;
+use crate::page::{browser, page};
 use crate::range;
 use crate::store::plan::{Absent, Section};
 use leptos::prelude::*;
@@ -91,6 +91,34 @@ pub fn AbsentLine(
             <span class=class>{shape}</span>
             <span><b>{head}</b>" "{why(&absent)}</span>
         </article>
+    }
+}
+
+/// Where the browser keeps that the line below has been read.
+const READ: &str = "watchglass-band";
+
+/// How many series in one chart are drawn, said once to each person.
+#[component]
+pub fn Once() -> impl IntoView {
+    let page = page();
+    let store = || browser().local_storage().ok().flatten();
+    // Where nothing may be kept it is said each time.
+    let read = RwSignal::new(store().is_some_and(|s| s.get_item(READ).ok().flatten().is_some()));
+    let many = Memo::new(move |_| page.plan.with(|p| p.many).filter(|_| !read.get()));
+    let done = move |_| {
+        read.set(true);
+        let _ = store().map(|s| s.set_item(READ, "1"));
+    };
+    view! {
+        <Show when=move || many.get().is_some()>
+            <div class="absent once">
+                <span>
+                    <b>{move || format!("{} lines would hide each other:", many.get().unwrap_or_default())}</b>
+                    " the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name."
+                </span>
+                <button on:click=done>"Got it"</button>
+            </div>
+        </Show>
     }
 }
 

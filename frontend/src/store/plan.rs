@@ -63,6 +63,8 @@ pub struct Plan {
     pub absent: Vec<Absent>,
     /// The wide chart and six more.
     pub top: Vec<Panel>,
+    /// Series of the fullest chart on top, where they are too many to be drawn one by one.
+    pub many: Option<usize>,
     /// The rest by family.
     pub sections: Vec<Section>,
     /// Everything that is not available here.
@@ -88,6 +90,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
     let top: Vec<&String> = lead.iter().copied().chain(rest).take(TOP).collect();
+    let most = top.iter().filter_map(|id| source.charts.get(*id)).map(|m| m.lines.len()).max();
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
@@ -114,6 +117,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
         tiles: tiles(layout.tiles.iter().filter(|t| tile_has_data(store, source, t, &expected)).collect()),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
         top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
+        many: most.filter(|n| charts::Chart::for_series(*n) == charts::Chart::Band),
         sections,
         missing: missing(source),
     }
@@ -173,7 +177,7 @@ fn tile_has_data(store: &Store, source: &Source, tile: &Tile, expected: &dyn Fn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::catalog::{Catalog, VOCABULARY, gpu};
+    use shared::catalog::{Catalog, VOCABULARY, cpu, gpu};
     use shared::series::SeriesDef;
     use shared::wire;
 
@@ -186,6 +190,31 @@ mod tests {
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
         plan(&store, Some(&source), &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+    }
+
+    #[test]
+    fn without_a_gpu_the_cores_lead_as_one_wide_chart_however_many_they_are() {
+        let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let metric = catalog.position(cpu::CORE_PERCENT.tag).unwrap();
+        let defs = (0..96).map(|i| SeriesDef { metric, instance: i.to_string() }).collect();
+        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        source.announce(0, defs, &catalog);
+        let store = Store { catalog, ..Store::default() };
+        let plan = plan(&store, Some(&source), &[]);
+        assert_eq!(plan.top.iter().map(|p| (p.id.as_str(), p.wide)).collect::<Vec<_>>(), [("cpu.cores", true)]);
+        assert_eq!(plan.many, Some(96));
+    }
+
+    #[test]
+    fn a_tile_that_sums_up_stands_last_or_not_at_all() {
+        let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let named = |ids: &[&str]| {
+            let all = ids.iter().map(|id| catalog.layout.tiles.iter().find(|t| t.id == *id).unwrap());
+            tiles(all.collect())
+        };
+        assert_eq!(named(&["gpu", "gpu-memory", "gpu-power", "host", "cpu", "memory"])[2..], ["gpu-power", "host"]);
+        assert_eq!(named(&["host", "cpu", "memory", "disk", "network"]), ["cpu", "memory", "disk", "network"]);
+        assert_eq!(named(&["host", "cpu"]), ["cpu"]);
     }
 
     #[test]
