@@ -287,15 +287,19 @@ impl Browser {
         faults
     }
 
+    /// A picture of the page, PNG.
+    pub fn picture(&self) -> Vec<u8> {
+        let picture = self.cdp("Page.captureScreenshot", json!({ "format": "png" }));
+        base64(picture["data"].as_str().expect("a picture"))
+    }
+
     /// Writes a picture of the page to `target/screenshots/NAME.png`.
     pub fn screenshot(&self, name: &str) -> PathBuf {
-        let picture = self.cdp("Page.captureScreenshot", json!({ "format": "png" }));
         let own = std::env::current_exe().expect("this program");
         let folder = own.ancestors().nth(3).expect("target/PROFILE/deps/NAME").join("screenshots");
         std::fs::create_dir_all(&folder).expect("target can be written");
         let path = folder.join(format!("{name}.png"));
-        let bytes = base64(picture["data"].as_str().expect("a picture"));
-        std::fs::write(&path, bytes).expect("target can be written");
+        std::fs::write(&path, self.picture()).expect("target can be written");
         path
     }
 

@@ -1,4 +1,4 @@
-//! The project's own tool: `cargo xtask setup|run|test|build|bench|torture|fuzz|check-page`.
+//! The project's own tool: `cargo xtask setup|run|test|build|bench|torture|fuzz|screenshots|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two, and on no package of the workspace,
 //! so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is told and timed),
@@ -13,6 +13,7 @@ mod fuzz;
 mod page;
 mod paths;
 mod run;
+mod screenshots;
 mod setup;
 mod steps;
 mod test;
@@ -30,6 +31,7 @@ cargo xtask COMMAND
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
+  screenshots        the pictures of the page in static/, taken anew
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
   help               this text
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         "bench" => bench::bench(after_dashes(&args)),
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
+        "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
         "check-page" => page::check(&args),
         "help" | "--help" | "-h" => {
             eprint!("{HELP}");

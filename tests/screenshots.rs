@@ -1,0 +1,38 @@
+//! The pictures of the page in the README, taken from a simulated machine: `cargo xtask screenshots`.
+
+use std::path::PathBuf;
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
+
+/// Name, GPUs, theme, width and height.
+const PICTURES: [(&str, &str, &str, u32, u32); 4] = [
+    ("page-dark", "8", "dark", 1440, 900),
+    ("page-light", "8", "light", 1440, 900),
+    ("page-64", "64", "dark", 1440, 900),
+    ("page-phone", "8", "dark", 390, 844),
+];
+/// A picture is loaded by everyone who reads the README.
+const MOST: usize = 300_000;
+/// History that a picture should show, seconds.
+const PAST: u64 = 240;
+
+fn main() {
+    let folder = PathBuf::from(std::env::args_os().nth(1).expect("the folder for the pictures"));
+    for (name, gpus, theme, width, height) in PICTURES {
+        let server = Server::start(["demo", "--gpus", gpus, "--seed", "3", "--fail", "straggler"]);
+        let browser = Browser::start();
+        browser.prefer(theme);
+        browser.size(width, height);
+        browser.open(&server.url);
+        browser.until(r#"document.documentElement.dataset.link === "live" && document.fonts.status === "loaded""#);
+        // What explains itself once is not on a picture.
+        browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {PAST}"));
+        // Two frames on everything is drawn.
+        browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+        let picture = browser.picture();
+        assert!(picture.len() <= MOST, "{name} has {} bytes", picture.len());
+        let path = folder.join(name).with_extension("png");
+        std::fs::write(&path, &picture).expect("the folder can be written");
+        eprintln!("{}: {width} x {height}, {} kB", path.display(), picture.len() / 1000);
+    }
+}
