@@ -140,14 +140,15 @@ impl Snapshot {
 /// Buckets of one series; samples come mostly in order of time, but need not.
 struct Rolling {
     step: i64,
-    /// The bucket that is being filled: the sum stands in the mean's place; and the time of its newest sample.
-    now: Option<(Bucket, i64)>,
-    others: BTreeMap<i64, (Bucket, i64)>,
+    /// In order of time, each with the time of its newest sample; sums stand for means.
+    buckets: Vec<(Bucket, i64)>,
+    /// The one that was filled last.
+    at: usize,
 }
 
 impl Rolling {
     fn new(step: i64) -> Self {
-        Rolling { step, now: None, others: BTreeMap::new() }
+        Rolling { step, buckets: Vec::new(), at: 0 }
     }
 
     fn sample(&mut self, t: i64, v: f64) {
@@ -163,27 +164,20 @@ impl Rolling {
 
     fn add(&mut self, newest: i64, more: Bucket) {
         let t = more.t.div_euclid(self.step) * self.step;
-        match &mut self.now {
+        if self.buckets.get(self.at).is_none_or(|(bucket, _)| bucket.t != t) {
+            self.at = match self.buckets.last() {
+                Some((last, _)) if last.t >= t => self.buckets.partition_point(|(bucket, _)| bucket.t < t),
+                _ => self.buckets.len(),
+            };
+        }
+        match self.buckets.get_mut(self.at) {
             Some((bucket, at)) if bucket.t == t => join(bucket, at, &more, newest),
-            _ => {
-                self.put_by();
-                self.now = Some((Bucket { t, ..more }, newest));
-            }
+            _ => self.buckets.insert(self.at, (Bucket { t, ..more }, newest)),
         }
     }
 
-    fn put_by(&mut self) {
-        if let Some((bucket, newest)) = self.now.take() {
-            match self.others.get_mut(&bucket.t) {
-                Some((before, at)) => join(before, at, &bucket, newest),
-                None => drop(self.others.insert(bucket.t, (bucket, newest))),
-            }
-        }
-    }
-
-    fn end(mut self) -> Vec<Bucket> {
-        self.put_by();
-        self.others.into_values().map(|(b, _)| Bucket { mean: b.mean / f64::from(b.count), ..b }).collect()
+    fn end(self) -> Vec<Bucket> {
+        self.buckets.into_iter().map(|(b, _)| Bucket { mean: b.mean / f64::from(b.count), ..b }).collect()
     }
 }
 
