@@ -186,7 +186,7 @@ fn measure_table() -> Option<(f64, u32)> {
 }
 
 /// The server's executable beside this one.
-fn server() -> Result<std::path::PathBuf, String> {
+pub fn server() -> Result<std::path::PathBuf, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("watchglass");
     if path.exists() { Ok(path) } else { Err("build the server first: cargo xtask build".into()) }
 }
@@ -262,15 +262,20 @@ pub fn fed(args: &[String]) -> ExitCode {
     }
 }
 
-/// Feeds 12 hours: the recording over and over. Its series are given names of the catalogue with the same stored steps.
-fn feed(store: &mut Store, source: u16, own: &Recording) {
+/// Announces series for a recording: they get rows of the catalogue with the same stored steps.
+pub fn intern(store: &mut Store, source: u16, recording: &Recording) {
     let catalog = store.catalog().clone();
-    for (i, &steps) in own.steps.iter().enumerate() {
+    for (i, &steps) in recording.steps.iter().enumerate() {
         let with_place = |m: &&shared::catalog::Metric| m.steps == steps && m.tag.contains("{i}");
         let metric = catalog.metrics.iter().find(with_place).or(catalog.metrics.iter().find(|m| m.tag.contains("{i}")));
         let Some(metric) = metric.and_then(|m| catalog.position(&m.tag)) else { continue };
         store.intern(source, SeriesDef { metric, instance: i.to_string() });
     }
+}
+
+/// Feeds 12 hours: the recording over and over.
+fn feed(store: &mut Store, source: u16, own: &Recording) {
+    intern(store, source, own);
     for i in 0..TWELVE_HOURS {
         let tick = &own.ticks[i as usize % own.ticks.len()];
         store.append(source, 1_700_000_000_000 + i * 1_000, false, tick);

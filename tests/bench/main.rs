@@ -7,6 +7,8 @@
 mod codec;
 mod cost;
 mod gpus;
+mod history;
+mod large;
 mod page;
 mod record;
 mod remote;
@@ -16,19 +18,26 @@ mod table;
 use std::path::PathBuf;
 use table::Table;
 
+/// What can be measured alone.
+const PARTS: [&str; 7] = ["codec", "history", "cost", "remote", "scrape", "gpus", "page"];
+
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|a| a == "feed") {
         return cost::fed(&args[1..]);
     }
-    let (mut seconds, mut redraw) = (None, None);
+    if args.first().is_some_and(|a| a == "live") {
+        return large::live(&args[1..]);
+    }
+    let (mut seconds, mut redraw, mut only) = (None, None, None);
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         match (arg.as_str(), rest.next()) {
             ("--record", Some(n)) if n.parse::<usize>().is_ok() => seconds = n.parse().ok(),
             ("--redraw", Some(folder)) => redraw = Some(PathBuf::from(folder)),
+            ("--only", Some(part)) if PARTS.contains(&part.as_str()) => only = Some(part),
             _ => {
-                eprintln!("usage: cargo xtask bench [-- --record SECONDS]");
+                eprintln!("usage: cargo xtask bench [-- [--record SECONDS] [--only {}]]", PARTS.join("|"));
                 return std::process::ExitCode::from(2);
             }
         }
@@ -43,12 +52,17 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::FAILURE;
         }
     };
-    codec::measure(&mut table, &procfs, &own);
-    cost::measure(&mut table, &own, &folder);
-    remote::measure(&mut table, &procfs);
-    scrape::measure(&mut table);
-    gpus::measure(&mut table);
-    page::measure(&mut table, redraw.as_deref());
+    for part in PARTS.into_iter().filter(|part| only.is_none_or(|only| only == part)) {
+        match part {
+            "codec" => codec::measure(&mut table, &procfs, &own),
+            "history" => history::measure(&mut table, &procfs),
+            "cost" => cost::measure(&mut table, &own, &folder),
+            "remote" => remote::measure(&mut table, &procfs),
+            "scrape" => scrape::measure(&mut table),
+            "gpus" => gpus::measure(&mut table),
+            _ => page::measure(&mut table, redraw.as_deref()),
+        }
+    }
     table.print();
     std::process::ExitCode::SUCCESS
 }

@@ -1,16 +1,31 @@
-//! The page in a real browser: weight, time to its charts, time to redraw.
+//! The page in a real browser: weight, time to its charts, and what its panels cost beside uPlot's on the same data. The
+//! scenarios are the scripts in `redraw/`.
 
 use crate::table::Table;
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// Redraws of 24 charts of 43,200 points fit into one frame of a 60 Hz screen.
+/// One frame of a 60 Hz screen.
 const FRAME_MS: f64 = 16.7;
+/// The longest that a scenario may take: 12 h of ticks go through the page in one.
+const SCENARIO: Duration = Duration::from_secs(600);
 
-/// Measures all three. `redraw` is the folder with our drawing as wasm and uPlot, when `cargo xtask bench` could make it.
+/// A scenario: its script, what it measures, the goal in ms and in words, and what our time may be of uPlot's.
+type Scenario = (&'static str, &'static str, f64, &'static str, Option<(f64, &'static str)>);
+
+const SCENARIOS: [Scenario; 4] = [
+    ("one", "redraw, 24 x 43,200 points", FRAME_MS, "16.7 ms", Some((0.6, "0.6"))),
+    ("live", "a tick of 200 live charts, all drawn", 10.0, "10 ms", Some((1.0, "1"))),
+    ("zoom", "zoom of 24 charts over 12 h raw", 20.0, "20 ms", Some((1.0, "1"))),
+    ("hover", "hover over 24 charts", 4.0, "4 ms", None),
+];
+
+/// Measures all. `redraw` is the folder with our drawing as wasm and uPlot, when `cargo xtask bench` could make it.
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     let (bytes, font) = backend::http::page::weight();
     if bytes == 0 {
@@ -53,15 +68,53 @@ fn drawing(table: &mut Table, browser: &Browser, folder: &Path) {
         table.missing("redraw, 24 x 43,200 points", "16.7 ms", "no port for the bench's own files");
         return;
     };
-    browser.open(&format!("http://{address}/index.html"));
-    let title = browser.until("document.title.startsWith('{') && document.title");
-    let result: serde_json::Value = serde_json::from_str(title.as_str().unwrap_or_default()).unwrap_or_default();
-    let number = |key: &str| result[key].as_f64().unwrap_or(f64::NAN);
-    let peer = format!("uPlot 1.6 {} ms", shared::unit::number(number("theirs")));
-    let on = "headless without a GPU, script and raster, median of 12";
-    let what = "redraw, 24 x 43,200 points";
-    table.at_most(what, number("ours"), "ms", FRAME_MS, "16.7 ms", &peer, on);
-    table.at_most("... against uPlot, pair by pair", number("ratio"), "of its time", 0.6, "0.6", "", on);
+    let run = |name: &str| run(browser, &format!("http://{address}/index.html?{name}"));
+    let number = |result: &Value, key: &str| result[key].as_f64().unwrap_or(f64::NAN);
+    let on = "headless without a GPU, script and raster, median";
+    for (name, what, most, goal, share) in SCENARIOS {
+        let result = run(name);
+        let peer = format!("uPlot 1.6 {} ms", shared::unit::number(number(&result, "theirs")));
+        table.at_most(what, number(&result, "ours"), "ms", most, goal, &peer, on);
+        if let Some((most, goal)) = share {
+            table.at_most(
+                "... against uPlot, pair by pair",
+                number(&result, "ratio"),
+                "of its time",
+                most,
+                goal,
+                "",
+                on,
+            );
+        }
+    }
+    let pan = run("pan");
+    let what = "64 GPUs x 12 metrics x 12 h, a frame while it is moved";
+    let on = "12 charts of 64 series, an hour moved by half a minute a frame; 95 of 100 frames";
+    table.at_most(what, number(&pan, "worst"), "ms", FRAME_MS, "16.7 ms", "", on);
+    table.at_most("... first drawing of the 12 h", number(&pan, "load"), "ms", 1000.0, "1 s", "", on);
+    let memory = run("memory");
+    let growth = (number(&memory, "end") / number(&memory, "begin") - 1.0) * 100.0;
+    let on = format!(
+        "wasm and scripts, {} MB after 2 h, {} MB after 12 h; 24 charts of 8 series",
+        shared::unit::number(number(&memory, "begin")),
+        shared::unit::number(number(&memory, "end")),
+    );
+    table.at_most("growth of the tab over 12 h of ticks", growth, "%", 5.0, "5 %", "", &on);
+}
+
+/// What a scenario left in the title of its page.
+fn run(browser: &Browser, url: &str) -> Value {
+    browser.open(url);
+    let started = Instant::now();
+    while started.elapsed() < SCENARIO {
+        // A page that is busy answers late.
+        let title = browser.eval("document.title");
+        if let Ok(result) = serde_json::from_str(title.as_str().unwrap_or_default()) {
+            return result;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Value::Null
 }
 
 /// Serves the files of one folder on loopback while the bench runs.

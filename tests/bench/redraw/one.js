@@ -1,0 +1,21 @@
+// 24 charts of 43,200 points, drawn anew from the samples: nothing is kept from the time before.
+import { HEIGHT, Redraw, WIDTH, drawn, init, pairs, peers } from './kit.js';
+
+const CHARTS = 24, POINTS = 43200;
+
+export default async function () {
+  await init();
+  const theirs = peers(CHARTS, POINTS);
+  const contexts = theirs.map(() => {
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [WIDTH, HEIGHT];
+    document.body.append(canvas);
+    return canvas.getContext('2d');
+  });
+  const ours = theirs.map(({ data }, i) => new Redraw(contexts[i], WIDTH, HEIGHT, data[1]));
+  return pairs(
+    12,
+    drawn(() => ours.forEach(chart => chart.draw()), contexts),
+    drawn(() => theirs.forEach(({ plot, data }) => plot.setData(data)), theirs.map(t => t.plot.ctx)),
+  );
+}
