@@ -41,10 +41,12 @@ fn redraw(tools: &PageTools, uplot: &Path, folder: &Path) -> Result<Done, String
         .arg(wasm)
         .run()?;
     let own = paths::root().join("tests/bench/redraw");
-    let files = [(&own, "index.html"), (&own, "redraw-bench.js")];
     let theirs = uplot.join("node_modules/uplot/dist");
-    for (from, name) in files.into_iter().chain([(&theirs, "uPlot.iife.min.js"), (&theirs, "uPlot.min.css")]) {
-        std::fs::copy(from.join(name), folder.join(name)).map_err(|e| format!("{name}: {e}"))?;
+    let scenarios = std::fs::read_dir(&own).map_err(|e| format!("{}: {e}", own.display()))?;
+    let scenarios = scenarios.flatten().map(|file| file.path());
+    for file in scenarios.chain([theirs.join("uPlot.iife.min.js"), theirs.join("uPlot.min.css")]) {
+        let name = file.file_name().unwrap_or_default();
+        std::fs::copy(&file, folder.join(name)).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     Ok(Done::Now(folder.display().to_string()))
 }

@@ -39,7 +39,7 @@ pub trait Surface {
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8);
     /// Width of a text in the font that is set.
     fn measure(&mut self, text: &str) -> f32;
-    /// Whether wide lines are drawn sooner in [`pieces`](crate::pieces).
+    /// Whether wide lines and bands are drawn sooner in [`pieces`](crate::pieces).
     fn in_pieces(&self) -> bool {
         false
     }
@@ -223,7 +223,11 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
         for (x, y) in path {
             pen.points.extend([px(x), px(y)]);
         }
-        surface.polygon(&pen.points);
+        if surface.in_pieces() {
+            pieces::strips(&pen.points, |strip| surface.polygon(strip));
+        } else {
+            surface.polygon(&pen.points);
+        }
         Ok(())
     }
 

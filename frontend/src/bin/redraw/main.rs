@@ -1,4 +1,7 @@
-//! The page's drawing on its own, for `cargo xtask bench`: samples in, a drawn canvas out.
+//! The page's drawing on its own, for `cargo xtask bench`: samples in, a drawn canvas out; and, in [`board`], the panels of
+//! the page with their store.
+
+pub mod board;
 
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
 use charts::reduce::Reducer;
@@ -26,7 +29,7 @@ impl Redraw {
     /// A chart on this canvas.
     #[wasm_bindgen(constructor)]
     pub fn new(context: CanvasRenderingContext2d, width: u32, height: u32, values: Vec<f64>) -> Redraw {
-        let surface = CanvasSurface { context, family: "sans-serif".into() };
+        let surface = CanvasSurface { context, family: "sans-serif".into(), svg: None };
         Redraw { surface, pen: Pen::default(), values, size: (width, height) }
     }
 

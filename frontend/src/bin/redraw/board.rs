@@ -1,0 +1,214 @@
+//! Panels of the page with a store that was told of them as a server tells it: by its messages, frame by frame.
+
+use charts::canvas::SUBPIXELS;
+use charts::{Measures, theme};
+use frontend::address::View;
+use frontend::panels::board::view::PanelView;
+use frontend::panels::crosshair::Hover;
+use frontend::panels::picture::Look;
+use frontend::store::Store;
+use shared::catalog::{Catalog, Chart, Metric, MetricDef};
+use shared::column;
+use shared::series::SeriesDef;
+use shared::tick::TickState;
+use shared::unit::Unit;
+use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
+use wasm_bindgen::prelude::wasm_bindgen;
+use web_sys::Element;
+
+/// Time of the first sample, ms.
+const START: i64 = 1_700_000_000_000;
+/// Ticks that are sealed together.
+const HOUR: u64 = 3_600;
+/// History that the server keeps, ms.
+const RETENTION: i64 = 43_200_000;
+
+/// Charts of 1 Hz samples, all of one shape.
+#[wasm_bindgen]
+pub struct Board {
+    store: Store,
+    panels: Vec<PanelView>,
+    server: TickState,
+    walk: Vec<Walk>,
+    /// Values of each series since the last sealing, oldest first.
+    head: Vec<Vec<f64>>,
+    view: View,
+}
+
+/// A walk with noise and rare spikes: what a utilisation looks like.
+struct Walk {
+    state: u32,
+    level: f64,
+}
+
+impl Walk {
+    fn random(&mut self) -> f64 {
+        self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(self.state) / 4_294_967_296.0
+    }
+
+    fn next(&mut self) -> f64 {
+        self.level = (self.level + (self.random() - 0.5) * 2.0).clamp(5.0, 90.0);
+        let spike = self.random() < 0.0005;
+        let noise = self.random() * 8.0;
+        if spike { 100.0 } else { ((self.level + noise) * 100.0).round() / 100.0 }
+    }
+}
+
+#[wasm_bindgen]
+impl Board {
+    /// One chart in each of these elements, which are made as the page makes its panels, with so many series each and so
+    /// many seconds of history.
+    #[wasm_bindgen(constructor)]
+    pub fn new(articles: Vec<Element>, series: usize, seconds: u32) -> Board {
+        let def = MetricDef::gauge("bench.{i}", Unit::Percent);
+        let ids: Vec<String> = (0..articles.len()).map(|i| format!("bench{i}")).collect();
+        let metrics =
+            ids.iter().map(|id| Metric { chart: id.clone(), title: id.clone(), ..Metric::from(&def) }).collect();
+        let chart = |id: &String| Chart { id: id.clone(), title: id.clone(), section: String::new() };
+        let mut catalog = Catalog::new([]);
+        catalog.extend(0, metrics, ids.iter().map(chart).collect());
+        let defs: Vec<SeriesDef> = (0..articles.len() * series)
+            .map(|i| SeriesDef { metric: (i / series) as u16, instance: (i % series).to_string() })
+            .collect();
+        let walk = (0..defs.len()).map(|i| Walk { state: (i as u32 + 1).wrapping_mul(2_654_435_761), level: 50.0 });
+        let mut board = Board {
+            store: Store::default(),
+            panels: Vec::new(),
+            server: TickState::after(0, START - 1_000),
+            walk: walk.collect(),
+            head: Vec::new(),
+            view: View { window: RETENTION, ..View::default() },
+        };
+        board.server.extend(vec![def.steps; defs.len()]);
+        board.take(ServerMessage::Hello(Hello {
+            protocol: PROTOCOL,
+            version: String::new(),
+            boot: 1,
+            now: START,
+            retention: RETENTION,
+            simulated: true,
+            recorded: None,
+        }));
+        board.take(ServerMessage::Catalog(catalog));
+        let info = Source { id: 0, name: "bench".into(), interval: 1_000, facts: Vec::new() };
+        board.take(ServerMessage::Sources(vec![info]));
+        board.take(ServerMessage::Series { source: 0, first: 0, defs });
+        for _ in 0..seconds {
+            board.next();
+            if board.head.len() as u64 == HOUR {
+                board.seal(0);
+            }
+        }
+        board.seal(0);
+        let key = board.server.keyframe();
+        board.frames(&key);
+        let dpr = web_sys::window().map_or(1.0, |w| w.device_pixel_ratio());
+        for (id, article) in ids.into_iter().zip(articles) {
+            let mut panel = PanelView::new(id, false, article).expect("the elements are those of a panel");
+            panel.fit(dpr, "sans-serif");
+            board.panels.push(panel);
+        }
+        board
+    }
+
+    /// One more tick; what the page hands back of its head is answered at once.
+    pub fn tick(&mut self) {
+        let frame = self.next();
+        self.frames(&frame);
+        let back = self.store.sources.get_mut(&0).and_then(|s| s.hand_back());
+        if back.is_some() {
+            self.seal(300);
+        }
+    }
+
+    /// Time of the newest tick, ms.
+    pub fn newest(&self) -> f64 {
+        self.server.t() as f64
+    }
+
+    /// Draws all charts of a span as the page does in a frame, with what lies over them; `at` is the instant that is
+    /// pointed at, not finite for none.
+    pub fn draw(&mut self, from: f64, to: f64, at: f64) {
+        let look = self.look(from, to);
+        let source = self.store.source(None);
+        for panel in &mut self.panels {
+            panel.say(source, &look, "");
+            panel.draw(&self.store, source, &self.view, &look, None);
+            panel.draw_over(&look, hover(at).as_ref(), None);
+        }
+    }
+
+    /// Draws what lies over the charts alone, as the page does when the pointer moves.
+    pub fn point(&mut self, from: f64, to: f64, at: f64) {
+        let look = self.look(from, to);
+        for panel in &mut self.panels {
+            panel.draw_over(&look, hover(at).as_ref(), None);
+        }
+    }
+}
+
+/// An instant that is pointed at in no chart of these.
+fn hover(at: f64) -> Option<Hover> {
+    let hover = |at| Hover { panel: String::new(), t: at as i64, share: None, y: 0.0, pinned: false };
+    Some(at).filter(|at| at.is_finite()).map(hover)
+}
+
+impl Board {
+    fn look(&self, from: f64, to: f64) -> Look {
+        let live = to as i64 >= self.server.t();
+        let dpr = web_sys::window().map_or(1.0, |w| w.device_pixel_ratio());
+        Look {
+            theme: &theme::DARK,
+            measures: Measures::default(),
+            css: dpr * f64::from(SUBPIXELS),
+            device: f64::from(SUBPIXELS),
+            span: (from as i64, to as i64),
+            offset: 0,
+            now: self.server.t(),
+            live,
+            frozen: !live,
+        }
+    }
+
+    fn take(&mut self, message: ServerMessage) {
+        self.store.take(message);
+    }
+
+    fn frames(&mut self, frame: &[u8]) {
+        self.store.ticks(0, &[frame]).expect("its own frames");
+    }
+
+    fn next(&mut self) -> Vec<u8> {
+        let values: Vec<f64> = self.walk.iter_mut().map(Walk::next).collect();
+        let frame = self.server.encode(self.server.t() + 1_000, false, &values);
+        self.head.push(values);
+        frame
+    }
+
+    /// Sends what is not sealed yet, but for the last `keep` ticks, as columns.
+    fn seal(&mut self, keep: usize) {
+        let ticks = self.head.len().saturating_sub(keep);
+        let done: Vec<Vec<f64>> = self.head.drain(..ticks).collect();
+        let last = self.server.seq() - self.head.len() as u64;
+        let first_seq = last + 1 - ticks as u64;
+        let times: Vec<i64> = (0..ticks as i64).map(|i| START + (first_seq as i64 - 1 + i) * 1_000).collect();
+        let Some(&from) = times.first() else { return };
+        let steps = self.server.steps();
+        let column = |i: usize| {
+            let values: Vec<f64> = done.iter().map(|tick| tick[i]).collect();
+            (i as u32, ColumnBytes(column::encode(&values, steps[i])))
+        };
+        let columns = (0..steps.len()).map(column).collect();
+        let (last_seq, times) = (last, column::encode_times(&times));
+        self.take(ServerMessage::Columns(Columns {
+            source: 0,
+            first_seq,
+            last_seq,
+            ticks: ticks as u32,
+            times,
+            columns,
+        }));
+        self.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX });
+    }
+}
