@@ -64,6 +64,8 @@ fn what_a_page_has_seen_is_in_the_folder_while_the_server_runs_and_after_it_was_
     assert_eq!(names.len(), 2, "the folder and the file: {names:?}");
     let nothing = text(&export(&data, &["--tag", "system.uptime", "--format", "csv", "--to", "-1h"]));
     assert_eq!(nothing, "time,source,tag,value\n");
+    let nothing = export(&data, &["--tag", "system.uptime", "--format", "csv", "--to", "2001-02-03T04:05:06Z"]);
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing is stored"), "{nothing:?}");
 }
 
 #[test]
@@ -89,4 +91,5 @@ fn what_cannot_be_says_what_to_do() {
     assert!(String::from_utf8_lossy(&empty.stderr).contains("memory_percent"));
     let none = export(folder.path(), &["--tag", "memory", "--format", "json"]);
     assert_eq!((none.status.code(), none.stdout), (Some(0), Vec::new()), "known, without data");
+    assert!(String::from_utf8_lossy(&none.stderr).contains("there is no history in"));
 }

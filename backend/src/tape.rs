@@ -74,6 +74,9 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
     let now = clock::System.wall();
+    if from.is_some_and(|from| from.at(now) > to.at(now)) {
+        return Err("--from is later than --to".into());
+    }
     let from = from.map_or(i64::MIN / 4, |from| from.at(now));
     let recorder = recording::Recorder::new(&store, from, to.at(now), false);
     let mut recorder = recorder.map_err(|nothing| format!("{nothing}: {}", folder.display()))?;

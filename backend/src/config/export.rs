@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\
-Times are Unix seconds (1700000000.5), or before now (-1h, -2d, now). All that is kept is written, unless --from or --to
-is given. A server that uses the data folder may run on meanwhile; its last seconds are there too.
+Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z, with +02:00 for the Z as it may be), or
+before now (-1h, -2d, now). All that is kept is written, unless --from or --to is given. A server that uses the data
+folder may run on meanwhile; its last seconds are there too.
 
   csv          time,source,tag,value; with --step time,source,tag,min,max,mean,last,count. Text that a spreadsheet
                would take for a formula gets a ' in front

@@ -120,7 +120,7 @@ pub enum Word {
         /// The file to write
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// First instant: Unix seconds, or before now, such as -1h [default: all that is stored]
+        /// First instant: Unix seconds, a date and time such as 2026-05-01T14:00:00Z, or before now, such as -1h [default: all that is stored]
         #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
         from: Option<When>,
         /// Last instant, likewise

@@ -1,6 +1,7 @@
 //! Instants and steps as people write them, on the command line and in a query.
 
 use super::value::duration;
+use crate::import::time::from_date;
 
 /// An instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +31,16 @@ fn length(text: &str) -> Option<i64> {
     (ms.is_finite() && ms.abs() < 1e15).then(|| ms.round() as i64)
 }
 
-/// Unix seconds, `now`, or a time before now such as `-1h` and `now-90s`.
+/// Unix seconds, a date and time as in RFC 3339, `now`, or a time before now such as `-1h` and `now-90s`.
 ///
 /// # Errors
 /// What to write instead, the rest of a sentence.
 pub fn when(text: &str) -> Result<When, String> {
     let wrong = || {
-        format!("is a time in Unix seconds, such as 1700000000.5, or one before now, such as -1h or now, not {text:?}")
+        format!(
+            "is a time in Unix seconds, such as 1700000000.5, a date and time, such as 2026-05-01T14:00:00Z, or one \
+             before now, such as -1h or now, not {text:?}"
+        )
     };
     let before_now = text.strip_prefix("now").map(|rest| rest.strip_prefix('-').ok_or(rest));
     match before_now {
@@ -49,7 +53,7 @@ pub fn when(text: &str) -> Result<When, String> {
     match (text.parse::<f64>(), text.strip_prefix('-')) {
         (Ok(_), _) => length(text).map(When::At).ok_or_else(wrong),
         (Err(_), Some(rest)) => length(rest).map(When::Ago).ok_or_else(wrong),
-        (Err(_), None) => Err(wrong()),
+        (Err(_), None) => from_date(text).map(When::At).ok_or_else(wrong),
     }
 }
 
@@ -74,7 +78,23 @@ mod tests {
         assert_eq!(when("-1h30m").map(|w| w.at(10_000_000)), Ok(10_000_000 - 5_400_000));
         assert_eq!(when("now-90s"), Ok(When::Ago(90_000)));
         assert_eq!(when("now-90"), Ok(When::Ago(90_000)));
-        for text in ["yesterday", "", "-", "now-", "nowish", "1h", "nan", "inf", "1e30", "now--1", "-1x"] {
+        assert_eq!(when("2024-05-01T14:34:56.789+02:00"), Ok(When::At(1_714_566_896_789)));
+        assert_eq!(when("2024-05-01 12:34"), Ok(When::At(1_714_566_840_000)), "without a zone it is UTC");
+        for text in [
+            "yesterday",
+            "14:00",
+            "2024-05-01T25:00Z",
+            "",
+            "-",
+            "now-",
+            "nowish",
+            "1h",
+            "nan",
+            "inf",
+            "1e30",
+            "now--1",
+            "-1x",
+        ] {
             assert!(when(text).is_err_and(|why| why.contains("Unix seconds")), "{text}");
         }
     }

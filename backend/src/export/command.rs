@@ -64,6 +64,7 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     };
     let refused = |refused: Refused| Failed::Wrong(refused.to_string());
     let mut selection = select(&store, ask).map_err(refused)?;
+    let nothing = selection.wanted.is_empty();
     let form = format.form(&mut selection).map_err(refused)?;
     let pieces = Pieces::new(selection, form);
     match &wanted.output {
@@ -80,6 +81,13 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     }
     let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("left out: {damage}")).collect();
     let columns = store.damages().count();
+    if found.sources.is_empty() {
+        notes.push(format!("there is no history in {shown}; name the server's folder with --data-dir"));
+    } else if nothing {
+        notes.push(
+            "nothing is stored of that in this time; --tag '*' without --from and --to writes all there is".into(),
+        );
+    }
     if columns > 0 {
         notes.push(format!("left out: {columns} damaged columns"));
     }

@@ -10,7 +10,7 @@ mod lines;
 mod log;
 mod records;
 mod tags;
-mod time;
+pub(crate) mod time;
 
 use serde_json::Value;
 use shared::catalog::Catalog;

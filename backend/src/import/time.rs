@@ -9,14 +9,20 @@ pub fn from_seconds(seconds: f64) -> Option<i64> {
     (0.0..=LATEST).contains(&ms).then_some(ms as i64)
 }
 
-/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a date and time
-/// as in RFC 3339, where a blank may stand for the T and a missing zone is UTC.
+/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a
+/// [date](from_date).
 pub fn from_text(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
         let is_ms = number >= 1e11;
         return from_seconds(if is_ms { number / 1000.0 } else { number });
     }
+    from_date(text)
+}
+
+/// Milliseconds since the Unix epoch of a date and time as in RFC 3339, where a blank may stand for the T and a missing
+/// zone is UTC.
+pub fn from_date(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(11..)?);
     if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
         return None;
