@@ -106,7 +106,8 @@ impl Kept {
         let (t, mut samples) = (frame.t, 0);
         for (_, span) in self.state.values().iter().zip(&mut self.spans).filter(|(v, _)| v.is_finite()) {
             samples += 1;
-            *span = Some((span.map_or(t, |(first, _)| first.min(t)), t));
+            // The clock may have been set back: what it stamped before stays within.
+            *span = Some(span.map_or((t, t), |(first, last)| (first.min(t), last.max(t))));
         }
         self.head_from = self.head_from.min(t);
         self.frames.push_back(Arc::new(frame));
