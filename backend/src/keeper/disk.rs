@@ -88,6 +88,7 @@ impl Disk {
             self.tried = steady;
             let done = self.write_batches(hub).and_then(|()| self.merge(hub, now)).and_then(|()| self.expire(hub, now));
             self.trouble = done.err();
+            self.let_go();
         }
         let health = self.restart_log(hub, steady);
         if let Some(health) = health {
@@ -97,6 +98,19 @@ impl Disk {
             store.set_check(&check);
             store.set_figures(self.standing.figures());
         }
+    }
+
+    /// Forgets what the store has dropped, by age or for want of room, while the disk took nothing.
+    fn let_go(&mut self) {
+        let kept = |chunk: &Arc<Chunk>| Arc::strong_count(chunk) > 1;
+        let chunks = self.batches.iter_mut().flat_map(|batch| &mut batch.chunks);
+        chunks.for_each(|(_, chunks)| chunks.retain(kept));
+    }
+
+    /// Bytes of what is not written yet.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.batches.iter().flat_map(|batch| &batch.chunks).flat_map(|(_, chunks)| chunks).map(|c| c.bytes).sum()
     }
 
     /// A log that failed is begun anew, with all that is in no segment and no chunk.

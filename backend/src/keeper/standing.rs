@@ -27,6 +27,8 @@ pub struct Standing {
     pub(super) damaged: u64,
     figures: Figures,
     retried: Option<Duration>,
+    /// As it was told last.
+    told: CheckState,
 }
 
 impl Standing {
@@ -34,7 +36,7 @@ impl Standing {
     pub fn new(report: &Report) -> Self {
         let figures =
             Figures { skipped_bytes: report.skipped_bytes, unclean: u64::from(report.unclean), ..Figures::default() };
-        Standing { damaged: report.damages.len() as u64, figures, retried: None }
+        Standing { damaged: report.damages.len() as u64, figures, retried: None, told: CheckState::Ok }
     }
 
     /// Counts as they stood at the last look.
@@ -96,6 +98,12 @@ impl Standing {
         };
         if state == CheckState::Ok {
             self.retried = None;
+        }
+        // Where nobody has a page open, the log tells.
+        match std::mem::replace(&mut self.told, state) {
+            before if before == state => {}
+            _ if state == CheckState::Ok => tracing::info!("history is being written again, in {folder}"),
+            _ => tracing::warn!("{reason}: {remedy}"),
         }
         let id = "history".into();
         // No figure that changes by itself: a check is sent to every page when it changes.

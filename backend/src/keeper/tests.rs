@@ -32,10 +32,15 @@ fn value(t: i64, id: SeriesId) -> f64 {
 
 impl Bench {
     fn open(path: &Path, clock: &Arc<Manual>) -> Self {
+        Self::with_limit(path, clock, usize::MAX)
+    }
+
+    /// The store may hold so many bytes of sealed blocks in memory.
+    fn with_limit(path: &Path, clock: &Arc<Manual>, bytes: usize) -> Self {
         let faulty = Faulty::new(Arc::new(Real::new(path)));
         let (folder, found) = Folder::open_with(Arc::new(faulty.clone()), Options::default()).expect("a folder");
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
-        let limits = Limits { retention: RETENTION, bytes: usize::MAX };
+        let limits = Limits { retention: RETENTION, bytes };
         let (mut store, unwritten) = Store::of_found(catalog, &found, limits, Some("here"));
         let source = store.named("here").expect("it is added where it was not found");
         let def = |core: u32| SeriesDef { metric: 0, instance: core.to_string() };
@@ -148,6 +153,20 @@ fn a_full_disk_is_told_and_costs_nothing_once_there_is_room() {
     drop(bench);
     let bench = Bench::open(folder.path(), &clock);
     bench.holds(T0, 2_132);
+}
+
+#[test]
+fn a_disk_that_fails_for_long_takes_no_more_memory_than_the_store_may() {
+    let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+    let mut bench = Bench::with_limit(folder.path(), &clock, 1_000);
+    bench.ticks(100);
+    bench.faulty.fail(0, Fault::Full);
+    bench.ticks(3_000);
+    bench.until(CheckState::Failed);
+    let counts = bench.hub.store().counts();
+    assert!(counts.chunk_bytes <= 1_000 && counts.chunks_dropped > 0, "{counts:?}");
+    let waiting = bench.keeper.disk.as_ref().expect("a disk").waiting();
+    assert!(waiting <= 1_000, "{waiting} bytes wait for the disk");
 }
 
 #[test]
