@@ -20,6 +20,8 @@ const MOST: i64 = 5_000_000;
 static OPEN: Semaphore = Semaphore::const_new(16);
 /// Pieces that are made at once: half of the threads that read history.
 static TURNS: Semaphore = Semaphore::const_new(4);
+/// Questions to the server of remote write at once: it may take long, and each holds one of the threads.
+static OLDER: Semaphore = Semaphore::const_new(2);
 /// What `from` is without being given: this long before `to`, milliseconds.
 const SPAN: i64 = 300_000;
 
@@ -33,7 +35,13 @@ pub(super) async fn query(State(app): State<Arc<App>>, Query(params): Params) ->
     match selected.and_then(|selection| selection.limited(MOST).map(|()| selection)) {
         Ok(selection) => {
             let asked = selection.ask.clone();
-            let older = tokio::task::spawn_blocking(move || older(&app, &asked)).await.ok().flatten();
+            let older = match app.remote.as_ref().filter(|remote| remote.reads()) {
+                Some(_) => {
+                    let _turn = OLDER.acquire().await;
+                    tokio::task::spawn_blocking(move || older(&app, &asked)).await.ok().flatten()
+                }
+                None => None,
+            };
             let form = answer(&selection, older);
             stream(Pieces::new(selection, form), "application/json", None).await
         }
