@@ -33,9 +33,31 @@ pub struct Recorder {
     contents: Contents,
     steps: Vec<Vec<Steps>>,
     next_seq: Vec<u64>,
-    parts: VecDeque<(usize, Snapshot)>,
+    parts: VecDeque<Part>,
     writer: Option<Writer<Sink>>,
     sink: Sink,
+}
+
+/// What of a machine is not written yet: one hold of the store, however long the span.
+struct Part {
+    machine: usize,
+    snapshot: Snapshot,
+    /// Both included, ms.
+    from: i64,
+    to: i64,
+    /// What is read at once, ms.
+    length: i64,
+}
+
+impl Iterator for Part {
+    type Item = Snapshot;
+
+    fn next(&mut self) -> Option<Snapshot> {
+        let last = (self.from.div_euclid(self.length) * self.length + self.length - 1).min(self.to);
+        let stretch = self.snapshot.part(self.from, last)?;
+        self.from = last + 1;
+        Some(stretch)
+    }
 }
 
 impl Recorder {
@@ -51,15 +73,9 @@ impl Recorder {
             let spans = (0..series.len()).filter_map(|id| store.span(source.id, id as SeriesId));
             let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { continue };
             let length = HOUR.min(TICKS * source.interval.max(1));
-            let (mut at, end) = (first.max(from), last.min(to));
-            if at > end {
-                continue;
-            }
-            while at <= end {
-                let last = (at.div_euclid(length) * length + length - 1).min(end);
-                parts.extend(store.snapshot(source.id, at, last).map(|part| (machines.len(), part)));
-                at = last + 1;
-            }
+            let (from, to) = (first.max(from), last.min(to));
+            let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
+            parts.push_back(Part { machine: machines.len(), snapshot, from, to, length });
             machines.push((source, series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
@@ -99,8 +115,13 @@ impl Recorder {
             writer.opening(&self.contents)?;
             self.writer = Some(writer);
         }
-        while let Some((machine, part)) = self.parts.pop_front() {
-            self.block(machine, &part)?;
+        while let Some(part) = self.parts.front_mut() {
+            let machine = part.machine;
+            let Some(stretch) = part.next() else {
+                self.parts.pop_front();
+                continue;
+            };
+            self.block(machine, &stretch)?;
             let bytes = self.sink.take();
             if !bytes.is_empty() {
                 return Ok(Some(bytes));
