@@ -4,6 +4,10 @@
 //! frames behind that place from the store. One that is slow takes several at once; one whose place has left memory
 //! gets a resync. So a sleeping page costs its session and nothing else.
 
+mod minutes;
+
+pub use minutes::Stretches;
+
 use crate::clock::{Clock, Stopped};
 use crate::store::{Block, Damages, Inserted, Since, Store, Told};
 use axum::body::Bytes;
@@ -214,12 +218,40 @@ pub struct Session {
     rows: usize,
 }
 
-/// What a page is to be sent next.
+/// What a page is to be sent next; [read](Next::read) it.
 pub enum Next {
     /// This message.
     Message(Bytes),
-    /// What [`Part::read`] makes of this; the rest is [put back](Session::put_back).
+    /// A sealed block.
     Part(Part),
+    /// Sealed blocks as minutes.
+    Minutes(Stretches),
+}
+
+impl Next {
+    /// Whether reading it may have to wait for a disk, or takes long.
+    pub fn waits(&self) -> bool {
+        match self {
+            Next::Message(_) => false,
+            Next::Part(part) => part.waits(),
+            Next::Minutes(_) => true,
+        }
+    }
+
+    /// The next message of it, and what is left, which is [put back](Session::put_back).
+    pub fn read(self) -> (Option<Bytes>, Option<Next>) {
+        match self {
+            Next::Message(bytes) => (Some(bytes), None),
+            Next::Part(part) => {
+                let (bytes, rest) = part.read();
+                (bytes, rest.map(Next::Part))
+            }
+            Next::Minutes(stretches) => {
+                let (bytes, rest) = stretches.read();
+                (bytes, rest.map(Next::Minutes))
+            }
+        }
+    }
 }
 
 /// A sealed block that is on its way to a page, from one of its columns on.
@@ -233,13 +265,13 @@ pub struct Part {
 
 impl Part {
     /// Whether reading it may have to wait for a disk.
-    pub fn waits(&self) -> bool {
+    fn waits(&self) -> bool {
         !self.block.in_memory()
     }
 
     /// The next message of it, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out:
     /// a gap on the page.
-    pub fn read(mut self) -> (Option<Bytes>, Option<Part>) {
+    fn read(mut self) -> (Option<Bytes>, Option<Part>) {
         let (block, damages) = (&self.block, &self.damages);
         let Some(times) = damages.checked(block, None, block.times()) else { return (None, None) };
         let (mut columns, mut size, mut whole) = (Vec::new(), times.len() + 64, true);
@@ -334,14 +366,23 @@ impl Session {
             }
             PageMessage::History { source, from, to } => {
                 // One request at a time: the answer is bounded by the retention.
-                if self.waiting.iter().any(|w| matches!(w, Next::Part(_))) {
+                if self.waiting.iter().any(|w| !matches!(w, Next::Message(_))) {
                     return Ok(());
                 }
                 let snapshot = self.hub.store().snapshot(source, from, to);
                 if let Some(snapshot) = snapshot {
                     self.send_blocks(source, snapshot.blocks().to_vec());
                 }
-                self.say(&ServerMessage::HistoryEnd { source, from });
+                self.say(&ServerMessage::HistoryEnd { source, from, to });
+                Ok(())
+            }
+            PageMessage::Minutes { source, from, to } => {
+                if self.waiting.iter().any(|w| !matches!(w, Next::Message(_))) {
+                    return Ok(());
+                }
+                let stretches = Stretches::new(&self.hub.store(), source, from, to);
+                self.waiting.extend(stretches.map(Next::Minutes));
+                self.say(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
             }
             PageMessage::Ack { messages } => {
@@ -378,7 +419,7 @@ impl Session {
         self.announce_checks(at);
         if let Some((blocks, keyframe, seq)) = opening {
             self.send_blocks(source, blocks);
-            self.say(&ServerMessage::HistoryEnd { source, from });
+            self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
             self.waiting.push_back(Next::Message(wire::encode_ticks(source, [&keyframe[..]]).into()));
             self.sent += 1;
             self.places[at].seq = seq;
@@ -442,8 +483,8 @@ impl Session {
     }
 
     /// Takes back what is left of a block: it comes next.
-    pub fn put_back(&mut self, rest: Part) {
-        self.waiting.push_front(Next::Part(rest));
+    pub fn put_back(&mut self, rest: Next) {
+        self.waiting.push_front(rest);
     }
 
     /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.

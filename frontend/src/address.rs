@@ -79,7 +79,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "pin" => view.pin.push(value),
             "w" => match range::length(&value).filter(fits) {
                 Some(window) => view.window = window,
-                None => wrong.push(format!("w={} is no window: write 5s to 12h", short(&value))),
+                None => wrong.push(format!("w={} is no window: write 5s to 31d", short(&value))),
             },
             "from" | "to" => {
                 let at = range::since_epoch(&value);
@@ -101,7 +101,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
     match (from, to) {
         (Some(Some(from)), Some(Some(to))) if fits(&(to - from)) => view.frozen = Some((from, to)),
         (Some(Some(from)), Some(Some(to))) if to <= from => wrong.push("to= lies before from=".into()),
-        (Some(Some(_)), Some(Some(_))) => wrong.push("from= and to= are not 5s to 12h apart".into()),
+        (Some(Some(_)), Some(Some(_))) => wrong.push("from= and to= are not 5s to 31d apart".into()),
         (Some(Some(_)), None) | (None, Some(Some(_))) => wrong.push("from= and to= go together".into()),
         _ => {}
     }
@@ -186,10 +186,10 @@ mod tests {
         let wrong = |list: &[(&str, &str)]| read(list.iter().map(|(n, v)| (n.to_string(), v.to_string()))).1;
         for (list, word) in [
             (&[("w", "9y")][..], "w=9y"),
-            (&[("w", "13h")], "5s to 12h"),
+            (&[("w", "32d")], "5s to 31d"),
             (&[("from", "soon"), ("to", "1795219500")], "from=soon is no time"),
             (&[("from", "1795219500"), ("to", "1795219200")], "before"),
-            (&[("from", "1795219200"), ("to", "1795319200")], "12h apart"),
+            (&[("from", "1795219200"), ("to", "1799319200")], "31d apart"),
             (&[("from", "1795219200")], "go together"),
         ] {
             let said = wrong(list);

@@ -8,6 +8,7 @@ use crate::panels::board::performance;
 use crate::store::Changed;
 use crate::store::source::Source;
 use leptos::prelude::*;
+use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::{self, HEARTBEAT_MS, PROTOCOL, PageMessage, Received, ServerMessage, SourceId};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
@@ -21,6 +22,8 @@ const SILENCE: i64 = 12_000;
 const STEP: f64 = 2_000.0;
 /// A machine that sends seldom is silent after three of its intervals, any other after this, ms.
 const QUIET: i64 = 6_000;
+/// An answer is given up for lost after this, ms: then what is missing is asked for again.
+const PATIENCE: i64 = 30_000;
 /// Attempts after which the page says that the server is gone: about a minute.
 const MANY: u32 = 18;
 
@@ -37,6 +40,8 @@ pub struct Link {
     taken: u32,
     acked: i64,
     heard: i64,
+    /// When history was asked for that has not come; 0 when it has.
+    asked: i64,
     hidden: bool,
     waiting: bool,
     anew: bool,
@@ -59,9 +64,12 @@ impl Link {
         self.send(message);
     }
 
-    /// Asks for sealed history.
-    pub fn history(&mut self, source: SourceId, from: i64, to: i64) {
-        self.send(&PageMessage::History { source, from, to });
+    /// Asks for history, unless another answer is on its way: the server gives one at a time.
+    pub fn history(&mut self, message: &PageMessage) {
+        if now() - self.asked > PATIENCE {
+            self.asked = now();
+            self.send(message);
+        }
     }
 
     fn ack(&mut self) {
@@ -98,7 +106,7 @@ pub fn connect(page: Page) {
         if link.hidden || link.over {
             return;
         }
-        (link.taken, link.heard, link.acked) = (0, now(), now());
+        (link.taken, link.heard, link.acked, link.asked) = (0, now(), now(), 0);
         link.number += 1;
     }
     let number = page.link.borrow().number;
@@ -129,9 +137,13 @@ pub fn connect(page: Page) {
 fn open(page: Page) -> PageMessage {
     let resume = if std::mem::take(&mut page.link.borrow_mut().anew) { None } else { page.store.borrow().places() };
     let (from, to) = page.span();
-    let window = (page.server_now() - from).max(to - from) + 5_000;
+    let window = match (page.server_now() - from).max(to - from) {
+        // Days come as minutes, and what lies far back by itself.
+        far if far > LONGEST_OF_SAMPLES => 3_600_000,
+        near => near + 5_000,
+    };
     let source = page.view.with_untracked(|view| view.source.clone());
-    PageMessage::Open { protocol: PROTOCOL, window: window.min(12 * 3_600_000 + 5_000), resume, source }
+    PageMessage::Open { protocol: PROTOCOL, window, resume, source }
 }
 
 fn receive(page: Page, bytes: &[u8], number: u32) {
@@ -167,7 +179,9 @@ fn sampled(page: Page, source: SourceId) {
     page.link.borrow_mut().attempt = 0;
     let back = page.store.borrow_mut().sources.get_mut(&source).and_then(|s| s.hand_back());
     if let Some((from, to)) = back {
-        page.link.borrow_mut().history(source, from, to);
+        page.link.borrow_mut().history(&PageMessage::History { source, from, to });
+        // Where nothing moves the view, once in a while.
+        page.load();
     }
     page.changed(Changed { ticks: true, ..Changed::default() });
 }
@@ -209,14 +223,19 @@ fn control(page: Page, message: ServerMessage) {
         ServerMessage::Goodbye { reason } => page.goodbye.set(reason.clone()),
         _ => {}
     }
-    let ended = matches!(message, ServerMessage::HistoryEnd { .. });
+    let ended = matches!(message, ServerMessage::HistoryEnd { .. } | ServerMessage::MinutesEnd { .. });
+    let hello = matches!(message, ServerMessage::Hello(_));
     let changed = page.store.borrow_mut().take(message);
     page.changed(changed);
     if ended && page.player.with_untracked(Option::is_some) {
         // Of a recording there is history alone.
         live(page);
     }
+    if hello {
+        page.fit();
+    }
     if ended {
+        page.link.borrow_mut().asked = 0;
         page.load();
     }
 }

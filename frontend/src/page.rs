@@ -8,14 +8,14 @@ use crate::link::Link;
 use crate::panels::board::Board;
 use crate::panels::{changed, crosshair, menu, roving, tools};
 use crate::player::Player;
-use crate::range::{LONGEST, SHORTEST};
+use crate::range::{self, SHORTEST};
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use crate::widgets::help;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
-use shared::window::WINDOWS;
-use shared::wire::Recorded;
+use shared::window::{self, LONGEST_OF_SAMPLES, WINDOWS};
+use shared::wire::{PageMessage, Recorded};
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use wasm_bindgen::prelude::*;
@@ -66,6 +66,7 @@ pub struct Shared {
     /// Whether the server is there and the machine that is shown has sent nothing for a while.
     pub silent: RwSignal<bool>,
     scheduled: Cell<bool>,
+    replanned: Cell<bool>,
     writing: Cell<bool>,
     /// When the address was written last, and how often it may be written without a pause.
     writes: Cell<(i64, i64)>,
@@ -79,6 +80,8 @@ type Shown = (i64, Option<(i64, i64)>);
 /// Writings of the address without a pause, and the time in which one more is allowed, ms.
 const WRITES: i64 = 20;
 const WRITE: i64 = 200;
+/// So much more of an earlier period is asked for than is seen, ms.
+const AHEAD: i64 = 3_600_000;
 /// Steps back that are kept.
 const STEPS: usize = 50;
 
@@ -149,6 +152,7 @@ impl Page {
             wrong: RwSignal::new(wrong.join("; ")),
             silent: RwSignal::new(false),
             scheduled: Cell::new(false),
+            replanned: Cell::new(false),
             writing: Cell::new(false),
             writes: Cell::new((now(), WRITES)),
             back: RefCell::default(),
@@ -240,7 +244,9 @@ impl Page {
     /// What a message changed is drawn in the next frame.
     pub fn changed(self, what: Changed) {
         if what.plan {
-            self.replan();
+            // With the next frame: series, checks and rows come one after another, and what one brings must not be seen to
+            // make room for what the next does.
+            self.replanned.set(true);
         }
         if what.history {
             changed::again(self);
@@ -269,6 +275,9 @@ impl Page {
         }
         request_animation_frame(move || {
             self.scheduled.set(false);
+            if self.replanned.take() {
+                self.replan();
+            }
             if let Some(t) = self.player.with_untracked(|p| p.as_ref().map(|p| p.t)) {
                 self.store.borrow_mut().sources.values_mut().for_each(|source| source.until = t);
             }
@@ -310,23 +319,56 @@ impl Page {
 
     /// Asks for the history that the view needs and the page has not.
     pub fn load(self) {
-        let view = self.view.get_untracked();
-        let (start, end) = self.span();
-        self.want(start - view.versus.map_or(0, |ms| if ms == 0 { end - start } else { ms }));
+        let (from, to) = self.span();
+        let earlier = self.view.with_untracked(|v| v.versus).map(|ms| if ms == 0 { to - from } else { ms });
+        match earlier {
+            // Live, the earlier span moves on.
+            Some(ms) => self.want(&[(from, to), (from - ms, (to - ms + AHEAD).min(to))]),
+            None => self.want(&[(from, to)]),
+        }
     }
 
-    /// Asks for history from an instant on, unless the page has it.
-    pub fn want(self, from: i64) {
-        let view = self.view.get_untracked();
+    /// Asks for the history of spans that the page has not: samples, or minutes where a span is longer than is drawn from
+    /// samples. One question at a time; with each answer it is asked for what is missing then.
+    pub fn want(self, spans: &[(i64, i64)]) {
+        let name = self.view.with_untracked(|v| v.source.clone());
         let ask = {
-            let store = self.store.borrow();
-            store.source(view.source.as_deref()).and_then(|s| {
-                let until = s.loaded_from.min(s.last_t()?);
-                (from < s.loaded_from && s.loaded_from != i64::MAX).then_some((s.info.id, from, until))
+            let mut store = self.store.borrow_mut();
+            store.source_mut(name.as_deref()).and_then(|s| {
+                let (source, newest) = (s.info.id, s.last_t()?);
+                if spans.iter().all(|(from, to)| to - from <= LONGEST_OF_SAMPLES) || self.is_recorded() {
+                    let (from, to) = s.ask(spans)?;
+                    return Some(PageMessage::History { source, from, to });
+                }
+                let (from, to) = s.ask_days(spans.iter().map(|span| span.0).min()?, newest)?;
+                Some(PageMessage::Minutes { source, from, to })
             })
         };
-        if let Some((source, from, to)) = ask {
-            self.link.borrow_mut().history(source, from, to);
+        if let Some(ask) = ask {
+            self.link.borrow_mut().history(&ask);
+        }
+    }
+
+    /// The longest window, ms: as far as history goes back.
+    pub fn longest(&self) -> i64 {
+        if self.is_recorded() {
+            return LONGEST_OF_SAMPLES;
+        }
+        range::longest(self.store.borrow().hello.as_ref().map_or(0, |h| h.retention))
+    }
+
+    /// The windows to choose from.
+    pub fn windows(&self) -> impl Iterator<Item = window::Window> + use<> {
+        window::choices(self.longest())
+    }
+
+    /// Shows no more than there can be, and says so.
+    pub fn fit(self) {
+        let longest = self.longest();
+        let asked = self.view.with_untracked(|v| v.window);
+        if asked > longest {
+            self.wrong.set(format!("w={}: history is kept for {}", range::name(asked), range::name(longest)));
+            self.view.update(|v| v.window = longest);
         }
     }
 
@@ -374,9 +416,9 @@ impl Page {
         });
     }
 
-    /// Stands still at a span, as far as it can be shown: 5 s to 12 h, not ahead of now.
+    /// Stands still at a span, as far as it can be shown: 5 s to the longest window, not ahead of now.
     pub fn show(self, from: i64, to: i64) {
-        let length = (to - from).clamp(SHORTEST, LONGEST);
+        let length = (to - from).clamp(SHORTEST, self.longest());
         let middle = from + (to - from) / 2;
         let end = (middle - length / 2 + length).min(self.newest().max(length));
         self.change(|v| v.frozen = Some((end - length, end)));
@@ -387,7 +429,7 @@ impl Page {
     pub fn zoom(self, at: i64, factor: f64) {
         let (from, to) = self.span();
         let length = ((to - from) as f64 * factor) as i64;
-        let length = length.clamp(SHORTEST, LONGEST);
+        let length = length.clamp(SHORTEST, self.longest());
         let share = (at - from) as f64 / (to - from) as f64;
         if share > 0.9 && self.view.with_untracked(|v| v.frozen.is_none()) {
             self.change(|v| v.window = (length + 500) / 1000 * 1000);
@@ -474,7 +516,7 @@ impl Page {
             "-" => zoom(2.0),
             "[" => pan((from - to) / 2),
             "]" => pan((to - from) / 2),
-            _ => match key.parse::<usize>().ok().and_then(|n| WINDOWS.get(n.wrapping_sub(1))) {
+            _ => match key.parse::<usize>().ok().and_then(|n| self.windows().nth((n + 9) % 10)) {
                 Some(window) => self.choose(window.ms),
                 None => return false,
             },

@@ -1,12 +1,12 @@
 //! What a person types to choose a span: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. Pure text;
 //! also the names of windows, which read back as what they are.
 
-use shared::window::WINDOWS;
+use shared::window::LONGEST_OF_SAMPLES;
 
 /// The shortest window, ms.
 pub const SHORTEST: i64 = 5_000;
-/// The longest, ms.
-pub const LONGEST: i64 = WINDOWS[WINDOWS.len() - 1].ms;
+/// The longest, ms: where history is kept for so long. A page holds the minutes of a window.
+pub const LONGEST: i64 = 31 * DAY;
 const DAY: i64 = 86_400_000;
 
 /// What was asked for.
@@ -18,13 +18,18 @@ pub enum Asked {
     Span(i64, i64),
 }
 
-/// The name of a window: `90s`, `5m`, `1h30m`. Fractions of a second are rounded away.
+/// The longest window where history is kept for so long, ms.
+pub fn longest(retention: i64) -> i64 {
+    retention.clamp(LONGEST_OF_SAMPLES, LONGEST)
+}
+
+/// The name of a window: `90s`, `5m`, `1h30m`, `7d`. Fractions of a second are rounded away.
 pub fn name(ms: i64) -> String {
     let s = (ms + 500) / 1000;
     if s < 120 && s != 60 {
         return format!("{s}s");
     }
-    let parts = [(s / 3600, 'h'), (s / 60 % 60, 'm'), (s % 60, 's')];
+    let parts = [(s / 86_400, 'd'), (s / 3600 % 24, 'h'), (s / 60 % 60, 'm'), (s % 60, 's')];
     parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect()
 }
 
@@ -45,14 +50,15 @@ pub fn length(text: &str) -> Option<i64> {
     (any && number.is_none()).then_some(sum)
 }
 
-/// Reads what was typed at `now` (ms since the epoch), where `local` gives local time minus UTC at an instant, ms.
+/// Reads what was typed at `now` (ms since the epoch), where `local` gives local time minus UTC at an instant and a window
+/// is at most `longest`, ms.
 ///
 /// # Errors
 /// A sentence that says what can be typed.
-pub fn read(text: &str, now: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
+pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
     let text = text.trim().to_lowercase();
     if let Some(ms) = length(text.strip_prefix("last").unwrap_or(&text)) {
-        return fits(ms).map(|()| Asked::Last(ms));
+        return fits(ms, longest).map(|()| Asked::Last(ms));
     }
     for separator in ["..", "–", " to ", "/", "-"] {
         for (i, _) in text.match_indices(separator) {
@@ -67,14 +73,15 @@ pub fn read(text: &str, now: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, S
             if to <= from {
                 return Err("the end lies before the beginning".into());
             }
-            return fits(to - from).map(|()| Asked::Span(from - back, to - back));
+            return fits(to - from, longest).map(|()| Asked::Span(from - back, to - back));
         }
     }
     Err("write 90s, 14:00-14:20, yesterday 14:00-15:00 or 2026-11-21T14:00/2026-11-21T14:20".into())
 }
 
-fn fits(ms: i64) -> Result<(), String> {
-    if (SHORTEST..=LONGEST).contains(&ms) { Ok(()) } else { Err("a window is 5s to 12h long".into()) }
+fn fits(ms: i64, longest: i64) -> Result<(), String> {
+    let fits = (SHORTEST..=longest).contains(&ms);
+    if fits { Ok(()) } else { Err(format!("a window is 5s to {} long", name(longest))) }
 }
 
 /// An instant in words; without a day it is on that of `near`, else today.
@@ -155,12 +162,13 @@ fn days(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::window;
 
     /// 2026-11-21 15:40:00 UTC; the clock on the wall is an hour ahead.
     const NOW: i64 = 1_795_275_600_000;
 
     fn ask(text: &str) -> Result<Asked, String> {
-        read(text, NOW, &|_| 3_600_000)
+        read(text, NOW, LONGEST_OF_SAMPLES, &|_| 3_600_000)
     }
 
     fn span(from: i64, to: i64) -> Result<Asked, String> {
@@ -169,10 +177,10 @@ mod tests {
 
     #[test]
     fn names_of_windows_read_back() {
-        for ms in [5_000, 60_000, 90_000, 119_000, 300_000, 3_661_000, 5_400_000, 43_200_000] {
+        for ms in [5_000, 60_000, 90_000, 119_000, 300_000, 3_661_000, 5_400_000, 43_200_000, 86_400_000, 694_800_000] {
             assert_eq!(length(&name(ms)), Some(ms), "{}", name(ms));
         }
-        assert!(WINDOWS.iter().all(|w| name(w.ms) == w.name));
+        assert!(window::choices(i64::MAX).all(|w| name(w.ms) == w.name));
         assert_eq!(
             (length("1h 30m"), length("90"), length("m"), length("99999999999999h")),
             (Some(5_400_000), None, None, None)
@@ -202,6 +210,8 @@ mod tests {
         for text in ["", "soon", "14:00", "25:00-26:00", "14:00-", "2026-02-40T1:00/2:00"] {
             assert!(ask(text).is_err_and(|e| e.contains("90s")), "{text}");
         }
+        assert_eq!(read("7d", NOW, longest(8 * DAY), &|_| 0), Ok(Asked::Last(7 * DAY)));
+        assert!(read("9d", NOW, longest(8 * DAY), &|_| 0).is_err_and(|e| e.contains("5s to 8d")));
         for text in ["1s", "13h", "14:00-14:00:02"] {
             assert!(ask(text).is_err_and(|e| e.contains("5s to 12h")), "{text}");
         }

@@ -197,7 +197,7 @@ impl Recording {
         for Machine { info, series, blocks } in self.machines {
             messages.push(ServerMessage::Series { source: info.id, first: 0, defs: series });
             messages.extend(blocks.into_iter().map(ServerMessage::Columns));
-            messages.push(ServerMessage::HistoryEnd { source: info.id, from });
+            messages.push(ServerMessage::HistoryEnd { source: info.id, from, to: i64::MAX });
         }
         messages
     }
@@ -333,14 +333,7 @@ fn whole(source: SourceId, first_seq: u64, piece: Piece) -> Columns {
     let columns = piece.columns.into_iter().map(|(id, bytes)| (id, ColumnBytes(bytes)));
     let ticks = piece.times.len() as u32;
     let last_seq = first_seq + u64::from(ticks) - 1;
-    Columns {
-        source,
-        first_seq,
-        last_seq,
-        ticks,
-        times: piece.encoded,
-        columns: columns.collect(),
-    }
+    Columns { source, first_seq, last_seq, ticks, times: piece.encoded, columns: columns.collect() }
 }
 
 fn merged(pieces: &[Piece], series: usize, damaged: &mut dyn FnMut(String)) -> Vec<Vec<(i64, f64)>> {

@@ -15,7 +15,7 @@ use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change that an older page could not read; the page then asks to be reloaded.
-pub const PROTOCOL: u16 = 2;
+pub const PROTOCOL: u16 = 3;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
@@ -139,6 +139,24 @@ pub struct Columns {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnBytes(#[serde(with = "serde_bytes")] pub Vec<u8>);
 
+/// A stretch of history as minutes: for windows of days, in which no sample could be seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Minutes {
+    /// Whose.
+    pub source: SourceId,
+    /// Sequence of the first tick that they are made of.
+    pub first_seq: u64,
+    /// Sequence of the last.
+    pub last_seq: u64,
+    /// Time of the first tick, ms.
+    pub from: i64,
+    /// Time of the last.
+    pub to: i64,
+    /// Series and [`crate::segment::tier`]; of a counter the minutes of its rate per second. A stretch that is too large for
+    /// one message comes in several with the same sequences.
+    pub columns: Vec<(u32, ColumnBytes)>,
+}
+
 /// From the server to a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServerMessage {
@@ -166,12 +184,15 @@ pub enum ServerMessage {
     },
     /// A stretch of history.
     Columns(Columns),
-    /// Everything asked for by a [`PageMessage::History`], or by the opening, has been sent: sealed history from here on is complete.
+    /// Everything asked for by a [`PageMessage::History`], or by the opening, has been sent: sealed history of this span is
+    /// complete.
     HistoryEnd {
         /// Whose.
         source: SourceId,
         /// Start of the span that was asked for, ms.
         from: i64,
+        /// Its end, ms; [`i64::MAX`] where everything that follows has been or will be sent.
+        to: i64,
     },
     /// The page's place is not in memory any more: it forgets its series and frames; everything follows anew.
     Resync,
@@ -195,6 +216,17 @@ pub enum ServerMessage {
         metrics: Vec<Metric>,
         /// Their charts, those that are known already among them.
         charts: Vec<Chart>,
+    },
+    /// A stretch of history as minutes.
+    Minutes(Minutes),
+    /// Everything asked for by a [`PageMessage::Minutes`] has been sent.
+    MinutesEnd {
+        /// Whose.
+        source: SourceId,
+        /// Start of the span that was asked for, ms.
+        from: i64,
+        /// Its end, ms.
+        to: i64,
     },
 }
 
@@ -241,6 +273,15 @@ pub enum PageMessage {
     Processes {
         /// When, ms since the epoch: the largest users at that time. None: the newest table, whole.
         at: Option<i64>,
+    },
+    /// Asks for the minutes of a span; answered by [`ServerMessage::Minutes`] and an end.
+    Minutes {
+        /// Whose.
+        source: SourceId,
+        /// Start, ms.
+        from: i64,
+        /// End, ms.
+        to: i64,
     },
 }
 

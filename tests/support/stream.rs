@@ -143,6 +143,8 @@ impl Page {
             ServerMessage::Sources(_)
             | ServerMessage::Processes(_)
             | ServerMessage::HistoryEnd { .. }
+            | ServerMessage::Minutes(_)
+            | ServerMessage::MinutesEnd { .. }
             | ServerMessage::Heartbeat { .. } => {}
         }
     }

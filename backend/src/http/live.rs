@@ -1,7 +1,7 @@
 //! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts.
 
 use super::App;
-use crate::live::{Hub, Next, Part, Session};
+use crate::live::{Hub, Next, Session};
 use crate::store::{Frame, Since, Store};
 use axum::body::{Body, Bytes};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -110,10 +110,10 @@ async fn send(socket: &mut WebSocket, hub: &Hub, message: Message) -> Result<(),
 }
 
 /// Reads on in a block; what lies on a disk is not read on the threads that serve the stream.
-async fn read(part: Part) -> Result<(Option<Bytes>, Option<Part>), Gone> {
-    match part.waits() {
-        true => tokio::task::spawn_blocking(move || part.read()).await.map_err(|_| Gone),
-        false => Ok(part.read()),
+async fn read(next: Next) -> Result<(Option<Bytes>, Option<Next>), Gone> {
+    match next.waits() {
+        true => tokio::task::spawn_blocking(move || next.read()).await.map_err(|_| Gone),
+        false => Ok(next.read()),
     }
 }
 
@@ -138,14 +138,8 @@ async fn page(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
             more = false;
             let mut any = false;
             while let Some(next) = session.next_message() {
-                let bytes = match next {
-                    Next::Message(bytes) => Some(bytes),
-                    Next::Part(part) => {
-                        let (bytes, rest) = read(part).await?;
-                        rest.into_iter().for_each(|rest| session.put_back(rest));
-                        bytes
-                    }
-                };
+                let (bytes, rest) = read(next).await?;
+                rest.into_iter().for_each(|rest| session.put_back(rest));
                 if let Some(bytes) = bytes {
                     send(&mut socket, hub, Message::Binary(bytes)).await?;
                     any = true;

@@ -16,14 +16,9 @@ const SEAL: usize = (QUARTER / 1_000) as usize;
 
 /// What is sent next; blocks are read here.
 fn next(session: &mut Session) -> Option<Bytes> {
-    match session.next_message()? {
-        Next::Message(bytes) => Some(bytes),
-        Next::Part(part) => {
-            let (message, rest) = part.read();
-            rest.into_iter().for_each(|rest| session.put_back(rest));
-            message
-        }
-    }
+    let (message, rest) = session.next_message()?.read();
+    rest.into_iter().for_each(|rest| session.put_back(rest));
+    message
 }
 
 /// A server without sockets: ticks are appended by hand.
@@ -290,4 +285,59 @@ fn another_run_or_another_version_is_told_apart() {
     assert_eq!(page.seqs, whole(5));
     let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, source: None };
     assert!(Session::new(bench.hub.clone()).receive(old).unwrap_err().contains("reload"));
+}
+
+#[test]
+fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks() {
+    use shared::catalog::{Kind, VOCABULARY};
+    use shared::segment::tier;
+    let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+    let of = |kind| catalog.metrics.iter().position(|m| m.kind == kind && !m.tag.contains('{')).expect("a row") as u16;
+    let metrics = [of(Kind::Gauge), of(Kind::Counter)];
+    let steps = catalog.metrics[usize::from(metrics[0])].steps;
+    let mut store = Store::new(Arc::new(catalog), Limits { retention: 8 * 86_400_000, bytes: usize::MAX });
+    let source = store.add_source("here".into(), 1_000, Vec::new());
+    for metric in metrics {
+        store.intern(source, SeriesDef { metric, instance: String::new() }).expect("a series");
+    }
+    // One odd sample a gauge, one burst of a counter, just where one quarter ends and the next begins.
+    let gauge = |n: i64| shared::series::quantize(if n == 1_234 { 97.0 } else { (n % 10) as f64 }, steps);
+    let total = |n: i64| (n * 5 + if n > 900 { 7_000 } else { 0 }) as f64;
+    for n in 1..=2_000 {
+        store.append(source, T0 + n * 1_000, false, &[gauge(n), total(n)]);
+        if n % 900 == 0 {
+            store.seal(source);
+        }
+    }
+    let hub = Hub::new(store, Arc::new(Manual::at(T0 + 2_000_000, Duration::ZERO)), 77, 8 * 86_400_000);
+    let mut session = Session::new(hub);
+    session.receive(PageMessage::Minutes { source, from: T0 - 86_400_000, to: T0 + 2_000_000 }).expect("a question");
+    let (mut found, mut seqs, mut ended) = (vec![Vec::new(); 2], Vec::new(), false);
+    while let Some(bytes) = next(&mut session) {
+        match decode_server(&bytes).expect("a message") {
+            Received::Control(ServerMessage::Minutes(minutes)) => {
+                assert!(!ended && bytes.len() <= MAX_MESSAGE);
+                seqs.push((minutes.first_seq, minutes.last_seq));
+                for (id, bytes) in minutes.columns {
+                    found[id as usize].extend(tier::decode(&bytes.0).expect("minutes"));
+                }
+            }
+            Received::Control(ServerMessage::MinutesEnd { from, .. }) => ended = from == T0 - 86_400_000,
+            other => panic!("{other:?} was not asked for"),
+        }
+    }
+    assert!(ended);
+    assert_eq!(seqs, [(1, 900), (901, 1_800)], "what is not sealed comes as ticks");
+    for bucket in &found[0] {
+        let minute: Vec<f64> =
+            (1..=1_800).filter(|n| (T0 + n * 1_000).div_euclid(60_000) * 60_000 == bucket.t).map(gauge).collect();
+        let ends = minute.iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
+        // A block that ends on a minute's first tick shares that minute with the next.
+        assert!(bucket.min >= ends.0 && bucket.max <= ends.1 && minute.len() >= bucket.count as usize);
+    }
+    assert_eq!(found[0].iter().map(|b| b.count).sum::<u32>(), 1_800);
+    assert_eq!(found[0].iter().map(|b| b.max).fold(0.0, f64::max), gauge(1_234));
+    assert_eq!(found[1].iter().map(|b| b.count).sum::<u32>(), 1_799, "the first has no rate, and no other");
+    assert_eq!(found[1].iter().map(|b| b.max).fold(0.0, f64::max), 7_005.0);
+    assert!(found[1].iter().all(|b| b.min == 5.0 || b.count == 1));
 }

@@ -153,6 +153,21 @@ impl Block {
         }
     }
 
+    /// Series with a sample here, in order; those in a damaged part of the index are not known.
+    pub fn series(&self) -> Vec<SeriesId> {
+        match self {
+            Block::Memory(chunk) => chunk.columns.iter().map(|(id, _)| *id).collect(),
+            Block::Disk(segment, at) => segment.reader().entries(*at).0.iter().map(|entry| entry.id).collect(),
+        }
+    }
+
+    /// The minutes of a series as [`shared::segment::tier`] bytes, where they are kept.
+    pub fn kept_minutes(&self, id: SeriesId) -> Option<Vec<u8>> {
+        let Block::Disk(segment, at) = self else { return None };
+        let entry = segment.reader().entry(*at, id).ok()??;
+        segment.reader().tier_bytes(*at, &entry)
+    }
+
     /// The minutes of a series where it is on disk, as buckets of 60 s whose `last` is not known.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use crate::widgets::dom;
 use charts::axis;
 use shared::catalog::Metric;
 use shared::unit::Unit;
+use shared::window::LONGEST_OF_SAMPLES;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDetailsElement};
 
@@ -21,7 +22,7 @@ pub fn toggle(page: Page) {
     dom::set_hidden(&sheet, !open);
     if open {
         let (from, to) = page.span();
-        page.want(from - (to - from));
+        page.want(&[(from - (to - from), from), (from, to)]);
         fill(page);
     }
 }
@@ -29,6 +30,8 @@ pub fn toggle(page: Page) {
 /// Older history arrived: an open list may know more.
 pub fn again(page: Page) {
     if dom::by_id("sheet").is_some_and(|s| !s.has_attribute("hidden")) {
+        let (from, to) = page.span();
+        page.want(&[(from - (to - from), from), (from, to)]);
         fill(page);
     }
 }
@@ -43,6 +46,10 @@ fn fill(page: Page) {
     let close = dom::add(&head, "button", "", "✕");
     dom::set(&close, "data-do", "close");
     dom::set(&close, "aria-label", "Close");
+    if to - from > LONGEST_OF_SAMPLES {
+        dom::add(&sheet, "p", "", "Samples are compared, which a window of days has not: choose one of 12 h or less.");
+        return;
+    }
     let length = axis::duration(to - from);
     let words =
         format!("{}–{} against the {length} before; furthest from its usual spread first.", clock(from), clock(to));

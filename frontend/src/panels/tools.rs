@@ -59,7 +59,7 @@ pub fn reflect(versus: Option<i64>) {
 fn typed(page: Page, input: &HtmlInputElement) {
     let text = input.value();
     let ahead = page.server_now() - now();
-    let wrong = match range::read(&text, now() + ahead, &offset) {
+    let wrong = match range::read(&text, now() + ahead, page.longest(), &offset) {
         _ if text.trim().is_empty() => String::new(),
         Err(words) => {
             // What is typed next takes its place.

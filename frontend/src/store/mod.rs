@@ -1,9 +1,10 @@
 //! What the page holds: sources with their series, sealed chunks as they came over the wire (still compressed), the
 //! head of newest ticks, and ways to read them. No browser here: it compiles and is tested natively.
 //!
-//! [`source`] one machine; [`trace`] one series reduced to columns, fed as ticks come; [`presence`] how many instants a
+//! [`source`] one machine, [`days`] its days as minutes, [`spans`] what is held; [`trace`] one series reduced to columns, fed as ticks come; [`presence`] how many instants a
 //! chart has; [`reading`] the newest value of a series; [`difference`] what changed; [`plan`] which panels, tiles and sections there are.
 
+pub mod days;
 pub mod difference;
 pub mod plan;
 pub mod presence;
@@ -11,6 +12,7 @@ pub mod processes;
 pub mod reading;
 pub mod source;
 pub mod trace;
+pub mod spans;
 
 use shared::catalog::Catalog;
 use shared::wire::{CheckState, Hello, Resume, ServerMessage, SourceId};
@@ -46,6 +48,12 @@ impl Store {
     }
 
     /// Takes a control message in.
+    /// Likewise, to change it.
+    pub fn source_mut(&mut self, name: Option<&str>) -> Option<&mut Source> {
+        let id = self.source(name)?.info.id;
+        self.sources.get_mut(&id)
+    }
+
     pub fn take(&mut self, message: ServerMessage) -> Changed {
         let mut changed = Changed::default();
         match message {
@@ -88,9 +96,21 @@ impl Store {
                     s.keep(columns);
                 }
             }
-            ServerMessage::HistoryEnd { source, from } => {
+            ServerMessage::HistoryEnd { source, from, to } => {
                 if let Some(s) = self.sources.get_mut(&source) {
-                    changed.history = s.history_end(from);
+                    changed.history = s.history_end(from, to);
+                }
+            }
+            ServerMessage::Minutes(minutes) => {
+                if let Some(s) = self.sources.get_mut(&minutes.source) {
+                    s.days.take(minutes);
+                }
+            }
+            ServerMessage::MinutesEnd { source, from, .. } => {
+                if let Some(s) = self.sources.get_mut(&source) {
+                    s.days.end(from);
+                    s.epoch += 1;
+                    changed.history = true;
                 }
             }
             ServerMessage::Resync => {
@@ -223,7 +243,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         let key = server.state.keyframe();
         assert_eq!(store.ticks(0, &[&key]), Ok(false), "a keyframe is no tick");
         let frames: Vec<Vec<u8>> = (0..2000).map(|_| server.tick()).collect();
@@ -242,7 +262,7 @@ mod tests {
         assert_eq!(read(&store, 1).len(), 2900);
         assert_eq!(read(&store, 1)[1000].1, 1_000_000.0);
         store.take(ServerMessage::Columns(rest));
-        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from });
+        let changed = store.take(ServerMessage::HistoryEnd { source: 0, from, to: i64::MAX });
         assert!(!changed.history, "what was known already needs no new reduction");
         assert_eq!(store.sources[&0].head.len(), 1100);
         assert_eq!(read(&store, 0), expected);
@@ -259,7 +279,7 @@ mod tests {
             for &(from, to) in stretches {
                 store.take(ServerMessage::Columns(server.sealed(from, to)));
             }
-            store.take(ServerMessage::HistoryEnd { source: 0, from: START }).history
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX }).history
         };
         let expected = |from: i64| (from..3_600).map(|s| (s, Server::values(s)[0])).collect::<Vec<_>>();
         assert!(bring(&mut store, &[(1_800, 2_700), (2_700, 3_600)]));
@@ -280,7 +300,7 @@ mod tests {
             for &(from, to) in stretches {
                 store.take(ServerMessage::Columns(server.sealed(from, to)));
             }
-            store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+            store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         };
         bring(&[(0, 2_000)]);
         bring(&[(1_000, 3_600)]);
@@ -313,7 +333,7 @@ mod tests {
         for h in 0..12 {
             store.take(ServerMessage::Columns(server.sealed(h * 3_600, (h + 1) * 3_600)));
         }
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         let source = &store.sources[&0];
         let make = |from: i64| Trace::new(1, 1, from, source, &store.catalog);
         let mut trace = make(START);
@@ -337,7 +357,7 @@ mod tests {
         let mut back = server.sealed(0, 900);
         (back.first_seq, back.last_seq) = (43_201, 44_100);
         store.take(ServerMessage::Columns(back));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         let mut seen = 0;
         store.sources[&0].samples(0, 0, (START + 100_000, START + 109_000), |t, _| {
             seen += usize::from((100_000..=109_000).contains(&(t - START)));
@@ -346,12 +366,58 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn days_are_drawn_from_minutes_and_the_samples_behind_them_with_every_extreme() {
+        use shared::rollup::roll;
+        use shared::segment::{TIER_MS, tier};
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        let hours = 30;
+        let at = |s: i64| if s == 12_345 { 5_000.0 } else { Server::values(s)[0] };
+        server.second = hours * 3_600;
+        store.take(ServerMessage::Columns(server.sealed((hours - 2) * 3_600, hours * 3_600)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START + (hours - 2) * 3_600_000, to: i64::MAX });
+        let source = store.sources.get_mut(&0).unwrap();
+        let (day, newest) = ((START, START + hours * 3_600_000 - 1_000), source.last_t().unwrap());
+        assert!(!source.in_days(day), "before they are there");
+        assert_eq!(source.ask_days(day.0, newest), Some((START, newest)));
+        // All but the last hour is sealed by the hour.
+        for h in 0..hours - 1 {
+            let samples = (h * 3_600..(h + 1) * 3_600).map(|s| (START + s * 1000, at(s)));
+            let bytes = tier::encode(&roll(samples, TIER_MS), server.steps[0]);
+            store.take(ServerMessage::Minutes(shared::wire::Minutes {
+                source: 0,
+                first_seq: h as u64 * 3_600 + 1,
+                last_seq: (h as u64 + 1) * 3_600,
+                from: START + h * 3_600_000,
+                to: START + (h + 1) * 3_600_000 - 1_000,
+                columns: vec![(0, ColumnBytes(bytes))],
+            }));
+        }
+        assert!(store.take(ServerMessage::MinutesEnd { source: 0, from: START, to: newest }).history);
+        let source = store.sources.get_mut(&0).unwrap();
+        assert_eq!(source.ask_days(day.0, newest), None, "it is there");
+        assert!(source.in_days(day) && !source.in_days((START, START + 43_200_000)));
+        let source = &store.sources[&0];
+        let mut trace = Trace::of_days(0, 120_000, day.0, source, &store.catalog);
+        trace.feed(source, day.0, day.1);
+        let columns = trace.within(day.0, day.1);
+        assert_eq!(columns.len() as i64, hours * 30);
+        assert!(columns.iter().skip(1).all(|c| c.joined && c.count == 120));
+        assert_eq!(columns.iter().map(|c| c.max).fold(0.0, f64::max), 5_000.0, "one odd sample of 108,000");
+        let mut presence = Presence::default();
+        assert_eq!(presence.count(source, &[0], day.0, day.1), 108_000);
+        let value = reading::at(source, &store.catalog, 0, START + 40_000_000).unwrap();
+        let minute: f64 = (40_000 / 60 * 60..40_000 / 60 * 60 + 60).map(at).sum::<f64>() / 60.0;
+        assert!((value - minute).abs() < 1e-3, "{value} is not {minute}");
+    }
+
     fn nothing_after_the_clock_of_a_recording_is_read_and_what_is_read_goes_on_with_it() {
         let (server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
         store.take(ServerMessage::Columns(server.sealed(900, 1800)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         let (mut after, mut all) = (0, Vec::new());
         for second in [10, 10, 899, 900, 1500, 9000] {
             let source = store.sources.get_mut(&0).unwrap();
@@ -368,7 +434,7 @@ mod tests {
         server.greet(&mut store, 1);
         (0..900).for_each(|_| drop(server.tick()));
         store.take(ServerMessage::Columns(server.sealed(0, 900)));
-        store.take(ServerMessage::HistoryEnd { source: 0, from: START });
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
         let key = server.state.keyframe();
         store.ticks(0, &[&key]).unwrap();
         for _ in 0..100 {

@@ -4,6 +4,9 @@ use super::source::Source;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
+/// Series whose minutes are looked at.
+const FEW: usize = 8;
+
 /// What is known of one stretch.
 struct Seen {
     columns: usize,
@@ -16,6 +19,8 @@ struct Seen {
 pub struct Presence {
     members: usize,
     chunks: BTreeMap<u64, Seen>,
+    /// Of days: minutes and the samples of the series that has most in each, and of which epoch.
+    minutes: (u32, BTreeMap<i64, u32>),
 }
 
 impl Presence {
@@ -24,9 +29,13 @@ impl Presence {
         if self.members != series.len() {
             self.members = series.len();
             self.chunks.clear();
+            self.minutes = Default::default();
         }
         self.chunks.retain(|first, _| source.chunks.contains_key(first));
-        let (mut total, mut before) = (0, 0);
+        // What is counted by the minute is not counted by the sample.
+        let days = source.in_days((from, to));
+        let minutes = if days { source.days.last_seq() } else { 0 };
+        let (mut total, mut before) = (if days { self.of_days(source, series, from, to) } else { 0 }, minutes);
         for (first, chunk) in &source.chunks {
             let own = chunk.own(*first, before, source.head.front());
             before = before.max(chunk.last_seq);
@@ -58,6 +67,28 @@ impl Presence {
             total += if whole { seen.total } else { seen.here[start..end].iter().filter(|h| **h).count() };
         }
         let here = |values: &[f64]| series.iter().any(|id| values.get(*id as usize).is_some_and(|v| v.is_finite()));
-        total + source.head.iter().filter(|t| t.t >= from && t.t <= to && here(&t.values)).count()
+        total
+            + source
+                .head
+                .iter()
+                .filter(|t| t.seq > minutes)
+                .filter(|t| t.t >= from && t.t <= to && here(&t.values))
+                .count()
+    }
+
+    fn of_days(&mut self, source: &Source, series: &[SeriesId], from: i64, to: i64) -> usize {
+        let (epoch, minutes) = &mut self.minutes;
+        if *epoch != source.epoch || minutes.is_empty() {
+            *epoch = source.epoch;
+            minutes.clear();
+            // Series of one chart are read together: a few tell of all.
+            for id in series.iter().take(FEW) {
+                source.days.minutes(*id, i64::MIN / 2, |bucket, _| {
+                    let most = minutes.entry(bucket.t).or_default();
+                    *most = bucket.count.max(*most);
+                });
+            }
+        }
+        if from > to { 0 } else { minutes.range(from..=to).map(|(_, count)| *count as usize).sum() }
     }
 }

@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::trace::Rate;
 use shared::catalog::Catalog;
+use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 
 /// How far back a value may lie, in samples.
@@ -32,6 +33,10 @@ pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Optio
         }
     } else {
         source.samples(series, 0, (from, t), take);
+    }
+    if found.is_none() {
+        // Of what lies further back than samples are held there are minutes, of counters as rates.
+        source.days.minutes(series, from.min(t - TIER_MS), |b, _| found = if b.t <= t { Some(b.mean) } else { found });
     }
     found.map(|v| v * metric.unit.to_base())
 }

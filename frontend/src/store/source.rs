@@ -4,10 +4,13 @@
 //! its chunks by the hour, so an answer may bring ticks again that are held in the head or in smaller chunks: those are
 //! given up once the whole answer is there. A tick that stands in two chunks is read from the first.
 
+use super::days::Days;
+use super::spans::Spans;
 use shared::catalog::{Catalog, Draw, Kind};
 use shared::column;
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::{Applied, FrameError, TickState};
+use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::{self, Check, Columns};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -90,14 +93,18 @@ pub struct Source {
     pub spacing: Vec<i64>,
     /// Grows when older history arrives, so that reductions begin anew.
     pub epoch: u32,
-    /// Sealed history is complete from here on, ms.
-    pub loaded_from: i64,
+    /// Spans in which sealed history is complete.
+    pub loaded: Spans,
+    /// Days as minutes, once a window needed them.
+    pub days: Days,
     /// Ticks after this are not read: where the clock of a recording stands.
     pub until: i64,
     state: TickState,
     /// What an answer has brought so far, by first and last sequence.
     arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
+    /// The span around what was looked at last: its samples are not let go.
+    near: (i64, i64),
 }
 
 impl Source {
@@ -113,11 +120,13 @@ impl Source {
             newest: Vec::new(),
             spacing: Vec::new(),
             epoch: 0,
-            loaded_from: i64::MAX,
+            loaded: Spans::default(),
+            days: Days::default(),
             until: i64::MAX,
             state: TickState::default(),
             arriving: BTreeMap::new(),
             ask_at: LONG_HEAD,
+            near: (i64::MAX, i64::MIN),
         }
     }
 
@@ -207,8 +216,8 @@ impl Source {
     }
 
     /// An answer is complete; true when it brought something that is older than what was held.
-    pub fn history_end(&mut self, from: i64) -> bool {
-        self.loaded_from = self.loaded_from.min(from);
+    pub fn history_end(&mut self, from: i64, to: i64) -> bool {
+        self.loaded.add((from, to));
         let mut older = false;
         for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
@@ -248,12 +257,41 @@ impl Source {
         Some((self.head.front()?.t, self.head.back()?.t))
     }
 
-    /// Drops chunks that are older than `keep` ms, and one more is kept for the line that reaches into view.
-    pub fn forget(&mut self, keep: i64) {
-        let Some(limit) = self.last_t().map(|t| t - keep - 900_000) else { return };
-        while self.chunks.first_key_value().is_some_and(|(_, c)| c.times.last().is_some_and(|t| *t < limit)) {
-            self.chunks.pop_first();
+    /// The span of samples to ask for so that these spans are there, which are what is looked at now.
+    pub fn ask(&mut self, spans: &[(i64, i64)]) -> Option<(i64, i64)> {
+        let from = spans.iter().map(|s| s.0).min()?;
+        let to = spans.iter().map(|s| s.1).max()?;
+        // What was asked for, once, and half a day to either side to move about in.
+        self.near = (from - LONGEST_OF_SAMPLES, to.saturating_add(LONGEST_OF_SAMPLES));
+        if self.loaded.is_empty() {
+            return None; // the opening is on its way
         }
+        spans.iter().find_map(|span| self.loaded.missing(*span))
+    }
+
+    /// Likewise of minutes, from an instant on; `newest` is the time of the newest tick.
+    pub fn ask_days(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
+        if self.loaded.is_empty() { None } else { self.days.ask(from, newest) }
+    }
+
+    /// Whether a span is drawn from minutes.
+    pub fn in_days(&self, (from, to): (i64, i64)) -> bool {
+        to - from > LONGEST_OF_SAMPLES && !self.days.is_empty()
+    }
+
+    /// Drops samples that are older than `keep` ms, or half a day, and not near what is looked at; minutes that are older
+    /// than `keep`.
+    pub fn forget(&mut self, keep: i64) {
+        let Some(last) = self.last_t() else { return };
+        let limit = last - keep.min(LONGEST_OF_SAMPLES) - 900_000;
+        let (from, to) = self.near;
+        let ends = |c: &Chunk| Some((*c.times.first()?, *c.times.last()?));
+        let outside = |c: &Chunk| ends(c).is_none_or(|(first, last)| last < limit && (last < from || first > to));
+        if self.chunks.values().any(outside) {
+            self.chunks.retain(|_, c| !outside(c));
+            self.loaded.keep([(from, to), (limit, i64::MAX)]);
+        }
+        self.days.forget(last - keep - 3_600_000);
     }
 
     /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` from one time to

@@ -3,6 +3,7 @@
 use super::source::Source;
 use charts::reduce::{Column, Reducer};
 use shared::catalog::{Catalog, Kind, Metric};
+use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 
@@ -43,6 +44,7 @@ pub struct Trace {
     after: u64,
     from: i64,
     upto: i64,
+    days: bool,
     epoch: u32,
 }
 
@@ -61,8 +63,23 @@ impl Trace {
             after: 0,
             from,
             upto: i64::MIN,
+            days: false,
             epoch: source.epoch,
         }
+    }
+
+    /// Likewise of days, from minutes and the samples behind them; `step` is whole minutes.
+    pub fn of_days(series: SeriesId, step: i64, from: i64, source: &Source, catalog: &Catalog) -> Self {
+        let mut trace = Self::new(series, step, from, source, catalog);
+        trace.longest = trace.longest.max(TIER_MS * 3 / 2);
+        trace.reducer = Reducer::new(step, trace.longest);
+        trace.days = true;
+        trace
+    }
+
+    /// Whether it is made of days.
+    pub fn is_of_days(&self) -> bool {
+        self.days
     }
 
     /// False when it must be built anew: other columns, an earlier start, a start behind what was read, older history,
@@ -72,7 +89,7 @@ impl Trace {
             && self.from <= from
             && (self.upto == i64::MIN || from <= self.upto)
             && self.epoch == source.epoch
-            && self.longest == source.cadence(self.series) * 3 / 2
+            && self.longest == (source.cadence(self.series) * 3 / 2).max(if self.days { TIER_MS * 3 / 2 } else { 0 })
     }
 
     /// Takes in what is new since the last time up to a little behind `to`, and forgets what lies before `from`. True when
@@ -86,6 +103,12 @@ impl Trace {
         // A little earlier than the window, so that the line comes in from the left and a rate has its first sample.
         let reach = self.from - self.longest.max(self.reducer.step()) * 2;
         let Trace { reducer, rate, factor, longest, .. } = self;
+        if self.days && self.after == 0 {
+            source.days.minutes(self.series, reach, |b, last| {
+                reducer.push_many((b.t, last), [b.min, b.max, b.mean].map(|v| v * *factor), b.count);
+            });
+            self.after = source.days.last_seq();
+        }
         self.after = source.samples(self.series, self.after, (reach, self.upto), |t, v| {
             let v = rate.as_mut().map_or(v, |r| r.push(t, v, *longest));
             reducer.push(t, v * *factor);

@@ -3,26 +3,31 @@
 use crate::page::{LinkState, offset, page};
 use charts::axis;
 use leptos::prelude::*;
-use shared::window::WINDOWS;
 
 /// The bar.
 #[component]
 pub fn Bar() -> impl IntoView {
     let page = page();
+    let windows = Memo::new(move |_| {
+        // The first plan is made when the server has said how long it keeps history.
+        page.plan.track();
+        page.player.track();
+        page.windows().collect::<Vec<_>>()
+    });
     view! {
         <header class="bar">
             <Machine/>
             <span class="stretch"></span>
             <LinkButton/>
             <div class="windows" role="group" aria-label="Window">
-                {WINDOWS
+                {move || windows.get()
                     .into_iter()
                     .enumerate()
                     .map(|(i, window)| {
                         view! {
                             <button
                                 data-window-choice=window.name
-                                title=format!("Key {}", i + 1)
+                                title=format!("Key {}", (i + 1) % 10)
                                 aria-pressed=move || {
                                     if page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms) { "true" } else { "false" }
                                 }
@@ -40,7 +45,7 @@ pub fn Bar() -> impl IntoView {
                     <option value="">"compare …"</option>
                     <option value="before">"span before"</option>
                     <option value="1h">"1 h earlier"</option>
-                    <option value="24h">"a day earlier"</option>
+                    <option value="1d">"a day earlier"</option>
                 </select>
                 <button data-do="changed" title="What changed in this span (key d)">"What changed"</button>
                 <span id="wrong" role="alert"></span>

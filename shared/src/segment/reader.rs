@@ -192,6 +192,12 @@ impl<R: ReadAt> Reader<R> {
         Ok(Some(roll(self.times(block)?.into_iter().zip(values), TIER_MS)))
     }
 
+    /// The bytes of a column's tier as they are stored; none where none is kept, or it is damaged: then it is made of the
+    /// column.
+    pub fn tier_bytes(&self, block: usize, entry: &ColumnEntry) -> Option<Vec<u8>> {
+        self.part(block, Part::Tier(entry.id), entry.offset + entry.raw.len, entry.tier?).ok()
+    }
+
     fn kept_tier(&self, block: usize, entry: &ColumnEntry) -> Result<Option<Vec<Bucket>>, Damage> {
         let Some(blob) = entry.tier else { return Ok(None) };
         let (part, offset) = (Part::Tier(entry.id), entry.offset + entry.raw.len);

@@ -23,6 +23,7 @@ use charts::axis::{self, Axis};
 use charts::reduce::Column;
 use charts::{Band, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, order};
 use shared::catalog::{self, Kind, Range};
+use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use std::collections::BTreeMap;
@@ -112,7 +113,11 @@ impl Picture {
         // Where there is room, a wide chart names its series in full, and so does one that names a few of many.
         self.full_names = (wide || matches!(chart, Chart::Heat | Chart::Band)) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
-        self.step = step(look, width, self.interval, chart);
+        let days = source.is_some_and(|s| s.in_days(look.span));
+        self.step = match days {
+            true => step(look, width, TIER_MS, chart).max(TIER_MS),
+            false => step(look, width, self.interval, chart),
+        };
         self.chart = Some(chart);
         if let Some(source) = source {
             self.lane_ids = states::lane_ids(source, catalog, id, &self.ids, chart);
@@ -123,9 +128,10 @@ impl Picture {
             }
             let mut anew = false;
             for id in all {
-                let fits = self.traces.get(&id).is_some_and(|t| t.fits(self.step, from, source));
-                if !fits {
-                    self.traces.insert(id, Trace::new(id, self.step, from, source, catalog));
+                let fits = |t: &Trace| t.is_of_days() == days && t.fits(self.step, from, source);
+                if !self.traces.get(&id).is_some_and(fits) {
+                    let new = if days { Trace::of_days } else { Trace::new };
+                    self.traces.insert(id, new(id, self.step, from, source, catalog));
                 }
                 if let Some(trace) = self.traces.get_mut(&id) {
                     anew |= trace.feed(source, from, to);
