@@ -261,7 +261,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "tpu",
-        about: "Google TPUs by the metric service of the program that uses them.",
+        about: "Google TPUs by the metric service of the program that uses them, else by tpu-info.",
         metrics: &[rows::tpu::DEVICE, rows::tpu::DISTRIBUTIONS],
         open: tpu::open,
     },

@@ -35,6 +35,15 @@ pub fn text(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Names of the machines whose NVML is recorded; none without recordings.
+pub fn scenarios() -> Vec<String> {
+    let entries = folder().map(|folder| std::fs::read_dir(folder.join("nvidia")).expect("the folder is there"));
+    let names = entries.into_iter().flatten().map(|entry| entry.expect("an entry").file_name());
+    let name =
+        |name: std::ffi::OsString| Some(name.to_str()?.strip_prefix("scenario_")?.strip_suffix(".json")?.to_string());
+    names.filter_map(name).collect()
+}
+
 /// What must be read from a recording: the numbers of `expected/{name}.json` without notes (keys that begin with `_`).
 pub fn expected(name: &str) -> Option<BTreeMap<String, f64>> {
     let list: BTreeMap<String, Value> =
@@ -127,5 +136,71 @@ mod tests {
                 "gpu.1.temp = 31 was not read"
             ]
         );
+    }
+
+    /// Recordings that no collector reads, and why.
+    const UNREAD: &[(&str, &str)] = &[
+        ("nvidia/nvidia-smi-table_h100-sxm-x8_node.txt", "the table for people; -q of the same node is read"),
+        ("nvidia/nvml-symbols_", "names of functions, for whoever writes the fake library"),
+        ("intel/xpu-smi-discovery_max1550-x6_1.2.39.txt", "names of cards, which nothing here shows"),
+    ];
+
+    /// What stands between quotes in the sources of this crate: names of recordings, and patterns with a placeholder.
+    struct Named(std::collections::HashSet<String>);
+
+    impl Named {
+        fn in_sources() -> Named {
+            let mut folders = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+            let mut pieces = std::collections::HashSet::new();
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+                    if entry.path().is_dir() {
+                        folders.push(entry.path());
+                    } else if !entry.path().ends_with("recordings.rs") {
+                        let text = std::fs::read_to_string(entry.path()).expect("a source");
+                        pieces.extend(text.lines().flat_map(|line| line.split('"')).map(str::to_string));
+                    }
+                }
+            }
+            pieces.extend(scenarios());
+            Named(pieces)
+        }
+
+        /// Whether a name is written out, or is a pattern filled with one that is.
+        fn has(&self, name: &str, deep: u8) -> bool {
+            self.0.contains(name) || deep > 0 && self.0.iter().any(|pattern| self.fills(pattern, name, deep - 1))
+        }
+
+        fn fills(&self, pattern: &str, name: &str, deep: u8) -> bool {
+            let parts = pattern.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?.1)));
+            let Some((before, after)) = parts.filter(|(before, after)| before.len() + after.len() >= 4) else {
+                return false;
+            };
+            let filled = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            filled.is_some_and(|filled| !filled.is_empty() && self.has(filled, deep))
+        }
+    }
+
+    #[test]
+    fn every_list_and_every_recording_is_named_by_a_test() {
+        let named = Named::in_sources();
+        assert!(named.has("amd_rocm-smi_mi210_rocm5.x", 2) && !named.has("amd_rocm-smi_nobody_rocm5.x", 2));
+        let Some(folder) = folder() else { return };
+        let (mut lists, mut forgotten) = (0, Vec::new());
+        for family in std::fs::read_dir(&folder).expect("the folder").flatten().filter(|entry| entry.path().is_dir()) {
+            let family = family.file_name().to_string_lossy().into_owned();
+            for file in std::fs::read_dir(folder.join(&family)).expect("a folder").flatten() {
+                let file = format!("{family}/{}", file.file_name().to_string_lossy());
+                let list = file.strip_prefix("expected/").and_then(|name| name.strip_suffix(".json"));
+                lists += usize::from(list.is_some());
+                let exempt = UNREAD.iter().any(|(name, _)| file.starts_with(name));
+                if !exempt && !named.has(&file, 2) && !list.is_some_and(|list| named.has(list, 2)) {
+                    forgotten.push(file);
+                }
+            }
+        }
+        forgotten.sort();
+        assert!(lists > 80, "{lists} lists were found");
+        assert!(forgotten.is_empty(), "no test names these:\n  {}", forgotten.join("\n  "));
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! The program that uses the TPU opens the port, so a refused connection means that no such program runs: the usual idle
 //! state, and no error. libtpu itself is never loaded: it crashes on machines without a TPU, and where there is one it
-//! belongs to that program. What only the library knows (use of the tensor core, health of links, throttling) is absent.
+//! belongs to that program. Where no port answers, [`tool`] is asked if it is installed; it knows the use of the tensor
+//! cores too. Health of links and throttling, which only the library knows, are absent.
 
 mod client;
 mod distribution;
 mod messages;
 mod readings;
+mod tool;
 
 use self::client::{Channel, Failure};
 use self::messages::TpuMetric;
 use self::readings::{METRICS, Reader};
+use self::tool::Tool;
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Part, Roots};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -36,6 +39,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     let pci = roots.sys.join("bus/pci/devices");
     let mut addresses = options.tpu_endpoints.clone();
     let mut tried: Vec<String> = addresses.iter().map(|address| address.to_string()).collect();
+    let mut tool = None;
     if addresses.is_empty() {
         tried.push(pci.display().to_string());
         if !has_tpu(&pci) {
@@ -45,6 +49,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         }
         addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
         tried.push(addresses[0].to_string());
+        tool = Tool::find();
+        tried.extend(tool.iter().map(Tool::shown));
     }
     let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| OpenError {
         kind: OpenErrorKind::Failed,
@@ -53,7 +59,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         remedy: "raise the limit of open files: ulimit -n".into(),
     })?;
     let endpoints = addresses.into_iter().map(Endpoint::new).collect();
-    Ok(Part::only(tried, Tpu { runtime, endpoints }))
+    Ok(Part::only(tried, Tpu { runtime, endpoints, tool }))
 }
 
 /// Whether a TPU is among the PCI devices. Reads names of devices and nothing else.
@@ -69,6 +75,8 @@ fn has_tpu(pci: &Path) -> bool {
 struct Tpu {
     runtime: Runtime,
     endpoints: Vec<Endpoint>,
+    /// Asked where no port answers.
+    tool: Option<Tool>,
 }
 
 /// One program's port.
@@ -108,6 +116,13 @@ impl Collector for Tpu {
             self.endpoints.push(one.endpoint);
         }
         let any = all.put(out);
+        if !any && let Some(tool) = &mut self.tool {
+            match tool.read(out) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(reason) => trouble = trouble.or(Some(reason)),
+            }
+        }
         match trouble {
             None => Ok(()),
             Some(reason) if any => Err(CollectError::partial(reason)),

@@ -79,10 +79,11 @@ pub static QUEUE: MetricDef = MetricDef::gauge("tpu.hloQueueSize.{label}", Unit:
     .help("Compiled programs that wait for the device. SDK hlo_queue_size; hlo.queue.size.gauge.");
 
 /// Figures of each device, in order on screen.
-pub static DEVICE: &[&MetricDef] = &[&DUTY_CYCLE, &HBM_USAGE, &HBM_TOTAL, &HBM_PERCENT, &RUNTIME_HBM, &IDLE, &QUEUE];
+pub static DEVICE: &[&MetricDef] =
+    &[&TENSORCORE, &DUTY_CYCLE, &HBM_USAGE, &HBM_TOTAL, &HBM_PERCENT, &RUNTIME_HBM, &IDLE, &QUEUE];
 
 /// What only libtpu itself knows, in order on screen.
-pub static LIBRARY: &[&MetricDef] = &[&TENSORCORE, &LINK_HEALTH, &THROTTLE_SCORE];
+pub static LIBRARY: &[&MetricDef] = &[&LINK_HEALTH, &THROTTLE_SCORE];
 
 /// Position of the mean in a distribution's rows.
 pub const MEAN: usize = 0;

@@ -1,13 +1,13 @@
 //! `amd-smi metric --json`: a list of GPUs until ROCm 6, the same below `gpu_data` from 7 on; `amd-smi monitor --json`
 //! has the same values under flat names.
 
-use super::json::{number, with_unit};
-use super::tool::Gpu;
+use super::json::{self, number, with_unit};
+use super::tool::{Form, Gpu};
 use crate::gpu_reading::GpuReading;
 use serde_json::Value;
 
 /// What is asked for.
-pub(super) const ARGS: &[&str] = &["metric", "--json"];
+pub(super) static FORMS: [Form; 1] = [Form { args: &["metric", "--json"], document: json::document }];
 
 const PERCENT: &[(&str, f64)] = &[("%", 1.0)];
 const WATTS: &[(&str, f64)] = &[("W", 1.0), ("mW", 1e-3)];

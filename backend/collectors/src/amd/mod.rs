@@ -7,6 +7,7 @@ mod amd_smi;
 mod json;
 mod metrics;
 mod rocm_smi;
+mod rocm_text;
 mod sysfs;
 mod tool;
 

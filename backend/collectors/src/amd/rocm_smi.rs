@@ -1,26 +1,38 @@
 //! `rocm-smi --json` of ROCm 3 to 7: an object a card, all values text, names that changed from release to release.
 
-use super::json::number;
-use super::tool::Gpu;
+use super::json::{self, number};
+use super::rocm_text;
+use super::tool::{Form, Gpu};
 use crate::gpu_reading::GpuReading;
 use serde_json::{Map, Value};
 
 type Card = Map<String, Value>;
 
 /// What is asked for: `-a` leaves the memory out, and searches a topology that grows with the square of the cards.
-pub(super) const ARGS: &[&str] = &[
-    "--showuse",
-    "--showmemuse",
-    "--showmeminfo",
-    "vram",
-    "--showpower",
-    "--showmaxpower",
-    "--showtemp",
-    "--showclocks",
-    "--showfan",
-    "--showbus",
-    "--showmemoverdrive",
-    "--json",
+macro_rules! asked {
+    ($($form:literal)?) => {
+        &[
+            "--showuse",
+            "--showmemuse",
+            "--showmeminfo",
+            "vram",
+            "--showpower",
+            "--showmaxpower",
+            "--showtemp",
+            "--showclocks",
+            "--showfan",
+            "--showbus",
+            "--showmemoverdrive",
+            $($form)?
+        ]
+    };
+}
+
+/// Its forms, best first.
+pub(super) static FORMS: [Form; 3] = [
+    Form { args: asked!("--json"), document: json::document },
+    Form { args: asked!("--csv"), document: |text| rocm_text::table(&String::from_utf8_lossy(text)) },
+    Form { args: asked!(), document: |text| rocm_text::lines(&String::from_utf8_lossy(text)) },
 ];
 
 /// Every card of a document.

@@ -1,6 +1,7 @@
-//! AMD's command line tools: run whole, one run a reading, their JSON read by content.
+//! AMD's command line tools: run whole, one run a reading, what they print read by content. Where one form of it gives
+//! nothing, the next run asks for the next form; what worked is kept.
 
-use super::{amd_smi, json, rocm_smi};
+use super::{amd_smi, rocm_smi};
 use crate::gpu_reading::GpuReading;
 use crate::numbers::GpuNumbers;
 use crate::read::exec::{self, Limits};
@@ -13,12 +14,18 @@ use std::time::Duration;
 /// A tool: a Python program that takes a second on a busy machine.
 pub(super) struct Tool {
     pub names: &'static [&'static str],
-    args: &'static [&'static str],
+    forms: &'static [Form],
     gpus: fn(&Value) -> Vec<Gpu>,
 }
 
-pub(super) const ROCM_SMI: Tool = Tool { names: &["rocm-smi"], args: rocm_smi::ARGS, gpus: rocm_smi::gpus };
-pub(super) const AMD_SMI: Tool = Tool { names: &["amd-smi"], args: amd_smi::ARGS, gpus: amd_smi::gpus };
+/// One way to ask, and how the answer becomes a document.
+pub(super) struct Form {
+    pub args: &'static [&'static str],
+    pub document: fn(&[u8]) -> Option<Value>,
+}
+
+pub(super) const ROCM_SMI: Tool = Tool { names: &["rocm-smi"], forms: &rocm_smi::FORMS, gpus: rocm_smi::gpus };
+pub(super) const AMD_SMI: Tool = Tool { names: &["amd-smi"], forms: &amd_smi::FORMS, gpus: amd_smi::gpus };
 
 /// What a tool said of one GPU.
 pub(super) struct Gpu {
@@ -36,9 +43,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Opens a tool that was found. What it says is seen at the first reading.
 pub(super) fn open(tool: &'static Tool, path: PathBuf, options: &Options) -> Result<Vec<Part>, OpenError> {
-    let tried = vec![format!("{} {}", path.display(), tool.args.join(" "))];
+    let tried = vec![format!("{} {}", path.display(), tool.forms[0].args.join(" "))];
     let next = Duration::ZERO;
-    Ok(Part::only(tried, AmdTool { tool, path, numbers: options.gpu_numbers.clone(), next }))
+    Ok(Part::only(tried, AmdTool { tool, path, numbers: options.gpu_numbers.clone(), next, form: 0 }))
 }
 
 struct AmdTool {
@@ -47,6 +54,8 @@ struct AmdTool {
     numbers: Arc<GpuNumbers>,
     /// When it may run again.
     next: Duration,
+    /// Which of the tool's forms it is asked for.
+    form: usize,
 }
 
 impl Collector for AmdTool {
@@ -55,10 +64,12 @@ impl Collector for AmdTool {
             return Ok(());
         }
         self.next = out.at() + PAUSE;
-        let output = exec::run(&self.path, self.tool.args, &Limits::within(DEADLINE))
+        let form = &self.tool.forms[self.form];
+        let output = exec::run(&self.path, form.args, &Limits::within(DEADLINE))
             .map_err(|error| CollectError::failed(error.to_string()))?;
-        let gpus = json::document(&output.stdout).map(|document| (self.tool.gpus)(&document)).unwrap_or_default();
+        let gpus = (form.document)(&output.stdout).map(|document| (self.tool.gpus)(&document)).unwrap_or_default();
         if gpus.iter().all(|gpu| gpu.reading.is_empty()) {
+            self.form = (self.form + 1) % self.tool.forms.len();
             return Err(CollectError::failed(output.said(&self.path)));
         }
         for gpu in gpus {
@@ -70,6 +81,7 @@ impl Collector for AmdTool {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::json;
     use super::*;
 
     /// What is put from what a tool printed; nothing when it is no document.
@@ -77,7 +89,7 @@ pub(super) mod tests {
         json::document(text).map(|document| present_in(gpus, &document)).unwrap_or_default()
     }
 
-    fn present_in(gpus: fn(&Value) -> Vec<Gpu>, document: &Value) -> Vec<(String, f64)> {
+    pub fn present_in(gpus: fn(&Value) -> Vec<Gpu>, document: &Value) -> Vec<(String, f64)> {
         let mut out = Out::default();
         out.begin(Duration::ZERO);
         for gpu in gpus(document) {
@@ -137,7 +149,7 @@ pub(super) mod tests {
         let path = dir.path().join("rocm-smi");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let tool = AmdTool { tool: &ROCM_SMI, path, numbers: Arc::default(), next: Duration::ZERO };
+        let tool = AmdTool { tool: &ROCM_SMI, path, numbers: Arc::default(), next: Duration::ZERO, form: 0 };
         (dir, tool)
     }
 
@@ -153,6 +165,23 @@ pub(super) mod tests {
         };
         assert_eq!([0, 1, 2, 5, 6].map(&mut read), [1, 0, 0, 1, 0]);
         assert_eq!(std::fs::read_to_string(dir.path().join("rocm-smi.runs")).unwrap(), "x\nx\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn where_one_form_gives_nothing_the_next_is_asked_for_and_what_works_is_kept() {
+        let script = r#"for last; do :; done; echo "$last" >> "${0}.runs"
+            case "$last" in --json|--csv) echo broken;; *) echo 'GPU[1] : GPU use (%): 9';; esac"#;
+        let (dir, mut tool) = fake(script);
+        let mut out = Out::default();
+        let mut read = |second| {
+            out.begin(Duration::from_secs(second));
+            let result = tool.collect(&mut out);
+            (result.is_ok(), out.present().len())
+        };
+        assert_eq!([0, 5, 10, 15].map(&mut read), [(false, 0), (false, 0), (true, 1), (true, 1)]);
+        let runs = std::fs::read_to_string(dir.path().join("rocm-smi.runs")).unwrap();
+        assert_eq!(runs.lines().take(2).collect::<Vec<_>>(), ["--json", "--csv"]);
     }
 
     #[cfg(unix)]

@@ -1,7 +1,10 @@
 //! Apple silicon: cores by kind, GPU, power and temperatures, without root.
 //!
-//! The reading itself is macmon's; [`sampler`] hands its answers to [`report`], which says what they mean.
+//! The reading itself is macmon's; [`sampler`] hands its answers to [`report`], which says what they mean. Where it cannot
+//! read the sensors, [`powermetrics`] takes their place, as root.
 
+#[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
+mod powermetrics;
 #[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
 mod report;
 #[cfg(all(target_os = "macos", target_arch = "aarch64"))]

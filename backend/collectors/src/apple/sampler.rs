@@ -1,7 +1,8 @@
 //! macmon's sampler on a thread of its own: it holds handles of the system that may not change threads.
 
+use super::powermetrics;
 use super::report::{Cluster, Report};
-use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Part, Roots};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use macmon::{CpuTierMetrics, Metrics, Sampler};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -11,15 +12,18 @@ const SHORTEST: u32 = 100;
 /// Opens the sensors.
 pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
     let tried = vec!["IOReport, SMC and IOHID".to_string()];
-    let failed =
-        |kind, reason: String, remedy: &str| OpenError { kind, tried: tried.clone(), reason, remedy: remedy.into() };
-    let worker = Worker::start().map_err(|error| {
-        let reason = format!("the sensors of Apple silicon do not answer: {error}");
-        failed(OpenErrorKind::Failed, reason, "restart the machine after an update of macOS")
-    })?;
+    let worker = match Worker::start() {
+        Ok(worker) => worker,
+        Err(error) => {
+            // SAFETY: a plain system call without arguments that cannot fail.
+            let is_root = unsafe { libc::geteuid() } == 0;
+            let sensors = format!("the sensors of Apple silicon do not answer: {error}");
+            return powermetrics::open(&sensors, is_root, options.gpu_numbers.claim("apple", 0));
+        }
+    };
     if worker.virtual_machine {
-        let reason = "macOS shows no sensors to a virtual machine".to_string();
-        return Err(failed(OpenErrorKind::Absent, reason, "run Watchglass on the Mac itself"));
+        let reason = "macOS shows no sensors to a virtual machine";
+        return Err(OpenError::absent(tried, reason, "run Watchglass on the Mac itself"));
     }
     let i = options.gpu_numbers.claim("apple", 0);
     Ok(Part::only(tried, Apple { worker: Some(worker), i }))

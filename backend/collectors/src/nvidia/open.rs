@@ -65,7 +65,8 @@ fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String
     for found in survey.found.iter().flatten() {
         let Ok((handle, uuid)) = &found.gpu else { continue };
         let device = library.device(*handle);
-        let (name, pci) = (device.name().ok(), device.pci_info().ok().map(|pci| pci.bus_id));
+        let (name, pci) =
+            (device.name().ok(), device.pci_info().ok().map(|pci| pci.bus_id).filter(|id| !id.is_empty()));
         numbers.describe(uuid, name.clone(), pci.clone());
         let name = name.unwrap_or_else(|| "a GPU without a name".into());
         let place = pci.map(|pci| format!(" at {pci}")).unwrap_or_default();
@@ -78,10 +79,10 @@ fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String
 fn tool(options: &Options, roots: &Roots, library: OpenError) -> Result<Vec<Part>, OpenError> {
     match exec::find(&["nvidia-smi"], smi::DIRS, options.nvidia_command.as_deref()) {
         Ok(path) => {
-            let tried = vec![library.reason, format!("{} {}", path.display(), smi::ARGS.join(" "))];
+            let tried = vec![library.reason, format!("{} {}", path.display(), smi::FORMS[0].args.join(" "))];
             let (numbers, only) = (options.gpu_numbers.clone(), options.gpus.clone());
             let watched = Watched::new(roots, &options.pids);
-            Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO }))
+            Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO, form: 0 }))
         }
         Err(tool) if options.nvidia_command.is_some() => Err(tool),
         Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),

@@ -1,8 +1,12 @@
 //! Where the library cannot be loaded (a static build, a broken installation) but NVIDIA's tool is there: `nvidia-smi -q
-//! -x`, one run a reading.
+//! -x`, one run a reading. Where that gives nothing, the next run asks for text ([`text`]), the one after for a table
+//! ([`csv`]); what worked is kept.
 //!
 //! The document's form changed with every other driver, so values are found by the names of their elements, each
 //! carries its unit, and a GPU counts when its element is whole.
+
+mod csv;
+mod text;
 
 use super::reading::{Place, Reading};
 use crate::numbers::GpuNumbers;
@@ -19,8 +23,18 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Shortest time between two runs: each takes up to a second.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// What it is asked.
-pub(super) const ARGS: &[&str] = &["-q", "-x"];
+/// One way to ask, and how the answer is read.
+pub(super) struct Form {
+    pub args: &'static [&'static str],
+    gpus: fn(&str) -> Vec<Gpu>,
+}
+
+/// What it is asked, best first.
+pub(super) static FORMS: [Form; 3] = [
+    Form { args: &["-q", "-x"], gpus },
+    Form { args: &["-q"], gpus: text::gpus },
+    Form { args: csv::ARGS, gpus: csv::gpus },
+];
 
 /// Where the tool is looked for beside PATH.
 pub(super) const DIRS: &[&str] = &["/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib"];
@@ -34,6 +48,8 @@ pub(super) struct Smi {
     pub watched: Watched,
     /// When it may run again.
     pub next: Duration,
+    /// Which of the forms it is asked for.
+    pub form: usize,
 }
 
 impl Collector for Smi {
@@ -42,10 +58,12 @@ impl Collector for Smi {
             return Ok(());
         }
         self.next = out.at() + PAUSE;
-        let output = exec::run(&self.path, ARGS, &Limits::within(DEADLINE))
+        let form = &FORMS[self.form];
+        let output = exec::run(&self.path, form.args, &Limits::within(DEADLINE))
             .map_err(|error| CollectError::failed(error.to_string()))?;
-        let gpus = gpus(&String::from_utf8_lossy(&output.stdout));
+        let gpus = (form.gpus)(&String::from_utf8_lossy(&output.stdout));
         if gpus.iter().all(|gpu| !gpu.reading.answered) {
+            self.form = (self.form + 1) % FORMS.len();
             return Err(CollectError::failed(output.said(&self.path)));
         }
         let watched = self.watched.pids();
@@ -63,7 +81,7 @@ impl Collector for Smi {
 
 /// What the tool said of one GPU.
 #[derive(Default)]
-struct Gpu {
+pub(super) struct Gpu {
     uuid: Option<String>,
     reading: Reading,
     power: Option<f64>,
@@ -116,7 +134,11 @@ fn gpus(text: &str) -> Vec<Gpu> {
                 && let Some((name, inside)) = inside.split_last()
             {
                 // What is cut off before its end is no value; what stands before an inner element is blank.
-                current.leaf(inside, name, content.trim(), text, content);
+                let end = content.as_ptr() as usize - text.as_ptr() as usize + content.len();
+                let closed = text[end..].strip_prefix("</").and_then(|rest| rest.split_once('>'));
+                if closed.is_some_and(|(closed, _)| closed.trim() == *name) {
+                    current.value(inside, name, content.trim());
+                }
             }
         }
     }
@@ -124,13 +146,8 @@ fn gpus(text: &str) -> Vec<Gpu> {
 }
 
 impl Gpu {
-    /// An element with text.
-    fn leaf(&mut self, inside: &[&str], name: &str, value: &str, text: &str, content: &str) {
-        let end = content.as_ptr() as usize - text.as_ptr() as usize + content.len();
-        let closes = text[end..].strip_prefix("</").and_then(|rest| rest.split_once('>'));
-        if closes.is_none_or(|(closed, _)| closed.trim() != name) {
-            return;
-        }
+    /// A value of the document, by the elements that it stands in.
+    fn value(&mut self, inside: &[&str], name: &str, value: &str) {
         match (inside, name) {
             ([], "uuid") => self.uuid = Some(value.to_string()),
             ([], "fan_speed") => self.put(&gpu::FAN_SPEED, number(value, "%", 0.0, 200.0)),
@@ -238,13 +255,18 @@ mod tests {
     use super::*;
     use crate::recordings;
 
-    fn present(text: &str) -> Vec<(String, f64)> {
+    /// What is put of GPUs.
+    pub fn present_in(gpus: Vec<Gpu>) -> Vec<(String, f64)> {
         let mut out = Out::default();
         out.begin(Duration::ZERO);
-        for (number, gpu) in (0..).zip(gpus(text)) {
+        for (number, gpu) in (0..).zip(gpus) {
             gpu.reading.publish(number, false, &mut |_, _| true, &mut out);
         }
         out.present()
+    }
+
+    fn present(text: &str) -> Vec<(String, f64)> {
+        present_in(gpus(text))
     }
 
     const OWN: &str = r#"<?xml version="1.0" ?>
@@ -290,15 +312,18 @@ mod tests {
     }
 
     /// Cut anywhere, nothing is read that the whole does not say; with a number altered no other tag appears.
-    fn survives(text: &str) {
+    pub fn survives(gpus: fn(&str) -> Vec<Gpu>, text: &str) {
+        let present = |text: &str| present_in(gpus(text));
         let whole = present(text);
-        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / 4000) {
+        // Every cut is parsed from its beginning, so those of a long text are sampled.
+        let most = 1 + 4_000_000 / (1 + text.len());
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / most) {
             for reading in present(&text[..end]) {
                 assert!(whole.contains(&reading), "cut at {end}: {reading:?}");
             }
         }
         let digits: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
-        for &at in digits.iter().step_by(1 + digits.len() / 1000) {
+        for &at in digits.iter().step_by(1 + digits.len() / (1 + most / 3)) {
             for other in ["x", "-", "99999999"] {
                 let altered = format!("{}{other}{}", &text[..at], &text[at + 1..]);
                 for (tag, _) in present(&altered) {
@@ -311,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_document_that_is_cut_or_wrong_gives_nothing_new() {
-        survives(OWN);
+        survives(gpus, OWN);
         assert_eq!(present("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."), []);
         assert_eq!(present("<gpu></log><gpu>"), []);
     }
@@ -322,7 +347,7 @@ mod tests {
         {
             let Some(text) = recordings::text(&format!("nvidia/nvidia-smi-x_{name}.xml")) else { return };
             recordings::check(&format!("nvidia_nvidia-smi-x_{name}"), &present(&text));
-            survives(&text);
+            survives(gpus, &text);
         }
     }
 
@@ -336,7 +361,7 @@ mod tests {
         std::fs::write(&path, format!("#!/bin/sh\necho '{said}'\nexit 18\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let watched = Watched::new(&crate::Roots::default(), &[]);
-        let mut smi = Smi { path, numbers: Arc::default(), only: Vec::new(), watched, next: Duration::ZERO };
+        let mut smi = Smi { path, numbers: Arc::default(), only: Vec::new(), watched, next: Duration::ZERO, form: 0 };
         let mut out = Out::default();
         out.begin(Duration::from_secs(1));
         assert!(smi.collect(&mut out).unwrap_err().reason.contains(said));
@@ -344,5 +369,33 @@ mod tests {
         assert_eq!(smi.collect(&mut out), Ok(()));
         out.begin(Duration::from_secs(6));
         assert!(smi.collect(&mut out).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn where_one_form_gives_nothing_the_next_is_asked_for_and_what_works_is_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvidia-smi");
+        let script = "#!/bin/sh\necho \"$*\" >> \"$0.runs\"\ncase \"$*\" in\n'-q') echo broken;;\n--query*) \
+                      printf 'uuid, temperature.gpu\\nGPU-a, 41\\n';;\nesac\n";
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let watched = Watched::new(&crate::Roots::default(), &[]);
+        let mut smi = Smi { path, numbers: Arc::default(), only: Vec::new(), watched, next: Duration::ZERO, form: 0 };
+        let mut out = Out::default();
+        let mut read = |second| {
+            out.begin(Duration::from_secs(second));
+            let result = smi.collect(&mut out).map_err(|error| error.reason);
+            (result.is_ok(), out.present())
+        };
+        let temp = vec![("gpu.0.temp".to_string(), 41.0)];
+        assert_eq!(
+            [0, 5, 10, 15].map(&mut read),
+            [(false, vec![]), (false, vec![]), (true, temp.clone()), (true, temp)]
+        );
+        let runs = std::fs::read_to_string(dir.path().join("nvidia-smi.runs")).unwrap();
+        let begins: Vec<&str> = runs.lines().map(|line| &line[..line.len().min(5)]).collect();
+        assert_eq!(begins, ["-q -x", "-q", "--que", "--que"]);
     }
 }

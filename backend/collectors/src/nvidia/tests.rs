@@ -66,6 +66,8 @@ impl Bench {
     fn tick_after(&mut self, seconds: u64) -> BTreeMap<String, f64> {
         self.at += Duration::from_secs(seconds);
         self.out.begin(self.at);
+        // The first tick is at 14:02.
+        self.out.stamp(1000 * (self.at.as_secs() as i64 - 1001 + (14 * 60 + 2) * 60));
         self.result = self.part.collector.collect(&mut self.out);
         self.out.present().into_iter().collect()
     }
@@ -94,11 +96,8 @@ fn indices(present: &BTreeMap<String, f64>) -> Vec<u32> {
 
 #[test]
 fn every_recording_gives_its_list() {
-    let Some(folder) = recordings::folder() else { return };
     let mut seen = 0;
-    for entry in std::fs::read_dir(folder.join("nvidia")).expect("the folder is there") {
-        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        let Some(name) = name.strip_prefix("scenario_").and_then(|name| name.strip_suffix(".json")) else { continue };
+    for name in recordings::scenarios() {
         let text = recordings::text(&format!("nvidia/scenario_{name}.json")).expect("it is there");
         let mut bench = Bench::new(&serde_json::from_str(&text).expect("JSON"));
         let present: Vec<_> = bench.tick().into_iter().collect();
@@ -106,7 +105,7 @@ fn every_recording_gives_its_list() {
         assert_eq!(bench.result, Ok(()), "{name}");
         seen += 1;
     }
-    assert_eq!(seen, 16, "recordings of another set");
+    assert!(seen == 16 || recordings::folder().is_none(), "recordings of another set");
 }
 
 #[test]
@@ -254,12 +253,15 @@ fn a_transient_error_does_not_switch_a_reading_off() {
 
 #[test]
 fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index() {
-    let mut bench = Bench::new(&all(8));
+    let options = Options::default();
+    options.gpu_numbers.describe("GPU-3", None, Some("00000000:65:00.0".into()));
+    let mut bench = Bench::with_options(&all(8), options);
     assert_eq!(indices(&bench.tick()), (0..8).collect::<Vec<_>>());
     bench.change(&with(all(8), "faults", json!([{"gpu": "GPU-3", "code": 15}])));
-    let present = bench.tick();
+    let present = bench.tick_after(200);
     assert_eq!(indices(&present), [0, 1, 2, 4, 5, 6, 7]);
-    assert!(bench.reason().contains("GPU 3 is lost"), "{}", bench.reason());
+    let named = "GPU 3 (PCI 0000:65:00.0) is lost and has not answered since 14:02 UTC: ";
+    assert!(bench.reason().contains(named), "{}", bench.reason());
     // It leaves the list; what comes behind moves up.
     let without: Vec<Value> = (0..8).filter(|i| *i != 3).map(gpu).collect();
     bench.change(&machine(&without));
@@ -303,7 +305,7 @@ fn a_gpu_that_hangs_costs_itself_only() {
         assert_eq!(indices(&present), [0, 1, 3, 4, 5, 6, 7], "tick {tick}");
         assert!(begin.elapsed() < 2 * LOADED, "it waited {:?}", begin.elapsed());
     }
-    assert!(bench.reason().contains("GPU 2 hangs"), "{}", bench.reason());
+    assert!(bench.reason().contains("GPU 2 hangs: it has not answered since 14:02 UTC"), "{}", bench.reason());
     // The call returns after all.
     bench.change(&all(8));
     let present = bench.until(|present| present.contains_key("gpu.2.temp"));

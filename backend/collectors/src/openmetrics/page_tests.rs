@@ -361,3 +361,15 @@ fn recordings_with_other_numbers_never_give_a_value_that_was_not_printed() {
         }
     }
 }
+
+#[test]
+fn pages_of_other_tools_are_read_whole() {
+    for name in ["apple/macmon-serve_v0.8_README.prom", "trainium/neuron-monitor-prometheus_inf1_cut.prom"] {
+        let Some(text) = recordings::text(name) else { return };
+        let printed = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
+        let (result, present) = read(&mut page("e"), &text, false);
+        assert_eq!(result, Ok(Counts { samples: printed, dropped: 0 }), "{name}");
+        assert!(!present.is_empty(), "{name}");
+        survives_every_cut(&text, 1);
+    }
+}

@@ -28,6 +28,9 @@ const REAP: Duration = Duration::from_secs(2);
 /// How often a wait looks at the process.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long the pipes of a process that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// Processes that did not go when they were killed. Their tools are not started again while they are there.
 static STUCK: Mutex<Vec<(PathBuf, Child)>> = Mutex::new(Vec::new());
 
@@ -179,6 +182,7 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> R
     read_from(child.stderr.take(), Piece::Err, &sender, &stop);
     drop(sender);
     let (mut stdout, mut errors) = (Vec::new(), Vec::new());
+    let mut gone: Option<Instant> = None;
     let outcome = loop {
         let left = limits.deadline.saturating_sub(begin.elapsed());
         if left.is_zero() {
@@ -190,8 +194,13 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> R
             }
             Ok(Piece::Out(bytes)) => stdout.extend(bytes),
             Ok(Piece::Err(bytes)) => keep_end(&mut errors, &bytes),
-            // Ended, and nothing more comes: what it started may hold the pipe open for ever.
-            Err(RecvTimeoutError::Timeout) if ended(&mut child) => break Ok(()),
+            // Ended, and nothing more comes: what it started may hold the pipe open for ever. On a busy machine the last
+            // words are still on their way.
+            Err(RecvTimeoutError::Timeout) if ended(&mut child) => {
+                if gone.get_or_insert_with(Instant::now).elapsed() >= LAST_WORDS {
+                    break Ok(());
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if ended(&mut child) => break Ok(()),
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),

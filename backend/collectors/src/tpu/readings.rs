@@ -253,7 +253,12 @@ fn label(point: &Point) -> Option<String> {
             words_of(best.value.as_ref()?)
         }
     };
-    let text = text?.replace('+', " plus ").replace('%', " percent ").to_lowercase();
+    words(&text?)
+}
+
+/// A text in the words of a tag.
+pub(super) fn words(text: &str) -> Option<String> {
+    let text = text.replace('+', " plus ").replace('%', " percent ").to_lowercase();
     let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     Some(words.join("_").chars().take(64).collect()).filter(|label: &String| !label.is_empty())
 }
