@@ -9,6 +9,7 @@ use crate::panels::board::Board;
 use crate::panels::{changed, crosshair, menu, roving, tools};
 use crate::player::Player;
 use crate::range::{self, SHORTEST};
+use crate::recording;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use crate::widgets::help;
@@ -506,6 +507,8 @@ impl Page {
             "/" => tools::focus_range(),
             "c" => self.change(|v| v.versus = if v.versus.is_some() { None } else { Some(0) }),
             "d" => changed::toggle(self),
+            "r" => recording::save(self),
+            "o" => recording::choose(self),
             "Backspace" => self.step_back(),
             "ArrowLeft" => crosshair::step(self, if far { -10 } else { -1 }),
             "ArrowRight" => crosshair::step(self, if far { 10 } else { 1 }),

@@ -38,7 +38,7 @@ fn before_the_first_sample_the_page_stands_there_empty_and_nothing_moves_when_it
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 3"#));
     assert_eq!(browser.eval(WORDS_IN_PLOT), "none");
     let shift = browser.eval("window.__shift").as_f64().expect("a sum");
-    assert!(shift < 0.02, "things moved by {shift}");
+    assert!(shift < 0.02, "things moved by {shift}: {}", browser.eval("window.__shifted"));
     no_faults(&browser);
 }
 
@@ -104,7 +104,7 @@ fn a_lost_gpu_is_counted_out_and_named() {
     // The demo's own check says what happened and what to do.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     browser.open(&server.url);
-    browser.until(&format!("/GPU in part: GPU \\d does not answer.*XID 79.*restart/.test({LINES})"));
+    browser.until(&format!("/GPU incomplete: GPU \\d does not answer.*XID 79.*restart/.test({LINES})"));
     no_faults(&browser);
 }
 
@@ -175,6 +175,7 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     let stage = Stage::with_past(8);
     let browser = open(&stage, "");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+    stage.stand_still(60);
     browser.until(&format!(r#"{LINK} === "silent""#));
     browser.until(&format!("/The machine is silent: last sample \\d+ s ago/.test({BANNER})"));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "SILENT");

@@ -40,8 +40,14 @@ WebSocket.prototype.send = function (data) {
 };
 // How far things jumped without anybody having touched the page.
 window.__shift = 0;
+window.__shifted = [];
 new PerformanceObserver(list => {
-  for (const e of list.getEntries()) if (!e.hadRecentInput) window.__shift += e.value;
+  for (const e of list.getEntries()) if (!e.hadRecentInput) {
+    window.__shift += e.value;
+    const place = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
+    for (const s of e.sources) window.__shifted.push([s.node && (s.node.className || s.node.nodeName),
+      place(s.previousRect), place(s.currentRect)].join(": "));
+  }
 }).observe({ type: "layout-shift", buffered: true });
 window.__live = null;
 const look = () => {

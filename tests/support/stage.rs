@@ -94,6 +94,11 @@ impl Stage {
         self.hub.announce();
     }
 
+    /// So many seconds go by, and nothing is measured.
+    pub fn stand_still(&self, seconds: u32) {
+        self.clock.pass(Duration::from_secs(u64::from(seconds)));
+    }
+
     fn measure(&self) {
         let mut store = self.hub.store();
         if store.series(self.source, 0).is_empty() {

@@ -4,6 +4,7 @@ use super::panel::PanelCard;
 use crate::page::{browser, page};
 use crate::range;
 use crate::store::plan::{Absent, Section};
+use crate::widgets::live::{each, when, words};
 use leptos::prelude::*;
 use shared::wire::CheckState;
 use wasm_bindgen::JsCast;
@@ -41,19 +42,21 @@ pub fn Fold(
     view! {
         <details
             class="fold"
-            data-charts=move || panels.with(|p| p.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" "))
+            data-charts=words(move || panels.with(|p| p.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" ")))
             open=section.open on:toggle=toggled
         >
             <summary>
                 <Triangle/>
                 <span class="name">{section.title}</span>
-                <span class="n">{move || panels.with(Vec::len)}</span>
-                <span class="gist narrow-off">{move || (!open.get()).then(names)}</span>
+                <span class="n">{words(move || panels.with(Vec::len).to_string())}</span>
+                <span class="gist narrow-off">{words(move || if open.get() { String::new() } else { names() })}</span>
             </summary>
             <div class="more">
-                <For each=move || if open.get() { panels.get() } else { Vec::new() } key=|p| p.id.clone() let:panel>
-                    <PanelCard panel/>
-                </For>
+                {each(
+                    move || if open.get() { panels.get() } else { Vec::new() },
+                    |p| p.id.clone(),
+                    |panel| view! { <PanelCard panel/> }.into_any(),
+                )}
             </div>
         </details>
     }
@@ -81,13 +84,13 @@ pub fn AbsentLine(
     let head = match absent.state {
         CheckState::Hung => format!("{} hangs:", absent.title),
         CheckState::Failed => format!("{} fails:", absent.title),
-        CheckState::Partial => format!("{} in part:", absent.title),
+        CheckState::Partial => format!("{} incomplete:", absent.title),
         CheckState::Denied => format!("{} may not be read:", absent.title),
         _ => format!("No {} here:", absent.title),
     };
     let (class, shape) = if trouble { ("shape is-warn", "▲") } else { ("shape is-unknown", "◌") };
     view! {
-        <article class="absent" class:trouble=trouble data-panel=absent.id data-window=move || page.view.with(|v| range::name(v.window)) data-samples="0" data-state="unsupported">
+        <article class="absent" class:trouble=trouble data-panel=absent.id data-window=words(move || page.view.with(|v| range::name(v.window))) data-samples="0" data-state="unsupported">
             <span class=class>{shape}</span>
             <span><b>{head}</b>" "{why(&absent)}</span>
         </article>
@@ -110,15 +113,15 @@ pub fn Once() -> impl IntoView {
         let _ = store().map(|s| s.set_item(READ, "1"));
     };
     view! {
-        <Show when=move || many.get().is_some()>
+        {when(move || many.get().is_some(), move || view! {
             <div class="absent once">
                 <span>
-                    <b>{move || format!("{} lines would hide each other:", many.get().unwrap_or_default())}</b>
+                    <b>{words(move || format!("{} lines would hide each other:", many.get().unwrap_or_default()))}</b>
                     " the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name."
                 </span>
                 <button on:click=done>"Got it"</button>
             </div>
-        </Show>
+        }.into_any())}
     }
 }
 
@@ -133,19 +136,20 @@ pub fn Missing() -> impl IntoView {
         n => format!(" ({n} for want of a permission)"),
     };
     view! {
-        <Show when=move || { count() > 0 }>
+        {when(move || count() > 0, move || view! {
             <details class="fold why">
                 <summary>
                     <Triangle/>
-                    <span>{move || format!("Not available here: {}{}, because …", count(), denied())}</span>
+                    <span>{words(move || format!("Not available here: {}{}, because …", count(), denied()))}</span>
                 </summary>
                 <dl>
-                    <For each=move || missing.get() key=|a| (a.id.clone(), a.reason.clone()) let:a>
-                        <dt>{a.title.clone()}</dt>
-                        <dd>{why(&a)}</dd>
-                    </For>
+                    {each(
+                        move || missing.get(),
+                        |a| format!("{} {}", a.id, a.reason),
+                        |a| view! { <dt>{a.title.clone()}</dt><dd>{why(&a)}</dd> }.into_any(),
+                    )}
                 </dl>
             </details>
-        </Show>
+        }.into_any())}
     }
 }

@@ -63,7 +63,7 @@ pub struct Plan {
     pub absent: Vec<Absent>,
     /// The wide chart and six more.
     pub top: Vec<Panel>,
-    /// Series of the fullest chart on top, where they are too many to be drawn one by one.
+    /// Series of the first chart, where they are too many to be drawn one by one.
     pub many: Option<usize>,
     /// The rest by family.
     pub sections: Vec<Section>,
@@ -90,7 +90,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
     let top: Vec<&String> = lead.iter().copied().chain(rest).take(TOP).collect();
-    let most = top.iter().filter_map(|id| source.charts.get(*id)).map(|m| m.lines.len()).max();
+    let first = top.first().and_then(|id| source.charts.get(*id)).map(|m| m.lines.len());
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
@@ -117,7 +117,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
         tiles: tiles(layout.tiles.iter().filter(|t| tile_has_data(store, source, t, &expected)).collect()),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
         top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
-        many: most.filter(|n| charts::Chart::for_series(*n) == charts::Chart::Band),
+        many: first.filter(|n| charts::Chart::for_series(*n) == charts::Chart::Band),
         sections,
         missing: missing(source),
     }
