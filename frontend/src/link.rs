@@ -59,6 +59,11 @@ impl Link {
         }
     }
 
+    /// Whether a file is shown, and no server is asked any more.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// Asks for what is answered once.
     pub fn ask(&self, message: &PageMessage) {
         self.send(message);

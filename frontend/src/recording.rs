@@ -2,11 +2,15 @@
 
 use crate::link;
 use crate::page::Page;
+use crate::range;
+use crate::widgets::dom;
 use leptos::ev;
 use leptos::prelude::*;
 use shared::recording::{Recording, TITLE};
 use std::time::Duration;
+use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
+use web_sys::{HtmlElement, HtmlInputElement};
 
 /// The largest file that a page opens: it is held in memory, and its columns beside it.
 const MOST: f64 = 1_000_000_000.0;
@@ -24,6 +28,36 @@ pub fn listen(page: Page) {
         on_over.remove();
         on_drop.remove();
     });
+}
+
+/// Lets a person choose a file, as if it had been dropped.
+pub fn choose(page: Page) {
+    let input = dom::document().create_element("input").ok().and_then(|e| e.dyn_into::<HtmlInputElement>().ok());
+    let Some(input) = input else { return };
+    input.set_type("file");
+    let chosen = input.clone();
+    let on_change = Closure::once_into_js(move || {
+        if let Some(file) = chosen.files().and_then(|files| files.get(0)) {
+            open(page, file);
+        }
+    });
+    input.set_onchange(Some(on_change.unchecked_ref()));
+    input.click();
+}
+
+/// Saves the span that is shown, of all machines, as a file: the server records it.
+pub fn save(page: Page) {
+    if page.link.borrow().is_over() {
+        return refuse(page, "This recording", "is a file on this machine already");
+    }
+    let (from, to) = page.span();
+    let link = dom::document().create_element("a").ok().and_then(|e| e.dyn_into::<HtmlElement>().ok());
+    let Some(link) = link else { return };
+    let span = format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to));
+    dom::set(&link, "href", &span);
+    // The server says the name; what is refused is not shown in the page's place.
+    dom::set(&link, "download", "");
+    link.click();
 }
 
 /// Opens a file; what is wrong with it is said on the page.

@@ -102,3 +102,36 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     browser.until(r#"document.querySelector(".player .note") && document.querySelector(".player .note").innerText.includes("missing")"#);
     no_faults(&browser);
 }
+
+#[test]
+fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
+    let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=5m", server.url));
+    live(&browser);
+    // What a person would be asked for stands in the page's way of a test: where a link leads and what a dialog brings.
+    browser.script(
+        "HTMLAnchorElement.prototype.click = function () { window.__saved = this.href; };
+         HTMLInputElement.prototype.click = function () { window.__chooser = this; };",
+    );
+    browser.press("r");
+    browser.until("/api.v1.record.from=\\d+(\\.\\d+)?&to=\\d+(\\.\\d+)?$/.test(window.__saved)");
+    assert_eq!(
+        browser.eval("(u => Math.round(u.get('to') - u.get('from')))(new URL(window.__saved).searchParams)"),
+        300
+    );
+    browser.press("o");
+    browser.until("window.__chooser && window.__chooser.type === 'file'");
+    // The file that is chosen is the one that was saved.
+    browser.script(
+        "(async () => {
+           const data = new DataTransfer();
+           data.items.add(new File([await (await fetch(window.__saved)).arrayBuffer()], 'run.watchglass'));
+           window.__chooser.files = data.files;
+           window.__chooser.dispatchEvent(new Event('change'));
+         })();",
+    );
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    browser.until(&format!("{SAMPLES} > 1000"));
+    no_faults(&browser);
+}

@@ -5,6 +5,7 @@ use super::picture::Rows;
 use super::{changed, menu, roving, table};
 use crate::page::{Page, now, offset};
 use crate::range::{self, Asked};
+use crate::recording;
 use crate::widgets::{dialog, dom, help};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
@@ -99,6 +100,8 @@ fn clicked(page: Page, target: &Element) {
         "changed" => changed::toggle(page),
         "close" => drop(close("sheet")),
         "chart" => changed::open_chart(&button),
+        "record" => recording::save(page),
+        "open" => recording::choose(page),
         "rows" => {
             let choice = button.get_attribute("data-rows").unwrap_or_default();
             page.change(|v| v.heat = Rows::read(&v.heat).with(&choice).write());
