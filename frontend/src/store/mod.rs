@@ -11,8 +11,8 @@ pub mod presence;
 pub mod processes;
 pub mod reading;
 pub mod source;
-pub mod trace;
 pub mod spans;
+pub mod trace;
 
 use shared::catalog::Catalog;
 use shared::wire::{CheckState, Hello, Resume, ServerMessage, SourceId};

@@ -54,13 +54,13 @@ pub fn Bar() -> impl IntoView {
                 <button class="icon narrow-only" data-do="tools" aria-label="Span and comparison">
                     <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/></svg>
                 </button>
-                <button class="icon wide" data-do="help" aria-label="Keys" title="Keys (?)">
                 <button class="icon wide" data-do="record" aria-label="Record this span" title="Record this span to a file (r)">
                     <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><circle cx="8" cy="8" r="2.5" class="fill"/></svg>
                 </button>
                 <button class="icon wide" data-do="open" aria-label="Open a recording" title="Open a recording (o)">
                     <svg viewBox="0 0 16 16"><path d="M1.5 12.5v-9h4l1.5 2h7.5v7z"/></svg>
                 </button>
+                <button class="icon wide" data-do="help" aria-label="Keys" title="Keys (?)">
                     <svg viewBox="0 0 16 16"><rect x="1.5" y="4" width="13" height="8.5" rx="1.5"/><path d="M4 6.7h.1M6.7 6.7h.1M9.3 6.7h.1M12 6.7h.1M5 10h6"/></svg>
                 </button>
                 <button class="icon" aria-label="Theme" title="Theme (t)" on:click=move |_| page.toggle_theme()>
