@@ -9,6 +9,7 @@
 //! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
 //! - [`recording`]: a segment that stands for itself, as one value.
 //! - [`processes`]: the process table.
+//! - [`csv`]: cells of CSV.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
 //! - [`wire`]: the messages between server and page.
@@ -22,6 +23,7 @@
 pub mod catalog;
 pub mod column;
 pub mod crc32c;
+pub mod csv;
 pub mod processes;
 pub mod recording;
 pub mod rollup;

@@ -56,7 +56,7 @@ fn axe_finds_nothing_serious() {
             fine(&browser, &state("what changed"));
             browser.press("Escape");
 
-            browser.press(" ");
+            browser.press("l");
             browser.until(r#"document.documentElement.dataset.link === "frozen""#);
             browser.eval(r#"document.querySelector("article.hero .plot").focus()"#);
             browser.press("End");

@@ -143,8 +143,7 @@ fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
     browser.until("document.getElementById('dialog').open");
     let keys = browser.eval(r##"[...document.querySelectorAll("#dialog kbd")].map(k => k.textContent).join(" ")"##);
     let keys = keys.as_str().expect("keys");
-    for key in
-        ["Tab", "↑", "↓", "←", "→", "Home", "End", "Enter", "m", "1", "7", "/", "+", "-", "[", "]", "l", "t", "?"]
+    for key in ["Tab", "↑", "↓", "←", "→", "Home", "End", "Enter", "M", "1–7", "/", "+", "-", "[", "]", "L", "T", "?"]
     {
         assert!(keys.split(' ').any(|k| k == key), "{key} is not in: {keys}");
     }

@@ -145,3 +145,59 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     assert_eq!(browser.eval("document.getElementById('range').value"), browser.eval("location.href"));
     drop(server);
 }
+
+#[test]
+fn what_is_done_on_labels_is_in_the_menu_too() {
+    let (_server, browser) = demo("8");
+    let query = "new URLSearchParams(location.search)";
+    open_menu(&browser, "gpu");
+    browser.eval("document.getElementById('one').focus()");
+    browser.strike("\u{e015}", 0);
+    browser.until("document.getElementById('one').value === '1'");
+    for (what, param, kept, said) in [
+        ("alone", "only", "gpu~GPU 1", "GPU 1: alone"),
+        ("alone", "only", "", "GPU 1: as the others"),
+        ("off", "off", "gpu~GPU 1", "GPU 1: hidden"),
+        ("pin", "pin", "GPU 1", "GPU 1: followed"),
+    ] {
+        browser.eval(&format!(r##"document.querySelector("#menu [data-do={what}]").focus()"##));
+        browser.strike("Enter", 0);
+        browser.until(&format!("({query}.get('{param}') || '') === '{kept}'"));
+        browser.until(&format!("{DID} === '{said}'"));
+    }
+    browser.click("#menu [data-do=series]");
+    browser.until(&format!("!{query}.has('off') && !{query}.has('pin')"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_recording_gives_its_samples_without_a_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    let file = folder.path().join("run.watchglass").display().to_string();
+    let server = Server::start(["demo", "--gpus", "2"]);
+    let port = server.addr().port().to_string();
+    let made = watchglass_tests::server::run(["record", &file, "--port", &port, "--from", "-2m"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    drop(server);
+    let server = Server::start(["replay", &file]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.cdp("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": path }));
+    browser.until(r#"document.documentElement.dataset.link === "recorded""#);
+    browser.press("End");
+    browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples > 0"#);
+    open_menu(&browser, "gpu.power");
+    browser.click("#menu button[data-do=csv]");
+    let csv = String::from_utf8(saved(folder.path(), "csv")).expect("text");
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("time,source,tag,value"));
+    let samples = browser.eval(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples"#);
+    assert!(lines.clone().count() as u64 + 2 >= 2 * samples.as_u64().expect("a count"), "{csv}");
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert!(cells.len() == 4 && cells[2].ends_with(".powerWatts"), "{line}");
+        assert!(cells[0].parse::<f64>().is_ok_and(|t| t > 1.6e9) && cells[3].parse::<f64>().is_ok(), "{line}");
+    }
+    no_faults(&browser);
+}

@@ -2,9 +2,10 @@
 
 use super::openmetrics::{self, Exposed};
 use super::select::Selection;
-use super::text::{cell, number, quoted, seconds};
+use super::text::{number, quoted, seconds};
 use shared::catalog::Kind;
 use shared::catalog::prometheus::Family;
+use shared::csv::cell;
 use shared::rollup::Bucket;
 use std::fmt::Write;
 

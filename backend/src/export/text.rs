@@ -22,14 +22,6 @@ pub fn seconds(text: &mut String, ms: i64) {
     }
 }
 
-/// A text as a CSV cell: quoted where needed, and never read as a formula by a spreadsheet.
-pub fn cell(text: &str) -> String {
-    // Spreadsheets pass over blanks in front of a sign.
-    let formula = text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
-    let text = if formula { format!("'{text}") } else { text.to_string() };
-    if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-}
-
 /// A text in JSON's quotes.
 pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -65,21 +57,6 @@ mod tests {
         }
         for value in [9_007_199_254_740_993e3, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX] {
             assert_eq!(shown(|s| number(s, value)).parse(), Ok(value));
-        }
-    }
-
-    #[test]
-    fn cells_are_quoted_and_never_formulas() {
-        for (text, written) in [
-            ("disk./a,b.usageGB", "\"disk./a,b.usageGB\""),
-            ("say \"hi\", then", "\"say \"\"hi\"\", then\""),
-            ("=1+1", "'=1+1"),
-            (" =1+1", "' =1+1"),
-            ("@x", "'@x"),
-            ("\t=1", "\"'\t=1\""),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(cell(text), written);
         }
     }
 }

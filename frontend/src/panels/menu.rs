@@ -1,11 +1,13 @@
-//! What a chart offers, under its title: its table, what can be taken away, another chart over it. One menu for all charts:
+//! What a chart offers, under its title: its table, what can be taken away, another chart over it,
+//! its series one by one. One menu for all charts:
 //! it moves to the one that is asked, so that Tab goes from the title into it and on.
 
+use super::series::{self, Choice};
 use super::{roving, table, take};
 use crate::page::Page;
 use crate::widgets::dom;
 use wasm_bindgen::JsCast;
-use web_sys::{Element, HtmlElement};
+use web_sys::{Element, HtmlElement, HtmlSelectElement};
 
 /// The menu, where it is open.
 fn open() -> Option<Element> {
@@ -84,33 +86,65 @@ pub fn toggle(page: Page, title: &Element) {
     }
 }
 
+fn button(parent: &Element, what: &str, words: &str, title: &str) {
+    let button = dom::add(parent, "button", "", words);
+    dom::set(&button, "data-do", what);
+    dom::set(&button, "title", title);
+}
+
 fn fill(page: Page, menu: &Element, chart: &str) {
     let take = dom::add(menu, "div", "take", "");
-    let button = |parent: &Element, what: &str, words: &str, title: &str| {
-        let button = dom::add(parent, "button", "", words);
-        dom::set(&button, "data-do", what);
-        dom::set(&button, "title", title);
-    };
     button(&take, "table", "Table", "The values that are drawn, in rows");
     button(&take, "png", "PNG", "A picture with title, source and span");
     button(&take, "svg", "SVG", "The same as lines");
-    if let Some(address) = take::csv(page, chart) {
-        let link = dom::add(&take, "a", "", "CSV");
-        dom::set(&link, "href", &address);
-        dom::set(&link, "download", "");
-        dom::set(&link, "title", "Every sample of the span");
-    }
+    take::offer_csv(page, &take, chart);
     button(&take, "link", "Copy link", "The address of what is seen");
     dom::set(&dom::add(menu, "p", "did", ""), "role", "status");
     choose_other(page, menu, chart);
-    let view = page.view_now();
-    let here = |list: &[(String, String)]| list.iter().any(|(c, _)| c == chart);
-    if here(&view.only) || here(&view.off) || !view.pin.is_empty() {
-        button(menu, "series", "Show all series alike", "");
-    } else {
-        let hint = "Its labels: click isolates a series, ctrl-click hides it, shift-click follows it in all charts.";
-        dom::add(menu, "p", "", hint);
+    choose_series(page, menu, chart);
+}
+
+/// What a person does with single series; the same as on their labels.
+fn choose_series(page: Page, menu: &Element, chart: &str) {
+    let board = page.board.borrow();
+    let names = board.panels.iter().find(|p| p.id == chart).map(|p| &p.picture.names).filter(|n| n.len() > 1);
+    let Some(names) = names else { return };
+    let label = dom::add(menu, "label", "", "One of its series");
+    dom::set(&label, "title", "On its label: click, ctrl-click, shift-click");
+    let select = dom::add(&label, "select", "", "");
+    select.set_id("one");
+    for (i, name) in names.iter().enumerate() {
+        dom::set(&dom::add(&select, "option", "", &name.full), "value", &i.to_string());
     }
+    let choices = dom::add(menu, "div", "take", "");
+    for (what, words, title) in [
+        ("alone", "Alone", "This series alone in its chart, or all again"),
+        ("off", "Hide", "Out of sight, or back"),
+        ("pin", "Follow", "Followed through all charts, or not"),
+        ("series", "All alike", "All of them as they were"),
+    ] {
+        button(&choices, what, words, title);
+    }
+}
+
+/// Does something with the series that is chosen in the menu; says what came of it.
+fn with_series(page: Page, menu: &Element, chart: &str, choice: Choice) -> String {
+    let select = menu.query_selector("#one").ok().flatten().and_then(|s| s.dyn_into::<HtmlSelectElement>().ok());
+    let Some(i) = select.and_then(|s| s.value().parse::<usize>().ok()) else { return String::new() };
+    let name = {
+        let board = page.board.borrow();
+        board.panels.iter().find(|p| p.id == chart).and_then(|p| p.picture.names.get(i).map(|n| n.full.clone()))
+    };
+    series::choose(page, chart, i, choice);
+    let (view, name) = (page.view_now(), name.unwrap_or_default());
+    let here = |list: &[(String, String)]| list.iter().any(|(c, n)| c == chart && *n == name);
+    let state = match choice {
+        Choice::Isolate if here(&view.only) => "alone",
+        Choice::Hide if here(&view.off) => "hidden",
+        Choice::Pin if view.pin.contains(&name) => "followed",
+        _ => "as the others",
+    };
+    format!("{name}: {state}")
 }
 
 /// Another chart over this one.
@@ -163,14 +197,16 @@ pub fn chose(page: Page, what: &str) {
             close();
             return table::open(page, &chart);
         }
+        "alone" => with_series(page, &menu, &chart, Choice::Isolate),
+        "off" => with_series(page, &menu, &chart, Choice::Hide),
+        "pin" => with_series(page, &menu, &chart, Choice::Pin),
         _ => {
             page.change(|v| {
                 v.only.retain(|(c, _)| *c != chart);
                 v.off.retain(|(c, _)| *c != chart);
                 v.pin.clear();
             });
-            close();
-            return;
+            "All alike".into()
         }
     };
     if let Some(place) = menu.query_selector(".did").ok().flatten() {

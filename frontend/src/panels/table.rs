@@ -5,6 +5,7 @@ use super::take;
 use crate::page::{Page, offset};
 use crate::widgets::{dialog, dom};
 use charts::axis;
+use shared::csv::plain;
 use web_sys::Element;
 
 /// Rows, at most.
@@ -52,12 +53,9 @@ impl Sheet {
 
     /// Lines with tabs between the cells, as a spreadsheet takes them; no name is a formula to it.
     pub fn text(&self) -> String {
-        let plain = |cell: &String| {
-            let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            if cell.starts_with(['=', '+', '@']) { format!("'{cell}") } else { cell }
-        };
-        let line = |cells: &Vec<String>| cells.iter().map(plain).collect::<Vec<_>>().join("\t") + "\n";
-        std::iter::once(&self.head).chain(&self.rows).map(line).collect()
+        let name = |cell: &String| plain(&cell.replace(|c: char| c.is_control(), " "));
+        let head: Vec<String> = self.head.iter().map(name).collect();
+        std::iter::once(&head).chain(&self.rows).map(|cells| cells.join("\t") + "\n").collect()
     }
 }
 
@@ -87,12 +85,7 @@ pub fn open(page: Page, chart: &str) {
     let tools = dom::add(&body, "div", "take", "");
     let copy = dom::add(&tools, "button", "", "Copy table");
     dom::set(&copy, "data-do", "copy-table");
-    if let Some(address) = take::csv(page, chart) {
-        let link = dom::add(&tools, "a", "", "CSV");
-        dom::set(&link, "href", &address);
-        dom::set(&link, "download", "");
-        dom::set(&link, "title", "Every sample of the span");
-    }
+    take::offer_csv(page, &tools, chart);
     dom::set(&dom::add(&tools, "span", "did", ""), "role", "status");
     write(&body, &sheet, &format!("{}; {note}{}", take::words(page), sheet.rest));
 }
@@ -103,7 +96,7 @@ fn write(body: &Element, sheet: &Sheet, caption: &str) {
     dom::set(&scroll, "role", "region");
     dom::set(&scroll, "aria-label", "Values");
     let table = dom::add(&scroll, "table", "", "");
-    dom::add(&table, "caption", "", caption);
+    dom::add(&dom::add(&table, "caption", "", ""), "span", "", caption);
     let head = dom::add(&dom::add(&table, "thead", "", ""), "tr", "", "");
     for name in &sheet.head {
         dom::set(&dom::add(&head, "th", "", name), "scope", "col");

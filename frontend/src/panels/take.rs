@@ -3,6 +3,7 @@
 use super::board::Board;
 use crate::page::{Page, browser, offset};
 use crate::range;
+use crate::store::csv;
 use crate::store::plan::HEAT;
 use crate::widgets::dom;
 use charts::axis;
@@ -50,12 +51,7 @@ pub fn picture(page: Page, chart: &str, svg: bool) -> String {
     let name = file(page, chart, if svg { "svg" } else { "png" });
     let saved = format!("Saved {name}");
     if let Some(text) = layer.written() {
-        let parts = js_sys::Array::of1(&text.into());
-        let kind = BlobPropertyBag::new();
-        kind.set_type("image/svg+xml");
-        if let Ok(blob) = Blob::new_with_str_sequence_and_options(&parts, &kind) {
-            save(&blob, &name);
-        }
+        save_text(&js_sys::Array::of1(&text.into()), "image/svg+xml", &name);
     } else {
         let made = Closure::once_into_js(move |blob: Option<Blob>| {
             if let Some(blob) = blob {
@@ -69,6 +65,14 @@ pub fn picture(page: Page, chart: &str, svg: bool) -> String {
     saved
 }
 
+fn save_text(parts: &js_sys::Array, mime: &str, name: &str) {
+    let kind = BlobPropertyBag::new();
+    kind.set_type(mime);
+    if let Ok(blob) = Blob::new_with_str_sequence_and_options(parts, &kind) {
+        save(&blob, name);
+    }
+}
+
 fn save(blob: &Blob, name: &str) {
     let Ok(url) = web_sys::Url::create_object_url_with_blob(blob) else { return };
     if let Ok(link) = dom::document().create_element("a") {
@@ -79,12 +83,41 @@ fn save(blob: &Blob, name: &str) {
     leptos::prelude::set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), READ);
 }
 
-/// The address of all samples of a chart in the span, as CSV: the server streams them. None where nothing is stored there:
-/// of a recording that is shown.
-pub fn csv(page: Page, chart: &str) -> Option<String> {
-    if page.is_recorded() {
-        return None;
+/// Offers every sample of a chart in the span as CSV: from the server, which streams them, or of a recording from here.
+pub fn offer_csv(page: Page, parent: &Element, chart: &str) {
+    let address = (!page.is_recorded()).then(|| address(page, chart)).flatten();
+    let offer = dom::add(parent, if address.is_some() { "a" } else { "button" }, "", "CSV");
+    dom::set(&offer, "title", "Every sample of the span");
+    match address {
+        Some(address) => {
+            dom::set(&offer, "href", &address);
+            dom::set(&offer, "download", "");
+        }
+        None => {
+            dom::set(&offer, "data-do", "csv");
+            dom::set(&offer, "data-chart", chart);
+        }
     }
+}
+
+/// Saves the samples of a chart of a recording, as the server would write them.
+pub fn save_csv(page: Page, button: &Element) {
+    let chart = button.get_attribute("data-chart").unwrap_or_default();
+    let view = page.view_now();
+    let store = page.store.borrow();
+    let Some(source) = store.source(view.source.as_deref()) else { return };
+    let Some(members) = source.charts.get(chart.trim_end_matches(HEAT)) else { return };
+    // The browser's words for a number: ours would weigh ten kilobytes.
+    let number = |v: f64| String::from(js_sys::Number::from(v).to_string_with_radix(10).unwrap_or_default());
+    let parts = js_sys::Array::of1(&"time,source,tag,value\n".into());
+    for id in &members.lines {
+        parts.push(&csv::lines(source, &store.catalog, *id, page.span(), number).into());
+    }
+    save_text(&parts, "text/csv", &file(page, &chart, "csv"));
+}
+
+/// The address of all samples of a chart in the span, as CSV.
+fn address(page: Page, chart: &str) -> Option<String> {
     let view = page.view_now();
     let store = page.store.borrow();
     let source = store.source(view.source.as_deref())?;

@@ -2,7 +2,7 @@
 //! what the menu of a chart offers. Heard once for the whole page: an element says with `data-do` what it is for.
 
 use super::picture::Rows;
-use super::{changed, menu, roving, table};
+use super::{changed, menu, roving, table, take};
 use crate::page::{Page, now, offset};
 use crate::range::{self, Asked};
 use crate::recording;
@@ -14,7 +14,8 @@ use web_sys::{Element, Event, HtmlInputElement, HtmlSelectElement};
 /// Hears clicks and choices from now on.
 pub fn listen(page: Page) {
     let Some(body) = dom::document().body() else { return };
-    let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| {
+    // A click may move the focus, which is heard in the midst of it.
+    let heard = Closure::<dyn Fn(Event)>::new(move |event: Event| {
         let target = event.target().and_then(|t| t.dyn_into::<Element>().ok());
         let Some(target) = target else { return };
         match event.type_().as_str() {
@@ -109,8 +110,9 @@ fn clicked(page: Page, target: &Element) {
         "menu" => menu::toggle(page, &button),
         "dismiss" => dialog::close(),
         "copy-table" => table::copy(),
+        "csv" => take::save_csv(page, &button),
         "help" => help::open(page.is_recorded()),
-        "png" | "svg" | "link" | "table" | "series" => menu::chose(page, &what),
+        "png" | "svg" | "link" | "table" | "alone" | "off" | "pin" | "series" => menu::chose(page, &what),
         _ => {}
     }
 }

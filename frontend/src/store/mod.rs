@@ -4,6 +4,7 @@
 //! [`source`] one machine, [`days`] its days as minutes, [`spans`] what is held; [`trace`] one series reduced to columns, fed as ticks come; [`presence`] how many instants a
 //! chart has; [`reading`] the newest value of a series; [`difference`] what changed; [`plan`] which panels, tiles and sections there are.
 
+pub mod csv;
 pub mod days;
 pub mod difference;
 pub mod plan;

@@ -9,38 +9,39 @@ const KEYS: [(&str, &[(&str, &str)]); 3] = [
         &[
             ("Tab", "to the charts, and on"),
             ("↑ ↓", "the chart before, the next one"),
-            ("← →", "values one sample before or after; with Shift ten"),
+            ("← →", "values one sample back or on; with Shift ten"),
             ("Home End", "values at the start or the end"),
             ("Enter", "keep the values, or let them go"),
-            ("m", "its menu: table, picture, CSV, link, another chart over it"),
+            ("M", "its menu: table, picture, CSV, link, another chart over it"),
         ],
     ),
     (
         "Time",
         &[
-            ("1 2 3 4 5 6 7", "the last 1m, 5m, 15m, 1h, 3h, 6h, 12h"),
+            ("1–9 0", "the windows of the bar"),
             ("/", "type a span: 90s, 14:00-14:20"),
             ("+ -", "closer, wider, around the values"),
             ("[ ]", "half a window back or on"),
             ("Backspace", "one step back"),
-            ("l Space", "stand still, or go on live"),
+            ("L Space", "stand still, or go on live"),
             ("Esc", "close what lies over the page; else live"),
         ],
     ),
     (
         "The page",
         &[
-            ("c", "compare with the span before"),
-            ("d", "what changed in this span"),
-            ("t", "dark or light"),
+            ("C", "compare with the span before"),
+            ("D", "what changed in this span"),
+            ("R O", "record this span to a file, open one"),
+            ("T", "dark or light"),
             ("?", "this list"),
         ],
     ),
 ];
 /// Those that mean something else, or only something, while a recording is shown.
 const RECORDED: (&str, &[(&str, &str)]) = (
-    "In a recording",
-    &[("Space", "play, or pause"), ("< >", "slower, faster"), ("j l", "a tenth of the window back or on")],
+    "In a recording instead",
+    &[("Space", "play, or pause"), ("< >", "slower, faster"), ("J L", "a tenth of the window back or on")],
 );
 
 /// Opens the list.

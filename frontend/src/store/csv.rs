@@ -1,0 +1,34 @@
+//! The samples of a series as lines of CSV, as the server's export writes them.
+
+use super::source::Source;
+use super::trace::Rate;
+use crate::range;
+use shared::catalog::Catalog;
+use shared::csv::cell;
+use shared::series::SeriesId;
+
+/// Lines of time (Unix seconds), source, tag and value, each sample of the span (ms) one; of a counter its increase per
+/// second in base units, as it is drawn. `number` writes a value.
+pub fn lines(
+    source: &Source,
+    catalog: &Catalog,
+    series: SeriesId,
+    (from, to): (i64, i64),
+    number: impl Fn(f64) -> String,
+) -> String {
+    let Some(def) = source.defs.get(series as usize) else { return String::new() };
+    let about = format!(",{},{},", cell(&source.info.name), cell(&catalog.tag(def)));
+    let mut rate = source.is_counter(series, catalog).then(Rate::default);
+    let (longest, mut text) = (source.cadence(series) * 3 / 2, String::new());
+    let base = catalog.metric(def).map_or(1.0, |m| m.unit.to_base());
+    source.samples(series, 0, (from - longest, to), |t, v| {
+        let v = rate.as_mut().map_or(v, |r| r.push(t, v, longest) * base);
+        if v.is_finite() && (from..=to).contains(&t) {
+            text += &range::seconds(t);
+            text += &about;
+            text += &number(v);
+            text.push('\n');
+        }
+    });
+    text
+}

@@ -1,0 +1,34 @@
+//! Cells of CSV, where names come from outside.
+
+/// A text that no spreadsheet reads as a formula.
+pub fn plain(text: &str) -> String {
+    // Spreadsheets pass over blanks in front of a sign.
+    let formula = text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
+    if formula { format!("'{text}") } else { text.to_string() }
+}
+
+/// A text as a cell: quoted where needed, and never a formula.
+pub fn cell(text: &str) -> String {
+    let text = plain(text);
+    if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_never_formulas() {
+        for (text, written) in [
+            ("disk./a,b.usageGB", "\"disk./a,b.usageGB\""),
+            ("say \"hi\", then", "\"say \"\"hi\"\", then\""),
+            ("=1+1", "'=1+1"),
+            (" =1+1", "' =1+1"),
+            ("@x", "'@x"),
+            ("\t=1", "\"'\t=1\""),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(cell(text), written);
+        }
+    }
+}
