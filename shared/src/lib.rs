@@ -10,6 +10,7 @@
 //! - [`recording`]: a segment that stands for itself, as one value.
 //! - [`processes`]: the process table.
 //! - [`csv`]: cells of CSV.
+//! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
 //! - [`wire`]: the messages between server and page.
@@ -24,6 +25,7 @@ pub mod catalog;
 pub mod column;
 pub mod crc32c;
 pub mod csv;
+pub mod date;
 pub mod processes;
 pub mod recording;
 pub mod rollup;

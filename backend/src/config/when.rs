@@ -1,7 +1,7 @@
 //! Instants and steps as people write them, on the command line and in a query.
 
 use super::value::duration;
-use crate::import::time::from_date;
+use shared::date::from_date;
 
 /// An instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! CSV: what W&B's charts and its API give as a file (a time column and a column a line), and our own export (a row a
 //! sample).
 
-use super::{ACCEPTED, Damage, ImportError, Raw, time};
+use super::{ACCEPTED, Damage, ImportError, Raw};
+use shared::date;
 use std::io::{BufRead, Read};
 
 /// A row that is longer is none.
@@ -126,14 +127,14 @@ fn take(raw: &mut Raw, table: &Table, row: &[String], width: usize) -> bool {
     }
     match table {
         Table::Long { time, source, tag, value } => {
-            let (Some(t), Ok(v)) = (time::from_text(&row[*time]), row[*value].trim().parse::<f64>()) else {
+            let (Some(t), Ok(v)) = (date::from_text(&row[*time]), row[*value].trim().parse::<f64>()) else {
                 return false;
             };
             let source = source.map_or("", |at| plain(&row[at]));
             raw.sample(source, plain(&row[*tag]), t, v);
         }
         Table::Wide { time, columns } => {
-            let Some(t) = time::from_text(&row[*time]) else { return false };
+            let Some(t) = date::from_text(&row[*time]) else { return false };
             for (column, cell) in columns.iter().zip(row) {
                 if let (Column::Tag(run, tag), Ok(v)) = (column, cell.trim().parse::<f64>()) {
                     raw.sample(run, tag, t, v);

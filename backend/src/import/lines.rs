@@ -1,7 +1,8 @@
 //! JSON lines: W&B's `wandb-events.jsonl` (and what its public API gives for events), and our own export.
 
-use super::{ACCEPTED, Damage, ImportError, Raw, time};
+use super::{ACCEPTED, Damage, ImportError, Raw};
 use serde_json::{Map, Value};
+use shared::date;
 use std::borrow::Cow;
 use std::io::{BufRead, Read};
 
@@ -50,7 +51,7 @@ enum Line {
 }
 
 fn take(raw: &mut Raw, object: &Map<String, Value>) -> Line {
-    let time = |key: &str| object.get(key).and_then(Value::as_f64).and_then(time::from_seconds);
+    let time = |key: &str| object.get(key).and_then(Value::as_f64).and_then(date::from_seconds);
     // One sample of our own export.
     if let (Some(Value::String(tag)), Some(value)) = (object.get("tag"), object.get("value")) {
         let source = object.get("source").and_then(Value::as_str).unwrap_or("");

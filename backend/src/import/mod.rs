@@ -10,7 +10,6 @@ mod lines;
 mod log;
 mod records;
 mod tags;
-pub(crate) mod time;
 
 use serde_json::Value;
 use shared::catalog::Catalog;

@@ -1,4 +1,4 @@
-//! Times as files write them.
+//! Times as people and files write them.
 
 /// The end of the year 9999, milliseconds: a later time is damage.
 const LATEST: f64 = 253_402_300_799_999.0;
