@@ -97,6 +97,21 @@ fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
     assert!(before.keys().all(|place| after.contains_key(place)));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn months_of_segments_may_be_open_though_the_system_gives_few_files_unasked() {
+    let (folder, ledger) = (folder(), Ledger::start());
+    let ours = keeping(folder.path(), &ledger, "100ms");
+    let mut few = std::process::Command::new("sh");
+    few.args(["-c", "ulimit -S -n 256 && exec \"$0\" \"$@\""]).arg(ours.get_program()).args(ours.get_args());
+    let server = Server::start_as_it_is(few);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.id())).expect("its limits");
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a line");
+    let mut files = files.split_whitespace().map(|n| n.parse::<u64>().expect("a number"));
+    let (soft, hard) = (files.next().expect("soft"), files.next().expect("hard"));
+    assert_eq!(soft, hard.min(1 << 17), "{limits}");
+}
+
 #[test]
 fn a_folder_that_cannot_be_made_is_status_4_and_a_sentence() {
     let folder = folder();

@@ -38,6 +38,8 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
     let Some(path) = &config.data_dir else {
         return Err(format!("there is no HOME to keep history in; {ways_out}"));
     };
+    #[cfg(unix)]
+    ask_for_files();
     match Folder::open(path, Options { durable: config.durable }) {
         Ok((folder, found)) => {
             said(path, &found);
@@ -50,6 +52,24 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
             Err(format!("the data folder {} cannot be used: {error}.\nMend that, {ways_out}.", path.display()))
         }
     }
+}
+
+/// Files that we ask for, at most: a segment is one, so that ten years are 87,600.
+#[cfg(unix)]
+const FILES: libc::rlim_t = 1 << 17;
+
+/// Raises the number of files that may be open to what this user is let have; many systems give 1,024 unasked, which is
+/// six weeks of history. What cannot be had is met when a file is opened.
+#[cfg(unix)]
+fn ask_for_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit that the call fills.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || limit.rlim_cur >= FILES {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max.min(FILES);
+    // SAFETY: `limit` is a valid rlimit.
+    let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
 }
 
 /// What was found, for the log.
