@@ -46,6 +46,15 @@ impl GpuNumbers {
         known.pci = pci.or(known.pci.take());
     }
 
+    /// Where a GPU sits on the PCI bus, in the kernel's way of writing it: `0000:65:00.0`.
+    pub fn pci(&self, identity: &str) -> Option<String> {
+        let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let pci = about.get(identity)?.pci.as_deref()?;
+        // NVIDIA writes the domain with eight digits.
+        let short = pci.strip_prefix("0000").filter(|rest| rest.find(':') == Some(4));
+        Some(short.unwrap_or(pci).to_lowercase())
+    }
+
     /// Number and labels of every GPU that has a number, in their order: `uuid`, `pci` and `name`, those that are known.
     pub fn known(&self) -> Vec<(u32, Vec<(&'static str, String)>)> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);

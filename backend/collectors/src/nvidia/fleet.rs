@@ -61,6 +61,8 @@ pub(super) struct Seat {
     pub trouble: Option<String>,
     /// The processes on it, as the library numbers them.
     pub pids: Vec<u32>,
+    /// Wall time of the tick in which it answered last, milliseconds since the Unix epoch.
+    pub heard: Option<i64>,
 }
 
 /// All GPUs that were ever seen; at most as many as this machine ever had, so none is forgotten.
@@ -69,7 +71,7 @@ pub(super) struct Fleet {
     pub count: Option<u32>,
     /// Indices at which a GPU is that was never seen.
     pub strangers: Vec<String>,
-    numbers: Arc<GpuNumbers>,
+    pub numbers: Arc<GpuNumbers>,
     /// Indices to keep; empty: all.
     only: Vec<u32>,
 }
@@ -98,8 +100,8 @@ impl Fleet {
                     None => {
                         let number = self.numbers.claim(&uuid, index);
                         let state = State::Idle(Box::new(Gpu::new(handle)));
-                        let (lost, trouble, pids) = (None, None, Vec::new());
-                        self.seats.push(Seat { uuid, number, index, state, listed: true, lost, trouble, pids });
+                        let (lost, trouble, pids, heard) = (None, None, Vec::new(), None);
+                        self.seats.push(Seat { uuid, number, index, state, listed: true, lost, trouble, pids, heard });
                         here.push(true);
                     }
                 },
@@ -138,6 +140,16 @@ impl Fleet {
 }
 
 impl Seat {
+    /// What it is called in a sentence, and since when it is silent.
+    pub fn called(&self, numbers: &GpuNumbers) -> (String, String) {
+        let place = numbers.pci(&self.uuid).map(|pci| format!(" (PCI {pci})")).unwrap_or_default();
+        let since = self.heard.filter(|wall| *wall > 0).map(|wall| {
+            let minutes = wall / 60_000;
+            format!(" since {:02}:{:02} UTC", minutes / 60 % 24, minutes % 60)
+        });
+        (format!("GPU {}{place}", self.number), since.unwrap_or_default())
+    }
+
     fn found(&mut self, index: u32, handle: Handle) {
         self.index = index;
         match &mut self.state {

@@ -201,6 +201,9 @@ impl Nvidia {
                     _ if reading.answered && seat.listed => seat.lost = None,
                     _ => {}
                 }
+                if reading.answered {
+                    seat.heard = Some(out.wall());
+                }
                 if at.saturating_sub(asked) > late {
                     return false;
                 }
@@ -300,19 +303,16 @@ impl Nvidia {
             reasons.push("NVIDIA's library is being started anew; that is tried every minute".into());
         }
         for seat in &self.fleet.seats {
+            let (name, since) = seat.called(&self.fleet.numbers);
             match (&seat.state, &seat.trouble) {
-                (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG => reasons.push(format!(
-                    "GPU {} hangs: no answer for {} s; the others go on",
-                    seat.number,
-                    at.saturating_sub(*asked).as_secs()
-                )),
-                (State::Busy(_), None) => reasons.push(format!("GPU {} is slow to answer", seat.number)),
+                (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG => {
+                    reasons.push(format!("{name} hangs: it has not answered{since}; the others go on"));
+                }
+                (State::Busy(_), None) => reasons.push(format!("{name} is slow to answer")),
                 (_, Some(trouble)) if seat.lost.is_some() => {
-                    reasons.push(format!("GPU {} is lost: {trouble}", seat.number));
+                    reasons.push(format!("{name} is lost and has not answered{since}: {trouble}"));
                 }
-                (_, Some(trouble)) if self.failed.is_none() => {
-                    reasons.push(format!("GPU {}: {trouble}", seat.number));
-                }
+                (_, Some(trouble)) if self.failed.is_none() => reasons.push(format!("{name}: {trouble}")),
                 _ => {}
             }
         }

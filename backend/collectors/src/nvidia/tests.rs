@@ -510,12 +510,14 @@ fn only_chosen_gpus_are_read() {
 fn the_labels_of_a_gpu_are_known_once_it_is_open() {
     let options = Options::default();
     let numbers = options.gpu_numbers.clone();
-    let mut bench = Bench::with_options(&all(2), options);
+    let placed = |i: u32| with(gpu(i), "pci_bus_id", json!(format!("00000000:{i}B:00.0")));
+    let mut bench = Bench::with_options(&machine(&[placed(0), placed(1)]), options);
     bench.tick();
     let known = numbers.known();
     let labels = |number: usize| known[number].1.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     assert_eq!((known.len(), labels(0), labels(1)), (2, vec!["uuid", "pci", "name"], vec!["uuid", "pci", "name"]));
     assert_eq!((known[1].1[0].1.as_str(), known[1].1[2].1.as_str()), ("GPU-1", "Test"));
+    assert_eq!(numbers.pci("GPU-1").as_deref(), Some("0000:1b:00.0"));
 }
 
 #[test]
