@@ -99,7 +99,11 @@ pub(super) fn is_local(uri: &Uri) -> bool {
 
 impl Client {
     pub(super) fn new(uri: Uri, headers: Vec<(String, String)>, limits: Limits) -> Self {
-        let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
+        Client::trusting(uri, headers, limits, RootCerts::PlatformVerifier)
+    }
+
+    fn trusting(uri: Uri, headers: Vec<(String, String)>, limits: Limits, roots: RootCerts) -> Self {
+        let tls = TlsConfig::builder().root_certs(roots).build();
         let config = Agent::config_builder()
             .timeout_connect(Some(limits.connect))
             .timeout_global(Some(limits.whole))
@@ -203,8 +207,26 @@ impl Client {
                 "nothing listens there: is the exporter running?".into()
             }
             Error::ConnectionFailed => "nothing listens there: is the exporter running?".into(),
-            error => error.to_string().into(),
+            error => refused(&error.to_string()).into(),
         }
+    }
+}
+
+/// What is wrong with a TLS connection and what to do about it; anything else as it was said.
+fn refused(said: &str) -> String {
+    let has = |part: &str| said.to_ascii_lowercase().contains(part);
+    if has("unknownissuer") || has("unknown issuer") || has("causedasendentity") {
+        "its certificate is from an authority that this machine does not trust: add that authority's certificate to the \
+         system's trusted ones, or start Watchglass with SSL_CERT_FILE naming a file with it"
+            .into()
+    } else if has("not valid for name") || has("notvalidforname") {
+        "its certificate is for another name: write into `url` the host name that the certificate has".into()
+    } else if has("certificate expired") || has("certificate not valid yet") {
+        format!("its certificate is not valid at this time: renew it, or set the clock that is wrong ({said})")
+    } else if has("corrupt message") || has("invalidcontenttype") {
+        "it does not speak TLS: write http:// instead of https:// into `url`".into()
+    } else {
+        said.to_string()
     }
 }
 
@@ -256,3 +278,7 @@ impl<R: Read> Read for Capped<R> {
 #[cfg(test)]
 #[path = "client_tests.rs"]
 pub(super) mod tests;
+
+#[cfg(test)]
+#[path = "tls_tests.rs"]
+mod tls_tests;
