@@ -32,6 +32,58 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
 }
 
 #[test]
+fn a_wall_shows_the_seven_without_scrolling() {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    for (width, height) in [(1920, 1080), (2560, 1440), (3840, 2160)] {
+        browser.size(width, height);
+        browser.until(&format!("innerWidth === {width}"));
+        let end = r#"[...document.querySelectorAll(".charts article.chart")].map(c => c.getBoundingClientRect().bottom)"#;
+        browser.until(&format!("{end}.length === 7 && Math.max(...{end}) <= innerHeight"));
+    }
+    no_faults(&browser);
+}
+
+#[test]
+fn canvases_have_the_fonts_of_the_page_and_digits_of_one_width() {
+    let server = Server::start(["demo", "--gpus", "1"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.until("document.fonts.check('12px Inter') && document.fonts.status === 'loaded'");
+    let font = r#"document.querySelector("article.hero canvas").getContext("2d").font"#;
+    browser.until(&format!(r#"/^(500 )?12px Inter/.test({font})"#));
+    let widths = format!(
+        r#"(c => {{ c.font = {font}; return new Set([..."0123456789"].map(d => c.measureText(d).width)).size; }})(
+            document.createElement("canvas").getContext("2d"))"#
+    );
+    assert_eq!(browser.eval(&widths), 1, "digits differ in width");
+    no_faults(&browser);
+}
+
+#[test]
+fn paper_is_white_and_has_no_buttons() {
+    let server = Server::start(["demo", "--gpus", "1"]);
+    let browser = Browser::start();
+    browser.prefer("dark");
+    browser.open(&server.url);
+    live(&browser);
+    let theme = "document.documentElement.dataset.theme";
+    assert_eq!(browser.eval(theme), "dark");
+    browser.eval("(dispatchEvent(new Event('beforeprint')), 0)");
+    browser.until(&format!(r#"{theme} === "light""#));
+    browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
+    browser.until(r#"[".windows", ".icons", ".tools"].every(s => getComputedStyle(document.querySelector(s)).display === "none")"#);
+    browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "media": "" }));
+    browser.prefer("dark");
+    browser.eval("(dispatchEvent(new Event('afterprint')), 0)");
+    browser.until(&format!(r#"{theme} === "dark""#));
+    no_faults(&browser);
+}
+
+#[test]
 fn nothing_jumps_while_data_arrives() {
     let server = Server::start(["demo", "--gpus", "8"]);
     let browser = Browser::start();
@@ -40,13 +92,16 @@ fn nothing_jumps_while_data_arrives() {
     let tiles = r#"[...document.querySelectorAll(".tile canvas, article.hero .plot")].map(c => c.getBoundingClientRect().width).join(" ")"#;
     let before = browser.eval(tiles);
     let ticks = r#"+document.querySelector("article.hero").dataset.samples"#;
+    let first = browser.eval("window.__shift").as_f64().expect("a sum");
     // Numbers of other lengths come and go.
     browser.eval(r#"(window.__then = performance.now(), 0)"#);
     browser.until("performance.now() - window.__then > 6000");
     assert!(browser.eval(ticks).as_u64() > Some(200));
     let shift = browser.eval("window.__shift").as_f64().expect("a sum");
     eprintln!("layout shift from the first paint on: {shift:.4}");
-    assert!(shift < 0.1, "things moved: {shift}; tiles {before} before, {} after", browser.eval(tiles));
+    let after = shift - first;
+    assert!(after < 0.001, "after the first data things moved by {after}: {}", browser.eval("window.__shifted"));
+    assert!(shift < 0.02, "things moved: {shift}; tiles {before} before, {} after", browser.eval(tiles));
 }
 
 #[test]

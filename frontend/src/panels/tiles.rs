@@ -208,8 +208,10 @@ impl Say<'_> {
                 let (Some(part), Some(whole), Some(metric)) = (sum(part), sum(whole), metric) else {
                     return String::new();
                 };
-                let scale = unit(metric).scale(whole);
-                format!("{word} {} of {} {}", scale.number(part), scale.number(whole), scale.symbol)
+                let (own, scale) = (unit(metric).scale(part), unit(metric).scale(whole));
+                // `212 of 512 GiB`, but `271 GiB of 1 TiB`.
+                let symbol = if own.symbol == scale.symbol { String::new() } else { format!(" {}", own.symbol) };
+                format!("{word} {}{symbol} of {} {}", own.number(part), scale.number(whole), scale.symbol)
             }
         }
     }
