@@ -1,8 +1,11 @@
 //! CRC32C (Castagnoli, reflected polynomial 0x82f63b78, as in iSCSI and ext4): the checksum of everything on disk.
 
-const TABLES: [[u32; 256]; 8] = tables();
+use std::sync::LazyLock;
 
-const fn tables() -> [[u32; 256]; 8] {
+/// Made when they are first needed: as constants they were four percent of the page.
+static TABLES: LazyLock<[[u32; 256]; 8]> = LazyLock::new(tables);
+
+fn tables() -> [[u32; 256]; 8] {
     let mut tables = [[0u32; 256]; 8];
     let mut i = 0;
     while i < 256 {
@@ -34,21 +37,21 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 
 /// The checksum of bytes whose first part has the checksum `crc`, and that end with `bytes`.
 pub fn extend(crc: u32, bytes: &[u8]) -> u32 {
-    let mut crc = !crc;
+    let (mut crc, tables) = (!crc, &*TABLES);
     let (eights, rest) = bytes.as_chunks::<8>();
     for &[a, b, c, d, e, f, g, h] in eights {
         let low = crc ^ u32::from_le_bytes([a, b, c, d]);
-        crc = TABLES[7][(low & 0xff) as usize]
-            ^ TABLES[6][(low >> 8 & 0xff) as usize]
-            ^ TABLES[5][(low >> 16 & 0xff) as usize]
-            ^ TABLES[4][(low >> 24) as usize]
-            ^ TABLES[3][usize::from(e)]
-            ^ TABLES[2][usize::from(f)]
-            ^ TABLES[1][usize::from(g)]
-            ^ TABLES[0][usize::from(h)];
+        crc = tables[7][(low & 0xff) as usize]
+            ^ tables[6][(low >> 8 & 0xff) as usize]
+            ^ tables[5][(low >> 16 & 0xff) as usize]
+            ^ tables[4][(low >> 24) as usize]
+            ^ tables[3][usize::from(e)]
+            ^ tables[2][usize::from(f)]
+            ^ tables[1][usize::from(g)]
+            ^ tables[0][usize::from(h)];
     }
     for byte in rest {
-        crc = (crc >> 8) ^ TABLES[0][((crc ^ u32::from(*byte)) & 0xff) as usize];
+        crc = (crc >> 8) ^ tables[0][((crc ^ u32::from(*byte)) & 0xff) as usize];
     }
     !crc
 }
