@@ -81,7 +81,7 @@ fn listen(page: Page) {
     let on_key = window_event_listener(ev::keydown, move |event| {
         let key = event.key();
         // Letters are the same with capitals on.
-        let key = if key.len() == 1 { key.to_lowercase() } else { key };
+        let key = if key.len() == 1 { key.to_ascii_lowercase() } else { key };
         if dialog::is_open() {
             if key == "Escape" || key == "?" {
                 dialog::close();

@@ -56,7 +56,7 @@ pub fn length(text: &str) -> Option<i64> {
 /// # Errors
 /// A sentence that says what can be typed.
 pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
-    let text = text.trim().to_lowercase();
+    let text = text.trim().to_ascii_lowercase();
     if let Some(ms) = length(text.strip_prefix("last").unwrap_or(&text)) {
         return fits(ms, longest).map(|()| Asked::Last(ms));
     }

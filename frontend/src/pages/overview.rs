@@ -4,6 +4,7 @@ use crate::page::page;
 use crate::panels::panel::{PanelCard, TileCard};
 use crate::panels::processes::Processes;
 use crate::panels::sections::{AbsentLine, Fold, Missing, Once};
+use crate::widgets::live::each;
 use leptos::prelude::*;
 
 /// The page of a machine.
@@ -16,23 +17,15 @@ pub fn Overview() -> impl IntoView {
     let sections = Memo::new(move |_| page.plan.with(|p| p.sections.clone()));
     view! {
         <section class="tiles" aria-label="Now">
-            <For each=move || tiles.get() key=Clone::clone let:id>
-                <TileCard id/>
-            </For>
+            {each(move || tiles.get(), Clone::clone, |id| view! { <TileCard id/> }.into_any())}
         </section>
         <section class="charts" aria-label="Charts">
-            <For each=move || absent.get() key=|a| (a.id.clone(), a.reason.clone()) let:absent>
-                <AbsentLine absent/>
-            </For>
+            {each(move || absent.get(), |a| format!("{} {}", a.id, a.reason), |absent| view! { <AbsentLine absent/> }.into_any())}
             <Once/>
-            <For each=move || top.get() key=|p| (p.id.clone(), p.wide) let:panel>
-                <PanelCard panel/>
-            </For>
+            {each(move || top.get(), |p| format!("{} {}", p.id, p.wide), |panel| view! { <PanelCard panel/> }.into_any())}
         </section>
         <section class="sections" aria-label="More">
-            <For each=move || sections.get() key=|s| s.id.clone() let:section>
-                <Fold section/>
-            </For>
+            {each(move || sections.get(), |s| s.id.clone(), |section| view! { <Fold section/> }.into_any())}
             <Processes/>
             <Missing/>
         </section>
@@ -55,9 +48,11 @@ fn Foot() -> impl IntoView {
     });
     view! {
         <footer class="foot">
-            <For each=move || words.get().into_iter().flatten() key=Clone::clone let:word>
-                <span>{word}</span>
-            </For>
+            {each(
+                move || words.get().into_iter().flatten().collect(),
+                Clone::clone,
+                |word| view! { <span>{word}</span> }.into_any(),
+            )}
         </footer>
     }
 }

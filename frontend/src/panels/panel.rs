@@ -5,6 +5,7 @@ use super::picture::{CHOICES, Rows};
 use super::tiles::TileView;
 use crate::page::page;
 use crate::store::plan::{HEAT, Panel};
+use crate::widgets::live::words;
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -57,12 +58,12 @@ pub fn PanelCard(
 /// How the rows of a heat map stand; the page hears the buttons.
 fn choices() -> impl IntoView {
     let page = page();
-    let buttons = CHOICES.map(|(choice, words)| {
-        let pressed = move || page.view.with(|v| Rows::read(&v.heat)).is(choice).to_string();
-        view! { <button data-do="rows" data-rows=choice aria-pressed=pressed>{words}</button> }
+    let buttons = CHOICES.map(|(choice, name)| {
+        let pressed = words(move || page.view.with(|v| Rows::read(&v.heat)).is(choice).to_string());
+        view! { <button data-do="rows" data-rows=choice aria-pressed=pressed>{name}</button> }
     });
     view! {
-        <span class="u ramp" data-values=move || page.view.with(|v| Rows::read(&v.heat)).values.to_string()><i></i></span>
+        <span class="u ramp" data-values=words(move || page.view.with(|v| Rows::read(&v.heat)).values.to_string())><i></i></span>
         <span class="choices">{buttons.collect_view()}</span>
     }
 }

@@ -3,6 +3,7 @@
 use super::sections::Triangle;
 use crate::page::{Page, page};
 use crate::store::processes::{Column, Line, by_tree, each, sort};
+use crate::widgets::live;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::unit::{Unit, number, quantity};
@@ -94,13 +95,13 @@ pub fn Processes() -> impl IntoView {
             <summary>
                 <Triangle/>
                 <span class="name">"Processes"</span>
-                <span class="n">{move || table().map(|t| t.total)}</span>
-                <span class="gist">{gist}</span>
+                <span class="n">{live::words(move || table().map_or_else(String::new, |t| t.total.to_string()))}</span>
+                <span class="gist">{live::words(gist)}</span>
             </summary>
             <div class="scroll">
                 <p class="choices" role="group" aria-label="Lines">
-                    <button aria-pressed=move || (!trees.get()).to_string() on:click=move |_| trees.set(false)>"each process"</button>
-                    <button aria-pressed=move || trees.get().to_string() on:click=move |_| trees.set(true)>"by tree"</button>
+                    <button aria-pressed=live::words(move || (!trees.get()).to_string()) on:click=move |_| trees.set(false)>"each process"</button>
+                    <button aria-pressed=live::words(move || trees.get().to_string()) on:click=move |_| trees.set(true)>"by tree"</button>
                 </p>
                 <table>
                     <thead>

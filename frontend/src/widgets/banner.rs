@@ -1,5 +1,6 @@
 //! What the page says while the server is away, or cannot keep history. It lies over the page, so that nothing moves.
 
+use super::live::{when, words};
 use crate::page::{LinkState, page};
 use charts::axis;
 use leptos::prelude::*;
@@ -20,7 +21,7 @@ pub fn Banner() -> impl IntoView {
         Some(("The address is not understood:", format!("there is no machine {asked} here, this is {shown}.")))
     });
     let astray = move || page.wrong.with(|w| !w.is_empty()) || unknown.get().is_some();
-    let words = move || match page.state.get() {
+    let said = move || match page.state.get() {
         _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
         LinkState::Reconnecting => {
             let kept = page.store.borrow().hello.as_ref().map_or(43_200_000, |h| h.retention);
@@ -38,7 +39,8 @@ pub fn Banner() -> impl IntoView {
             let store = page.store.borrow();
             let source = page.view.with(|v| store.source(v.source.as_deref()))?;
             let since = axis::duration(page.server_now() - source.last_t()?);
-            let words = format!("last sample {since} ago. What it sent stays, and the page goes on with its next sample.");
+            let words =
+                format!("last sample {since} ago. What it sent stays, and the page goes on with its next sample.");
             Some(("The machine is silent:", words))
         }
         _ => page.plan.with(|plan| {
@@ -51,15 +53,15 @@ pub fn Banner() -> impl IntoView {
         }),
     };
     view! {
-        <Show when=move || words().is_some()>
+        {when(move || said().is_some(), move || view! {
             <div class="banner" role="status">
                 <span class="shape is-unknown">"◌"</span>
-                <span><b>{move || words().map(|w| w.0)}</b>" "{move || words().map(|w| w.1)}</span>
-                <Show when=astray>
-                    <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button>
-                </Show>
-                <span class="end">{move || page.goodbye.get()}</span>
+                <span><b>{words(move || said().map_or("", |w| w.0).to_string())}</b>" "{words(move || said().map_or_else(String::new, |w| w.1))}</span>
+                {when(astray, move || {
+                    view! { <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button> }.into_any()
+                })}
+                <span class="end">{words(move || page.goodbye.get())}</span>
             </div>
-        </Show>
+        }.into_any())}
     }
 }

@@ -1,6 +1,7 @@
 //! The top bar: machine, live or frozen, windows, theme.
 
 use crate::page::{LinkState, offset, page};
+use super::live::{when, words};
 use charts::axis;
 use leptos::prelude::*;
 
@@ -28,9 +29,9 @@ pub fn Bar() -> impl IntoView {
                             <button
                                 data-window-choice=window.name
                                 title=format!("Key {}", (i + 1) % 10)
-                                aria-pressed=move || {
-                                    if page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms) { "true" } else { "false" }
-                                }
+                                aria-pressed=words(move || {
+                                    page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms).to_string()
+                                })
                                 on:click=move |_| page.choose(window.ms)
                             >
                                 {window.name}
@@ -75,7 +76,7 @@ pub fn Bar() -> impl IntoView {
 #[component]
 fn Machine() -> impl IntoView {
     let page = page();
-    let words = Memo::new(move |_| {
+    let facts = Memo::new(move |_| {
         page.plan.track();
         let view = page.view.get();
         let store = page.store.borrow();
@@ -90,7 +91,7 @@ fn Machine() -> impl IntoView {
         let all: Vec<String> = source.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect();
         Some((source.info.name.clone(), facts.join(", "), all.join("\n"), simulated))
     });
-    let name = move || words.get().map(|w| w.0);
+    let name = move || facts.get().map(|w| w.0);
     let names = Memo::new(move |_| {
         page.plan.track();
         page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
@@ -101,7 +102,7 @@ fn Machine() -> impl IntoView {
         }
     });
     view! {
-        <div class="source" title=move || words.get().map(|w| w.2)>
+        <div class="source" title=words(move || facts.get().map_or_else(String::new, |w| w.2))>
             <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
                 <circle cx="10" cy="10" r="8.25"/>
                 <path d="M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2"/>
@@ -109,7 +110,7 @@ fn Machine() -> impl IntoView {
             <Show
                 when=move || names.with(|names| names.len() > 1)
                 fallback=move || {
-                    view! { <span class="source-name">{move || name().unwrap_or_else(|| "Watchglass".into())}</span> }
+                    view! { <span class="source-name">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</span> }
                 }
             >
                 <select
@@ -128,10 +129,11 @@ fn Machine() -> impl IntoView {
                     }}
                 </select>
             </Show>
-            <Show when=move || words.get().is_some_and(|w| w.3)>
-                <span class="simulated">"simulated"</span>
-            </Show>
-            <span class="source-facts">{move || words.get().map(|w| w.1)}</span>
+            {when(
+                move || facts.get().is_some_and(|w| w.3),
+                || view! { <span class="simulated">"simulated"</span> }.into_any(),
+            )}
+            <span class="source-facts">{words(move || facts.get().map_or_else(String::new, |w| w.1))}</span>
         </div>
     }
 }
@@ -162,8 +164,8 @@ fn LinkButton() -> impl IntoView {
     view! {
         <button class="link" title="Freeze or go on (space)" on:click=move |_| page.toggle_frozen()>
             <span class="dot"></span>
-            <span role="status">{word}</span>
-            <small>{rest}</small>
+            <span role="status">{words(move || word().to_string())}</span>
+            <small>{words(move || rest().unwrap_or_default())}</small>
         </button>
     }
 }

@@ -5,5 +5,6 @@ pub mod bar;
 pub mod dialog;
 pub mod dom;
 pub mod help;
+pub mod live;
 pub mod player;
 pub mod tooltip;

@@ -1,10 +1,12 @@
 //! The bar of a recording: what it is, play and pause, speed, where it stands. There while one is shown.
 
+use super::live::{when, words};
 use crate::page::{now, offset, page};
 use crate::player::{POSITIONS, SPEEDS};
 use charts::axis;
 use leptos::ev;
 use leptos::prelude::*;
+use shared::unit::number;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -48,38 +50,38 @@ pub fn PlayerBar() -> impl IntoView {
         }
     };
     view! {
-        <Show when=move || shown.get()>
+        {when(move || shown.get(), move || view! {
             <footer class="player" aria-label="Recording">
                 <button
                     class="icon"
                     data-do="play"
-                    aria-label=move || if playing.get() { "Pause" } else { "Play" }
+                    aria-label=words(move || if playing.get() { "Pause" } else { "Play" }.to_string())
                     title="Play or pause (space)"
                     on:click=move |_| page.play(|p| p.toggle())
                 >
-                    <svg viewBox="0 0 16 16"><path class="fill" d=move || if playing.get() { "M4 3h3v10H4zM9 3h3v10H9z" } else { "M4 2.5 13 8l-9 5.5z" }/></svg>
+                    <svg viewBox="0 0 16 16"><path class="fill" d=words(move || if playing.get() { "M4 3h3v10H4zM9 3h3v10H9z" } else { "M4 2.5 13 8l-9 5.5z" }.to_string())/></svg>
                 </button>
                 <button class="speed" title="Faster (shift: slower); keys < and >" aria-label="Speed" on:click=move |event| {
                     let slower = event.shift_key();
                     page.play(|p| if slower { p.shift(-1) } else if p.speed + 1 == SPEEDS.len() { p.speed = 0 } else { p.shift(1) });
                 }>
-                    {move || format!("{}×", SPEEDS[speed.get()])}
+                    {words(move || format!("{}×", number(SPEEDS[speed.get()])))}
                 </button>
                 <input
                     type="range"
                     min="0"
                     max=POSITIONS.to_string()
                     aria-label="Where the recording stands"
-                    aria-valuetext=move || clock.get()
+                    aria-valuetext=words(move || clock.get())
                     prop:value=move || position.get().to_string()
                     on:input=slide
                 />
-                <time>{move || clock.get()}</time>
-                <span class="what">{move || title.get()}</span>
-                <Show when=move || notes.with(|n| !n.is_empty())>
-                    <span class="note" role="status" title=move || notes.get()>{move || notes.get()}</span>
-                </Show>
+                <time>{words(move || clock.get())}</time>
+                <span class="what">{words(move || title.get())}</span>
+                {when(move || notes.with(|n| !n.is_empty()), move || view! {
+                    <span class="note" role="status" title=words(move || notes.get())>{words(move || notes.get())}</span>
+                }.into_any())}
             </footer>
-        </Show>
+        }.into_any())}
     }
 }
