@@ -113,9 +113,9 @@ impl Snapshot {
                 if stored.is_none() || part(block.from().max(self.from)) || part(block.to().min(self.to)) {
                     let read = || self.damages.checked(block, None, block.read_times());
                     let Some(times) = times.get_or_insert_with(read) else { break };
-                    let values = self.damages.checked(block, Some(id), block.read(id)).flatten();
-                    for (&t, v) in times.iter().zip(values.into_iter().flatten()) {
-                        if self.within(t) && part(t) {
+                    let values = self.damages.checked(block, Some(id), block.read(id)).flatten().unwrap_or_default();
+                    for (&t, &v) in times.iter().zip(&values) {
+                        if self.within(t) && (stored.is_none() || part(t)) {
                             rolling.sample(t, v);
                         }
                     }
@@ -152,8 +152,14 @@ impl Rolling {
     }
 
     fn sample(&mut self, t: i64, v: f64) {
-        if v.is_finite() {
-            self.add(t, Bucket { t, min: v, max: v, mean: v, last: v, count: 1 });
+        if !v.is_finite() {
+            return;
+        }
+        let one = Bucket { t, min: v, max: v, mean: v, last: v, count: 1 };
+        match self.buckets.get_mut(self.at) {
+            // Nearly always, and without a division.
+            Some((bucket, at)) if t >= bucket.t && t.saturating_sub(bucket.t) < self.step => join(bucket, at, &one, t),
+            _ => self.add(t, one),
         }
     }
 
