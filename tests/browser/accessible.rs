@@ -26,6 +26,8 @@ fn axe_finds_nothing_serious() {
     };
     let axe = std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file");
     let server = Server::start(["demo", "--gpus", "8"]);
+    // Simulated machines have no processes.
+    let own = Server::start([]);
     let browser = Browser::start();
     for theme in ["dark", "light"] {
         browser.prefer(theme);
@@ -64,6 +66,9 @@ fn axe_finds_nothing_serious() {
             browser.until(r##"document.querySelector("#tip.pinned")"##);
             fine(&browser, &state("frozen"));
 
+            browser.open(&own.url);
+            live(&browser);
+            browser.script(&axe);
             browser.eval(r#"document.querySelector(".processes summary").click()"#);
             browser.until(r#"document.querySelector(".processes tbody tr")"#);
             fine(&browser, &state("processes"));
