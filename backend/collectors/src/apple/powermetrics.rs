@@ -106,8 +106,7 @@ mod tests {
         out.present()
     }
 
-    /// Cut anywhere, nothing is read that the whole does not say, but for the frequency, which needs the line below it; with
-    /// a digit altered no other tag appears.
+    /// Cut anywhere, nothing is read that the whole does not say; with a digit altered no other tag appears.
     fn survives(text: &str) {
         let whole = present(text);
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {

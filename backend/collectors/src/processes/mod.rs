@@ -2,6 +2,8 @@
 //!
 //! It is no series: a process has a name and lives for a while. Linux only so far; elsewhere there is no table.
 
+#[cfg(target_os = "linux")]
+mod fdinfo;
 mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod scan;

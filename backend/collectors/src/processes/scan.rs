@@ -3,8 +3,9 @@
 //! One `stat` file is read per process, and kept open where there are not too many: opening costs as much as reading. Disks, container and the exact resident set cost further files, so they are read
 //! for the watched tree and the busiest only. Arguments and environment are never read.
 
-use super::{GpuUse, Processes};
+use super::{GpuUse, Processes, fdinfo};
 use crate::process::stat::{Stat, name_of};
+use crate::read::drm;
 use crate::read::procfs::{fill, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::processes::{Process, ProcessTable};
@@ -44,6 +45,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         ticks: crate::host::ticks_per_second(),
         page: crate::host::page_size(),
         room: room(),
+        graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
     };
     Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
 }
@@ -91,6 +93,8 @@ struct Scan {
     page: u64,
     /// How many more `stat` files may be kept open.
     room: usize,
+    /// There are GPUs whose drivers tell what each process holds.
+    graphics: bool,
 }
 
 impl Scan {
@@ -125,7 +129,7 @@ impl Scan {
                 self.details(row, seconds);
             }
             if let Some((memory, share)) = gpus.get(&row.pid) {
-                (row.gpu_memory, row.gpu_share) = (Some(*memory), *share);
+                (row.gpu_memory, row.gpu_share) = (Some(row.gpu_memory.unwrap_or(0) + memory), *share);
             }
         }
         Ok(ProcessTable { t: 0, total, whole: true, rows })
@@ -213,6 +217,9 @@ impl Scan {
             read(&dir.join("cgroup"), &mut self.buffer).and_then(container_of).unwrap_or_default()
         });
         row.container.clone_from(container);
+        if self.graphics && row.watched {
+            row.gpu_memory = fdinfo::gpu_memory(&dir, &mut self.buffer);
+        }
     }
 }
 

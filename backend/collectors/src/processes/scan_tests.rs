@@ -33,6 +33,7 @@ impl Machine {
             ticks: 100.0,
             page: 4096,
             room: 2,
+            graphics: false,
         }
     }
 }
@@ -162,4 +163,26 @@ fn no_more_files_stay_open_than_there_is_room() {
     }
     assert_eq!(scan.table(at(15), &GpuUse::new()).unwrap().total, 1);
     assert_eq!(open(&scan) + scan.room, 2, "those that ended made room");
+}
+
+#[test]
+fn memory_on_other_vendors_gpus_is_read_for_the_watched_tree_and_added_to_nvidias() {
+    let machine = Machine::new();
+    for pid in [10, 11] {
+        machine.process(pid, "train", 1, 0, 1);
+        let dir = machine.0.path().join(pid.to_string());
+        std::fs::create_dir_all(dir.join("fd")).unwrap();
+        std::fs::create_dir_all(dir.join("fdinfo")).unwrap();
+        std::os::unix::fs::symlink("/dev/dri/renderD128", dir.join("fd/3")).unwrap();
+        let said = "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t4 KiB\n";
+        std::fs::write(dir.join("fdinfo/3"), said).unwrap();
+    }
+    let mut scan = machine.scan(&[10]);
+    let none = scan.table(at(0), &GpuUse::new()).unwrap();
+    assert_eq!(row(&none, 10).gpu_memory, None, "there are no such GPUs");
+    scan.graphics = true;
+    let own = scan.table(at(5), &GpuUse::new()).unwrap();
+    assert_eq!((row(&own, 10).gpu_memory, row(&own, 11).gpu_memory), (Some(4096), None));
+    let both = scan.table(at(10), &GpuUse::from([(10, (1, None))])).unwrap();
+    assert_eq!(row(&both, 10).gpu_memory, Some(4097));
 }

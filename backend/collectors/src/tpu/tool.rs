@@ -181,7 +181,6 @@ mod tests {
     /// size.
     fn survives(text: &str) {
         let whole = present(text);
-        // Cores are held against the chips above them.
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             for reading in present(&text[..end]) {
                 assert!(whole.contains(&reading), "cut at {end}: {reading:?}");
