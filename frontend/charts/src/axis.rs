@@ -114,9 +114,9 @@ fn tick(value: f64, decimals: usize) -> String {
 /// The round step that is next above `wish`.
 fn step(unit: Unit, wish: f64) -> f64 {
     if unit == Unit::Bytes {
-        return 2f64.powf(wish.log2().ceil());
+        return 2f64.powi(wish.log2().ceil() as i32);
     }
-    let power = 10f64.powf(wish.log10().floor());
+    let power = 10f64.powi(wish.log10().floor() as i32);
     // A quarter only where it is a whole number.
     let quarter = if power >= 10.0 { 2.5 } else { 2.0 };
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
