@@ -78,8 +78,15 @@ struct Running {
 #[derive(Clone, Copy)]
 enum Opening {
     Open,
-    Trying,
-    Waiting { tries: usize, since: Duration },
+    /// `since`: the first tick that found it so.
+    Trying {
+        since: Option<Duration>,
+        hung: bool,
+    },
+    Waiting {
+        tries: usize,
+        since: Duration,
+    },
 }
 
 struct Sampler {
@@ -208,14 +215,14 @@ impl Sampler {
     }
 
     fn open(&mut self, entry: usize) {
-        self.openings[entry] = Opening::Trying;
+        self.openings[entry] = Opening::Trying { since: None, hung: false };
         worker::open(entry, self.plan.chosen[entry].entry, &self.plan.options, &self.plan.roots, self.sender.clone());
     }
 
     /// Waits until every collector has opened or failed to, at most `most`.
     fn settle(&mut self, most: Duration) {
         let end = Instant::now() + most;
-        while self.openings.iter().any(|o| matches!(o, Opening::Trying)) {
+        while self.openings.iter().any(|o| matches!(o, Opening::Trying { .. })) {
             let Ok(event) = self.events.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
             self.take(event);
         }
@@ -386,10 +393,20 @@ impl Sampler {
 
     fn retry(&mut self, now: Duration) {
         for entry in 0..self.openings.len() {
-            if let Opening::Waiting { tries, since } = self.openings[entry]
-                && now.saturating_sub(since) >= RETRY[tries.min(RETRY.len() - 1)]
-            {
-                self.open(entry);
+            match &mut self.openings[entry] {
+                Opening::Waiting { tries, since }
+                    if now.saturating_sub(*since) >= RETRY[(*tries).min(RETRY.len() - 1)] =>
+                {
+                    self.open(entry);
+                }
+                Opening::Trying { since, hung: hung @ false } => {
+                    let deadline = self.plan.chosen[entry].deadline;
+                    if now.saturating_sub(*since.get_or_insert(now)) > deadline {
+                        *hung = true;
+                        self.checks.hangs_opening(entry, deadline);
+                    }
+                }
+                _ => {}
             }
         }
     }

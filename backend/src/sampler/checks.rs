@@ -51,6 +51,17 @@ impl Checks {
         self.changed = true;
     }
 
+    /// It has not opened within its deadline. Its answer is taken all the same, should it ever come.
+    pub(super) fn hangs_opening(&mut self, entry: usize, limit: Duration) {
+        let check = &mut self.all[entry].check;
+        check.state = CheckState::Hung;
+        check.reason =
+            format!("opening it has not ended for more than {} s: its driver or tool hangs", limit.as_secs());
+        check.remedy = "see what the vendor's own tool says; it goes on by itself once it is answered".into();
+        tracing::warn!(collector = check.id, reason = check.reason, "Hung");
+        self.changed = true;
+    }
+
     pub(super) fn opened(&mut self, entry: usize, parts: &[Part]) {
         self.all[entry].parts = parts.len();
         let check = &mut self.all[entry].check;

@@ -72,6 +72,13 @@ static ABSENT: Entry = Entry {
 
 /// A server of these collectors whose ticks the test makes itself.
 fn sampler(entries: Vec<&'static Entry>) -> Sampler {
+    let mut sampler = unsettled(entries);
+    sampler.settle(Duration::from_secs(10));
+    sampler
+}
+
+/// One whose collectors may still be opening.
+fn unsettled(entries: Vec<&'static Entry>) -> Sampler {
     let limits = Limits { retention: 3_600_000, bytes: usize::MAX };
     let mut store = Store::new(Arc::new(collectors::catalog()), limits);
     let source = store.add_source("here".into(), 1_000, Vec::new());
@@ -81,7 +88,6 @@ fn sampler(entries: Vec<&'static Entry>) -> Sampler {
     let plan = Plan { chosen: chosen.collect(), options: Options::default(), roots: Roots::default(), interval };
     let mut sampler = Sampler::new(hub, source, plan);
     sampler.open_all();
-    sampler.settle(Duration::from_secs(10));
     sampler
 }
 
@@ -129,6 +135,41 @@ fn a_row_that_is_met_at_run_time_joins_the_table_with_its_chart() {
     assert_eq!((row.title.as_str(), row.unit), ("Met", shared::unit::Unit::Watts));
     let chart = after.layout.charts.last().unwrap();
     assert_eq!((chart.id.as_str(), chart.section.as_str()), ("met", "meets"));
+}
+
+static DOOR: Mutex<()> = Mutex::new(());
+static HANGS_OPENING: Entry = Entry {
+    name: "hangs_opening",
+    about: "Does not open until it is let.",
+    metrics: &[],
+    open: |_, _| {
+        drop(DOOR.lock());
+        Ok(Part::only(Vec::new(), Counts(0.0)))
+    },
+};
+
+#[test]
+fn one_that_hangs_while_it_opens_is_named_and_goes_on_when_it_opens() {
+    let shut = DOOR.lock().unwrap();
+    let mut sampler = unsettled(vec![&COUNTS, &HANGS_OPENING]);
+    let mut second = 0;
+    let mut tick = |sampler: &mut Sampler| {
+        second += 1;
+        sampler.tick(1_700_000_000_000 + second * 1_000, Duration::from_secs(second as u64), false);
+        state(sampler, "hangs_opening")
+    };
+    for _ in 0..6 {
+        assert_eq!(tick(&mut sampler), CheckState::Starting);
+    }
+    assert_eq!(tick(&mut sampler), CheckState::Hung);
+    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    let check = checks.iter().find(|check| check.id == "hangs_opening").unwrap();
+    assert!(check.reason.contains("more than 5 s") && !check.remedy.is_empty(), "{}", check.reason);
+    drop(shut);
+    sampler.settle(Duration::from_secs(10));
+    assert_eq!(tick(&mut sampler), CheckState::Ok);
+    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    assert!(checks.iter().all(|check| check.reason.is_empty() && check.remedy.is_empty()));
 }
 
 #[test]
