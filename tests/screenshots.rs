@@ -23,6 +23,7 @@ fn main() {
         let browser = Browser::start();
         browser.prefer(theme);
         browser.size(width, height);
+        browser.cdp("Emulation.setScrollbarsHidden", serde_json::json!({ "hidden": true }));
         browser.open(&server.url);
         browser.until(r#"document.documentElement.dataset.link === "live" && document.fonts.status === "loaded""#);
         // What explains itself once is not on a picture.

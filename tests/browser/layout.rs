@@ -40,7 +40,8 @@ fn a_wall_shows_the_seven_without_scrolling() {
     for (width, height) in [(1920, 1080), (2560, 1440), (3840, 2160)] {
         browser.size(width, height);
         browser.until(&format!("innerWidth === {width}"));
-        let end = r#"[...document.querySelectorAll(".charts article.chart")].map(c => c.getBoundingClientRect().bottom)"#;
+        let end =
+            r#"[...document.querySelectorAll(".charts article.chart")].map(c => c.getBoundingClientRect().bottom)"#;
         browser.until(&format!("{end}.length === 7 && Math.max(...{end}) <= innerHeight"));
     }
     no_faults(&browser);

@@ -70,9 +70,12 @@ fn what_may_not_be_read_says_the_command() {
     let browser = open(&stage, "");
     browser.until(&format!("{LINES}.includes('GPU may not be read: /dev/kfd')"));
     assert!(browser.eval(LINES).as_str().is_some_and(|l| l.contains(command)));
-    assert!(browser.eval(r#"document.querySelector(".why summary").innerText"#).as_str().is_some_and(|w| {
-        w.contains("1 for want of a permission")
-    }));
+    assert!(
+        browser
+            .eval(r#"document.querySelector(".why summary").innerText"#)
+            .as_str()
+            .is_some_and(|w| { w.contains("1 for want of a permission") })
+    );
     no_faults(&browser);
 }
 

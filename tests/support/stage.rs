@@ -6,7 +6,7 @@ use backend::config::Config;
 use backend::http::{App, door::Door, listen, router};
 use backend::live::Hub;
 use backend::store::{Limits, Store};
-use shared::catalog::Kind;
+use shared::catalog::{Draw, Kind};
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState, SourceId};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,12 +38,16 @@ impl Stage {
     pub fn empty(gpus: usize) -> Self {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 12 * HOUR, bytes: 64 << 20 });
         let source = store.add_source("stage".into(), INTERVAL, Vec::new());
-        let mut series = Vec::new();
+        let (mut series, mut charts) = (Vec::new(), std::collections::BTreeSet::new());
         for (i, metric) in store.catalog().metrics.iter().enumerate() {
             let instances: Vec<String> = match metric.tag.as_str() {
                 _ if metric.chart.is_empty() || metric.kind != Kind::Gauge => Vec::new(),
                 tag if !tag.contains('{') => vec![String::new()],
-                tag if tag.starts_with("gpu.{i}.") && tag.matches('{').count() == 1 => {
+                // One metric a chart: as many lines as there are GPUs.
+                tag if tag.starts_with("gpu.{i}.")
+                    && tag.matches('{').count() == 1
+                    && (metric.draw != Draw::Line || charts.insert(metric.chart.clone())) =>
+                {
                     (0..gpus).map(|gpu| gpu.to_string()).collect()
                 }
                 "cpu.{i}.cpu_percent" => (0..CORES).map(|core| core.to_string()).collect(),
