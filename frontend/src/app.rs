@@ -1,7 +1,7 @@
 //! The root: the page's state, what listens to the window, and the parts in order.
 
-use crate::link;
 use crate::address::Tone;
+use crate::link;
 use crate::page::{LinkState, Page, browser, preferred};
 use crate::pages::overview::Overview;
 use crate::panels::board::Board;

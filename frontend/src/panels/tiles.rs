@@ -203,8 +203,10 @@ impl Say<'_> {
                 parts.collect::<Vec<_>>().join(", ")
             }
             Note::Share(word, part, whole) => {
-                let sum = |tag: &str| fold(Fold::Sum, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect());
-                let metric = self.store.catalog.position(whole).and_then(|m| self.store.catalog.metrics.get(usize::from(m)));
+                let sum =
+                    |tag: &str| fold(Fold::Sum, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect());
+                let metric =
+                    self.store.catalog.position(whole).and_then(|m| self.store.catalog.metrics.get(usize::from(m)));
                 let (Some(part), Some(whole), Some(metric)) = (sum(part), sum(whole), metric) else {
                     return String::new();
                 };

@@ -1,7 +1,7 @@
 //! The top bar: machine, live or frozen, windows, theme.
 
-use crate::page::{LinkState, offset, page};
 use super::live::{when, words};
+use crate::page::{LinkState, offset, page};
 use charts::axis;
 use leptos::prelude::*;
 
