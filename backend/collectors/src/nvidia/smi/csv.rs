@@ -17,8 +17,8 @@ const NAMES: &[(&str, &[&str], &str)] = &[
     ("uuid", &[], "uuid"),
     ("pcie.link.gen.current", &["pci", "pci_gpu_link_info", "pcie_gen"], "current_link_gen"),
     ("fan.speed", &[], "fan_speed"),
-    ("memory.total", &["fb_memory_usage"], "total"),
-    ("memory.used", &["fb_memory_usage"], "used"),
+    ("memory.total [MiB]", &["fb_memory_usage"], "total"),
+    ("memory.used [MiB]", &["fb_memory_usage"], "used"),
     ("utilization.gpu", &["utilization"], "gpu_util"),
     ("utilization.memory", &["utilization"], "memory_util"),
     ("utilization.encoder", &["utilization"], "encoder_util"),
@@ -46,16 +46,20 @@ const MOST: usize = 64;
 pub(super) fn gpus(text: &str) -> Vec<Gpu> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::trim);
     let Some(header) = lines.find(|line| line.split(", ").any(|column| column == "uuid")) else { return Vec::new() };
-    // `memory.used [MiB]`
-    let columns: Vec<&str> = header.split(", ").map(|column| column.split(' ').next().unwrap_or("")).collect();
+    let columns: Vec<&str> = header.split(", ").map(bare).collect();
     let rows = lines.map(|line| line.split(", ").map(str::trim).collect::<Vec<_>>());
     rows.take_while(|cells| cells.len() == columns.len()).take(MOST).map(|cells| gpu(&columns, &cells)).collect()
+}
+
+/// A column without its unit: the name before ` [MiB]`.
+fn bare(column: &str) -> &str {
+    column.split(' ').next().unwrap_or("")
 }
 
 fn gpu(columns: &[&str], cells: &[&str]) -> Gpu {
     let mut gpu = Gpu::default();
     for (column, cell) in columns.iter().zip(cells) {
-        if let Some((_, inside, name)) = NAMES.iter().find(|(known, ..)| known == column) {
+        if let Some((_, inside, name)) = NAMES.iter().find(|(known, ..)| bare(known) == *column) {
             gpu.value(inside, name, cell);
         } else if let Some((_, inside, name, unit)) = BARE.iter().find(|(known, ..)| known == column) {
             gpu.value(inside, name, &format!("{cell}{unit}"));
