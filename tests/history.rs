@@ -98,6 +98,7 @@ fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(clippy::disallowed_methods, reason = "a shell that lowers the limit becomes the binary")]
 #[test]
 fn months_of_segments_may_be_open_though_the_system_gives_few_files_unasked() {
     let (folder, ledger) = (folder(), Ledger::start());
