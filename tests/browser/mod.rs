@@ -3,6 +3,7 @@
 mod accessible;
 mod base;
 mod compare;
+mod days;
 mod keys;
 mod layout;
 mod link;
@@ -40,7 +41,12 @@ fn no_faults(browser: &Browser) {
 
 /// Simulated machines with so many GPUs that have told all of their past: what is asked for is there.
 fn demo(gpus: &str) -> Server {
-    let server = Server::start(["demo", "--gpus", gpus]);
+    demo_of(&["--gpus", gpus])
+}
+
+/// Likewise, with these flags.
+fn demo_of(flags: &[&str]) -> Server {
+    let server = Server::start(["demo"].into_iter().chain(flags.iter().copied()));
     let started = std::time::Instant::now();
     while !server.log().contains("of history in") {
         assert!(started.elapsed() < 3 * PATIENCE, "no history: {}", server.log());

@@ -8,6 +8,8 @@ use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::Minutes;
 use std::collections::BTreeMap;
 
+const HOUR: i64 = 3_600_000;
+
 /// A stretch as it came.
 struct Stretch {
     last_seq: u64,
@@ -58,13 +60,13 @@ impl Days {
     /// The span to ask for so that all from an instant on is there; `newest` is the time of the newest tick.
     pub fn ask(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
         let to = self.stretches.last_key_value().map(|(_, s)| s.to);
+        // By whole hours: a live window begins now a little earlier, now later.
+        let from = from.div_euclid(HOUR) * HOUR;
         let ask = match (self.from, to) {
             (None, _) => (from, newest),
             (Some(known), _) if from < known => (from, known),
             // Before the samples that a page keeps no longer reach back to it.
-            (_, Some(to)) if to < newest - LONGEST_OF_SAMPLES / 2 && self.asked < newest - LONGEST_OF_SAMPLES / 12 => {
-                (to + 1, newest)
-            }
+            (_, Some(to)) if to < newest - LONGEST_OF_SAMPLES / 2 && self.asked < newest - HOUR => (to + 1, newest),
             _ => return None,
         };
         self.asked = newest;
