@@ -12,7 +12,6 @@ use crate::range::{self, SHORTEST};
 use crate::recording;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
-use crate::widgets::help;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::window::{self, LONGEST_OF_SAMPLES, WINDOWS};
@@ -498,7 +497,7 @@ impl Page {
         match key {
             "t" => self.toggle_theme(),
             " " | "l" => self.toggle_frozen(),
-            "?" => help::open(self.is_recorded()),
+            "?" => tools::list_keys(self),
             "m" => menu::by_key(self),
             "ArrowUp" => return roving::go(self, -1),
             "ArrowDown" => return roving::go(self, 1),

@@ -100,9 +100,9 @@ fn clicked(page: Page, target: &Element) {
         }
         "changed" => changed::toggle(page),
         "close" => drop(close("sheet")),
-        "chart" => changed::open_chart(&button),
         "record" => recording::save(page),
         "open" => recording::choose(page),
+        "chart" => changed::open_chart(&button),
         "rows" => {
             let choice = button.get_attribute("data-rows").unwrap_or_default();
             page.change(|v| v.heat = Rows::read(&v.heat).with(&choice).write());
@@ -111,7 +111,7 @@ fn clicked(page: Page, target: &Element) {
         "dismiss" => dialog::close(),
         "copy-table" => table::copy(),
         "csv" => take::save_csv(page, &button),
-        "help" => help::open(page.is_recorded()),
+        "help" => list_keys(page),
         "png" | "svg" | "link" | "table" | "alone" | "off" | "pin" | "series" => menu::chose(page, &what),
         _ => {}
     }
@@ -128,6 +128,11 @@ fn close(id: &str) -> bool {
         dom::set_hidden(element, true);
     }
     open.is_some()
+}
+
+/// Lists all keys.
+pub fn list_keys(page: Page) {
+    help::open(page.is_recorded());
 }
 
 /// Puts the keys into the field for a typed span.
