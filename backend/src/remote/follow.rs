@@ -119,6 +119,8 @@ impl Follower {
             Found::Block(block) if block.to() < hub.clock.wall() - OLDEST => {
                 Next::TooOld { seq: block.last_seq(), samples: block.samples() }
             }
+            // What was in flight is not kept any more.
+            Found::Block(block) if block.first_seq() > through => Next::At(block.first_seq() - 1),
             Found::Block(block) => {
                 let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
                 let last = block.last_seq().min(through);
@@ -147,6 +149,9 @@ impl Follower {
                     None => self.state.take().unwrap_or_default(),
                 };
                 state.extend(steps[state.steps().len().min(steps.len())..].iter().copied());
+                if state.seq() >= through {
+                    return Next::At(state.seq());
+                }
                 let most = HELD / steps.len().max(1) + 1;
                 let (mut times, mut ticks) = (Vec::new(), Vec::new());
                 for frame in frames.iter().take_while(|frame| frame.seq <= through) {
@@ -203,5 +208,34 @@ impl Follower {
             });
             self.names.push(&self.source.name, named);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Manual;
+    use crate::store::Limits;
+    use shared::catalog::{Catalog, cpu};
+    use shared::series::SeriesDef;
+    use std::time::Duration;
+
+    #[test]
+    fn a_request_whose_ticks_are_not_kept_any_more_is_given_up() {
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
+        let id = store.add_source("here".into(), 1_000, Vec::new());
+        store.intern(id, SeriesDef { metric: 0, instance: "0".into() }).expect("a row");
+        for tick in 1..=300 {
+            store.append(id, tick * 1_000, false, &[tick as f64]).expect("a source");
+            if tick == 100 || tick == 250 {
+                store.seal(id);
+            }
+        }
+        let source = store.sources().remove(0);
+        let hub = Hub::new(store, Arc::new(Manual::at(300_000, Duration::ZERO)), 1, 60_000);
+        let next = |place, through| Follower::new(&source).next(&hub, place, Some(through), 15);
+        assert!(matches!(next(15, 30), Next::At(100)), "of a block that has expired");
+        assert!(matches!(next(30, 45), Next::At(100)));
     }
 }
