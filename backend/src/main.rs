@@ -107,7 +107,7 @@ enum Shown {
     /// A simulated fleet.
     Fleet(Fleet),
     /// A recording.
-    Recording(Recording),
+    Recording(Box<Recording>),
 }
 
 fn serve(config: Config, shown: Shown) -> ExitCode {
@@ -168,7 +168,7 @@ async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
         match shown {
             Shown::Machine => backend::run(config, data, listeners, stop).await,
             Shown::Fleet(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
-            Shown::Recording(recording) => backend::run_recording(config, recording, listeners, stop).await,
+            Shown::Recording(recording) => backend::run_recording(config, *recording, listeners, stop).await,
         }
     });
     let name = tokio::select! {

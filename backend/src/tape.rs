@@ -19,7 +19,7 @@ use std::time::Duration;
 pub fn run(config: Config, tape: Tape) -> ExitCode {
     let done = match tape {
         Tape::Play(file) => {
-            return open(&file).map_or_else(failed, |recording| serve(config, Shown::Recording(recording)));
+            return open(&file).map_or_else(failed, |recording| serve(config, Shown::Recording(Box::new(recording))));
         }
         Tape::Convert { file, output } => open(&file).and_then(|recording| convert(&recording, &output)),
         Tape::Record { file, from, to } => record(&config, &file, from, to),

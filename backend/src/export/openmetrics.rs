@@ -144,7 +144,6 @@ mod tests {
         assert_eq!(head(1, true), "# TYPE x_total unknown", "x is taken");
         assert_eq!(head(2, false), "# TYPE y untyped");
         let other = def(2, "");
-        let mut families = families;
         families.add(&Exposed::of(&catalog, &other));
         let mut text = String::new();
         families.head(&mut text, &exposed[0], true);

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn rated(samples: &[(i64, f64)]) -> Vec<(i64, f64)> {
-        rates(Box::new(samples.to_vec().into_iter()), 1_000).collect()
+        rates(Box::new(Vec::from(samples).into_iter()), 1_000).collect()
     }
 
     #[test]
