@@ -3,8 +3,7 @@
 //! An open socket proves nothing (a proxy answers before it has reached the server), so the page is live, and the
 //! waiting time between attempts starts again, with the first sample.
 
-use crate::page::{LinkState, Page, browser, now};
-use crate::panels::board::performance;
+use crate::page::{LinkState, Page, browser, now, performance};
 use crate::store::Changed;
 use crate::store::source::Source;
 use leptos::prelude::*;

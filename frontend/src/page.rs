@@ -112,6 +112,11 @@ pub fn preferred() -> Tone {
     if bright { Tone::Light } else { Tone::Dark }
 }
 
+/// Milliseconds on the browser's fine clock, which nobody sets.
+pub fn performance() -> f64 {
+    browser().performance().map_or(0.0, |p| p.now())
+}
+
 /// Milliseconds since the epoch by this machine's clock.
 pub fn now() -> i64 {
     js_sys::Date::now() as i64

@@ -38,7 +38,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "range", &[]),
     ("frontend/src", "address", &["range"]),
     ("frontend/src", "surface", &[]),
-    ("frontend/src", "store", &[]),
+    ("frontend/src", "store", &["range"]),
     ("frontend/src", "player", &[]),
     ("frontend/src", "recording", &["link", "page", "range", "widgets"]),
     ("frontend/src", "widgets", &["address", "page", "player", "surface"]),

@@ -48,13 +48,13 @@ impl Store {
         self.sources.values().find(|s| Some(s.info.name.as_str()) == name).or_else(|| self.sources.values().next())
     }
 
-    /// Takes a control message in.
     /// Likewise, to change it.
     pub fn source_mut(&mut self, name: Option<&str>) -> Option<&mut Source> {
         let id = self.source(name)?.info.id;
         self.sources.get_mut(&id)
     }
 
+    /// Takes a control message in.
     pub fn take(&mut self, message: ServerMessage) -> Changed {
         let mut changed = Changed::default();
         match message {
@@ -367,7 +367,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn days_are_drawn_from_minutes_and_the_samples_behind_them_with_every_extreme() {
         use shared::rollup::roll;
         use shared::segment::{TIER_MS, tier};
@@ -413,6 +412,7 @@ mod tests {
         assert!((value - minute).abs() < 1e-3, "{value} is not {minute}");
     }
 
+    #[test]
     fn nothing_after_the_clock_of_a_recording_is_read_and_what_is_read_goes_on_with_it() {
         let (server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);

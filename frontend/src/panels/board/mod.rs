@@ -14,7 +14,7 @@ use super::picture::Look;
 use super::roving;
 use super::tiles::TileView;
 use crate::address::Tone;
-use crate::page::{LinkState, Page, browser, offset};
+use crate::page::{LinkState, Page, browser, offset, performance};
 use crate::range;
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
@@ -218,9 +218,4 @@ impl Board {
             crosshair::follow(board, &look);
         });
     }
-}
-
-/// Milliseconds on the browser's fine clock.
-pub fn performance() -> f64 {
-    browser().performance().map_or(0.0, |p| p.now())
 }
