@@ -150,7 +150,8 @@ fn hex(bytes: &[u8]) -> String {
 /// Whether the name holds trunk's hash of the content (`page-0123456789abcdef_bg.wasm`), so that it may be kept for ever.
 fn has_hash(name: &str) -> bool {
     let mut words = name.split(['-', '_', '.']);
-    words.any(|word| word.len() == 16 && word.bytes().all(|b| b.is_ascii_hexdigit()))
+    // A hash that begins with zeros is written without them.
+    words.any(|word| (12..=16).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 fn mime(name: &str) -> &'static str {

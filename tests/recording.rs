@@ -36,7 +36,8 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
         series.sort_by_key(|s| format!("{} {}", s["source"], s["tag"]));
         assert!(series.len() > 100, "{} series", series.len());
     };
-    (sorted(&mut expected), sorted(&mut found));
+    sorted(&mut expected);
+    sorted(&mut found);
     for (theirs, ours) in
         expected["series"].as_array().expect("series").iter().zip(found["series"].as_array().expect("series"))
     {

@@ -194,7 +194,7 @@ fn scripts_read_one_json_text_a_tick() {
 #[cfg(unix)]
 fn it_ends_when_asked_with_viewers_connected() {
     use std::process::Stdio;
-    let mut child = watchglass_tests::server::watchglass(["--port", "0"])
+    let mut child = watchglass_tests::server::watchglass(["--port", "0", "--memory"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -32,9 +32,9 @@ fn three_days_are_drawn_from_minutes_and_six_hours_of_them_from_samples() {
     // Two days back, 6 hours of 72.
     let before = browser.eval(&asked(1)).as_u64().expect("a count");
     browser.drag(plot_at(&browser, 0.3, 0.5), plot_at(&browser, 0.3 + 6.0 / 72.0, 0.5), 0);
-    browser.until(&format!(
-        r#"(p => +p.dataset.samples >= 340 && +p.dataset.samples <= 380)(document.querySelector("article.hero"))"#
-    ));
+    browser.until(
+        r#"(p => +p.dataset.samples >= 340 && +p.dataset.samples <= 380)(document.querySelector("article.hero"))"#,
+    );
     browser.until(&format!("{} > {before}", asked(1)));
     browser.press("Backspace");
     browser.until(&shows("3d", 4_300, 4_321));

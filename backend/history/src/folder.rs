@@ -200,6 +200,9 @@ impl Folder {
         for _ in 0..5 {
             let before = disk.list().map_err(io("read the folder"))?;
             let found = read(&disk);
+            if matches!(&found, Err(OpenError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound) {
+                continue;
+            }
             let after = disk.list().map_err(io("read the folder"))?;
             if before.iter().all(|name| after.contains(name)) {
                 return found.map(|(found, _)| found);

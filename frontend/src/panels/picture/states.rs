@@ -79,7 +79,7 @@ fn place(lane: &Lane, value: f64) -> Option<usize> {
     let number = value as u32;
     let fits =
         |s: &shared::catalog::State| s.value == 0 || if lane.bits { number & s.value != 0 } else { number == s.value };
-    if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(|s| fits(s)) }
+    if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(fits) }
 }
 
 /// A value in words: a number that is no known state stands for itself.
@@ -87,6 +87,9 @@ pub fn word(lane: Option<&Lane>, value: f64) -> String {
     let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
     known.unwrap_or_else(|| if value == 0.0 { "none".into() } else { shared::unit::number(value) })
 }
+
+/// What makes two columns one bar: the state, how many are in it, of how many, and its number.
+type Key = (Option<usize>, usize, usize, u32);
 
 /// The bars of series together: where they differ, the state that comes first in the lane's list and how many are in
 /// it. Of a column with many samples the largest counts. `step` is the width of a column and `interval` the time
@@ -99,7 +102,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
     // None, which is no state, comes last; a lane has few states.
     let keys = cells.iter().map(|c| c.0 * 64 + c.1.map_or(63, |s| s.min(62) as i64));
     let cells: Vec<_> = order::by(keys).into_iter().map(|i| cells[i]).collect();
-    let mut list: Vec<(Bar, (Option<usize>, usize, usize, u32))> = Vec::new();
+    let mut list: Vec<(Bar, Key)> = Vec::new();
     for group in cells.chunk_by(|a, b| a.0 == b.0) {
         let (slot, state, value) = group[0];
         let count = group.iter().filter(|c| c.1 == state).count();
