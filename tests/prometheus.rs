@@ -108,7 +108,7 @@ fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
 fn promtool_reads_an_export_and_has_every_sample() {
     let server = demo();
     let to = until("a tick", || json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["last"].as_f64());
-    let span = format!("tag=gpu.*.temp&tag=network.recv&from=-5m&to={to}");
+    let span = format!("tag=gpu.*.temp&tag=network.recv&from={}&to={to}", to - 300.0);
     let lines = server.get(&format!("/api/v1/export?format=json&{span}"), &[]).body;
     let mut ours: Vec<(String, i64, f64)> = lines
         .lines()
