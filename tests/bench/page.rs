@@ -130,7 +130,8 @@ fn serve(folder: PathBuf) -> std::io::Result<SocketAddr> {
             while head.read_line(&mut rest).is_ok_and(|n| n > 2) {
                 rest.clear();
             }
-            let name = line.split(' ').nth(1).unwrap_or("").trim_start_matches('/').to_string();
+            let path = line.split(' ').nth(1).unwrap_or("");
+            let name = path.split('?').next().unwrap_or("").trim_start_matches('/').to_string();
             let mime = match name.rsplit('.').next() {
                 Some("js") => "text/javascript",
                 Some("wasm") => "application/wasm",
