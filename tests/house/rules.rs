@@ -12,6 +12,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend", &["shared", "collectors", "history"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
+    // It is loaded beside the page, and has no glue to a browser.
+    ("frontend/reader", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     ("tests", &["shared", "collectors", "history", "backend", "charts"], &["plotters", "leptos"]),

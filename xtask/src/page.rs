@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// The package of the page.
 pub const PACKAGE: &str = "watchglass-frontend";
+/// The package of the module that opens files, which the page loads when it is first needed.
+const READER: &str = "watchglass-reader";
+/// What stands in frontend/index.html where the address of that module does in the built page.
+const READER_PLACE: &str = "reader.wasm";
 /// The cargo profile that frontend/index.html names. Checks use it too, so that procedural macros are compiled once.
 pub const PROFILE: &str = "page";
 
@@ -57,10 +61,15 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
 
 /// Builds one further binary of the page's package for wasm32, with the page's profile.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
-    forget_other_compilers(tools)?;
-    let build = cargo().args(["build", "--quiet", "--package", PACKAGE, "--target", TARGET, "--profile", PROFILE]);
-    build.args(["--bin", name]).envs(&tools.compiler.env()).run()?;
+    wasm(tools, &["--package", PACKAGE, "--bin", name])?;
     Ok(paths::page_target().join(TARGET).join(PROFILE).join(format!("{name}.wasm")))
+}
+
+/// Builds something of the workspace for wasm32, with the page's profile.
+fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
+    forget_other_compilers(tools)?;
+    let build = cargo().args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE]);
+    build.args(what).envs(&tools.compiler.env()).run()
 }
 
 /// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
@@ -83,23 +92,46 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         .env("RUST_BACKTRACE", "0")
         .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
         .run()?;
-    let wasm = only_wasm(&dist)?;
-    let plain = size(&wasm)?;
-    let mut result = format!("{plain} bytes of wasm");
-    if let Some(wasm_opt) = &tools.wasm_opt {
-        let smaller = paths::page_target().join("page.wasm");
-        match cmd(wasm_opt).arg("-Oz").args(FEATURES).arg(&wasm).arg("-o").arg(&smaller).run() {
-            Ok(()) => {
-                std::fs::copy(&smaller, &wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
-                result = format!("{} bytes of wasm, {plain} before wasm-opt", size(&wasm)?);
-            }
-            // The page works without it: an old Node.js cannot run it, for one.
-            Err(reason) => result = format!("{result}, a quarter more than with wasm-opt: {reason}"),
-        }
-    }
+    let page = smaller(tools, &only_wasm(&dist)?)?;
+    let reader = reader(tools, &dist)?;
     only_relative(&paths::read(&dist.join("index.html"))?)?;
     paths::write(&stamp, &sources)?;
-    Ok(Done::Now(result))
+    Ok(Done::Now(format!("{page}; of its reader {reader}")))
+}
+
+/// Runs wasm-opt over a file, where there is one, and says what came of it.
+fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
+    let plain = size(wasm)?;
+    let Some(wasm_opt) = &tools.wasm_opt else { return Ok(format!("{plain} bytes of wasm")) };
+    let smaller = paths::page_target().join("smaller.wasm");
+    match cmd(wasm_opt).arg("-Oz").args(FEATURES).arg(wasm).arg("-o").arg(&smaller).run() {
+        Ok(()) => {
+            std::fs::copy(&smaller, wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
+            Ok(format!("{} bytes of wasm, {plain} before wasm-opt", size(wasm)?))
+        }
+        // The page works without it: an old Node.js cannot run it, for one.
+        Err(reason) => Ok(format!("{plain} bytes of wasm, a quarter more than with wasm-opt: {reason}")),
+    }
+}
+
+/// Builds the module that opens files and puts it beside the page, its content's hash in its name and its name in the page.
+fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
+    wasm(tools, &["--package", READER])?;
+    let built = paths::page_target().join(TARGET).join(PROFILE).join(READER_PLACE);
+    let wasm = paths::page_target().join(READER_PLACE);
+    std::fs::copy(&built, &wasm).map_err(|e| format!("{}: {e}", built.display()))?;
+    let result = smaller(tools, &wasm)?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?);
+    let name = format!("reader-{:016x}.wasm", hasher.finish());
+    std::fs::copy(&wasm, dist.join(&name)).map_err(|e| format!("{name}: {e}"))?;
+    let page = dist.join("index.html");
+    let html = paths::read(&page)?;
+    if !html.contains(READER_PLACE) {
+        return Err(format!("frontend/index.html does not name {READER_PLACE}"));
+    }
+    paths::write(&page, &html.replace(READER_PLACE, &name))?;
+    Ok(result)
 }
 
 /// Below a proxy's path an address that begins with a slash misses us: the built page must hold none.
