@@ -19,6 +19,8 @@ const WAIT: (u32, u32) = (250, 4_000);
 const SILENCE: i64 = 12_000;
 /// So much apart this machine's clocks are after a step or a sleep, ms.
 const STEP: f64 = 2_000.0;
+/// The past comes in messages with less than this between them, ms.
+const TOLD: i64 = 1_500;
 /// A machine that sends seldom is silent after three of its intervals, any other after this, ms.
 const QUIET: i64 = 6_000;
 /// An answer is given up for lost after this, ms: then what is missing is asked for again.
@@ -39,6 +41,8 @@ pub struct Link {
     taken: u32,
     acked: i64,
     heard: i64,
+    /// When ticks of the machine that is shown came last, ms.
+    told: i64,
     /// When history was asked for that has not come; 0 when it has.
     asked: i64,
     hidden: bool,
@@ -61,6 +65,11 @@ impl Link {
     /// Whether a file is shown, and no server is asked any more.
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Whether ticks are coming right now: while they are old ones the past is on its way, and nothing is late.
+    pub fn is_told(&self) -> bool {
+        now() - self.told < TOLD
     }
 
     /// Asks for what is answered once.
@@ -155,12 +164,24 @@ fn receive(page: Page, bytes: &[u8], number: u32) {
         return;
     }
     page.link.borrow_mut().heard = now();
+    take(page, bytes);
+}
+
+/// Takes in a message of the server, or of what reads a file in its place.
+pub fn take(page: Page, bytes: &[u8]) {
     match wire::decode_server(bytes) {
         Ok(Received::Ticks(source, frames)) => {
             let applied = page.store.borrow_mut().ticks(source, &frames);
+            let shown = {
+                let store = page.store.borrow();
+                page.view.with_untracked(|v| store.source(v.source.as_deref()).is_some_and(|s| s.info.id == source))
+            };
             {
                 let mut link = page.link.borrow_mut();
                 link.taken += 1;
+                if shown {
+                    link.told = now();
+                }
                 link.ack();
             }
             match applied {
@@ -313,8 +334,9 @@ fn listen_for(page: Page) {
         source.and_then(late).unwrap_or(false)
     };
     let live = page.state.get_untracked() == LinkState::Live && page.player.with_untracked(Option::is_none);
-    if page.silent.get_untracked() != (quiet && live) {
-        page.silent.set(quiet && live);
+    let silent = quiet && live && !page.link.borrow().is_told();
+    if page.silent.get_untracked() != silent {
+        page.silent.set(silent);
     }
 }
 

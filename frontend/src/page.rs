@@ -171,6 +171,14 @@ impl Page {
         self.player.with_untracked(|p| p.as_ref().map(|p| p.t)).unwrap_or_else(|| now() + self.ahead.get())
     }
 
+    /// The instant of the newest tick that came, if that is behind the server's clock by more than it should be.
+    pub fn told(&self) -> i64 {
+        let store = self.store.borrow();
+        let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
+        let now = self.server_now();
+        source.and_then(|s| s.last_t().filter(|t| now - t > s.info.interval * 2)).unwrap_or(now)
+    }
+
     /// The right edge while live: the newest tick, or now when ticks stay away.
     pub fn newest(&self) -> i64 {
         let store = self.store.borrow();

@@ -203,6 +203,16 @@ impl Scale {
     pub fn number(&self, base: f64) -> String {
         number(base / self.divisor)
     }
+
+    /// The number alone, always with as many digits, so that what stands beside it does not move: `36.0`, `0.08`, `100`.
+    pub fn steady(&self, base: f64) -> String {
+        let shown = base / self.divisor;
+        match shown.abs() {
+            0.005..9.995 => format!("{shown:.2}"),
+            9.995..99.95 => format!("{shown:.1}"),
+            _ => number(shown.round()),
+        }
+    }
 }
 
 /// Three significant digits at most, no exponent, no trailing zeros: `0.03`, `9.1`, `71.2`, `1,490`.
@@ -268,6 +278,14 @@ mod tests {
         ] {
             assert_eq!(number(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn steady_numbers_have_three_digits_whatever_they_are() {
+        let percent = Unit::Percent.scale(100.0);
+        let texts = [0.0, 0.004, 0.078, 0.5, 9.994, 9.996, 36.0, 99.94, 99.96, 1012.2, -3.0].map(|v| percent.steady(v));
+        assert_eq!(texts, ["0", "0", "0.08", "0.50", "9.99", "10.0", "36.0", "99.9", "100", "1012", "-3.00"]);
+        assert_eq!(percent.steady(f64::NAN), "–");
     }
 
     #[test]

@@ -169,10 +169,10 @@ fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
     let place = if fleet.hosts > 1 { " of demo-01" } else { "" };
     let gone = machine.fault().map_or(String::new(), |fault| format!(", {}{place}", fault.what()));
     let facts = [
-        ("simulated", format!("simulated, seed {}{gone}", fleet.seed)),
         ("gpus", format!("{} × {}", fleet.gpus, gpu::NAME)),
         ("cores", machine.host().cores().to_string()),
         ("memory", format!("{size} {symbol}")),
+        ("simulated", format!("seed {}{gone}", fleet.seed)),
     ];
     facts.map(|(word, value)| (word.to_string(), value)).to_vec()
 }

@@ -16,12 +16,15 @@ pub fn Overview() -> impl IntoView {
     let top = Memo::new(move |_| page.plan.with(|p| p.top.clone()));
     let sections = Memo::new(move |_| page.plan.with(|p| p.sections.clone()));
     view! {
+        // They hang from the bar, over nothing that is read: what comes while the page runs moves nothing.
+        <div class="lines" role="status">
+            {each(move || absent.get(), |a| format!("{} {}", a.id, a.reason), |absent| view! { <AbsentLine absent/> }.into_any())}
+            <Once/>
+        </div>
         <section class="tiles" aria-label="Now">
             {each(move || tiles.get(), Clone::clone, |id| view! { <TileCard id/> }.into_any())}
         </section>
-        <section class="charts" aria-label="Charts">
-            {each(move || absent.get(), |a| format!("{} {}", a.id, a.reason), |absent| view! { <AbsentLine absent/> }.into_any())}
-            <Once/>
+        <section class="charts" id="charts" aria-label="Charts" tabindex="-1">
             {each(move || top.get(), |p| format!("{} {}", p.id, p.wide), |panel| view! { <PanelCard panel/> }.into_any())}
         </section>
         <section class="sections" aria-label="More">

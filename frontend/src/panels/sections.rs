@@ -90,7 +90,7 @@ pub fn AbsentLine(
     };
     let (class, shape) = if trouble { ("shape is-warn", "▲") } else { ("shape is-unknown", "◌") };
     view! {
-        <article class="absent" class:trouble=trouble data-panel=absent.id data-window=words(move || page.view.with(|v| range::name(v.window))) data-samples="0" data-state="unsupported">
+        <article class="absent" class:trouble=trouble tabindex="0" data-panel=absent.id data-window=words(move || page.view.with(|v| range::name(v.window))) data-samples="0" data-state="unsupported">
             <span class=class>{shape}</span>
             <span><b>{head}</b>" "{why(&absent)}</span>
         </article>
@@ -114,7 +114,7 @@ pub fn Once() -> impl IntoView {
     };
     view! {
         {when(move || many.get().is_some(), move || view! {
-            <div class="absent once">
+            <div class="absent once" tabindex="0">
                 <span>
                     <b>{words(move || format!("{} lines would hide each other:", many.get().unwrap_or_default()))}</b>
                     " the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name."

@@ -59,7 +59,9 @@ impl TileView {
         let of = tile.of.as_ref().and_then(|tag| say.folded(std::slice::from_ref(tag)));
         let unit = say.unit();
         let scale = unit.scale(of.or(value).unwrap_or(0.0));
-        self.number.set(&value.map_or("–".to_string(), |v| scale.number(v)));
+        let number = value.map_or("–".to_string(), |v| scale.steady(v));
+        self.number.mark("zero", number == "0");
+        self.number.set(&number);
         let symbol = match of {
             Some(of) => format!("of {} {}", scale.number(of), scale.symbol),
             None => scale.symbol.to_string(),

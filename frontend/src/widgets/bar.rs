@@ -107,10 +107,11 @@ fn Machine() -> impl IntoView {
                 <circle cx="10" cy="10" r="8.25"/>
                 <path d="M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2"/>
             </svg>
+            <h1 class="away">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</h1>
             <Show
                 when=move || names.with(|names| names.len() > 1)
                 fallback=move || {
-                    view! { <span class="source-name">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</span> }
+                    view! { <span class="source-name" aria-hidden="true">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</span> }
                 }
             >
                 <select

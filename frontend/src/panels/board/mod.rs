@@ -169,7 +169,7 @@ impl Board {
             device: f64::from(SUBPIXELS),
             span,
             offset: offset(span.1),
-            now: page.server_now(),
+            now: if page.link.borrow().is_told() { page.told() } else { page.server_now() },
             live: !frozen && page.state.get_untracked() == LinkState::Live,
             frozen,
         }
