@@ -58,19 +58,6 @@ impl Recording {
     /// # Errors
     /// [`SegmentError`] when nothing of it can be read.
     pub fn open(bytes: impl ReadAt) -> Result<Recording, SegmentError> {
-        Self::open_with(bytes, &merged_anew)
-    }
-
-    /// Likewise without late samples, which a recording has in their places and a server's own files may not: a page
-    /// brings no encoder along.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_in_order(bytes: impl ReadAt) -> Result<Recording, SegmentError> {
-        Self::open_with(bytes, &first_alone)
-    }
-
-    fn open_with(bytes: impl ReadAt, merge: &Merge) -> Result<Recording, SegmentError> {
         let reader = Reader::rescue(bytes)?;
         let contents = reader.contents();
         let mut catalog = Catalog::new([]);
@@ -111,7 +98,7 @@ impl Recording {
             let SourceEntry { name, interval, facts, .. } = source.clone();
             let info = Source { id: number as SourceId, name, interval, facts };
             let steps = steps(&catalog, &series);
-            let blocks = in_order(info.id, pieces, &steps, merge, &mut damaged);
+            let blocks = in_order(info.id, pieces, &steps, &mut damaged);
             machines.push(Machine { info, series, blocks });
         }
         let (noted, about) = contents.about.iter().cloned().partition::<Vec<_>, _>(|(name, _)| name == NOTE);
@@ -261,48 +248,12 @@ pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>],
     blocks
 }
 
-/// What becomes of pieces that reach into each other: source, first sequence, they, steps, and where damage is told.
-type Merge = dyn Fn(SourceId, u64, Vec<Piece>, &[Steps], &mut dyn FnMut(String)) -> Vec<Columns>;
-
-/// They are made anew as one; of two samples of one instant the first counts.
-fn merged_anew(
-    source: SourceId,
-    first_seq: u64,
-    group: Vec<Piece>,
-    steps: &[Steps],
-    damaged: &mut dyn FnMut(String),
-) -> Vec<Columns> {
-    blocks(source, first_seq, &merged(&group, steps.len(), damaged), steps)
-}
-
-/// The first of them counts, then the first behind it.
-fn first_alone(
-    source: SourceId,
-    mut first_seq: u64,
-    group: Vec<Piece>,
-    _: &[Steps],
-    damaged: &mut dyn FnMut(String),
-) -> Vec<Columns> {
-    let (mut all, mut end) = (Vec::<Columns>::new(), i64::MIN);
-    for piece in group {
-        if piece.times.first().is_some_and(|from| *from <= end) {
-            damaged("samples that came late; watchglass replay shows them".into());
-            continue;
-        }
-        end = piece.times.last().copied().unwrap_or(end);
-        all.push(whole(source, first_seq, piece));
-        first_seq = all.last().map_or(first_seq, |block| block.last_seq + 1);
-    }
-    all
-}
-
-/// Puts pieces in order of time. Where some reach into each other (late samples; a clock that was set back) they are
-/// merged.
+/// Puts pieces in order of time. Where some reach into each other (late samples; a clock that was set back) they are made
+/// anew as one; of two samples of one instant the first counts.
 fn in_order(
     source: SourceId,
     mut pieces: Vec<Piece>,
     steps: &[Steps],
-    merge: &Merge,
     damaged: &mut dyn FnMut(String),
 ) -> Vec<Columns> {
     pieces.sort_by_key(|piece| piece.times.first().copied());
@@ -321,7 +272,7 @@ fn in_order(
     for (_, mut group) in groups {
         let made: Vec<Columns> = match group.len() {
             1 => group.pop().into_iter().map(|piece| whole(source, first_seq, piece)).collect(),
-            _ => merge(source, first_seq, group, steps, damaged),
+            _ => blocks(source, first_seq, &merged(&group, steps.len(), damaged), steps),
         };
         first_seq = made.last().map_or(first_seq, |block| block.last_seq + 1);
         all.extend(made);
@@ -489,9 +440,6 @@ mod tests {
         let expected = [(1000, 1.0), (2000, 2.0), (3000, 3.0), (4000, 4.0), (9000, 9.0)];
         assert_eq!(read(&opened)[0].1, expected);
         assert_eq!(opened.machines[0].blocks.len(), 1);
-        let in_order = Recording::open_in_order(bytes).expect("sound");
-        assert_eq!(read(&in_order)[0].1, [(1000, 1.0), (2000, 2.0), (4000, 4.0)]);
-        assert!(in_order.notes[0].contains("late"), "{:?}", in_order.notes);
     }
 
     #[test]

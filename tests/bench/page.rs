@@ -27,13 +27,17 @@ const SCENARIOS: [Scenario; 4] = [
 
 /// Measures all. `redraw` is the folder with our drawing as wasm and uPlot, when `cargo xtask bench` could make it.
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
-    let (bytes, font) = backend::http::page::weight();
-    if bytes == 0 {
+    let weight = backend::http::page::weight();
+    if weight.page == 0 {
         table.missing("page, brotli", "200 KB", "this binary has no page: cargo xtask bench builds it");
         return;
     }
-    table.at_most("page, brotli", bytes as f64 / 1000.0, "kB", 200.0, "200 KB", "", "all files but the font");
-    table.at_most("its font", font as f64 / 1000.0, "kB", 60.0, "60 KB", "", "the page does not wait for it");
+    let mut weigh = |what, bytes: usize, most: f64, goal, note| {
+        table.at_most(what, bytes as f64 / 1000.0, "kB", most, goal, "", note);
+    };
+    weigh("page, brotli", weight.page, 200.0, "200 KB", "all files but the two below");
+    weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
+    weigh("what opens files", weight.reader, 200.0, "200 KB", "loaded when a recording is opened");
     let server = Server::start([]);
     let browser = Browser::start();
     first_chart(table, &server, &browser);

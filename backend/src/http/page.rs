@@ -43,14 +43,28 @@ pub fn built() -> bool {
     !files::FILES.is_empty()
 }
 
-/// Bytes as a browser that takes brotli loads them: of the page, and of its font and that one's licence, which the page
-/// does not wait for. 0 without the page.
-pub fn weight() -> (usize, usize) {
-    let weigh = |font: bool| {
-        let files = files::FILES.iter().filter(|f| f.path.starts_with("fonts/") == font);
-        files.map(|f| if f.brotli.is_empty() { f.identity.len() } else { f.brotli.len() }).sum()
-    };
-    (weigh(false), weigh(true))
+/// Bytes as a browser that takes brotli loads them; all 0 without the page.
+pub struct Weight {
+    /// What it waits for.
+    pub page: usize,
+    /// The font and its licence, which it does not wait for.
+    pub font: usize,
+    /// What opens files, which it loads when the first one comes.
+    pub reader: usize,
+}
+
+/// What the page weighs.
+pub fn weight() -> Weight {
+    let mut weight = Weight { page: 0, font: 0, reader: 0 };
+    for file in files::FILES {
+        let part = match file.path {
+            path if path.starts_with("fonts/") => &mut weight.font,
+            path if path.starts_with("reader-") => &mut weight.reader,
+            _ => &mut weight.page,
+        };
+        *part += if file.brotli.is_empty() { file.identity.len() } else { file.brotli.len() };
+    }
+    weight
 }
 
 /// Serves a file, the page at `/`.

@@ -18,7 +18,9 @@ pub fn messages(file: Vec<u8>, name: &str) -> Vec<ServerMessage> {
 
 fn opened(file: Vec<u8>, name: &str) -> Result<Vec<ServerMessage>, String> {
     let mut recording = Recording::open(file).map_err(|error| {
-        format!("is {error}. A page opens recordings of watchglass record; W&B's files and CSV open with watchglass import")
+        format!(
+            "is {error}. A page opens recordings of watchglass record; W&B's files and CSV open with watchglass import"
+        )
     })?;
     if recording.span().is_none() {
         return Err(format!("holds no sample that can be read. {}", recording.notes.join("; ")).trim_end().into());

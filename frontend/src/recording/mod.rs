@@ -1,18 +1,22 @@
 //! A recording that is dropped on the page, or chosen in a dialog, is opened here in the browser: nothing is sent anywhere.
 
+mod reader;
+
 use crate::link;
 use crate::page::Page;
 use crate::range;
 use crate::widgets::dom;
+use js_sys::{ArrayBuffer, Promise};
 use leptos::ev;
 use leptos::prelude::*;
-use shared::recording::{Recording, TITLE};
+use reader::Reader;
+use shared::wire::{Received, ServerMessage, decode_server};
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{HtmlElement, HtmlInputElement};
 
-/// The largest file that a page opens: it is held in memory, and its columns beside it.
+/// The largest file that a page opens: it is held in memory while it is read, and its columns for longer.
 const MOST: f64 = 1_000_000_000.0;
 
 /// Takes files that are dropped anywhere.
@@ -67,24 +71,46 @@ pub fn open(page: Page, file: web_sys::File) {
         return refuse(page, &name, "is too large for a page; watchglass replay shows it");
     }
     let failed = name.clone();
-    let on_bytes = Closure::once(move |buffer: JsValue| {
-        let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
-        match Recording::open_in_order(bytes) {
-            Ok(recording) => show(page, name, recording),
-            Err(error) => refuse(
-                page,
-                &name,
-                &format!(
-                    "is {error}. A page opens recordings of watchglass record; W&B's files and CSV open with watchglass import"
-                ),
-            ),
+    let on_bytes = move |bytes: JsValue| load(page, name, bytes.unchecked_into());
+    then(file.array_buffer().unchecked_into(), on_bytes, move || refuse(page, &failed, "could not be read"));
+}
+
+/// Waits for the module that reads it.
+fn load(page: Page, name: String, file: ArrayBuffer) {
+    const AWAY: &str = "is not opened: what opens files could not be loaded. Is the server gone? \
+                        When it is back, reload the page and try again";
+    let failed = name.clone();
+    let on_loaded = move |came: JsValue| {
+        let opened = reader::loaded(&came).and_then(|reader| {
+            reader.give(&file, &name)?;
+            Ok((reader.take()?, reader))
+        });
+        match opened {
+            Ok((first, reader)) => match decode_server(&first) {
+                Ok(Received::Control(ServerMessage::Goodbye { reason })) => refuse(page, &name, &reason),
+                _ => show(page, name, first, reader),
+            },
+            Err(_) => refuse(page, &name, STOPPED),
         }
-    });
-    let on_error = Closure::once(move |_: JsValue| refuse(page, &failed, "could not be read"));
-    // What comes of it is said by the two, which live as long as the page.
-    let _ = file.array_buffer().then2(&on_bytes, &on_error);
-    on_bytes.forget();
-    on_error.forget();
+    };
+    match reader::load() {
+        Ok(coming) => then(coming, on_loaded, move || refuse(page, &failed, AWAY)),
+        Err(_) => refuse(page, &failed, AWAY),
+    }
+}
+
+/// Why a file that made the module stop is not shown.
+const STOPPED: &str =
+    "made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
+
+/// Does the one or the other with what comes of a promise. Both live as long as the page: files are few.
+fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnOnce() + 'static) {
+    let done = Closure::once(done);
+    let failed = Closure::once(move |_: JsValue| failed());
+    // What comes of it is said by the two.
+    let _ = promise.then2(&done, &failed);
+    done.forget();
+    failed.forget();
 }
 
 /// Says why on the page, for as long as it takes to read.
@@ -93,24 +119,22 @@ fn refuse(page: Page, name: &str, why: &str) {
     set_timeout(move || page.refused.set(String::new()), Duration::from_secs(20));
 }
 
-fn show(page: Page, name: String, mut recording: Recording) {
-    if recording.span().is_none() {
-        let why = format!("holds no sample that can be read. {}", recording.notes.join("; "));
-        return refuse(page, &name, why.trim_end());
-    }
-    if !recording.about.iter().any(|(fact, _)| fact == TITLE) {
-        recording.about.push((TITLE.into(), name));
-    }
-    let Some(recorded) = recording.told() else { return };
+fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
     link::end(page);
     page.begin_anew();
     // Panels that showed another machine leave the page first: they remember what they drew.
     set_timeout(
         move || {
-            for message in recording.messages() {
-                page.store.borrow_mut().take(message);
+            let mut message = Ok(first);
+            while let Ok(bytes) = &message
+                && !bytes.is_empty()
+            {
+                link::take(page, bytes);
+                message = reader.take();
             }
-            page.recorded(recorded);
+            if message.is_err() {
+                refuse(page, &name, STOPPED);
+            }
         },
         Duration::ZERO,
     );
