@@ -2,6 +2,7 @@
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
+use watchglass_tests::proxy::Proxy;
 use watchglass_tests::server::{Server, run};
 
 const LINK: &str = "document.documentElement.dataset.link";
@@ -10,6 +11,24 @@ const SLIDER: &str = ".player input";
 const SAMPLES: &str =
     r#"[...document.querySelectorAll("article[data-panel]")].reduce((n, p) => n + Number(p.dataset.samples), 0)"#;
 const MACHINE: &str = r#"document.querySelector(".source .source-name").innerText"#;
+
+/// How often the page has loaded what opens files.
+const READERS: &str =
+    "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.wasm$/.test(e.name)).length";
+const BANNER: &str = r#"(document.querySelector(".banner") || { innerText: "" }).innerText"#;
+
+/// An expression for the bytes of a recording of a demo with this many minutes of one GPU.
+fn recorded(minutes: u32) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.watchglass");
+    let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
+    let port = server.addr().port().to_string();
+    let from = format!("-{minutes}m");
+    let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", &from]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let text: String = std::fs::read(&path).expect("a file").iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("Promise.resolve(new Uint8Array('{text}'.match(/../g).map(h => parseInt(h, 16))))")
+}
 
 /// Puts the slider at a share of its way.
 fn slide(browser: &Browser, position: u32) {
@@ -69,24 +88,15 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
 
 #[test]
 fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("run.watchglass");
-    {
-        let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
-        let port = server.addr().port().to_string();
-        let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", "-5m"]);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    }
+    let bytes = recorded(5);
     let live_server = Server::start([]);
     let browser = Browser::start();
-    let text: String = std::fs::read(&path).expect("a file").iter().map(|byte| format!("{byte:02x}")).collect();
     browser.open(&live_server.url);
     live(&browser);
-    let bytes = format!("Promise.resolve(new Uint8Array('{text}'.match(/../g).map(h => parseInt(h, 16))))");
+    assert_eq!(browser.eval(READERS), 0, "most visits open no file");
     drop_file(&browser, "notes.txt", "Promise.resolve('hello')");
-    browser.until(
-        r#"document.querySelector(".banner") && document.querySelector(".banner").innerText.includes("notes.txt")"#,
-    );
+    browser.until(&format!(r#"{BANNER}.includes("notes.txt")"#));
+    assert_eq!(browser.eval(READERS), 1, "what opens files came when it was needed");
     assert_eq!(browser.eval(LINK), "live", "what cannot be opened changes nothing");
     drop_file(&browser, "run.watchglass", &bytes);
     browser.until(&format!(r#"{LINK} === "recorded""#));
@@ -100,6 +110,42 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     let half = format!("{bytes}.then(b => b.slice(0, b.length * 0.7))");
     drop_file(&browser, "half.watchglass", &half);
     browser.until(r#"document.querySelector(".player .note") && document.querySelector(".player .note").innerText.includes("missing")"#);
+    no_faults(&browser);
+}
+
+#[test]
+fn a_file_that_is_dropped_while_the_server_is_away_costs_nothing_and_opens_when_it_is_back() {
+    let bytes = recorded(2);
+    let mut server = Server::start(["demo", "--gpus", "1"]);
+    let port = server.addr().port();
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.until(&format!("{SAMPLES} > 100"));
+    server.end();
+    browser.until(&format!(r#"{LINK} !== "live""#));
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{BANNER}.includes("run.watchglass") && {BANNER}.includes("could not be loaded")"#));
+    assert_eq!(browser.eval(&format!("{SAMPLES} > 100")), true, "what was shown is shown");
+    server = Server::start_on(port, ["demo", "--gpus", "1"]);
+    live(&browser);
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    browser.until(&format!("{SAMPLES} > 100"));
+    server.end();
+}
+
+#[test]
+fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
+    let bytes = recorded(2);
+    let server = Server::start([]);
+    let proxy = Proxy::start("/a/b", server.addr());
+    let browser = Browser::start();
+    browser.open(&format!("http://{}/a/b/", proxy.addr));
+    live(&browser);
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    assert_eq!(proxy.strays(), [""; 0], "its address is relative");
     no_faults(&browser);
 }
 
