@@ -1,9 +1,10 @@
 //! Calls the collectors on the second's boundary, stamps the tick once, and appends it.
 //!
-//! Each part of a collector has a thread of its own. At a boundary every idle part is asked; the tick closes when all
-//! that were asked have answered, at the latest [`patience`] after the boundary. A later answer goes once into the next
-//! tick. A part that is still busy is not asked again, so nothing piles up behind a hung driver, and past its deadline
-//! it counts as hung and its answer, should it ever come, is dropped. Exit never joins these threads.
+//! At a boundary every idle part of a collector is asked; the tick closes when all that were asked have answered, at the
+//! latest [`patience`] after the boundary. A later answer goes once into the next tick. A part that is still busy is not
+//! asked again, so nothing piles up behind a hung driver, and past its deadline it counts as hung and its answer, should
+//! it ever come, is dropped. `worker.rs` has the threads: a part that does not answer has one for itself. Exit never
+//! joins them.
 
 mod checks;
 mod worker;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use worker::{Event, Report, Request};
+use worker::{Crew, Event, Report, Request, Round, Sensor};
 
 /// What the sampler is told.
 pub struct Plan {
@@ -59,8 +60,10 @@ const MONITOR: &str = "monitor";
 /// One part as the sampler sees it.
 struct Running {
     entry: usize,
-    /// Where to ask it; none when its thread has ended.
-    requests: Option<SyncSender<Request>>,
+    /// What reads it; none while it is asked, and after it has panicked.
+    sensor: Option<Box<Sensor>>,
+    /// How long its last reading took, microseconds.
+    took: u64,
     /// Series of the part's slots.
     ids: Vec<SeriesId>,
     micros: SeriesId,
@@ -102,6 +105,7 @@ struct Sampler {
     rows: HashMap<usize, u16>,
     events: Receiver<Event>,
     sender: SyncSender<Event>,
+    crew: Crew,
     ticks: u64,
     late: u64,
     clock_steps: u64,
@@ -188,7 +192,7 @@ impl Pace {
 
 impl Sampler {
     fn new(hub: Arc<Hub>, source: SourceId, plan: Plan) -> Self {
-        // Room for every part to answer while the sampler is asleep; a worker that finds it full waits.
+        // Room for every thread to answer while the sampler is asleep; one that finds it full waits.
         let (sender, events) = sync_channel(256);
         let n = plan.chosen.len();
         Sampler {
@@ -200,6 +204,7 @@ impl Sampler {
             checks: Checks::new(plan.chosen.iter().map(|c| c.entry)),
             rows: HashMap::new(),
             events,
+            crew: Crew::new(sender.clone()),
             sender,
             ticks: 0,
             late: 0,
@@ -253,7 +258,10 @@ impl Sampler {
                 self.openings[entry] = Opening::Waiting { tries, since: self.clock.steady() };
                 self.checks.not_opened(entry, error);
             }
-            Event::Report(report) => self.take_report(report),
+            Event::Free { thread, reports } => {
+                self.crew.freed(thread);
+                reports.into_iter().for_each(|report| self.take_report(report));
+            }
         }
     }
 
@@ -269,10 +277,10 @@ impl Sampler {
             ) else {
                 continue;
             };
-            let requests = Some(worker::start(self.parts.len(), &instance, part, self.sender.clone()));
             self.parts.push(Running {
                 entry,
-                requests,
+                sensor: Some(Sensor::new(part)),
+                took: 0,
                 ids: Vec::new(),
                 micros,
                 ok,
@@ -302,7 +310,7 @@ impl Sampler {
     }
 
     /// An answer, in time or late.
-    fn take_report(&mut self, report: Report) {
+    fn take_report(&mut self, mut report: Report) {
         for (def, instance) in &report.new {
             let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
             let id = self.intern(def, instance.clone(), section).unwrap_or(SeriesId::MAX);
@@ -311,9 +319,7 @@ impl Sampler {
         let part = &mut self.parts[report.part];
         part.asked = None;
         part.hung = false;
-        if report.ended {
-            part.requests = None;
-        }
+        (part.sensor, part.took) = (report.sensor.take(), report.micros);
         self.checks.answered(part.entry, report.part, &report.result);
         let in_time = Duration::from_micros(report.micros) <= self.plan.chosen[part.entry].deadline;
         part.answer = in_time.then_some(report);
@@ -324,6 +330,7 @@ impl Sampler {
         self.ticks += 1;
         let number = self.ticks;
         self.retry(steady);
+        let (mut quick, mut rounds) = (Vec::new(), Vec::new());
         for index in 0..self.parts.len() {
             let part = &mut self.parts[index];
             let chosen = self.plan.chosen[part.entry];
@@ -332,14 +339,12 @@ impl Sampler {
                 // Half an interval of play: boundaries are not met to the microsecond.
                 None if since.is_some_and(|since| since + self.plan.interval / 2 < chosen.every) => {}
                 None => {
-                    let Some(requests) = &part.requests else { continue };
-                    part.at = Some(steady);
-                    if requests.try_send(Request { at: steady, wall: t }).is_ok() {
-                        part.asked = Some(number);
-                    } else {
-                        // It could not be started.
-                        part.requests = None;
-                        self.checks.ended(part.entry, index);
+                    let Some(sensor) = part.sensor.take() else { continue };
+                    (part.at, part.asked) = (Some(steady), Some(number));
+                    let request = Request { part: index, at: steady, wall: t, sensor };
+                    match part.took > worker::SLOW {
+                        true => rounds.push(vec![request]),
+                        false => quick.push(request),
                     }
                 }
                 Some(_) if since.is_some_and(|since| since > chosen.deadline) && !part.hung => {
@@ -349,15 +354,53 @@ impl Sampler {
                 Some(_) => {}
             }
         }
-        let end = Instant::now() + patience(self.plan.interval);
-        while self.parts.iter().any(|p| p.asked == Some(number)) {
-            let Ok(event) = self.events.recv_timeout(end.saturating_duration_since(Instant::now())) else { break };
-            self.take(event);
-        }
-        self.append(t, clock_step);
+        rounds.into_iter().for_each(|round| drop(self.ask(round)));
+        let quick = self.ask(quick);
+        self.gather(number, &quick);
+        self.append(t, steady, clock_step);
     }
 
-    fn append(&mut self, t: i64, clock_step: bool) {
+    /// Has these readings made, one after the other.
+    fn ask(&mut self, requests: Vec<Request>) -> Arc<Round> {
+        let round = Round::new(requests);
+        if round.waits()
+            && let Err(error) = self.crew.start(&round)
+        {
+            tracing::warn!(%error, "cannot start a thread to read with");
+            for request in round.give_up() {
+                let part = &mut self.parts[request.part];
+                (part.sensor, part.asked) = (Some(request.sensor), None);
+                self.checks.no_thread(part.entry, request.part);
+            }
+        }
+        round
+    }
+
+    /// Waits for the answers of this tick.
+    fn gather(&mut self, number: u64, quick: &Arc<Round>) {
+        let begin = Instant::now();
+        let (end, mut hold) = (begin + patience(self.plan.interval), begin + worker::HOLD);
+        while self.parts.iter().any(|p| p.asked == Some(number)) {
+            let wait = end.min(hold).saturating_duration_since(Instant::now());
+            if let Ok(event) = self.events.recv_timeout(wait) {
+                self.take(event);
+                continue;
+            }
+            // One of them keeps a thread busy: what came before it is there, and what comes after it need not wait.
+            quick.reports().into_iter().for_each(|report| self.take_report(report));
+            if quick.waits()
+                && let Err(error) = self.crew.start(quick)
+            {
+                tracing::warn!(%error, "cannot start a thread to read with");
+            }
+            if Instant::now() >= end {
+                return;
+            }
+            hold += worker::HOLD;
+        }
+    }
+
+    fn append(&mut self, t: i64, steady: Duration, clock_step: bool) {
         let late = self.intern(&monitor::LATE, String::new(), MONITOR);
         let steps = self.intern(&monitor::CLOCK_STEPS, String::new(), MONITOR);
         let checks = self.checks.changed();
@@ -374,7 +417,7 @@ impl Sampler {
                 part.ids.iter().zip(&report.values).for_each(|(&id, &v)| put(id, v));
                 put(part.micros, report.micros as f64);
                 put(part.ok, f64::from(u8::from(report.result.is_ok())));
-            } else if part.asked.is_some() || part.requests.is_none() {
+            } else if part.at == Some(steady) || part.asked.is_some() || part.sensor.is_none() {
                 put(part.ok, 0.0);
             }
         }

@@ -87,15 +87,9 @@ impl Checks {
         self.set(entry, part, Some((CheckState::Hung, reason)));
     }
 
-    pub(super) fn ended(&mut self, entry: usize, part: usize) {
-        self.set(
-            entry,
-            part,
-            Some((
-                CheckState::Failed,
-                "its thread could not be started; free some of the system's threads and restart".into(),
-            )),
-        );
+    pub(super) fn no_thread(&mut self, entry: usize, part: usize) {
+        let reason = "the system has no thread left to read it with; end some of what runs here".into();
+        self.set(entry, part, Some((CheckState::Failed, reason)));
     }
 
     fn set(&mut self, entry: usize, part: usize, trouble: Option<(CheckState, String)>) {

@@ -187,6 +187,44 @@ fn one_that_hangs_costs_its_own_series_and_is_named() {
 }
 
 #[test]
+fn what_is_read_after_one_that_hangs_is_in_the_same_tick() {
+    let mut sampler = sampler(vec![&HANGS, &COUNTS, &HANGS, &MEETS]);
+    for i in 0..10 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(value(&sampler, "system.load1"), Some(i as f64 + 1.0));
+        assert_eq!(value(&sampler, "monitor.meets.ok"), Some(1.0));
+    }
+    assert_eq!(state(&sampler, "hangs"), CheckState::Hung);
+    // One each for what hangs, and one for all that is quick.
+    assert_eq!(sampler.crew.size(), 3);
+}
+
+/// A sensor that takes its time.
+struct Slow;
+impl Collector for Slow {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        std::thread::sleep(Duration::from_millis(40));
+        out.put(&shared::catalog::cpu::LOAD15, (), 15.0);
+        Ok(())
+    }
+}
+static SLOW: Entry =
+    Entry { name: "slow", about: "Is slow.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Slow)) };
+
+#[test]
+fn one_that_is_slow_is_waited_for_and_read_beside_the_others() {
+    let mut sampler = sampler(vec![&SLOW, &COUNTS]);
+    for i in 0..3 {
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(
+            (value(&sampler, "system.load1"), value(&sampler, "system.load15")),
+            (Some(i as f64 + 1.0), Some(15.0))
+        );
+    }
+    assert_eq!(sampler.crew.size(), 2);
+}
+
+#[test]
 fn a_late_answer_goes_once_into_the_next_tick() {
     let gate = Arc::new(Mutex::new(()));
     *GATE.lock().unwrap() = Some(gate.clone());
@@ -215,7 +253,7 @@ fn one_that_panics_ends_alone() {
     };
     // Writing the trace of a panic may take several ticks.
     let end = Instant::now() + Duration::from_secs(20);
-    while sampler.parts[1].requests.is_some() && Instant::now() < end {
+    while (sampler.parts[1].sensor.is_some() || sampler.parts[1].asked.is_some()) && Instant::now() < end {
         tick(&mut sampler);
     }
     for _ in 0..12 {

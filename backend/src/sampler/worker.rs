@@ -1,17 +1,49 @@
 //! The threads on which collectors open and read.
+//!
+//! To wake a thread costs more than most readings, so what was quick the last time is read in one thread, one part after
+//! the other: a [`Round`]. Nobody waits for a neighbour all the same: where a round has not ended within [`HOLD`], another
+//! thread goes on with what is left of it, and the one that is held up keeps only the part that holds it. What was slow
+//! is a round of its own.
 
-use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Options, Out, Part, Roots};
+use collectors::{CollectError, Collector, Entry, OpenError, OpenErrorKind, Options, Out, Part, Roots};
 use shared::catalog::MetricDef;
+use std::collections::VecDeque;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// How long one thread may be busy with a round before another goes on with it.
+pub(super) const HOLD: Duration = Duration::from_millis(10);
+
+/// A reading that took longer is slow, in microseconds: one of these does not make the next of a round late.
+pub(super) const SLOW: u64 = 4_000;
+
+/// A part's collector, in the hands of the sampler or of the thread that reads it.
+pub(super) struct Sensor {
+    collector: Box<dyn Collector>,
+    out: Out,
+    /// Slots that were told.
+    known: usize,
+}
+
+impl Sensor {
+    pub fn new(part: Part) -> Box<Self> {
+        Box::new(Sensor { collector: part.collector, out: Out::default(), known: 0 })
+    }
+}
 
 /// Asks for one reading.
 pub(super) struct Request {
+    /// Whose.
+    pub part: usize,
     /// Steady time of the tick.
     pub at: Duration,
     /// Its wall time, milliseconds since the Unix epoch.
     pub wall: i64,
+    /// What reads.
+    pub sensor: Box<Sensor>,
 }
 
 /// One reading.
@@ -26,8 +58,8 @@ pub(super) struct Report {
     pub result: Result<(), CollectError>,
     /// How long it took.
     pub micros: u64,
-    /// The last one: the collector panicked, and its thread ends.
-    pub ended: bool,
+    /// What read; none after a panic: it is not asked again.
+    pub sensor: Option<Box<Sensor>>,
 }
 
 /// What the threads tell the sampler.
@@ -36,14 +68,14 @@ pub(super) enum Event {
     Opened { entry: usize, parts: Vec<Part> },
     /// A collector could not be opened.
     NotOpened { entry: usize, error: OpenError },
-    /// A reading.
-    Report(Report),
+    /// A thread is free again; and what was read in its round.
+    Free { thread: usize, reports: Vec<Report> },
 }
 
 /// Opens a collector on a thread of its own: initialising a driver can take seconds.
 pub(super) fn open(index: usize, entry: &'static Entry, options: &Options, roots: &Roots, events: SyncSender<Event>) {
     let (options, roots) = (options.clone(), roots.clone());
-    spawn(format!("open {}", entry.name), move || {
+    let spawned = spawn(format!("open {}", entry.name), move || {
         let opened = catch_unwind(AssertUnwindSafe(|| (entry.open)(&options, &roots)));
         let result = opened.unwrap_or_else(|_| {
             Err(OpenError {
@@ -60,39 +92,121 @@ pub(super) fn open(index: usize, entry: &'static Entry, options: &Options, roots
         // The sampler is gone only when the program ends.
         let _ = events.send(event);
     });
+    if let Err(error) = spawned {
+        tracing::error!(%error, "cannot start a thread for {}; its series are absent", entry.name);
+    }
 }
 
-/// Starts a part's thread and returns where to ask it. The thread ends when the sampler does, or when the collector panics.
-pub(super) fn start(index: usize, name: &str, mut part: Part, events: SyncSender<Event>) -> SyncSender<Request> {
-    let (requests, asked) = sync_channel::<Request>(1);
-    spawn(name.to_string(), move || {
-        let mut out = Out::default();
-        let mut known = 0;
-        while let Ok(request) = asked.recv() {
-            out.begin(request.at);
-            out.stamp(request.wall);
-            let begin = Instant::now();
-            let read = catch_unwind(AssertUnwindSafe(|| part.collector.collect(&mut out)));
-            let micros = begin.elapsed().as_micros() as u64;
-            let ended = read.is_err();
-            let result = read.unwrap_or_else(|_| {
-                Err(CollectError::failed("it panicked and was stopped; the log says where; restart to try again"))
-            });
-            let new: Vec<_> = out.slots(known).collect();
-            known += new.len();
-            let report = Report { part: index, values: out.values().to_vec(), new, result, micros, ended };
-            if events.send(Event::Report(report)).is_err() || ended {
-                return;
-            }
+/// Readings of one tick that one thread does, one after the other.
+#[derive(Default)]
+pub(super) struct Round(Mutex<(VecDeque<Request>, Vec<Report>)>);
+
+impl Round {
+    pub fn new(requests: Vec<Request>) -> Arc<Self> {
+        Arc::new(Round(Mutex::new((requests.into(), Vec::new()))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (VecDeque<Request>, Vec<Report>)> {
+        // No code that holds the lock can leave it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something of it has yet to be begun.
+    pub fn waits(&self) -> bool {
+        !self.lock().0.is_empty()
+    }
+
+    /// What has yet to be begun.
+    pub fn give_up(&self) -> Vec<Request> {
+        self.lock().0.drain(..).collect()
+    }
+
+    /// What was read and not taken.
+    pub fn reports(&self) -> Vec<Report> {
+        std::mem::take(&mut self.lock().1)
+    }
+
+    /// Reads until nothing is left to begin; what was read since it was taken last.
+    fn run(&self) -> Vec<Report> {
+        loop {
+            let Some(request) = self.lock().0.pop_front() else { return self.reports() };
+            let report = read(request);
+            self.lock().1.push(report);
         }
-    });
-    requests
+    }
 }
 
-fn spawn(name: String, work: impl FnOnce() + Send + 'static) {
+/// The threads that read.
+pub(super) struct Crew {
+    threads: Vec<SyncSender<Arc<Round>>>,
+    /// Those that have nothing to do; the last was busy last.
+    free: Vec<usize>,
+    events: SyncSender<Event>,
+}
+
+impl Crew {
+    pub fn new(events: SyncSender<Event>) -> Self {
+        Crew { threads: Vec::new(), free: Vec::new(), events }
+    }
+
+    /// Gives a round to a thread, or helps the one that is at it.
+    ///
+    /// # Errors
+    /// All are busy, and no more can be had of the system.
+    pub fn start(&mut self, round: &Arc<Round>) -> io::Result<()> {
+        let thread = match self.free.pop() {
+            Some(thread) => thread,
+            None => self.hire()?,
+        };
+        // It is waiting for this.
+        self.threads[thread].try_send(round.clone()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// A thread has done what it was given.
+    pub fn freed(&mut self, thread: usize) {
+        self.free.push(thread);
+    }
+
+    /// How many threads there are.
+    #[cfg(test)]
+    pub fn size(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// One more thread. It ends when the crew is gone.
+    fn hire(&mut self) -> io::Result<usize> {
+        let (thread, events) = (self.threads.len(), self.events.clone());
+        let (give, given) = sync_channel::<Arc<Round>>(1);
+        spawn(format!("read {thread}"), move || {
+            while let Ok(round) = given.recv() {
+                if events.send(Event::Free { thread, reports: round.run() }).is_err() {
+                    return;
+                }
+            }
+        })?;
+        self.threads.push(give);
+        Ok(thread)
+    }
+}
+
+fn read(Request { part, at, wall, mut sensor }: Request) -> Report {
+    sensor.out.begin(at);
+    sensor.out.stamp(wall);
+    let begin = Instant::now();
+    let read = catch_unwind(AssertUnwindSafe(|| sensor.collector.collect(&mut sensor.out)));
+    let micros = begin.elapsed().as_micros() as u64;
+    let ended = read.is_err();
+    let result = read.unwrap_or_else(|_| {
+        Err(CollectError::failed("it panicked and was stopped; the log says where; restart to try again"))
+    });
+    let new: Vec<_> = sensor.out.slots(sensor.known).collect();
+    sensor.known += new.len();
+    let values = sensor.out.values().to_vec();
+    Report { part, values, new, result, micros, sensor: (!ended).then_some(sensor) }
+}
+
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     // Collectors need little stack; a machine with 500 mounts should not reserve a gigabyte.
     let thread = std::thread::Builder::new().name(name.chars().take(15).collect()).stack_size(256 * 1024);
-    if let Err(error) = thread.spawn(work) {
-        tracing::error!(%error, "cannot start a thread for {name}; its series are absent");
-    }
+    thread.spawn(work).map(drop)
 }
