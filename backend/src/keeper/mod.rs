@@ -1,7 +1,7 @@
 //! Keeps history: cuts the head at each quarter of an hour, turns it into columns, and writes them to the data folder.
 //!
 //! It works beside the sampler, on a thread of its own, so that neither a large head nor a disk that hangs holds a tick up.
-//! [`Keeper::step`] is all that it does, so that tests can do it when they like; [`run`] does it twice a second. What is
+//! [`Keeper::step`] is all that it does, so that tests can do it when they like; [`run`] does it once a second. What is
 //! written stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the
 //! segment, and at last from the hour that the segment was merged into.
 //!
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often it looks at the clock and the disk.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What keeps a hub's history.
 pub struct Keeper {

@@ -182,8 +182,12 @@ impl Store {
     /// Says how a part of the server stands, beside what is said of each source's collectors.
     pub fn set_check(&mut self, check: &Check) {
         for kept in &mut self.sources {
+            let of_server = kept.checks.len() - kept.of_server;
+            // Nearly always: it is told every second.
+            if kept.checks[of_server..].contains(check) {
+                continue;
+            }
             let mut all = kept.checks.to_vec();
-            let of_server = all.len() - kept.of_server;
             match all[of_server..].iter_mut().find(|known| known.id == check.id) {
                 Some(known) => known.clone_from(check),
                 None => {
