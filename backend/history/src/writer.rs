@@ -204,12 +204,15 @@ impl Log {
         state.queued += records.len();
         state.queue.push_back(Job::Write(records));
         state.queued_jobs += 1;
-        let (ticket, epoch) = (state.queued_jobs, state.epoch);
-        self.shared.work.notify_all();
-        if state.behind {
+        let (ticket, epoch, behind) = (state.queued_jobs, state.epoch, state.behind);
+        // Who is woken wants the lock.
+        drop(state);
+        self.shared.work.notify_one();
+        if behind {
             return Written::Later;
         }
         let waits = |s: &mut State| s.done_jobs < ticket && s.epoch == epoch;
+        let state = self.shared.lock();
         let waited = self.shared.done.wait_timeout_while(state, PATIENCE, waits);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         state.behind |= waits(&mut state);

@@ -29,7 +29,10 @@ pub(super) fn write(shared: &Shared) {
                 Err(e) => state.fail(e.to_string()),
             }
             state.behind &= !state.queue.is_empty();
+            // Who is woken wants the lock.
+            drop(state);
             shared.done.notify_all();
+            state = shared.lock();
         } else if state.remove_through > 0 {
             state = remove(shared, state);
         } else if state.closing {
