@@ -3,7 +3,7 @@
 //! - [`files`]: what is asked of a folder; [`faults`]: a folder that fails, for tests.
 //! - [`log`]: the bytes of a log file; [`journal`]: what is written into it, so that every record can be lost alone.
 //! - [`writer`]: the log that is being written.
-//! - [`segments`], [`merge`], [`retain`]: sealed history.
+//! - [`segments`], [`merge`], [`retain`]: sealed history; `indexes` keeps in memory what is read most of it.
 //! - [`folder`]: who has the data folder, and what is in it at the start.
 //!
 //! This crate reads no wall clock, knows no network and prints nothing.
@@ -11,6 +11,7 @@
 pub mod faults;
 pub mod files;
 pub mod folder;
+mod indexes;
 pub mod journal;
 pub mod log;
 pub mod merge;

@@ -1,11 +1,13 @@
 //! The segments of a folder: their names, how one is written, and what is found at the start.
 
 use crate::files::{Append, Content, Files};
+use crate::indexes;
 use shared::segment::{Contents, Damage, Dictionaries, ReadAt, Reader, SegmentError, Writer};
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a segment's span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,11 @@ impl Segment {
 pub struct File {
     content: Arc<dyn Content>,
     size: u64,
+    /// Tells it apart from all that were opened before.
+    number: u64,
 }
+
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl ReadAt for File {
     fn size(&self) -> u64 {
@@ -98,6 +104,10 @@ impl ReadAt for File {
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.content.read_at(offset, len)
+    }
+
+    fn read_index(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        indexes::kept((self.number, offset), len, || self.content.read_at(offset, len))
     }
 }
 
@@ -168,7 +178,8 @@ impl Segment {
     fn open(files: &dyn Files, file: &str, name: Name, known: &mut Dictionaries) -> Result<Segment, OpenFailed> {
         let content = files.open(file).map_err(OpenFailed::Io)?;
         let size = content.size().map_err(OpenFailed::Io)?;
-        let reader = Reader::open_with(File { content, size }, known).map_err(OpenFailed::Segment)?;
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        let reader = Reader::open_with(File { content, size, number }, known).map_err(OpenFailed::Segment)?;
         Ok(Segment { name, reader })
     }
 }

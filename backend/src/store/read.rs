@@ -140,15 +140,17 @@ impl Snapshot {
 /// Buckets of one series; samples come mostly in order of time, but need not.
 struct Rolling {
     step: i64,
-    /// In order of time, each with the time of its newest sample; sums stand for means.
-    buckets: Vec<(Bucket, i64)>,
+    /// In order of time; sums stand for means.
+    buckets: Vec<Bucket>,
+    /// Of each the time of its newest sample.
+    newest: Vec<i64>,
     /// The one that was filled last.
     at: usize,
 }
 
 impl Rolling {
     fn new(step: i64) -> Self {
-        Rolling { step, buckets: Vec::new(), at: 0 }
+        Rolling { step, buckets: Vec::new(), newest: Vec::new(), at: 0 }
     }
 
     fn sample(&mut self, t: i64, v: f64) {
@@ -158,7 +160,9 @@ impl Rolling {
         let one = Bucket { t, min: v, max: v, mean: v, last: v, count: 1 };
         match self.buckets.get_mut(self.at) {
             // Nearly always, and without a division.
-            Some((bucket, at)) if t >= bucket.t && t.saturating_sub(bucket.t) < self.step => join(bucket, at, &one, t),
+            Some(bucket) if t >= bucket.t && t.saturating_sub(bucket.t) < self.step => {
+                join(bucket, &mut self.newest[self.at], &one, t);
+            }
             _ => self.add(t, one),
         }
     }
@@ -170,20 +174,24 @@ impl Rolling {
 
     fn add(&mut self, newest: i64, more: Bucket) {
         let t = more.t.div_euclid(self.step) * self.step;
-        if self.buckets.get(self.at).is_none_or(|(bucket, _)| bucket.t != t) {
+        if self.buckets.get(self.at).is_none_or(|bucket| bucket.t != t) {
             self.at = match self.buckets.last() {
-                Some((last, _)) if last.t >= t => self.buckets.partition_point(|(bucket, _)| bucket.t < t),
+                Some(last) if last.t >= t => self.buckets.partition_point(|bucket| bucket.t < t),
                 _ => self.buckets.len(),
             };
         }
         match self.buckets.get_mut(self.at) {
-            Some((bucket, at)) if bucket.t == t => join(bucket, at, &more, newest),
-            _ => self.buckets.insert(self.at, (Bucket { t, ..more }, newest)),
+            Some(bucket) if bucket.t == t => join(bucket, &mut self.newest[self.at], &more, newest),
+            _ => {
+                self.buckets.insert(self.at, Bucket { t, ..more });
+                self.newest.insert(self.at, newest);
+            }
         }
     }
 
-    fn end(self) -> Vec<Bucket> {
-        self.buckets.into_iter().map(|(b, _)| Bucket { mean: b.mean / f64::from(b.count), ..b }).collect()
+    fn end(mut self) -> Vec<Bucket> {
+        self.buckets.iter_mut().for_each(|b| b.mean /= f64::from(b.count));
+        self.buckets
     }
 }
 

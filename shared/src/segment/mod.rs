@@ -86,6 +86,14 @@ pub trait ReadAt {
     /// # Errors
     /// What the system said; `UnexpectedEof` where the bytes end before.
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>>;
+
+    /// The same of a part of a block's index, which every reader of one of its series asks for: who has memory keeps it.
+    ///
+    /// # Errors
+    /// As [`read_at`](Self::read_at).
+    fn read_index(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.read_at(offset, len)
+    }
 }
 
 impl ReadAt for [u8] {

@@ -243,7 +243,11 @@ impl<R: ReadAt> Reader<R> {
     fn part(&self, block: usize, part: Part, offset: u64, blob: Blob) -> Result<Vec<u8>, Damage> {
         let damage = |io| Damage { block, part, offset, io };
         let len = usize::try_from(blob.len).map_err(|_| damage(None))?;
-        let bytes = self.bytes.read_at(offset, len).map_err(|e| damage(Some(e.to_string())))?;
+        let bytes = match part {
+            Part::Index(_) => self.bytes.read_index(offset, len),
+            _ => self.bytes.read_at(offset, len),
+        };
+        let bytes = bytes.map_err(|e| damage(Some(e.to_string())))?;
         if Blob::of(&bytes) == blob { Ok(bytes) } else { Err(damage(None)) }
     }
 }
