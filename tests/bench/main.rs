@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use table::Table;
 
 /// What can be measured alone.
-const PARTS: [&str; 7] = ["codec", "history", "cost", "remote", "scrape", "gpus", "page"];
+const PARTS: [&str; 8] = ["codec", "history", "fleet", "cost", "remote", "scrape", "gpus", "page"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +56,9 @@ fn main() -> std::process::ExitCode {
         match part {
             "codec" => codec::measure(&mut table, &procfs, &own),
             "history" => history::measure(&mut table, &procfs),
+            // Part of the history, where all is measured.
+            "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
+            "fleet" => {}
             "cost" => cost::measure(&mut table, &own, &folder),
             "remote" => remote::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
