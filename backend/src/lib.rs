@@ -10,7 +10,6 @@ pub mod demo;
 pub mod doctor;
 pub mod export;
 pub mod http;
-pub mod import;
 pub mod keeper;
 pub mod live;
 pub mod recording;

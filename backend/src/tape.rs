@@ -34,7 +34,7 @@ fn failed(sentence: String) -> ExitCode {
 
 /// Opens a recording or what others recorded; what is damaged is said.
 fn open(file: &Path) -> Result<Recording, String> {
-    let opened = recording::open(file, collectors::catalog());
+    let opened = runs::open(file, collectors::catalog());
     let recording = opened.map_err(|error| format!("cannot open {}: {error}", file.display()))?;
     for note in &recording.notes {
         eprintln!("watchglass: {}: {note}", file.display());

@@ -37,7 +37,7 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     };
     weigh("page, brotli", weight.page, 200.0, "200 KB", "all files but the two below");
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
-    weigh("what opens files", weight.reader, 200.0, "200 KB", "loaded when a recording is opened");
+    weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
     let server = Server::start([]);
     let browser = Browser::start();
     first_chart(table, &server, &browser);

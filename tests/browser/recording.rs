@@ -136,6 +136,23 @@ fn a_file_that_is_dropped_while_the_server_is_away_costs_nothing_and_opens_when_
 }
 
 #[test]
+fn a_run_of_w_and_b_that_is_dropped_is_shown() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    let lines = r#"Array.from({ length: 40 }, (_, i) => JSON.stringify({
+        _wandb: true, _timestamp: 1714566896.5 + i * 15, _runtime: i * 15,
+        "system.gpu.0.temp": 60 + i, "system.gpu.0.gpu": i, "system.cpu/l:rank_1": 3 })).join("\n")"#;
+    drop_file(&browser, "wandb-events.jsonl", lines);
+    browser.until(&format!(r#"{LINK} === "recorded""#));
+    browser.until(&format!("{SAMPLES} >= 80"));
+    assert_eq!(browser.eval(MACHINE), "wandb-events", "the file names no machine");
+    assert!(browser.eval("document.querySelector('.player').innerText").to_string().contains("wandb-events.jsonl"));
+    no_faults(&browser);
+}
+
+#[test]
 fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
     let bytes = recorded(2);
     let server = Server::start([]);

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 /// Package folder, the packages of the workspace that it may name, and what else it may never name.
 const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
+    ("shared/runs", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/collectors", &["shared"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    ("backend", &["shared", "collectors", "history"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
+    ("backend", &["shared", "runs", "collectors", "history"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     // It is loaded beside the page, and has no glue to a browser.
-    ("frontend/reader", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
+    ("frontend/reader", &["shared", "runs"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     ("tests", &["shared", "collectors", "history", "backend", "charts"], &["plotters", "leptos"]),
@@ -23,10 +24,9 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "clock", &[]),
     ("backend/src", "config", &[]),
-    ("backend/src", "import", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "export", &["config", "store"]),
-    ("backend/src", "recording", &["import", "store"]),
+    ("backend/src", "recording", &["store"]),
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "data", &["config", "keeper"]),
     ("backend/src", "keeper", &["live", "store"]),
@@ -64,7 +64,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("catalog", "", &["widgets"]), // a widget knows no metric
 ];
 
-const WORKSPACE: &[&str] = &["shared", "collectors", "history", "backend", "charts", "frontend", "xtask"];
+const WORKSPACE: &[&str] = &["shared", "runs", "collectors", "history", "backend", "charts", "frontend", "xtask"];
 
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;

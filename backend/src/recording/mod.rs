@@ -6,7 +6,7 @@
 mod replay;
 mod write;
 
-pub use replay::{open, store};
+pub use replay::store;
 pub use write::{Nothing, Recorder};
 
 #[cfg(test)]

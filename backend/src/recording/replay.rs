@@ -1,58 +1,11 @@
-//! Opens a recording, or what others recorded, and makes a store of it.
+//! Makes a store of a recording.
 
-use crate::import::{self, ACCEPTED, ImportError, Recorded};
 use crate::store::{Block, Chunk, Limits, Store};
 use shared::catalog::{Catalog, Chart};
 use shared::column;
-use shared::recording::{Machine, Recording, TITLE, blocks, steps};
-use shared::segment::SegmentError;
-use shared::series::SeriesDef;
-use shared::wire::{Columns, Source, SourceId};
-use std::path::Path;
+use shared::recording::Recording;
+use shared::wire::{Columns, Source};
 use std::sync::Arc;
-
-/// Opens a recording of `watchglass record`, or imports a file (or a run's folder) of any other kind that is known.
-/// `catalog` is the table by which tags are read.
-///
-/// # Errors
-/// [`ImportError`] when nothing of it can be read.
-pub fn open(path: &Path, catalog: Catalog) -> Result<Recording, ImportError> {
-    if path.is_dir() {
-        return import::open(path, catalog).map(|recorded| of_import(recorded, path));
-    }
-    let bytes = std::fs::read(path)?;
-    match Recording::open(bytes) {
-        Ok(recording) if recording.span().is_some() => Ok(recording),
-        Ok(recording) => {
-            let why = recording.notes.join("; ");
-            Err(ImportError::Unknown(format!("the recording holds no sample that can be read: {why}")))
-        }
-        Err(SegmentError::NotASegment) => import::open(path, catalog).map(|recorded| of_import(recorded, path)),
-        Err(error @ SegmentError::Newer { .. }) => Err(ImportError::Unknown(error.to_string())),
-        Err(error) => Err(ImportError::Unknown(format!(
-            "{error}, and so is what would say what is in it; what can be opened is {ACCEPTED}"
-        ))),
-    }
-}
-
-/// What was imported, in the form of a recording.
-fn of_import(recorded: Recorded, path: &Path) -> Recording {
-    let Recorded { catalog, sources, mut about, notes } = recorded;
-    let title = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    about.insert(0, (TITLE.to_string(), title));
-    let machine = |(number, source): (usize, import::RecordedSource)| {
-        let (series, samples): (Vec<SeriesDef>, Vec<Vec<(i64, f64)>>) = source.series.into_iter().unzip();
-        let id = number as SourceId;
-        let blocks = blocks(id, 1, &samples, &steps(&catalog, &series));
-        Machine {
-            info: Source { id, name: source.name, interval: source.interval, facts: source.facts },
-            series,
-            blocks,
-        }
-    };
-    let machines = sources.into_iter().enumerate().map(machine).collect();
-    Recording { catalog, machines, about, notes }
-}
 
 /// A store that holds a recording and nothing else. Its table is the recording's, and behind it what `catalog` has beyond.
 pub fn store(recording: Recording, catalog: &Catalog) -> Store {

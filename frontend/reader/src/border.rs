@@ -35,9 +35,9 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(name: usize) {
     with(|state| {
-        let mut file = std::mem::take(&mut state.room);
-        let name = file.split_off(file.len().saturating_sub(name));
-        state.messages = crate::messages(file, &String::from_utf8_lossy(&name));
+        let room = std::mem::take(&mut state.room);
+        let (file, name) = room.split_at(room.len().saturating_sub(name));
+        state.messages = crate::messages(file, &String::from_utf8_lossy(name));
         state.messages.reverse();
     });
 }
@@ -60,4 +60,64 @@ pub extern "C" fn next() -> *const u8 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn length() -> usize {
     with(|state| state.message.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::wire::{Received, decode_server};
+
+    /// All messages for a file, by the calls that the page makes.
+    fn messages(name: &str, file: &[u8]) -> Vec<ServerMessage> {
+        let given = [file, name.as_bytes()].concat();
+        let at = room(given.len());
+        // SAFETY: the room has so many bytes and is touched by nobody until it is opened.
+        unsafe { std::ptr::copy_nonoverlapping(given.as_ptr(), at, given.len()) };
+        open(name.len());
+        let mut messages = Vec::new();
+        loop {
+            let at = next();
+            if at.is_null() {
+                return messages;
+            }
+            // SAFETY: the message stands there until the next one is asked for.
+            let bytes = unsafe { std::slice::from_raw_parts(at, length()) };
+            match decode_server(bytes).expect("a message") {
+                Received::Control(message) => messages.push(message),
+                Received::Ticks(..) => panic!("nothing is live in a file"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_becomes_what_a_server_would_say() {
+        let table = "time,source,tag,value\n1714566896,node-7,gpu.0.temp,63\n1714566897,node-7,gpu.0.temp,64\n";
+        let said = messages("a table.csv", table.as_bytes());
+        let [ServerMessage::Hello(hello), ServerMessage::Catalog(_), ServerMessage::Sources(sources), rest @ ..] =
+            &said[..]
+        else {
+            panic!("{said:?}")
+        };
+        let recorded = hello.recorded.as_ref().expect("nothing of it is live");
+        assert_eq!(
+            (recorded.from, recorded.to, recorded.title.as_str()),
+            (1_714_566_896_000, 1_714_566_897_000, "a table.csv")
+        );
+        assert_eq!(sources[0].name, "node-7");
+        let [ServerMessage::Series { .. }, ServerMessage::Columns(columns), ServerMessage::HistoryEnd { .. }] = rest
+        else {
+            panic!("{rest:?}")
+        };
+        assert_eq!(columns.ticks, 2);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_said_and_the_next_file_opens() {
+        for file in [&b""[..], b"hello", &[0; 500]] {
+            let said = messages("notes.txt", file);
+            let [ServerMessage::Goodbye { reason }] = &said[..] else { panic!("{said:?}") };
+            assert!(reason.contains("what can be opened is a recording of watchglass record"), "{reason}");
+        }
+        assert!(messages("x.csv", b"time,tag,value\n1,gpu.0.temp,63\n").len() > 1);
+    }
 }

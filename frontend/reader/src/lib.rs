@@ -7,26 +7,14 @@
 
 pub mod border;
 
-use shared::recording::{Recording, TITLE};
+use shared::catalog::{Catalog, VOCABULARY};
 use shared::wire::ServerMessage;
 
-/// The messages for a file of this name; a goodbye alone, whose reason goes behind the name, when nothing of it can be
-/// shown.
-pub fn messages(file: Vec<u8>, name: &str) -> Vec<ServerMessage> {
-    opened(file, name).unwrap_or_else(|reason| vec![ServerMessage::Goodbye { reason }])
-}
-
-fn opened(file: Vec<u8>, name: &str) -> Result<Vec<ServerMessage>, String> {
-    let mut recording = Recording::open(file).map_err(|error| {
-        format!(
-            "is {error}. A page opens recordings of watchglass record; W&B's files and CSV open with watchglass import"
-        )
-    })?;
-    if recording.span().is_none() {
-        return Err(format!("holds no sample that can be read. {}", recording.notes.join("; ")).trim_end().into());
+/// The messages for a file of this name; a goodbye alone when nothing of it can be shown.
+pub fn messages(file: &[u8], name: &str) -> Vec<ServerMessage> {
+    let vocabulary = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
+    match runs::from_bytes(file, name, vocabulary) {
+        Ok(recording) => recording.messages(),
+        Err(error) => vec![ServerMessage::Goodbye { reason: error.to_string() }],
     }
-    if !recording.about.iter().any(|(fact, _)| fact == TITLE) {
-        recording.about.push((TITLE.into(), name.into()));
-    }
-    Ok(recording.messages())
 }

@@ -52,7 +52,7 @@ pub fn choose(page: Page) {
 /// Saves the span that is shown, of all machines, as a file: the server records it.
 pub fn save(page: Page) {
     if page.link.borrow().is_over() {
-        return refuse(page, "This recording", "is a file on this machine already");
+        return refuse(page, "This recording", "it is a file on this machine already");
     }
     let (from, to) = page.span();
     let link = dom::document().create_element("a").ok().and_then(|e| e.dyn_into::<HtmlElement>().ok());
@@ -68,16 +68,18 @@ pub fn save(page: Page) {
 pub fn open(page: Page, file: web_sys::File) {
     let name = file.name();
     if file.size() > MOST {
-        return refuse(page, &name, "is too large for a page; watchglass replay shows it");
+        return refuse(page, &name, "too large for a page; watchglass replay shows it");
     }
     let failed = name.clone();
     let on_bytes = move |bytes: JsValue| load(page, name, bytes.unchecked_into());
-    then(file.array_buffer().unchecked_into(), on_bytes, move || refuse(page, &failed, "could not be read"));
+    then(file.array_buffer().unchecked_into(), on_bytes, move || {
+        refuse(page, &failed, "not read; of a run's folder, drop the file run-*.wandb")
+    });
 }
 
 /// Waits for the module that reads it.
 fn load(page: Page, name: String, file: ArrayBuffer) {
-    const AWAY: &str = "is not opened: what opens files could not be loaded. Is the server gone? \
+    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
                         When it is back, reload the page and try again";
     let failed = name.clone();
     let on_loaded = move |came: JsValue| {
@@ -101,7 +103,7 @@ fn load(page: Page, name: String, file: ArrayBuffer) {
 
 /// Why a file that made the module stop is not shown.
 const STOPPED: &str =
-    "made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
+    "it made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
 
 /// Does the one or the other with what comes of a promise. Both live as long as the page: files are few.
 fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnOnce() + 'static) {
@@ -115,7 +117,7 @@ fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnO
 
 /// Says why on the page, for as long as it takes to read.
 fn refuse(page: Page, name: &str, why: &str) {
-    page.refused.set(format!("{name} {why}."));
+    page.refused.set(format!("{name}: {why}."));
     set_timeout(move || page.refused.set(String::new()), Duration::from_secs(20));
 }
 

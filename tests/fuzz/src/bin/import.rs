@@ -1,7 +1,6 @@
 //! A file of any bytes, behind the beginning of each kind that an import knows; and any record in a sound W&B file.
 #![no_main]
 
-use backend::import;
 use libfuzzer_sys::fuzz_target;
 use shared::catalog::Catalog;
 use std::sync::LazyLock;
@@ -27,5 +26,5 @@ fuzz_target!(|input: (u8, &[u8])| {
         None => framed(input.1),
     };
     // An error is a sentence; what is read is read as far as it is sound.
-    let _ = import::from_bytes(&file, "any", CATALOG.clone());
+    let _ = runs::from_bytes(&file, "any", CATALOG.clone());
 });

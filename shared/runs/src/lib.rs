@@ -1,9 +1,10 @@
-//! Runs that others recorded: W&B's transaction log, its event lines and CSV files, and our own exports, all read into
-//! one [`Recorded`]. Nothing here asks anything over a network.
+//! What can be looked at later: recordings of ours, and runs that others recorded: W&B's transaction log, its event lines
+//! and CSV files, and our own exports. The server that replays a file and the page that it is dropped on open it alike.
+//! Nothing here asks anything over a network.
 //!
 //! `log.rs` and `records.rs` read `run-*.wandb`, `lines.rs` JSON lines, `csv.rs` tables; each fills a [`Raw`], whose
-//! tags are as they were spelled. `tags.rs` makes series of them. What is damaged is passed over and named in
-//! [`Recorded::notes`]; a value that could not be read is no sample.
+//! tags are as they were spelled. `tags.rs` makes a [`Recorded`] of them. What is damaged is passed over and named in its
+//! notes; a value that could not be read is no sample.
 
 mod csv;
 mod lines;
@@ -13,48 +14,51 @@ mod tags;
 
 use serde_json::Value;
 use shared::catalog::Catalog;
+use shared::recording::{Machine, Recording, TITLE, blocks, steps};
+use shared::segment::SegmentError;
 use shared::series::SeriesDef;
+use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 /// The most samples that are taken from one file: 16 bytes each while it is read.
 const MOST: usize = 200_000_000;
 
-/// What was recorded, as series of the catalogue.
+/// What others recorded, as series of the catalogue.
 #[derive(Debug)]
-pub struct Recorded {
+struct Recorded {
     /// The table that [`SeriesDef`]s point into.
-    pub catalog: Catalog,
+    catalog: Catalog,
     /// The machines, or writers of a shared run; never empty, none without a sample.
-    pub sources: Vec<RecordedSource>,
+    sources: Vec<RecordedSource>,
     /// What is known of the whole: name and text.
-    pub about: Vec<(String, String)>,
+    about: Vec<(String, String)>,
     /// What was left out, and why: sentences for the person who opened the file.
-    pub notes: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// One machine of it.
 #[derive(Debug)]
-pub struct RecordedSource {
+struct RecordedSource {
     /// Host, label or run.
-    pub name: String,
+    name: String,
     /// Usual time between two samples of a series, milliseconds, at least 1.
-    pub interval: i64,
+    interval: i64,
     /// What does not change, as text.
-    pub facts: Vec<(String, String)>,
+    facts: Vec<(String, String)>,
     /// Series with their samples (milliseconds since the Unix epoch, finite value), times rising.
-    pub series: Vec<(SeriesDef, Vec<(i64, f64)>)>,
+    series: Vec<(SeriesDef, Vec<(i64, f64)>)>,
 }
 
 /// A stretch of a file that was passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damage {
+struct Damage {
     /// Offset of its first byte.
-    pub at: u64,
+    at: u64,
     /// How many bytes.
-    pub bytes: u64,
+    bytes: u64,
 }
 
 /// Why a file gave nothing.
@@ -82,12 +86,12 @@ impl From<io::Error> for ImportError {
     }
 }
 
-/// What can be imported, for errors and help.
-pub const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
+/// What can be opened, for errors.
+const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
 
 /// What a file said, its tags as they were spelled.
 #[derive(Debug, Default)]
-pub struct Raw {
+struct Raw {
     /// Samples by source (empty: the run's own) and tag, in the order of the file.
     series: HashMap<(String, String), Vec<(i64, f64)>>,
     samples: usize,
@@ -138,27 +142,66 @@ impl Raw {
     }
 }
 
-/// Reads a file, or the folder of a W&B run.
+/// Opens a file, or the folder of a W&B run. `catalog` is the table by which tags are read.
 ///
 /// # Errors
 /// [`ImportError`] when it cannot be read, is of no known kind or holds no sample of a known tag.
-pub fn open(path: &Path, catalog: Catalog) -> Result<Recorded, ImportError> {
+pub fn open(path: &Path, catalog: Catalog) -> Result<Recording, ImportError> {
     let path = if path.is_dir() { in_folder(path)? } else { path.to_path_buf() };
     let mut raw = Raw::default();
     metadata(&path, &mut raw);
-    let name = path.file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy().into_owned());
-    read(BufReader::new(File::open(&path)?), &mut raw)?;
-    tags::assemble(raw, &name, catalog)
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    opened(&std::fs::read(&path)?, &name, raw, catalog)
 }
 
-/// Reads the bytes of a file; the name stands for a machine that the file does not name.
+/// Opens the bytes of a file of this name.
 ///
 /// # Errors
 /// As [`open`].
-pub fn from_bytes(bytes: &[u8], name: &str, catalog: Catalog) -> Result<Recorded, ImportError> {
-    let mut raw = Raw::default();
+pub fn from_bytes(bytes: &[u8], name: &str, catalog: Catalog) -> Result<Recording, ImportError> {
+    opened(bytes, name, Raw::default(), catalog)
+}
+
+/// The name stands for a title where the file has none; `raw` has what is known from beside the file.
+fn opened(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<Recording, ImportError> {
+    let mut recording = match Recording::open(bytes) {
+        Ok(recording) if recording.span().is_some() => recording,
+        Ok(recording) => {
+            let why = recording.notes.join("; ");
+            return Err(ImportError::Unknown(format!("the recording holds no sample that can be read: {why}")));
+        }
+        Err(SegmentError::NotASegment) => recording(imported(bytes, name, raw, catalog)?),
+        Err(error @ SegmentError::Newer { .. }) => return Err(ImportError::Unknown(error.to_string())),
+        Err(error) => {
+            let text = format!("{error}, and so is what would say what is in it; what can be opened is {ACCEPTED}");
+            return Err(ImportError::Unknown(text));
+        }
+    };
+    if !recording.about.iter().any(|(fact, _)| fact == TITLE) {
+        recording.about.insert(0, (TITLE.to_string(), name.to_string()));
+    }
+    Ok(recording)
+}
+
+/// What others recorded; the name stands for a machine that the file does not name.
+fn imported(bytes: &[u8], name: &str, mut raw: Raw, catalog: Catalog) -> Result<Recorded, ImportError> {
     read(bytes, &mut raw)?;
-    tags::assemble(raw, name, catalog)
+    let name = Path::new(name).file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy());
+    tags::assemble(raw, &name, catalog)
+}
+
+/// What others recorded, in the form of a recording.
+fn recording(recorded: Recorded) -> Recording {
+    let Recorded { catalog, sources, about, notes } = recorded;
+    let machine = |(number, source): (usize, RecordedSource)| {
+        let (series, samples): (Vec<SeriesDef>, Vec<Vec<(i64, f64)>>) = source.series.into_iter().unzip();
+        let id = number as SourceId;
+        let blocks = blocks(id, 1, &samples, &steps(&catalog, &series));
+        let info = Source { id, name: source.name, interval: source.interval, facts: source.facts };
+        Machine { info, series, blocks }
+    };
+    let machines = sources.into_iter().enumerate().map(machine).collect();
+    Recording { catalog, machines, about, notes }
 }
 
 fn read(mut file: impl BufRead, raw: &mut Raw) -> Result<(), ImportError> {

@@ -4,9 +4,10 @@ use super::records::{Header, Item, Record, Run, Stats, Time, Version};
 use super::*;
 use proptest::prelude::*;
 use prost::Message;
+use shared::catalog::VOCABULARY;
 
 fn catalog() -> Catalog {
-    collectors::catalog()
+    Catalog::new(VOCABULARY.iter().copied().flatten().copied())
 }
 
 fn stats(ms: i64, items: &[(&str, &str)]) -> Vec<u8> {
@@ -44,7 +45,7 @@ fn all(recorded: &Recorded) -> Found {
 }
 
 fn read_all(bytes: &[u8]) -> Recorded {
-    from_bytes(bytes, "file", catalog()).unwrap_or_else(|e| panic!("{e}"))
+    imported(bytes, "file", Raw::default(), catalog()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn a_chart_of_w_and_b_is_read_by_run() {
     assert_eq!(all(&by_wall)[0].2, [(START, 5.0)]);
     let of_api = read_all(b",_wandb,_runtime,_timestamp,system.cpu\n0,True,1,1714566896.789,5\n");
     assert_eq!(all(&of_api), [("file".to_string(), "cpu".to_string(), vec![(START, 5.0)])]);
-    let by_step = from_bytes(b"Step,a - system/cpu\n1,5\n", "file", catalog()).unwrap_err();
+    let by_step = imported(b"Step,a - system/cpu\n1,5\n", "file", Raw::default(), catalog()).unwrap_err();
     assert!(by_step.to_string().contains("Wall Time"), "{by_step}");
 }
 
@@ -211,7 +212,7 @@ fn what_is_no_recording_is_told_what_would_be() {
     for bytes in
         [&b""[..], b"\n\n", b"\x89PNG\r\n\x1a\n\0\0", b"hello, world\n1,2\n", b"{}\n", b"[1]\n", b":W&B\xe1\xbe\0"]
     {
-        let error = from_bytes(bytes, "file", catalog()).expect_err("no recording").to_string();
+        let error = imported(bytes, "file", Raw::default(), catalog()).expect_err("no recording").to_string();
         assert!(error.contains("what can be opened") || error.contains("no reading"), "{error}");
     }
 }
@@ -226,10 +227,13 @@ fn the_folder_of_a_run_is_enough() {
     write(files.join("wandb-events.jsonl"), LINES.as_bytes());
     write(files.join("wandb-metadata.json"), br#"{"host": "node-9", "gpu": "H100", "gpu_count": 8}"#);
     let recorded = open(folder.path(), catalog()).expect("lines");
-    assert_eq!(recorded.sources[0].name, "node-9");
+    assert_eq!(recorded.machines[0].info.name, "node-9");
     assert!(recorded.about.contains(&("gpus".into(), "8".into())), "{:?}", recorded.about);
     write(folder.path().join("run-3c1.wandb"), &log::tests::write(&run("0.31.0", &[&[("cpu", "1")]])));
-    assert_eq!(all(&open(folder.path(), catalog()).expect("run")).len(), 1);
+    let recorded = open(folder.path(), catalog()).expect("run");
+    assert_eq!(recorded.machines[0].series.len(), 1);
+    assert_eq!(recorded.about[0], (TITLE.to_string(), "run-3c1.wandb".to_string()));
+    assert_eq!(recorded.machines[0].blocks[0].ticks, 1);
 }
 
 /// Whether every sample of the damaged file is one of the whole file.
@@ -251,7 +255,7 @@ fn a_run_file_cut_or_flipped_anywhere_gives_what_is_sound_and_invents_nothing() 
         let mut bad = file.clone();
         bad[at] ^= 0x11;
         for bytes in [&file[..at], &bad] {
-            let Ok(recorded) = from_bytes(bytes, "file", catalog()) else { continue };
+            let Ok(recorded) = imported(bytes, "file", Raw::default(), catalog()) else { continue };
             assert!(none_is_invented(&whole, &recorded), "byte {at}");
         }
         // One byte costs one record: 7 readings of 8 are there, with a note.
@@ -267,7 +271,7 @@ fn a_run_file_cut_or_flipped_anywhere_gives_what_is_sound_and_invents_nothing() 
 fn lines_cut_anywhere_give_what_is_whole() {
     let whole = read_all(LINES.as_bytes());
     for at in 0..LINES.len() {
-        if let Ok(recorded) = from_bytes(&LINES.as_bytes()[..at], "file", catalog()) {
+        if let Ok(recorded) = imported(&LINES.as_bytes()[..at], "file", Raw::default(), catalog()) {
             assert!(none_is_invented(&whole, &recorded), "byte {at}");
         }
     }
@@ -277,6 +281,6 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_or_read_but_never_panic(kind in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let head: [&[u8]; 4] = [b"", b":W&B\xe1\xbe\0", b"{\"_timestamp\": 1, ", b"time,tag,value\n"];
-        let _ = from_bytes(&[head[kind], &bytes].concat(), "file", catalog());
+        let _ = imported(&[head[kind], &bytes].concat(), "file", Raw::default(), catalog());
     }
 }
