@@ -7,6 +7,7 @@ use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
@@ -66,8 +67,11 @@ async fn accept(
                 Some(caller) => {
                     // Other users of this machine must not be able to hold our own slots.
                     drop(slot);
-                    if let Ok(_few) = strangers.try_acquire() {
-                        connection(stream, caller, router, stop).await;
+                    match strangers.try_acquire() {
+                        Ok(_few) => connection(stream, caller, router, stop).await,
+                        Err(_) => {
+                            tracing::debug!(%remote, "another user calls too often to be told that it may not read")
+                        }
                     }
                 }
                 None => {}
@@ -78,14 +82,17 @@ async fn accept(
 
 /// Who calls; none when the caller has gone already.
 fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
-    let local = stream.local_addr().ok()?;
+    let local = stream.local_addr().inspect_err(|error| tracing::debug!(%remote, %error, "a caller has gone")).ok()?;
     let _ = stream.set_nodelay(true);
     if !door.asks_uid() {
         return Some(Caller { admitted: true });
     }
     match peer::caller_uid(local, remote) {
         Ok(Some(uid)) => Some(Caller { admitted: door.admits(uid) }),
-        Ok(None) => None,
+        Ok(None) => {
+            tracing::debug!(%remote, "a caller has gone before it was known who it is");
+            None
+        }
         Err(error) => {
             tracing::warn!(%error, "cannot tell who calls; refused (--local-auth off admits everybody on this machine)");
             Some(Caller { admitted: false })
@@ -93,7 +100,10 @@ fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
     }
 }
 
-async fn connection(stream: TcpStream, caller: Caller, router: Router, mut stop: watch::Receiver<bool>) {
+async fn connection<S>(stream: S, caller: Caller, router: Router, mut stop: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(caller);
         request
@@ -111,5 +121,27 @@ async fn connection(stream: TcpStream, caller: Caller, router: Router, mut stop:
     if stopped {
         serving.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_never_comes_is_waited_for_no_longer_than_is_promised() {
+        let paths = Router::new().route("/", axum::routing::get(|| async { "here" }));
+        for (sent, answer) in [("GET / HTTP/1.1\r\nHost: loc", ""), ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "here")] {
+            let ((mut theirs, ours), (_stopping, stop)) = (duplex(4096), watch::channel(false));
+            tokio::spawn(connection(ours, Caller { admitted: true }, paths.clone(), stop));
+            let begun = Instant::now();
+            theirs.write_all(sent.as_bytes()).await.unwrap();
+            let mut read = String::new();
+            theirs.read_to_string(&mut read).await.unwrap();
+            assert!(read.ends_with(answer), "{read}");
+            assert!((HEADER..HEADER * 11 / 10).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        }
     }
 }

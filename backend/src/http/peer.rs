@@ -50,6 +50,7 @@ mod linux {
     use std::io::{Error, Result as Io};
     use std::net::{IpAddr, SocketAddr};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     // From linux/sock_diag.h, linux/inet_diag.h and net/tcp_states.h; libc lacks the first two.
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
@@ -72,16 +73,32 @@ mod linux {
     /// # Errors
     /// [`PeerError`] when neither netlink nor /proc/net can be asked.
     pub fn caller_uid(local: SocketAddr, remote: SocketAddr) -> Result<Option<u32>, PeerError> {
+        static ANSWERS: AtomicBool = AtomicBool::new(false);
         let (local, remote) = (canonical(local), canonical(remote));
-        let owner = match by_netlink(local, remote) {
-            Ok(Some(owner)) => Some(owner),
-            // "No such socket" is also what a kernel without the tcp_diag module says, so the table has the last word.
-            Ok(None) => by_table("/proc", local, remote).ok().flatten(),
-            Err(netlink) => by_table("/proc", local, remote).map_err(|table| PeerError {
-                reason: format!("netlink sock_diag: {netlink}; /proc/net/tcp: {table}"),
-            })?,
-        };
+        let owner = find(&ANSWERS, || by_netlink(local, remote), || by_table("/proc", local, remote))?;
         Ok(owner.filter(|owner| owner.inode != 0).map(|owner| owner.uid))
+    }
+
+    /// Asks by netlink, then by table. `answers` says whether netlink has ever found a socket.
+    pub(super) fn find(
+        answers: &AtomicBool,
+        netlink: impl Fn() -> Io<Option<Owner>>,
+        table: impl FnOnce() -> Io<Option<Owner>>,
+    ) -> Result<Option<Owner>, PeerError> {
+        // The kernel looks without a lock, so that one socket may be missed while others come and go: it is asked twice.
+        let found = netlink().and_then(|found| if found.is_some() { Ok(found) } else { netlink() });
+        match found {
+            Ok(Some(owner)) => {
+                answers.store(true, Ordering::Relaxed);
+                Ok(Some(owner))
+            }
+            // The table takes milliseconds where there are thousands of connections: callers that have gone cost none.
+            Ok(None) if answers.load(Ordering::Relaxed) => Ok(None),
+            // A kernel without the tcp_diag module says so of every socket.
+            Ok(None) => Ok(table().ok().flatten()),
+            Err(netlink) => table()
+                .map_err(|table| PeerError { reason: format!("netlink sock_diag: {netlink}; /proc/net/tcp: {table}") }),
+        }
     }
 
     fn canonical(addr: SocketAddr) -> SocketAddr {

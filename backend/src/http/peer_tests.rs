@@ -1,11 +1,13 @@
 //! Real loopback connections, by netlink and by table, of our own user and of another.
 
-use super::linux::{by_netlink, by_table, read_answer};
+use super::linux::{Owner, by_netlink, by_table, find, read_answer};
 use super::{caller_uid, own_uid};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 const OTHER: u32 = 54321;
@@ -95,6 +97,29 @@ fn a_connection_that_never_was_is_nobody() {
     assert_eq!(caller_uid(at(1), at(2)), Ok(None));
 }
 
+#[test]
+fn a_caller_that_is_missed_once_is_found() {
+    let (answers, asked) = (AtomicBool::new(false), AtomicBool::new(false));
+    let owner = Owner { uid: 7, inode: 8 };
+    let misses_once = || Ok(asked.swap(true, Relaxed).then_some(owner));
+    assert_eq!(find(&answers, misses_once, || unreachable!("it answers")), Ok(Some(owner)));
+    assert!(answers.load(Relaxed));
+}
+
+#[test]
+fn the_table_is_read_only_where_netlink_has_never_found_a_socket() {
+    let owner = Owner { uid: 7, inode: 8 };
+    let refused = || Err(std::io::ErrorKind::PermissionDenied.into());
+    let answers = AtomicBool::new(false);
+    assert_eq!(find(&answers, || Ok(None), || Ok(Some(owner))), Ok(Some(owner)));
+    assert_eq!(find(&answers, refused, || Ok(Some(owner))), Ok(Some(owner)));
+    assert_eq!(find(&answers, || Ok(None), refused), Ok(None));
+    assert!(find(&answers, refused, refused).is_err_and(|error| error.to_string().contains("/proc/net/tcp")));
+    answers.store(true, Relaxed);
+    assert_eq!(find(&answers, || Ok(None), || unreachable!("netlink answers")), Ok(None));
+    assert_eq!(find(&answers, refused, || Ok(Some(owner))), Ok(Some(owner)));
+}
+
 /// Not a test of its own: run as another user by the test below, it connects to the port in its environment.
 #[test]
 fn connects_when_told_to() {
@@ -115,15 +140,8 @@ impl Drop for Ended {
 
 #[allow(clippy::disallowed_methods, reason = "another user's connection needs another user's process")]
 fn connect_as(uid: u32, addr: SocketAddr) -> Ended {
-    // A copy where everybody may read it: the build folder often lies below a private home.
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("caller");
-    std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy");
-    for path in [folder.path(), &program] {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(path, mode).expect("own file");
-    }
-    let child = std::process::Command::new(&program)
+    // Not by its path: the build folder often lies below a private home.
+    let child = std::process::Command::new("/proc/self/exe")
         .args(["--exact", "http::peer::tests::connects_when_told_to"])
         .env("WATCHGLASS_TEST_CONNECT", addr.to_string())
         .current_dir("/")
