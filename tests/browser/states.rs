@@ -211,7 +211,7 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
         ("?w=9y", "w=9y is no window"),
         ("?from=soon&to=1795219500", "from=soon is no time"),
         ("?from=1795219500&to=1795219200", "to= lies before from="),
-        ("?source=nobody", "there is no machine nobody here, this is stage"),
+        ("?source=nobody", "there is no machine “nobody” here, this is stage"),
     ] {
         let browser = open(&stage, query);
         run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {BANNER}.includes("{words}")"#));
@@ -226,4 +226,25 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
     browser.until(&format!("{WORDS_IN_PLOT}.includes('goes on live')"));
     browser.press("Escape");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+}
+
+#[test]
+fn a_page_that_traps_says_that_it_has_stopped() {
+    let stage = Stage::with_past(1);
+    let browser = open(&stage, "");
+    browser.until(&format!("{LINK} === 'live'"));
+    assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
+    // Another error is no end of the module.
+    browser.eval("setTimeout(() => { window.__thrown = 1; throw Error('not ours'); }) && null");
+    browser.until("window.__thrown");
+    assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
+    // A module of one function: `unreachable`, as a panic ends.
+    let traps = "0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,116,0,0, 10,5,1,3,0,0,11";
+    browser.eval(&format!(
+        "void WebAssembly.instantiate(new Uint8Array([{traps}])).then(m => setTimeout(m.instance.exports.t))"
+    ));
+    browser.until("!document.getElementById('stopped').hidden");
+    assert!(
+        browser.eval("document.getElementById('stopped').innerText").as_str().is_some_and(|t| t.contains("Reload"))
+    );
 }

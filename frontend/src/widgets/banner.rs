@@ -1,27 +1,53 @@
 //! What the page says while the server is away, or cannot keep history. It lies over the page, so that nothing moves.
 
-use super::live::{when, words};
-use crate::page::{LinkState, page};
+use super::{dom, live};
+use crate::page::{LinkState, Page, page};
 use charts::axis;
 use leptos::prelude::*;
+use leptos::tachys::html::InertElement;
+use web_sys::Element;
 
 /// The server's check of its data folder.
 const HISTORY: &str = "history";
 
-/// The banner.
-#[component]
-pub fn Banner() -> impl IntoView {
-    let page = page();
-    // A machine that the address names and the server does not know.
-    let unknown = Memo::new(move |_| {
-        page.plan.track();
-        let store = page.store.borrow();
-        let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
-        let asked = page.view.with(|v| v.source.clone()).filter(|asked| *asked != shown)?;
-        Some(("The address is not understood:", format!("there is no machine {asked} here, this is {shown}.")))
-    });
-    let astray = move || page.wrong.with(|w| !w.is_empty()) || unknown.get().is_some();
-    let said = move || match page.state.get() {
+const BANNER: &str = "<div class=banner role=status>\
+    <span class='shape is-unknown'>◌</span>\
+    <span><b></b> <span></span></span>\
+    <slot></slot>\
+    <span class=end></span>\
+</div>";
+
+/// Its place.
+pub fn banner() -> InertElement {
+    live::standing("<slot id=banner></slot>", "#banner", |slot| {
+        let page = page();
+        live::when(slot, move || said(page).is_some(), said_here);
+    })
+}
+
+fn said_here() -> Element {
+    let (page, banner) = (page(), live::made(BANNER));
+    live::text(&dom::find(&banner, "b"), move || said(page).map_or("", |w| w.0).to_string());
+    live::text(&dom::find(&banner, "b + span"), move || said(page).map_or_else(String::new, |w| w.1));
+    let astray = move || page.wrong.with(|w| !w.is_empty()) || unknown(page).is_some();
+    live::when(&dom::find(&banner, "slot"), astray, || live::made("<button data-do=right>Show what is live</button>"));
+    live::text(&dom::find(&banner, ".end"), move || page.goodbye.get());
+    banner
+}
+
+type Said = Option<(&'static str, String)>;
+
+/// A machine that the address names and the server does not know.
+fn unknown(page: Page) -> Said {
+    page.plan.track();
+    let store = page.store.borrow();
+    let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
+    let asked = page.view.with(|v| v.source.clone()).filter(|asked| *asked != shown)?;
+    Some(("The address is not understood:", format!("there is no machine “{asked}” here, this is {shown}.")))
+}
+
+fn said(page: Page) -> Said {
+    match page.state.get() {
         _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
         LinkState::Reconnecting => {
             let kept = page.store.borrow().hello.as_ref().map_or(43_200_000, |h| h.retention);
@@ -33,8 +59,7 @@ pub fn Banner() -> impl IntoView {
         _ if page.wrong.with(|w| !w.is_empty()) => {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
-        _ if unknown.get().is_some() => unknown.get(),
-        _ if page.silent.get() => {
+        _ if page.silent.get() && unknown(page).is_none() => {
             page.beat.track();
             let store = page.store.borrow();
             let source = page.view.with(|v| store.source(v.source.as_deref()))?;
@@ -43,25 +68,15 @@ pub fn Banner() -> impl IntoView {
                 format!("last sample {since} ago. What it sent stays, and the page goes on with its next sample.");
             Some(("The machine is silent:", words))
         }
-        _ => page.plan.with(|plan| {
-            let history = plan.missing.iter().find(|missing| missing.id == HISTORY)?;
-            let mut reason = history.reason.clone();
-            if let Some(first) = reason.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            Some(("Live, but not on disk.", format!("{reason}. To do: {}.", history.remedy)))
+        _ => unknown(page).or_else(|| {
+            page.plan.with(|plan| {
+                let history = plan.missing.iter().find(|missing| missing.id == HISTORY)?;
+                let mut reason = history.reason.clone();
+                if let Some(first) = reason.get_mut(..1) {
+                    first.make_ascii_uppercase();
+                }
+                Some(("Live, but not on disk.", format!("{reason}. To do: {}.", history.remedy)))
+            })
         }),
-    };
-    view! {
-        {when(move || said().is_some(), move || view! {
-            <div class="banner" role="status">
-                <span class="shape is-unknown">"◌"</span>
-                <span><b>{words(move || said().map_or("", |w| w.0).to_string())}</b>" "{words(move || said().map_or_else(String::new, |w| w.1))}</span>
-                {when(astray, move || {
-                    view! { <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button> }.into_any()
-                })}
-                <span class="end">{words(move || page.goodbye.get())}</span>
-            </div>
-        }.into_any())}
     }
 }
