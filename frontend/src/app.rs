@@ -3,17 +3,18 @@
 use crate::address::Tone;
 use crate::link;
 use crate::page::{LinkState, Page, browser, preferred};
-use crate::pages::overview::Overview;
+use crate::pages::overview::overview;
 use crate::panels::board::Board;
-use crate::panels::{pointer, tools};
+use crate::panels::{pointer, take, tools};
 use crate::recording;
-use crate::widgets::banner::Banner;
-use crate::widgets::bar::Bar;
-use crate::widgets::dialog;
-use crate::widgets::player::PlayerBar;
-use crate::widgets::tooltip::Tooltip;
+use crate::widgets::banner::banner;
+use crate::widgets::bar::bar;
+use crate::widgets::player::player_bar;
+use crate::widgets::tooltip::tooltip;
+use crate::widgets::{dialog, dom, live};
 use leptos::ev;
 use leptos::prelude::*;
+use leptos::tachys::html::InertElement;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub fn App() -> impl IntoView {
     provide_context(page);
     mark(page);
     listen(page);
-    Effect::new(move |_| {
+    live::then(move || {
         pointer::listen(page);
         tools::listen(page);
     });
@@ -36,28 +37,25 @@ pub fn App() -> impl IntoView {
     link::connect(page);
     set_interval(move || link::beat(page), Duration::from_secs(1));
     view! {
-        <Bar/>
-        <main id="page"><Overview/></main>
-        <PlayerBar/>
-        <Banner/>
-        <Tooltip/>
-        <dialog id="dialog" class="dialog" aria-labelledby="dialog-title"></dialog>
-        <p id="how" class="away">
-            "Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."
-        </p>
-        <aside id="sheet" class="sheet" aria-label="What changed" hidden></aside>
+        {bar()}
+        {overview()}
+        {player_bar()}
+        {banner()}
+        {tooltip()}
+        {[DIALOG, HOW, SHEET].map(InertElement::new)}
     }
 }
+
+const DIALOG: &str = "<dialog id=dialog class=dialog aria-labelledby=dialog-title></dialog>";
+const HOW: &str = "<p id=how class=away>\
+    Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys.\
+</p>";
+const SHEET: &str = "<aside id=sheet class=sheet aria-label='What changed' hidden></aside>";
 
 /// Link and theme stand on the root element, for the stylesheet, tests and people's own scripts.
 fn mark(page: Page) {
     let Some(root) = browser().document().and_then(|d| d.document_element()) else { return };
-    let link = root.clone();
-    let set = |element: &web_sys::Element, name: &str, value: &str| {
-        // Only names that are no attribute names are refused.
-        let _ = element.set_attribute(name, value);
-    };
-    Effect::new(move |_| {
+    live::attribute(&root, "data-link", move || {
         let frozen = page.view.with(|v| v.frozen.is_some());
         let state = match page.state.get() {
             LinkState::Connecting => "connecting",
@@ -68,11 +66,11 @@ fn mark(page: Page) {
             LinkState::Reconnecting => "reconnecting",
             LinkState::Lost => "lost",
         };
-        set(&link, "data-link", state);
+        state.into()
     });
-    Effect::new(move |_| tools::reflect(page.view.with(|v| v.versus)));
-    Effect::new(move |_| {
-        set(&root, "data-theme", page.tone.get().name());
+    live::follow(move || tools::reflect(page.view.with(|v| v.versus)));
+    live::follow(move || {
+        dom::set(&root, "data-theme", page.tone.get().name());
         page.redraw();
     });
 }
@@ -121,11 +119,20 @@ fn listen(page: Page) {
         on_resize.remove();
     });
     let fonts = Closure::<dyn FnMut()>::new(move || Board::retype(page));
-    // Paper is white.
+    // Paper is white, has a width of its own, and says whose the numbers are and when.
     let print = Closure::<dyn FnMut(web_sys::Event)>::new(move |event: web_sys::Event| {
         let own = page.view.with_untracked(|v| v.theme).unwrap_or_else(preferred);
-        page.tone.set(if event.type_() == "beforeprint" { Tone::Light } else { own });
-        Board::draw(page);
+        let paper = event.type_() == "beforeprint";
+        page.tone.set(if paper { Tone::Light } else { own });
+        if let Some(body) = browser().document().and_then(|d| d.body()) {
+            // The name is one.
+            let _ = if paper {
+                body.set_attribute("data-paper", &take::words(page))
+            } else {
+                body.remove_attribute("data-paper")
+            };
+        }
+        Board::print(page, paper);
     });
     let document = browser().document().expect("a page has a document");
     let _ = document.fonts().add_event_listener_with_callback("loadingdone", fonts.as_ref().unchecked_ref());

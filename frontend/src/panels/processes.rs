@@ -1,14 +1,14 @@
 //! What runs here: the process table, now or at the instant that is looked at.
 
-use super::sections::Triangle;
+use super::sections::opened;
 use crate::page::{Page, page};
 use crate::store::processes::{Column, Line, by_tree, each, sort};
-use crate::widgets::live;
+use crate::widgets::{dom, live};
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::unit::{Unit, number, quantity};
 use shared::wire::PageMessage;
-use wasm_bindgen::JsCast;
+use web_sys::Element;
 
 /// Lines that are shown; the rest is counted.
 const LINES: usize = 24;
@@ -31,102 +31,90 @@ fn bytes(value: Option<f64>, unit: Unit) -> String {
     )
 }
 
+const FOLD: &str = "<details class='fold processes'>\
+    <summary>\
+        <svg class=tri viewBox='0 0 10 10' aria-hidden=true><path d='M3.5 2 6.5 5l-3 3'/></svg>\
+        <span class=name>Processes</span><span class=n></span><span class=gist></span>\
+    </summary>\
+    <div class=scroll>\
+        <p class=choices role=group aria-label=Lines><button>each process</button><button>by tree</button></p>\
+        <table><thead><tr></tr></thead><tbody></tbody></table>\
+    </div>\
+</details>";
+
+/// The columns, and whether they are read from the left.
+const COLUMNS: [(&str, Column, bool); 8] = [
+    ("Name", Column::Name, true),
+    ("PID", Column::Pid, false),
+    ("User", Column::User, true),
+    ("CPU %", Column::Cpu, false),
+    ("Memory", Column::Memory, false),
+    ("Threads", Column::Threads, false),
+    ("Disk", Column::Disk, false),
+    ("GPU memory", Column::Gpu, false),
+];
+
 /// The table under a fold; it is asked for only while it is open.
-#[component]
-pub fn Processes() -> impl IntoView {
-    let page = page();
-    let open = RwSignal::new(false);
+pub fn processes() -> Element {
+    let (page, fold) = (page(), live::made(FOLD));
+    let part = |selector: &str| dom::find(&fold, selector);
+    let open = opened(&fold);
     let column = RwSignal::new(Column::Cpu);
     let trees = RwSignal::new(false);
-    let asked = StoredValue::new_local((0u32, None::<i64>));
-    let ask = move || {
-        let at = instant(page);
-        asked.set_value((0, at));
-        page.link.borrow().ask(&PageMessage::Processes { at });
-    };
-    Effect::new(move |_| {
+    let mut asked = (EVERY, None::<i64>);
+    live::follow(move || {
         page.beat.track();
-        if !open.get_untracked() {
+        if !open.get() {
+            asked.0 = EVERY;
             return;
         }
-        let (waited, at) = asked.get_value();
-        if waited >= EVERY || at != instant(page) {
-            ask();
+        let at = instant(page);
+        if asked.0 >= EVERY || at != asked.1 {
+            asked = (0, at);
+            page.link.borrow().ask(&PageMessage::Processes { at });
         } else {
-            asked.set_value((waited + 1, at));
+            asked.0 += 1;
         }
     });
-    let toggled = move |event: leptos::ev::Event| {
-        let details = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
-        if let Some(details) = details {
-            open.set(details.open());
-            if details.open() {
-                ask();
-            }
-        }
-    };
     let table = move || page.processes.get().filter(|table| table.t > 0);
-    let gist = move || {
-        if !open.get() {
-            return "who uses CPU, memory, disks and GPUs".to_string();
-        }
-        match table() {
-            None => "no table yet".to_string(),
-            Some(table) => words(page, &table),
-        }
-    };
-    let lines = move || {
-        let Some(table) = table() else { return (Vec::new(), 0) };
+    live::text(&part(".n"), move || table().map_or_else(String::new, |t| t.total.to_string()));
+    live::text(&part(".gist"), move || match table() {
+        _ if !open.get() => "who uses CPU, memory, disks and GPUs".to_string(),
+        None => "no table yet".to_string(),
+        Some(table) => words(page, &table),
+    });
+    for (selector, tree) in [("p button", false), ("p button + button", true)] {
+        let button = part(selector);
+        live::attribute(&button, "aria-pressed", move || (trees.get() == tree).to_string());
+        live::hear(&button, "click", move |_| trees.set(tree));
+    }
+    let head = part("thead tr");
+    for (name, this, left) in COLUMNS {
+        let cell = dom::add(&head, "th", if left { "l" } else { "" }, "");
+        dom::set(&cell, "scope", "col");
+        live::hear(&dom::add(&cell, "button", "", name), "click", move |_| column.set(this));
+        live::follow(move || {
+            let _ = if column.get() == this {
+                cell.set_attribute("aria-sort", "descending")
+            } else {
+                cell.remove_attribute("aria-sort")
+            };
+        });
+    }
+    let body = part("tbody");
+    live::follow(move || {
+        body.set_text_content(None);
+        let Some(table) = table() else { return };
         let mut lines = if trees.get() { by_tree(&table.rows) } else { each(&table.rows) };
         sort(&mut lines, column.get());
         let rest = lines.len().saturating_sub(LINES);
-        lines.truncate(LINES);
-        (lines, rest)
-    };
-    let head = move |name: &'static str, this: Column, left: bool| {
-        view! {
-            <th scope="col" class:l=left aria-sort=move || (column.get() == this).then_some("descending")>
-                <button on:click=move |_| column.set(this)>{name}</button>
-            </th>
+        lines.into_iter().take(LINES).for_each(|line| row(&body, line));
+        if rest > 0 {
+            let cell = dom::add(&dom::add(&body, "tr", "", ""), "td", "rest", &format!("… {rest} more"));
+            dom::set(&cell, "colspan", "8");
         }
-    };
-    view! {
-        <details class="fold processes" on:toggle=toggled>
-            <summary>
-                <Triangle/>
-                <span class="name">"Processes"</span>
-                <span class="n">{live::words(move || table().map_or_else(String::new, |t| t.total.to_string()))}</span>
-                <span class="gist">{live::words(gist)}</span>
-            </summary>
-            <div class="scroll">
-                <p class="choices" role="group" aria-label="Lines">
-                    <button aria-pressed=live::words(move || (!trees.get()).to_string()) on:click=move |_| trees.set(false)>"each process"</button>
-                    <button aria-pressed=live::words(move || trees.get().to_string()) on:click=move |_| trees.set(true)>"by tree"</button>
-                </p>
-                <table>
-                    <thead>
-                        <tr>
-                            {head("Name", Column::Name, true)}
-                            {head("PID", Column::Pid, false)}
-                            {head("User", Column::User, true)}
-                            {head("CPU %", Column::Cpu, false)}
-                            {head("Memory", Column::Memory, false)}
-                            {head("Threads", Column::Threads, false)}
-                            {head("Disk", Column::Disk, false)}
-                            {head("GPU memory", Column::Gpu, false)}
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {move || lines().0.into_iter().map(row).collect_view()}
-                        {move || {
-                            let rest = lines().1;
-                            (rest > 0).then(|| view! { <tr><td class="rest" colspan="8">{format!("… {rest} more")}</td></tr> })
-                        }}
-                    </tbody>
-                </table>
-            </div>
-        </details>
-    }
+    });
+    fold
 }
 
 /// When the table is of, and what part of it is known.
@@ -137,27 +125,25 @@ fn words(page: Page, table: &ProcessTable) -> String {
     if now { format!("now{kept}") } else { format!("at {}{kept}", clock(table.t)) }
 }
 
-fn row(line: Line) -> impl IntoView {
+fn row(body: &Element, line: Line) {
     let p = line.process;
     let more = if line.processes > 1 { format!(" and {} more", line.processes - 1) } else { String::new() };
     let place = if p.container.is_empty() { String::new() } else { format!(" in {}", p.container) };
     let disk = p.read.or(p.written).map(|_| f64::from(p.read.unwrap_or(0.0)) + f64::from(p.written.unwrap_or(0.0)));
     let share = p.gpu_share.map_or_else(String::new, |s| format!(", {} %", number(f64::from(s))));
     let gpu = p.gpu_memory.map_or_else(|| "–".to_string(), |b| bytes(Some(b as f64), Unit::Bytes) + &share);
-    view! {
-        <tr>
-            <td class="cmd l">
-                {p.watched.then(|| view! { <span class="shape is-ok" title="watched">"●"</span>" " })}
-                <b>{p.name}</b>
-                <span>{more}{place}</span>
-            </td>
-            <td>{p.pid}</td>
-            <td class="l">{p.user}</td>
-            <td>{p.cpu.map_or_else(|| "–".to_string(), |cpu| number(f64::from(cpu)))}</td>
-            <td>{bytes(Some(p.rss as f64), Unit::Bytes)}</td>
-            <td>{(p.threads > 0).then_some(p.threads)}</td>
-            <td>{bytes(disk, Unit::BytesPerSecond)}</td>
-            <td>{gpu}</td>
-        </tr>
+    let row = dom::add(body, "tr", "", "");
+    let command = dom::add(&row, "td", "cmd l", "");
+    if p.watched {
+        command.set_inner_html("<span class='shape is-ok' title=watched>●</span> ");
     }
+    dom::add(&command, "b", "", &p.name);
+    dom::add(&command, "span", "", &(more + &place));
+    dom::add(&row, "td", "", &p.pid.to_string());
+    dom::add(&row, "td", "l", &p.user);
+    dom::add(&row, "td", "", &p.cpu.map_or_else(|| "–".to_string(), |cpu| number(f64::from(cpu))));
+    dom::add(&row, "td", "", &bytes(Some(p.rss as f64), Unit::Bytes));
+    dom::add(&row, "td", "", &if p.threads > 0 { p.threads.to_string() } else { String::new() });
+    dom::add(&row, "td", "", &bytes(disk, Unit::BytesPerSecond));
+    dom::add(&row, "td", "", &gpu);
 }

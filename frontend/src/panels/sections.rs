@@ -1,65 +1,57 @@
 //! Families of charts below the top, each under a line that folds, and the list of what is not available here.
 
-use super::panel::PanelCard;
-use crate::page::{browser, page};
+use super::panel::panel_card;
+use crate::page::{Page, browser, page};
 use crate::range;
-use crate::store::plan::{Absent, Section};
-use crate::widgets::live::{each, when, words};
+use crate::store::plan::{Absent, Panel, Section};
+use crate::widgets::{dom, live};
 use leptos::prelude::*;
 use shared::wire::CheckState;
 use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlDetailsElement};
 
-/// The small triangle of a fold.
-#[component]
-pub fn Triangle() -> impl IntoView {
-    view! { <svg class="tri" viewBox="0 0 10 10" aria-hidden="true"><path d="M3.5 2 6.5 5l-3 3"/></svg> }
+const FOLD: &str = "<details class=fold>\
+    <summary>\
+        <svg class=tri viewBox='0 0 10 10' aria-hidden=true><path d='M3.5 2 6.5 5l-3 3'/></svg>\
+        <span class=name></span><span class=n></span><span class='gist narrow-off'></span>\
+    </summary>\
+    <div class=more><slot></slot></div>\
+</details>";
+
+/// Whether a fold is open, and hears of it from now on.
+pub fn opened(fold: &Element) -> RwSignal<bool> {
+    let details: HtmlDetailsElement = fold.clone().unchecked_into();
+    let open = RwSignal::new(details.open());
+    live::hear(fold, "toggle", move |_| open.set(details.open()));
+    open
 }
 
-/// One family. Its charts exist only while it is open.
-#[component]
-pub fn Fold(
-    /// As planned when it appeared.
-    section: Section,
-) -> impl IntoView {
-    let page = page();
-    let open = RwSignal::new(section.open);
-    let id = section.id.clone();
-    let panels = Memo::new(move |_| {
-        page.plan.with(|p| p.sections.iter().find(|s| s.id == id).map(|s| s.panels.clone()).unwrap_or_default())
-    });
-    let toggled = move |event: leptos::ev::Event| {
-        let details = event.target().and_then(|t| t.dyn_into::<web_sys::HtmlDetailsElement>().ok());
-        if let Some(details) = details {
-            open.set(details.open());
-        }
-    };
-    let names = move || {
-        let list = panels.get();
-        let more = if list.len() > 4 { ", …" } else { "" };
-        let first: Vec<String> = list.into_iter().take(4).map(|p| p.title).collect();
-        first.join(", ") + more
-    };
-    view! {
-        <details
-            class="fold"
-            data-charts=words(move || panels.with(|p| p.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" ")))
-            open=section.open on:toggle=toggled
-        >
-            <summary>
-                <Triangle/>
-                <span class="name">{section.title}</span>
-                <span class="n">{words(move || panels.with(Vec::len).to_string())}</span>
-                <span class="gist narrow-off">{words(move || if open.get() { String::new() } else { names() })}</span>
-            </summary>
-            <div class="more">
-                {each(
-                    move || if open.get() { panels.get() } else { Vec::new() },
-                    |p| p.id.clone(),
-                    |panel| view! { <PanelCard panel/> }.into_any(),
-                )}
-            </div>
-        </details>
+/// One family, as planned when it appeared. Its charts exist only while it is open.
+pub fn fold(section: Section) -> Element {
+    let (page, fold) = (page(), live::made(FOLD));
+    if section.open {
+        dom::set(&fold, "open", "");
     }
+    let (open, id) = (opened(&fold), StoredValue::new(section.id));
+    let panels = move || -> Vec<Panel> {
+        let of = |s: &&Section| id.with_value(|id| s.id == *id);
+        page.plan.with(|p| p.sections.iter().find(of).map(|s| s.panels.clone()).unwrap_or_default())
+    };
+    let part = |selector: &str| dom::find(&fold, selector);
+    live::attribute(&fold, "data-charts", move || panels().into_iter().map(|p| p.id).collect::<Vec<_>>().join(" "));
+    part(".name").set_text_content(Some(&section.title));
+    live::text(&part(".n"), move || panels().len().to_string());
+    live::text(&part(".gist"), move || if open.get() { String::new() } else { names(panels()) });
+    let shown = move || if open.get() { panels() } else { Vec::new() };
+    live::each(&part("slot"), shown, |p| p.id.clone(), panel_card);
+    fold
+}
+
+/// The first of them in words.
+fn names(list: Vec<Panel>) -> String {
+    let more = if list.len() > 4 { ", …" } else { "" };
+    let first: Vec<String> = list.into_iter().take(4).map(|p| p.title).collect();
+    first.join(", ") + more
 }
 
 /// The reason and what to do, as one line of text.
@@ -74,82 +66,102 @@ fn why(absent: &Absent) -> String {
 }
 
 /// A family of the top that is not here, or has trouble: one line with the reason and what to do.
-#[component]
-pub fn AbsentLine(
-    /// Why and what to do.
-    absent: Absent,
-) -> impl IntoView {
+pub fn absent_line(absent: Absent) -> Element {
     let page = page();
-    let trouble = matches!(absent.state, CheckState::Hung | CheckState::Failed | CheckState::Partial);
-    let head = match absent.state {
-        CheckState::Hung => format!("{} hangs:", absent.title),
-        CheckState::Failed => format!("{} fails:", absent.title),
-        CheckState::Partial => format!("{} incomplete:", absent.title),
-        CheckState::Denied => format!("{} may not be read:", absent.title),
-        _ => format!("No {} here:", absent.title),
+    let title = &absent.title;
+    let (trouble, head) = match absent.state {
+        CheckState::Hung => (true, format!("{title} hangs:")),
+        CheckState::Failed => (true, format!("{title} fails:")),
+        CheckState::Partial => (true, format!("{title} incomplete:")),
+        CheckState::Denied => (false, format!("{title} may not be read:")),
+        _ => (false, format!("No {title} here:")),
     };
+    let line = live::made(
+        "<article class=absent tabindex=0 data-samples=0 data-state=unsupported><span></span><span><b></b> <span></span></span></article>",
+    );
     let (class, shape) = if trouble { ("shape is-warn", "▲") } else { ("shape is-unknown", "◌") };
-    view! {
-        <article class="absent" class:trouble=trouble tabindex="0" data-panel=absent.id data-window=words(move || page.view.with(|v| range::name(v.window))) data-samples="0" data-state="unsupported">
-            <span class=class>{shape}</span>
-            <span><b>{head}</b>" "{why(&absent)}</span>
-        </article>
+    if trouble {
+        line.set_class_name("absent trouble");
     }
+    dom::set(&line, "data-panel", &absent.id);
+    live::attribute(&line, "data-window", move || page.view.with(|v| range::name(v.window)));
+    let mark = dom::find(&line, "span");
+    mark.set_class_name(class);
+    mark.set_text_content(Some(shape));
+    dom::find(&line, "b").set_text_content(Some(&head));
+    dom::find(&line, "b + span").set_text_content(Some(&why(&absent)));
+    line
 }
 
 /// Where the browser keeps that the line below has been read.
 const READ: &str = "watchglass-band";
 
+const ONCE: &str = "<div class='absent once' tabindex=0>\
+    <span>\
+        <b></b> the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name.\
+    </span>\
+    <button>Got it</button>\
+</div>";
+
 /// How many series in one chart are drawn, said once to each person.
-#[component]
-pub fn Once() -> impl IntoView {
-    let page = page();
+pub fn once(slot: &Element) {
     let store = || browser().local_storage().ok().flatten();
     // Where nothing may be kept it is said each time.
     let read = RwSignal::new(store().is_some_and(|s| s.get_item(READ).ok().flatten().is_some()));
-    let many = Memo::new(move |_| page.plan.with(|p| p.many).filter(|_| !read.get()));
-    let done = move |_| {
-        read.set(true);
-        let _ = store().map(|s| s.set_item(READ, "1"));
-    };
-    view! {
-        {when(move || many.get().is_some(), move || view! {
-            <div class="absent once" tabindex="0">
-                <span>
-                    <b>{words(move || format!("{} lines would hide each other:", many.get().unwrap_or_default()))}</b>
-                    " the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name."
-                </span>
-                <button on:click=done>"Got it"</button>
-            </div>
-        }.into_any())}
-    }
+    let page = page();
+    live::when(
+        slot,
+        move || many(page).is_some() && !read.get(),
+        move || {
+            let line = live::made(ONCE);
+            let words = move || format!("{} lines would hide each other:", many(page).unwrap_or_default());
+            live::text(&dom::find(&line, "b"), words);
+            live::hear(&dom::find(&line, "button"), "click", move |_| {
+                read.set(true);
+                let _ = store().map(|s| s.set_item(READ, "1"));
+            });
+            line
+        },
+    );
 }
 
+/// How many series are in the largest chart that is drawn as a spread.
+fn many(page: Page) -> Option<usize> {
+    page.plan.with(|p| p.many)
+}
+
+const MISSING: &str = "<details class='fold why'>\
+    <summary><svg class=tri viewBox='0 0 10 10' aria-hidden=true><path d='M3.5 2 6.5 5l-3 3'/></svg><span></span></summary>\
+    <dl></dl>\
+</details>";
+
 /// Everything that is not available here, and why.
-#[component]
-pub fn Missing() -> impl IntoView {
+pub fn missing(slot: &Element) {
     let page = page();
-    let missing = Memo::new(move |_| page.plan.with(|p| p.missing.clone()));
-    let count = move || missing.with(Vec::len);
-    let denied = move || match missing.with(|m| m.iter().filter(|a| a.state == CheckState::Denied).count()) {
+    live::when(
+        slot,
+        move || page.plan.with(|p| !p.missing.is_empty()),
+        move || {
+            let fold = live::made(MISSING);
+            live::text(&dom::find(&fold, "span"), move || page.plan.with(|p| not_here(&p.missing)));
+            let reasons = dom::find(&fold, "dl");
+            live::follow(move || {
+                reasons.set_text_content(None);
+                for absent in page.plan.with(|p| p.missing.clone()) {
+                    dom::add(&reasons, "dt", "", &absent.title);
+                    dom::add(&reasons, "dd", "", &why(&absent));
+                }
+            });
+            fold
+        },
+    );
+}
+
+/// How much is not here, in words.
+fn not_here(missing: &[Absent]) -> String {
+    let denied = match missing.iter().filter(|a| a.state == CheckState::Denied).count() {
         0 => String::new(),
         n => format!(" ({n} for want of a permission)"),
     };
-    view! {
-        {when(move || count() > 0, move || view! {
-            <details class="fold why">
-                <summary>
-                    <Triangle/>
-                    <span>{words(move || format!("Not available here: {}{}, because …", count(), denied()))}</span>
-                </summary>
-                <dl>
-                    {each(
-                        move || missing.get(),
-                        |a| format!("{} {}", a.id, a.reason),
-                        |a| view! { <dt>{a.title.clone()}</dt><dd>{why(&a)}</dd> }.into_any(),
-                    )}
-                </dl>
-            </details>
-        }.into_any())}
-    }
+    format!("Not available here: {}{denied}, because …", missing.len())
 }

@@ -4,12 +4,13 @@
 use super::picture::Rows;
 use super::{changed, menu, roving, table, take};
 use crate::page::{Page, now, offset};
+use crate::player::Player;
 use crate::range::{self, Asked};
 use crate::recording;
-use crate::widgets::{dialog, dom, help};
+use crate::widgets::{bar, dialog, dom, help, player};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
-use web_sys::{Element, Event, HtmlInputElement, HtmlSelectElement};
+use web_sys::{Element, Event, HtmlInputElement, HtmlSelectElement, MouseEvent};
 
 /// Hears clicks and choices from now on.
 pub fn listen(page: Page) {
@@ -24,7 +25,7 @@ pub fn listen(page: Page) {
                 menu::left_for(&target);
                 roving::stop_at(&target);
             }
-            _ => clicked(page, &target),
+            _ => clicked(page, &target, event.dyn_ref::<MouseEvent>().is_some_and(MouseEvent::shift_key)),
         }
     });
     // It lives as long as the page.
@@ -41,6 +42,7 @@ fn chosen(page: Page, target: &Element) {
         match target.id().as_str() {
             "versus" => page.change(|v| v.versus = if value == "before" { Some(0) } else { range::length(&value) }),
             "over" => menu::chose_other(page, value),
+            "machine" => page.show_source(value),
             _ => {}
         }
     } else if let Some(input) = target.dyn_ref::<HtmlInputElement>().filter(|i| i.id() == "range") {
@@ -85,7 +87,7 @@ fn typed(page: Page, input: &HtmlInputElement) {
     }
 }
 
-fn clicked(page: Page, target: &Element) {
+fn clicked(page: Page, target: &Element, shift: bool) {
     let button = target.closest("[data-do]").ok().flatten();
     let what = button.as_ref().and_then(|b| b.get_attribute("data-do")).unwrap_or_default();
     if what != "menu" {
@@ -98,6 +100,12 @@ fn clicked(page: Page, target: &Element) {
                 let _ = tools.class_list().toggle("open");
             }
         }
+        "freeze" => page.toggle_frozen(),
+        "window" => bar::choose(page, &button),
+        "theme" => page.toggle_theme(),
+        "play" => page.play(Player::toggle),
+        "speed" => player::change_speed(page, shift),
+        "right" => page.set_right(),
         "changed" => changed::toggle(page),
         "close" => drop(close("sheet")),
         "record" => recording::save(page),

@@ -1,149 +1,157 @@
-//! The top bar: machine, live or frozen, windows, theme.
+//! The top bar: machine, live or frozen, windows, tools. The page hears its buttons.
 
-use super::live::{when, words};
-use crate::page::{LinkState, offset, page};
+use super::{dom, live};
+use crate::page::{LinkState, Page, offset, page};
+use crate::store::source::Source;
 use charts::axis;
 use leptos::prelude::*;
+use leptos::tachys::html::InertElement;
+use shared::window::Window;
+use web_sys::Element;
+
+const BAR: &str = "<header class=bar>\
+    <div class=source>\
+        <svg class=mark viewBox='0 0 20 20' aria-hidden=true><circle cx=10 cy=10 r='8.25'/><path d='M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2'/></svg>\
+        <h1 class=away></h1>\
+        <slot class=machine></slot>\
+        <slot class=simulation></slot>\
+        <span class=source-facts></span>\
+    </div>\
+    <span class=stretch></span>\
+    <button class=link data-do=freeze title='Freeze or go on (space)'><span class=dot></span><span role=status></span><small></small></button>\
+    <div class=windows role=group aria-label=Window><slot></slot></div>\
+    <div id=tools class=tools>\
+        <input id=range aria-label=Span placeholder='90s, 14:00-14:20' title='A span (key /)' autocomplete=off spellcheck=false>\
+        <select id=versus aria-label='Compare with' title='Compare with (key c)'>\
+            <option value=''>compare …</option>\
+            <option value=before>span before</option>\
+            <option value=1h>1 h earlier</option>\
+            <option value=1d>a day earlier</option>\
+        </select>\
+        <button data-do=changed title='What changed in this span (key d)'>What changed</button>\
+        <span id=wrong role=alert></span>\
+    </div>\
+    <span class=icons>\
+        <button class='icon narrow-only' data-do=tools aria-label='Span and comparison'>\
+            <svg viewBox='0 0 16 16'><circle cx=8 cy=8 r='5.5'/><path d='M8 5v3l2 1.5'/></svg>\
+        </button>\
+        <button class='icon wide' data-do=record aria-label='Record this span' title='Record this span to a file (r)'>\
+            <svg viewBox='0 0 16 16'><circle cx=8 cy=8 r='5.5'/><circle cx=8 cy=8 r='2.5' class='fill'/></svg>\
+        </button>\
+        <button class='icon wide' data-do=open aria-label='Open a recording' title='Open a recording (o)'>\
+            <svg viewBox='0 0 16 16'><path d='M1.5 12.5v-9h4l1.5 2h7.5v7z'/></svg>\
+        </button>\
+        <button class='icon wide' data-do=help aria-label=Keys title='Keys (?)'>\
+            <svg viewBox='0 0 16 16'><rect x=1.5 y=4 width=13 height=8.5 rx='1.5'/><path d='M4 6.7h.1M6.7 6.7h.1M9.3 6.7h.1M12 6.7h.1M5 10h6'/></svg>\
+        </button>\
+        <button class=icon data-do=theme aria-label=Theme title='Theme (t)'>\
+            <svg viewBox='0 0 16 16'><circle cx=8 cy=8 r='5.5'/><path d='M8 2.5a5.5 5.5 0 0 1 0 11z' class='fill'/></svg>\
+        </button>\
+    </span>\
+</header>";
 
 /// The bar.
-#[component]
-pub fn Bar() -> impl IntoView {
+pub fn bar() -> InertElement {
+    live::standing(BAR, "header.bar", |bar| {
+        let page = page();
+        let part = |selector: &str| dom::find(bar, selector);
+        machine(page, bar);
+        live::text(&part(".link [role]"), move || word(page).to_string());
+        live::text(&part(".link small"), move || rest(page).unwrap_or_default());
+        let windows = move || {
+            // The first plan is made when the server has said how long it keeps history.
+            page.plan.track();
+            page.player.track();
+            page.windows().enumerate().collect()
+        };
+        live::each(&part(".windows slot"), windows, |(_, window)| window.name.to_string(), choice);
+    })
+}
+
+fn choice((i, window): (usize, Window)) -> Element {
     let page = page();
-    let windows = Memo::new(move |_| {
-        // The first plan is made when the server has said how long it keeps history.
-        page.plan.track();
-        page.player.track();
-        page.windows().collect::<Vec<_>>()
+    let button = live::made("<button data-do=window></button>");
+    button.set_text_content(Some(window.name));
+    dom::set(&button, "data-window-choice", window.name);
+    dom::set(&button, "title", &format!("Key {}", (i + 1) % 10));
+    live::attribute(&button, "aria-pressed", move || {
+        page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms).to_string()
     });
-    view! {
-        <header class="bar">
-            <Machine/>
-            <span class="stretch"></span>
-            <LinkButton/>
-            <div class="windows" role="group" aria-label="Window">
-                {move || windows.get()
-                    .into_iter()
-                    .enumerate()
-                    .map(|(i, window)| {
-                        view! {
-                            <button
-                                data-window-choice=window.name
-                                title=format!("Key {}", (i + 1) % 10)
-                                aria-pressed=words(move || {
-                                    page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a) == window.ms).to_string()
-                                })
-                                on:click=move |_| page.choose(window.ms)
-                            >
-                                {window.name}
-                            </button>
-                        }
-                    })
-                    .collect_view()}
-            </div>
-            <div id="tools" class="tools">
-                <input id="range" aria-label="Span" placeholder="90s, 14:00-14:20" title="A span (key /)" autocomplete="off" spellcheck="false"/>
-                <select id="versus" aria-label="Compare with" title="Compare with (key c)">
-                    <option value="">"compare …"</option>
-                    <option value="before">"span before"</option>
-                    <option value="1h">"1 h earlier"</option>
-                    <option value="1d">"a day earlier"</option>
-                </select>
-                <button data-do="changed" title="What changed in this span (key d)">"What changed"</button>
-                <span id="wrong" role="alert"></span>
-            </div>
-            <span class="icons">
-                <button class="icon narrow-only" data-do="tools" aria-label="Span and comparison">
-                    <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/></svg>
-                </button>
-                <button class="icon wide" data-do="record" aria-label="Record this span" title="Record this span to a file (r)">
-                    <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><circle cx="8" cy="8" r="2.5" class="fill"/></svg>
-                </button>
-                <button class="icon wide" data-do="open" aria-label="Open a recording" title="Open a recording (o)">
-                    <svg viewBox="0 0 16 16"><path d="M1.5 12.5v-9h4l1.5 2h7.5v7z"/></svg>
-                </button>
-                <button class="icon wide" data-do="help" aria-label="Keys" title="Keys (?)">
-                    <svg viewBox="0 0 16 16"><rect x="1.5" y="4" width="13" height="8.5" rx="1.5"/><path d="M4 6.7h.1M6.7 6.7h.1M9.3 6.7h.1M12 6.7h.1M5 10h6"/></svg>
-                </button>
-                <button class="icon" aria-label="Theme" title="Theme (t)" on:click=move |_| page.toggle_theme()>
-                    <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 2.5a5.5 5.5 0 0 1 0 11z" class="fill"/></svg>
-                </button>
-            </span>
-        </header>
+    button
+}
+
+/// The window of a button was chosen.
+pub fn choose(page: Page, button: &Element) {
+    let name = button.get_attribute("data-window-choice");
+    let window = page.windows().find(|window| Some(window.name) == name.as_deref());
+    if let Some(window) = window {
+        page.choose(window.ms);
     }
+}
+
+/// What the machine that is shown says of itself; of none its text is empty.
+fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
+    page.plan.track();
+    let store = page.store.borrow();
+    page.view.with(|v| store.source(v.source.as_deref()).map(text).unwrap_or_default())
 }
 
 /// Its name and what does not change about it.
-#[component]
-fn Machine() -> impl IntoView {
-    let page = page();
-    let facts = Memo::new(move |_| {
+fn machine(page: Page, bar: &Element) {
+    let part = |selector: &str| dom::find(bar, selector);
+    let name = move || Some(of_source(page, |s| s.info.name.clone())).filter(|name| !name.is_empty());
+    let shown = move || name().unwrap_or_else(|| "Watchglass".into());
+    let names = move || {
+        let mut all: Vec<String> = page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect();
+        // The one that is shown comes first in its own list's place.
+        all.insert(0, shown());
+        vec![all]
+    };
+    live::text(&part("h1"), shown);
+    live::each(&part("slot.machine"), names, |names| names.join("\n"), choices);
+    let simulated = move || {
         page.plan.track();
-        let view = page.view.get();
-        let store = page.store.borrow();
-        let simulated = store.hello.as_ref().is_some_and(|h| h.simulated);
-        let source = store.source(view.source.as_deref())?;
-        // A bare number says nothing without its name.
-        let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
-            true => format!("{v} {k}"),
-            false => v.clone(),
-        };
-        let facts: Vec<String> = source.info.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect();
-        let all: Vec<String> = source.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect();
-        Some((source.info.name.clone(), facts.join(", "), all.join("\n"), simulated))
-    });
-    let name = move || facts.get().map(|w| w.0);
-    let names = Memo::new(move |_| {
-        page.plan.track();
-        page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
-    });
-    Effect::new(move |_| {
-        if let (Some(name), Some(document)) = (name(), crate::page::browser().document()) {
-            document.set_title(&format!("{name} – Watchglass"));
+        page.store.borrow().hello.as_ref().is_some_and(|h| h.simulated)
+    };
+    live::when(&part("slot.simulation"), simulated, || live::made("<span class=simulated>simulated</span>"));
+    let all = |s: &Source| s.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join("\n");
+    live::attribute(&part(".source"), "title", move || of_source(page, all));
+    // A bare number says nothing without its name.
+    let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{v} {k}"),
+        false => v.clone(),
+    };
+    let facts =
+        move |s: &Source| s.info.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ");
+    live::text(&part(".source-facts"), move || of_source(page, facts));
+    live::follow(move || {
+        if let Some(name) = name() {
+            dom::document().set_title(&format!("{name} – Watchglass"));
         }
     });
-    view! {
-        <div class="source" title=words(move || facts.get().map_or_else(String::new, |w| w.2))>
-            <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
-                <circle cx="10" cy="10" r="8.25"/>
-                <path d="M2.6 12.2h3.6l2-5 3 7.6 2-4.6h4.2"/>
-            </svg>
-            <h1 class="away">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</h1>
-            <Show
-                when=move || names.with(|names| names.len() > 1)
-                fallback=move || {
-                    view! { <span class="source-name" aria-hidden="true">{words(move || name().unwrap_or_else(|| "Watchglass".into()))}</span> }
-                }
-            >
-                <select
-                    class="source-name"
-                    aria-label="Machine"
-                    on:change=move |event| page.show_source(event_target_value(&event))
-                >
-                    {move || {
-                        let shown = name();
-                        let option = |one: String| {
-                            let selected = shown.as_ref() == Some(&one);
-                            // Without a value of its own an option's text is its value.
-                            view! { <option selected=selected>{one}</option> }
-                        };
-                        names.get().into_iter().map(option).collect_view()
-                    }}
-                </select>
-            </Show>
-            {when(
-                move || facts.get().is_some_and(|w| w.3),
-                || view! { <span class="simulated">"simulated"</span> }.into_any(),
-            )}
-            <span class="source-facts">{words(move || facts.get().map_or_else(String::new, |w| w.1))}</span>
-        </div>
-    }
 }
 
-/// Live, or frozen and what is shown.
-#[component]
-fn LinkButton() -> impl IntoView {
-    let page = page();
-    let word = move || match (page.state.get(), page.view.with(|v| v.frozen)) {
+/// The name of a machine, the first of these, or the choice among several that follow it.
+fn choices(names: Vec<String>) -> Element {
+    if names.len() <= 2 {
+        let name = live::made("<span class=source-name aria-hidden=true></span>");
+        name.set_text_content(Some(&names[0]));
+        return name;
+    }
+    let select = live::made("<select id=machine class=source-name aria-label=Machine></select>");
+    for name in &names[1..] {
+        // Without a value of its own an option's text is its value.
+        let option = dom::add(&select, "option", "", name);
+        if *name == names[0] {
+            dom::set(&option, "selected", "");
+        }
+    }
+    select
+}
+
+/// Live, or frozen.
+fn word(page: Page) -> &'static str {
+    match (page.state.get(), page.view.with(|v| v.frozen)) {
         (LinkState::Reconnecting, _) => "RECONNECTING",
         (LinkState::Lost, _) => "NO SERVER",
         (_, Some(_)) => "FROZEN",
@@ -151,22 +159,17 @@ fn LinkButton() -> impl IntoView {
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
         (LinkState::Live, None) if page.silent.get() => "SILENT",
         (LinkState::Live, None) => "LIVE",
-    };
-    let rest = move || {
-        let (from, to) = page.view.with(|v| v.frozen)?;
-        page.beat.track();
-        let (a, b, now) = (from + offset(from), to + offset(to), page.server_now());
-        let day = |local: i64| local.div_euclid(86_400_000);
-        let date = if day(a) == day(now + offset(now)) { String::new() } else { axis::date(day(a)) + " " };
-        let new = now - to;
-        let since = if new < 1000 { String::new() } else { format!(", {} new", axis::duration(new)) };
-        Some(format!("{date}{}–{}{since}", axis::clock(a, true), axis::clock(b, true)))
-    };
-    view! {
-        <button class="link" title="Freeze or go on (space)" on:click=move |_| page.toggle_frozen()>
-            <span class="dot"></span>
-            <span role="status">{words(move || word().to_string())}</span>
-            <small>{words(move || rest().unwrap_or_default())}</small>
-        </button>
     }
+}
+
+/// What is shown of a frozen page.
+fn rest(page: Page) -> Option<String> {
+    let (from, to) = page.view.with(|v| v.frozen)?;
+    page.beat.track();
+    let (a, b, now) = (from + offset(from), to + offset(to), page.server_now());
+    let day = |local: i64| local.div_euclid(86_400_000);
+    let date = if day(a) == day(now + offset(now)) { String::new() } else { axis::date(day(a)) + " " };
+    let new = now - to;
+    let since = if new < 1000 { String::new() } else { format!(", {} new", axis::duration(new)) };
+    Some(format!("{date}{}–{}{since}", axis::clock(a, true), axis::clock(b, true)))
 }

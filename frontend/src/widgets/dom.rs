@@ -14,6 +14,11 @@ pub fn by_id(id: &str) -> Option<Element> {
     document().get_element_by_id(id)
 }
 
+/// The element at a selector below another, where the markup has one.
+pub fn find(below: &Element, selector: &str) -> Element {
+    below.query_selector(selector).ok().flatten().expect("the markup has it")
+}
+
 /// Appends an element with a class and a text, both of which may be empty.
 pub fn add(parent: &Element, tag: &str, class: &str, text: &str) -> Element {
     let element = document().create_element(tag).expect("the tag is a name");

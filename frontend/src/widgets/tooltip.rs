@@ -2,7 +2,8 @@
 
 use super::dom;
 use charts::Hue;
-use leptos::prelude::*;
+use leptos::prelude::set_timeout;
+use leptos::tachys::html::InertElement;
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -39,12 +40,8 @@ pub struct Tip {
 }
 
 /// The tooltip, and the place where a screen reader hears what it says.
-#[component]
-pub fn Tooltip() -> impl IntoView {
-    view! {
-        <div id="tip" class="tip" hidden></div>
-        <div id="said" class="away" role="status"></div>
-    }
+pub fn tooltip() -> [InertElement; 2] {
+    ["<div id=tip class=tip hidden></div>", "<div id=said class=away role=status></div>"].map(InertElement::new)
 }
 
 fn hue_class(hue: Hue) -> String {
