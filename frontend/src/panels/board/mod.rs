@@ -45,6 +45,8 @@ pub struct Board {
     page: Option<(Measures, String, f64)>,
     over_scheduled: bool,
     typed: bool,
+    /// What is drawn now is for paper.
+    paper: bool,
     /// Milliseconds that the last full drawing took, and how many there were.
     pub took: (f64, u32),
 }
@@ -134,6 +136,15 @@ impl Board {
         page.redraw();
     }
 
+    /// Draws everything, in view or not, as it stands on paper now; or as on the screen again.
+    pub fn print(page: Page, paper: bool) {
+        {
+            let mut board = page.board.borrow_mut();
+            (board.paper, board.page) = (paper, None);
+        }
+        Board::draw(page);
+    }
+
     /// A font has arrived: canvases, unlike elements, do not notice.
     pub fn retype(page: Page) {
         {
@@ -150,7 +161,8 @@ impl Board {
                 // Another name of the same: what was measured with the font before is forgotten.
                 family.push(' ');
             }
-            let dpr = browser().device_pixel_ratio();
+            // Printers have finer dots than screens.
+            let dpr = browser().device_pixel_ratio() * if self.paper { 2.0 } else { 1.0 };
             for panel in &mut self.panels {
                 panel.fit(dpr, &family);
             }
@@ -188,7 +200,7 @@ impl Board {
         let window = range::name(look.span.1 - look.span.0);
         for panel in &mut board.panels {
             panel.say(source, &look, &window);
-            if panel.in_view {
+            if panel.in_view || board.paper {
                 let focus = board.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
                 panel.draw(&store, source, &view, &look, focus);
                 panel.draw_over(&look, board.hover.as_ref(), focus);
