@@ -66,38 +66,38 @@ pub fn save(page: Page) {
 
 /// Opens a file; what is wrong with it is said on the page.
 pub fn open(page: Page, file: web_sys::File) {
+    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
+                        When it is back, reload the page and try again";
     let name = file.name();
     if file.size() > MOST {
         return refuse(page, &name, "too large for a page; watchglass replay shows it");
     }
     let failed = name.clone();
-    let on_bytes = move |bytes: JsValue| load(page, name, bytes.unchecked_into());
-    then(file.array_buffer().unchecked_into(), on_bytes, move || {
-        refuse(page, &failed, "not read; of a run's folder, drop the file run-*.wandb")
-    });
-}
-
-/// Waits for the module that reads it.
-fn load(page: Page, name: String, file: ArrayBuffer) {
-    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
-                        When it is back, reload the page and try again";
-    let failed = name.clone();
+    // The file is read when it can be opened: until then the page holds nothing of it.
     let on_loaded = move |came: JsValue| {
-        let opened = reader::loaded(&came).and_then(|reader| {
-            reader.give(&file, &name)?;
-            Ok((reader.take()?, reader))
+        let failed = name.clone();
+        let on_bytes = move |bytes: JsValue| read(page, name, &came, bytes.unchecked_into());
+        then(file.array_buffer().unchecked_into(), on_bytes, move || {
+            refuse(page, &failed, "not read; of a run's folder, drop the file run-*.wandb")
         });
-        match opened {
-            Ok((first, reader)) => match decode_server(&first) {
-                Ok(Received::Control(ServerMessage::Goodbye { reason })) => refuse(page, &name, &reason),
-                _ => show(page, name, first, reader),
-            },
-            Err(_) => refuse(page, &name, STOPPED),
-        }
     };
     match reader::load() {
         Ok(coming) => then(coming, on_loaded, move || refuse(page, &failed, AWAY)),
         Err(_) => refuse(page, &failed, AWAY),
+    }
+}
+
+fn read(page: Page, name: String, came: &JsValue, file: ArrayBuffer) {
+    let opened = reader::loaded(came).and_then(|reader| {
+        reader.give(&file, &name)?;
+        Ok((reader.take()?, reader))
+    });
+    match opened {
+        Ok((first, reader)) => match decode_server(&first) {
+            Ok(Received::Control(ServerMessage::Goodbye { reason })) => refuse(page, &name, &reason),
+            _ => show(page, name, first, reader),
+        },
+        Err(_) => refuse(page, &name, STOPPED),
     }
 }
 
