@@ -1,5 +1,8 @@
 //! The page: checked and built for wasm32.
 
+mod names;
+mod text;
+
 use crate::Failure;
 use crate::exec::{cargo, cmd};
 use crate::paths;
@@ -27,6 +30,9 @@ const FEATURES: [&str; 6] = [
     "--enable-reference-types",
     "--enable-sign-ext",
 ];
+
+/// Chosen by the bytes after compression: neighbours in the order of their names resemble each other.
+const PASSES: [&str; 4] = ["-Oz", "--strip-producers", "--strip-target-features", "--reorder-functions-by-name"];
 
 /// `cargo check` of the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
@@ -84,6 +90,7 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
     let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
     cmd(&tools.trunk)
         .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
+        .args(if tools.compiler.messages() { &["--features", "messages"][..] } else { &[] })
         .args(["--public-url", "./", "--dist"])
         .arg(&dist)
         .dir(&paths::root().join("frontend"))
@@ -92,11 +99,25 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         .env("RUST_BACKTRACE", "0")
         .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
         .run()?;
-    let page = smaller(tools, &only_wasm(&dist)?)?;
+    let wasm = only(&dist, "wasm")?;
+    shorten(&wasm)?;
+    let style = only(&dist, "css")?;
+    paths::write(&style, &text::style(&paths::read(&style)?))?;
+    let page = smaller(tools, &wasm)?;
     let reader = reader(tools, &dist)?;
     only_relative(&paths::read(&dist.join("index.html"))?)?;
     paths::write(&stamp, &sources)?;
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
+}
+
+/// Makes the script beside the page's wasm smaller, and the names that both share.
+fn shorten(wasm: &Path) -> Result<(), String> {
+    let name = wasm.file_name().unwrap_or_default().to_string_lossy();
+    let script = wasm.with_file_name(name.replace("_bg.wasm", ".js"));
+    let bytes = std::fs::read(wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
+    let (bytes, short) = names::shorten(&bytes, &paths::read(&script)?)?;
+    std::fs::write(wasm, bytes).map_err(|e| format!("{}: {e}", wasm.display()))?;
+    paths::write(&script, &text::script(&short))
 }
 
 /// Runs wasm-opt over a file, where there is one, and says what came of it.
@@ -104,7 +125,9 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
     let plain = size(wasm)?;
     let Some(wasm_opt) = &tools.wasm_opt else { return Ok(format!("{plain} bytes of wasm")) };
     let smaller = paths::page_target().join("smaller.wasm");
-    match cmd(wasm_opt).arg("-Oz").args(FEATURES).arg(wasm).arg("-o").arg(&smaller).run() {
+    // Names of functions stay where somebody looks for a fault.
+    let names = if tools.compiler.messages() { "--debuginfo" } else { "--strip-debug" };
+    match cmd(wasm_opt).args(FEATURES).args(PASSES).arg(names).arg(wasm).arg("-o").arg(&smaller).run() {
         Ok(()) => {
             std::fs::copy(&smaller, wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
             Ok(format!("{} bytes of wasm, {plain} before wasm-opt", size(wasm)?))
@@ -145,12 +168,13 @@ fn only_relative(html: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn only_wasm(dist: &Path) -> Result<PathBuf, String> {
+/// The one file of a kind that trunk has written.
+fn only(dist: &Path, kind: &str) -> Result<PathBuf, String> {
     let files = std::fs::read_dir(dist).map_err(|e| format!("{}: {e}", dist.display()))?;
-    let mut wasm = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "wasm"));
-    match (wasm.next(), wasm.next()) {
+    let mut files = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == kind));
+    match (files.next(), files.next()) {
         (Some(path), None) => Ok(path),
-        _ => Err(format!("{} should hold one .wasm file", dist.display())),
+        _ => Err(format!("{} should hold one .{kind} file", dist.display())),
     }
 }
 
@@ -169,11 +193,11 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     paths::write(&stamp, &id)
 }
 
-/// One number for all that goes into the page: the sources it is compiled from, and the tools.
+/// One number for all that goes into the page: the sources it is compiled from, the tools, and what we do to their work.
 fn fingerprint(tools: &PageTools) -> Result<String, String> {
     let root = paths::root();
-    let mut files = vec![root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for folder in ["frontend", "shared", "static"] {
+    let mut files = ["Cargo.toml", "Cargo.lock", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
+    for folder in ["frontend", "shared", "static", "xtask/src/page"] {
         list(&root.join(folder), &mut files)?;
     }
     files.sort();

@@ -6,6 +6,7 @@
 mod apt;
 mod browser;
 mod debian;
+mod own_std;
 mod tools;
 mod wasm32;
 
@@ -39,7 +40,7 @@ impl PageTools {
 
     /// Says where the tools stand.
     pub fn describe(&self) {
-        eprintln!("The page is compiled by {}; `cargo xtask build` builds it.", self.compiler.id());
+        eprintln!("The page is compiled by {}; `cargo xtask build` builds it.", self.compiler.version());
     }
 }
 

@@ -1,178 +1,180 @@
-//! A compiler that can build for wasm32: the active toolchain's own target, or Debian's compiler with a standard library
-//! that we build once from Debian's sources.
+//! A compiler that can build for wasm32, with a standard library of our own where its sources are at hand: the active
+//! toolchain, or Debian's compiler; else the active toolchain with the ready library of the target.
 
 use super::apt;
-use crate::exec::{cargo, cmd, find};
+use super::own_std::{self, Panics};
+use crate::exec::{cmd, find};
 use crate::paths;
 use crate::steps::Done;
 use std::path::{Path, PathBuf};
 
 /// The page's target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
+const ACTIVE_RUSTC: &str = "rustc";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", "rust-web-clippy"];
 
 /// Who compiles the page.
-pub enum Compiler {
-    /// The active toolchain; it has the target.
-    Active {
-        /// Its version line.
-        version: String,
-    },
-    /// Debian's compiler with our sysroot.
-    Debian {
-        /// Its version line.
-        version: String,
-        /// The folder with the standard library for wasm32.
-        sysroot: PathBuf,
-        /// The linker, from the active toolchain.
-        linker: PathBuf,
-    },
+pub struct Compiler {
+    rustc: &'static str,
+    /// Its version line.
+    version: String,
+    panics: Panics,
+    /// The folder of our own standard library; absent where the ready one is used.
+    sysroot: Option<PathBuf>,
+    /// The linker, where it is not the compiler's own.
+    linker: Option<PathBuf>,
 }
 
 impl Compiler {
-    /// Its version, which tells two apart.
+    /// Its version and its library, which tell two apart.
     pub fn id(&self) -> String {
-        match self {
-            Self::Active { version } => version.clone(),
-            Self::Debian { version, sysroot, .. } => format!("{version} with {}", sysroot.display()),
+        match &self.sysroot {
+            Some(_) => own_std::recipe(&self.version, self.panics),
+            None => self.version.clone(),
         }
+    }
+
+    /// Its version line, for people.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether panics of the page are told in the browser's console.
+    pub fn messages(&self) -> bool {
+        self.panics == Panics::Text
     }
 
     /// The environment in which cargo and trunk build the page.
     pub fn env(&self) -> Vec<(String, String)> {
         let mut vars = vec![("CARGO_TARGET_DIR".to_owned(), paths::page_target().display().to_string())];
-        if let Self::Debian { sysroot, linker, .. } = self {
-            let key = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN";
-            vars.push(("RUSTC".to_owned(), DEBIAN_RUSTC.to_owned()));
-            vars.push((format!("{key}_RUSTFLAGS"), format!("--sysroot={}", sysroot.display())));
-            vars.push((format!("{key}_LINKER"), linker.display().to_string()));
+        if let Some(sysroot) = &self.sysroot {
+            vars.push(("RUSTC".to_owned(), self.rustc.to_owned()));
+            vars.push(("RUSTFLAGS".to_owned(), format!("--sysroot={} {}", sysroot.display(), self.panics.flags())));
+            if self.panics == Panics::Trap {
+                vars.push(("RUSTC_BOOTSTRAP".to_owned(), "1".to_owned())); // how a panic ends is not a stable flag
+            }
+        }
+        if let Some(linker) = &self.linker {
+            vars.push(("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER".to_owned(), linker.display().to_string()));
         }
         vars
     }
 
-    /// The cargo-clippy of the same compiler: another one could not read its sysroot.
+    /// The cargo-clippy of the same compiler: another one could not read its library.
     pub fn clippy(&self) -> PathBuf {
-        match self {
-            Self::Active { .. } => PathBuf::from("cargo-clippy"),
-            Self::Debian { .. } => Path::new(DEBIAN_RUSTC).with_file_name("cargo-clippy"),
+        Path::new(self.rustc).with_file_name("cargo-clippy")
+    }
+
+    fn active(panics: Panics) -> Result<Self, String> {
+        let version = version_of(ACTIVE_RUSTC)?;
+        Ok(Self { rustc: ACTIVE_RUSTC, version, panics, sysroot: None, linker: None })
+    }
+
+    /// Debian's compiler, if it is new enough and its sources are there.
+    fn debian(panics: Panics) -> Option<Self> {
+        let version = version_of(DEBIAN_RUSTC).ok()?;
+        let number = version.split(' ').nth(1)?;
+        if minor(number)? < minor(&minimum().ok()?)? || !own_std::has_sources(DEBIAN_RUSTC) {
+            return None;
         }
+        Some(Self { rustc: DEBIAN_RUSTC, version, panics, sysroot: None, linker: Some(debian_linker().ok()?) })
+    }
+
+    /// The same with our library, if that was made before.
+    fn with_made(self) -> Option<Self> {
+        let sysroot = own_std::made(&self.version, self.panics)?;
+        Some(Self { sysroot: Some(sysroot), ..self })
+    }
+
+    /// The same with our library, which is made now if need be.
+    fn with_own_std(self) -> Result<(Self, Done), String> {
+        if let Some(sysroot) = own_std::made(&self.version, self.panics) {
+            let done = Done::Already(format!("{} with our standard library", self.version));
+            return Ok((Self { sysroot: Some(sysroot), ..self }, done));
+        }
+        let sysroot = own_std::make(self.rustc, &self.version, self.panics)?;
+        let done = Done::Now(format!("{} with its standard library built for size", self.version));
+        Ok((Self { sysroot: Some(sysroot), ..self }, done))
     }
 }
 
 /// Finds or makes a compiler for wasm32.
 pub fn ready() -> Result<(Compiler, Done), String> {
-    if has_target() {
-        let version = version_of("rustc")?;
-        return Ok((Compiler::Active { version: version.clone() }, Done::Already(format!("{version} has it"))));
+    let panics = Panics::wanted()?;
+    let active = Compiler::active(panics)?;
+    // Made earlier: rustup was tried then, and would only be waited for again.
+    if !own_std::has_sources(ACTIVE_RUSTC)
+        && let Some(debian) = Compiler::debian(panics).and_then(Compiler::with_made)
+    {
+        let done = Done::Already(format!("{} with our standard library", debian.version));
+        return Ok((debian, done));
     }
-    // A sysroot made earlier: rustup was tried then, and would only be waited for again.
-    if let Some((version, sysroot)) = debian_sysroot().filter(|(_, sysroot)| sysroot.join("complete").exists()) {
-        let done = Done::Already(format!("{version} with our sysroot"));
-        return Ok((debian(version, sysroot)?, done));
-    }
-    let tried = if find("rustup").is_some() {
-        eprintln!("    rustup target add {TARGET}");
-        match cmd("rustup").args(["target", "add", TARGET]).env("RUSTUP_MAX_RETRIES", "1").run() {
-            Ok(()) if has_target() => {
-                let version = version_of("rustc")?;
-                return Ok((Compiler::Active { version: version.clone() }, Done::Now(format!("added to {version}"))));
-            }
-            Ok(()) => "rustup added it, but not to the toolchain in use".to_owned(),
+    let no_sources = match add(&["component", "add", "rust-src"], || own_std::has_sources(ACTIVE_RUSTC)) {
+        Ok(()) => match active.with_own_std() {
+            Ok(found) => return Ok(found),
             Err(reason) => reason,
-        }
-    } else {
-        "there is no rustup".to_owned()
+        },
+        Err(reason) => reason,
     };
-    eprintln!("    {tried}; trying Debian's compiler, which comes with the sources of its standard library");
-    let (version, sysroot) = install_debian().map_err(|reason| {
+    let no_target = match add(&["target", "add", TARGET], has_target) {
+        Ok(()) => {
+            let active = Compiler::active(panics)?;
+            let cost = format!("{} with its ready standard library: the page gets a seventh larger", active.version);
+            return Ok((active, Done::Without(format!("{cost}: {no_sources}"))));
+        }
+        Err(reason) => reason,
+    };
+    eprintln!("    {no_target}; trying Debian's compiler, which comes with the sources of its standard library");
+    install_debian(panics).and_then(Compiler::with_own_std).map_err(|reason| {
         format!("no compiler for wasm32. With rustup: rustup target add {TARGET}. On Debian: {reason}")
-    })?;
-    build_std(&sysroot)?;
-    let done = Done::Now(format!("{version} with its standard library built for wasm32"));
-    Ok((debian(version, sysroot)?, done))
+    })
 }
 
-fn debian(version: String, sysroot: PathBuf) -> Result<Compiler, String> {
-    let active = cmd("rustc").args(["--print", "sysroot"]).output()?;
-    let host = host("rustc")?;
-    let bundled = Path::new(active.trim()).join(format!("lib/rustlib/{host}/bin/rust-lld"));
-    let linker = Some(bundled).filter(|path| path.is_file()).or_else(|| find("wasm-ld")).ok_or(
-        "no linker for wasm32: the active toolchain has no rust-lld; install lld with your package manager (wasm-ld)",
-    )?;
-    Ok(Compiler::Debian { version, sysroot, linker })
+/// Asks rustup for something that the active toolchain lacks.
+fn add(what: &[&str], there: impl Fn() -> bool) -> Result<(), String> {
+    if there() {
+        return Ok(());
+    }
+    let line = format!("rustup {}", what.join(" "));
+    if find("rustup").is_none() {
+        return Err(format!("there is no rustup for `{line}`"));
+    }
+    eprintln!("    {line}");
+    cmd("rustup").args(what).env("RUSTUP_MAX_RETRIES", "1").run()?;
+    if there() { Ok(()) } else { Err(format!("`{line}` did not add it to the toolchain in use")) }
+}
+
+fn install_debian(panics: Panics) -> Result<Compiler, String> {
+    if let Some(found) = Compiler::debian(panics) {
+        return Ok(found);
+    }
+    apt::install(&DEBIAN_PACKAGES)?;
+    debian_linker()?;
+    Compiler::debian(panics).ok_or_else(|| {
+        let minimum = minimum().unwrap_or_default();
+        format!("{DEBIAN_RUSTC} with sources, version {minimum} or newer, is not there after the installation")
+    })
+}
+
+/// The linker for Debian's compiler, which has none for wasm32: the active toolchain's, or the system's.
+fn debian_linker() -> Result<PathBuf, String> {
+    let active = cmd(ACTIVE_RUSTC).args(["--print", "sysroot"]).output()?;
+    let bundled = Path::new(active.trim()).join(format!("lib/rustlib/{}/bin/rust-lld", host(ACTIVE_RUSTC)?));
+    Some(bundled).filter(|path| path.is_file()).or_else(|| find("wasm-ld")).ok_or_else(|| {
+        "no linker for wasm32: the active toolchain has no rust-lld; install lld with your package manager (wasm-ld)".into()
+    })
 }
 
 /// Whether the active toolchain has the standard library for wasm32.
 fn has_target() -> bool {
-    let Ok(libdir) = cmd("rustc").args(["--print", "target-libdir", "--target", TARGET]).output() else {
+    let Ok(libdir) = cmd(ACTIVE_RUSTC).args(["--print", "target-libdir", "--target", TARGET]).output() else {
         return false;
     };
     let Ok(files) = std::fs::read_dir(libdir.trim()) else {
         return false;
     };
     files.flatten().any(|file| file.file_name().to_string_lossy().starts_with("libstd-"))
-}
-
-/// Debian's compiler, if it is new enough and its sources are there: its version, and where its sysroot belongs.
-fn debian_sysroot() -> Option<(String, PathBuf)> {
-    let version = version_of(DEBIAN_RUSTC).ok()?;
-    let number = version.split(' ').nth(1)?;
-    if minor(number)? < minor(&minimum().ok()?)? {
-        return None;
-    }
-    let sysroot = cmd(DEBIAN_RUSTC).args(["--print", "sysroot"]).output().ok()?;
-    if !Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").is_file() {
-        return None;
-    }
-    let key: String = version.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
-    Some((version, paths::cache().ok()?.join("wasm32").join(key)))
-}
-
-fn install_debian() -> Result<(String, PathBuf), String> {
-    if let Some(found) = debian_sysroot() {
-        return Ok(found);
-    }
-    apt::install(&DEBIAN_PACKAGES)?;
-    debian_sysroot().ok_or_else(|| {
-        let minimum = minimum().unwrap_or_default();
-        format!("{DEBIAN_RUSTC} with sources, version {minimum} or newer, is not there after the installation")
-    })
-}
-
-/// Builds the standard library from an empty crate and keeps its files as a sysroot.
-fn build_std(sysroot: &Path) -> Result<(), String> {
-    eprintln!("    building the standard library for wasm32 (half a minute on two cores)");
-    let crate_dir = sysroot.with_extension("build");
-    paths::remove(&crate_dir)?;
-    paths::remove(sysroot)?;
-    let manifest = "[package]\nname = \"empty\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
-    paths::write(&crate_dir.join("Cargo.toml"), manifest)?;
-    paths::write(&crate_dir.join("src/lib.rs"), "")?;
-    let target = crate_dir.join("target");
-    cargo()
-        .dir(&crate_dir)
-        .args(["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort,test", "--target", TARGET])
-        .env("RUSTC", DEBIAN_RUSTC)
-        .env("RUSTC_BOOTSTRAP", "1") // build-std is not stable; this is a one-off build of the compiler's own sources
-        .env("CARGO_TARGET_DIR", &target)
-        // Link-time optimisation of the page reads the bitcode.
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "-Cembed-bitcode=yes")
-        .env_remove("RUSTFLAGS")
-        .run()?;
-    let from = target.join(TARGET).join("release/deps");
-    let to = sysroot.join("lib/rustlib").join(TARGET).join("lib");
-    std::fs::create_dir_all(&to).map_err(|e| format!("{} could not be made: {e}", to.display()))?;
-    for file in std::fs::read_dir(&from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
-        let name = file.file_name();
-        if name.to_string_lossy().ends_with(".rlib") && !name.to_string_lossy().starts_with("libempty") {
-            std::fs::copy(file.path(), to.join(&name)).map_err(|e| format!("{}: {e}", file.path().display()))?;
-        }
-    }
-    // New files have new hashes, and cargo does not see a sysroot change: what was built on the old one must go.
-    paths::remove(&paths::page_target().join(TARGET))?;
-    paths::remove(&crate_dir)?;
-    paths::write(&sysroot.join("complete"), "")
 }
 
 fn version_of(rustc: &str) -> Result<String, String> {
