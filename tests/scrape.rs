@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use watchglass_tests::patience::until;
 use watchglass_tests::programs;
-use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::server::Server;
 use watchglass_tests::stream::Page;
 
 /// Prints a page of its own making at each scrape; the argument counts them.
@@ -43,17 +43,6 @@ fn json(server: &Server, path: &str) -> Value {
 }
 
 /// Asks until the answer is there.
-fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     let url = endpoint(|n| match n {
@@ -101,8 +90,11 @@ fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
         checks.into_iter().find(|c| c["id"] == "openmetrics" && c["state"] == "partial")
     });
     assert!(check["reason"].as_str().is_some_and(|r| r.starts_with("gone: nothing listens there")), "{check}");
-    let up = json(&server, "/api/v1/query?tag=openmetrics.here.up");
-    assert!(up["series"][0]["points"].as_array().is_some_and(|p| !p.is_empty()));
+    // The other's first answer may come a tick later.
+    until("what is there is read", || {
+        let up = json(&server, "/api/v1/query?tag=openmetrics.here.up");
+        up["series"][0]["points"].as_array().is_some_and(|p| !p.is_empty()).then_some(())
+    });
 }
 
 #[test]
