@@ -1,122 +1,209 @@
-//! What the drawings draw on: the browser's canvas, or a text of SVG that asks the canvas for the widths of texts alone.
-//! Both are one type, so that every drawing is in the page once.
+//! What the drawings draw on: pixels in memory, or a text of SVG. Both are one type, so that every drawing is in the page
+//! once.
+//!
+//! Letters are the browser's: a text is drawn once on a canvas that stands nowhere, and how much of each pixel it covers
+//! is kept. Painting that costs a thousandth of what asking for it each time does.
 
 use charts::canvas::Surface;
+use charts::raster::{Color, Mask, Raster};
 use charts::svg::Svg;
-use web_sys::CanvasRenderingContext2d;
+use std::collections::HashMap;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-/// A canvas and the family of its font.
+/// Bytes of masks that are kept.
+const KEPT: usize = 4 << 20;
+/// Pixels around a text: letters lean out of their box.
+const ROOM: u32 = 2;
+
+/// A text as it was drawn.
+struct Cut {
+    mask: Mask,
+    width: f32,
+}
+
+/// What sets two cuts of a text apart: size, weight, colour (browsers draw bright letters thinner), and quarters of a
+/// pixel below a whole one.
+type Style = (u32, bool, [u8; 3], u8);
+
+/// Pixels, and the family of their font.
 pub struct CanvasSurface {
-    /// Its context.
-    pub context: CanvasRenderingContext2d,
-    /// `font-family` of the page.
-    pub family: String,
-    /// Where strokes and words go in place of the canvas.
+    /// The picture.
+    pub raster: Raster,
+    /// Where strokes and words go in place of the picture.
     pub svg: Option<Svg>,
+    /// `font-family` of the page.
+    family: String,
+    fill: Color,
+    stroke: (Color, f32),
+    font: (f32, bool),
+    context: CanvasRenderingContext2d,
+    /// What the context has.
+    set: Option<(f32, bool)>,
+    size: (u32, u32),
+    cuts: HashMap<Style, HashMap<String, Cut>>,
+    bytes: usize,
 }
 
-fn rgba((r, g, b, a): (u8, u8, u8, f64)) -> String {
-    // Opacity in thousandths: integers keep the formatting of floats out of the path that runs for each shape.
-    format!("rgba({r},{g},{b},.{:03})", ((a * 1000.0).round() as u32).min(999))
-}
-
-fn css(color: (u8, u8, u8, f64)) -> String {
-    let (r, g, b, a) = color;
-    if a >= 0.9995 { format!("rgb({r},{g},{b})") } else { rgba(color) }
+/// The context of a canvas whose pixels are made by us; none when the browser gives no context.
+pub fn context(canvas: &HtmlCanvasElement) -> Option<CanvasRenderingContext2d> {
+    let options = js_sys::Object::new();
+    // A canvas that is kept where we write: else each picture would travel to another process and back.
+    js_sys::Reflect::set(&options, &"willReadFrequently".into(), &JsValue::TRUE).ok()?;
+    canvas.get_context_with_context_options("2d", &options).ok()??.dyn_into().ok()
 }
 
 impl CanvasSurface {
-    fn trace(&self, points: &[f32]) {
-        self.context.begin_path();
-        for p in points.chunks_exact(2) {
-            // A line to nowhere begins the path.
-            self.context.line_to(f64::from(p[0]), f64::from(p[1]));
+    /// One that letters are drawn for on this canvas, which stands nowhere.
+    pub fn new(canvas: &HtmlCanvasElement) -> Option<Self> {
+        let none = (0, 0, 0, 1.0);
+        Some(CanvasSurface {
+            raster: Raster::default(),
+            svg: None,
+            family: String::new(),
+            fill: none,
+            stroke: (none, 1.0),
+            font: (0.0, false),
+            context: context(canvas)?,
+            set: None,
+            size: (0, 0),
+            cuts: HashMap::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Takes another font; true when it is another.
+    pub fn family(&mut self, family: &str) -> bool {
+        if self.family == family {
+            return false;
         }
+        self.family = family.to_string();
+        self.set = None;
+        self.forget();
+        true
+    }
+
+    fn forget(&mut self) {
+        self.cuts.clear();
+        self.bytes = 0;
+    }
+
+    /// Gives the context the font that is asked for.
+    fn type_in(&mut self) {
+        if self.set != Some(self.font) {
+            self.set = Some(self.font);
+            let weight = if self.font.1 { 500 } else { 400 };
+            let tenths = (self.font.0 * 10.0).round() as u32;
+            self.context.set_font(&format!("{weight} {}.{}px {}", tenths / 10, tenths % 10, self.family));
+            self.context.set_text_baseline("middle");
+        }
+    }
+
+    /// Has the browser draw a text whose middle lies `quarters` below a whole pixel.
+    fn cut(&mut self, text: &str, quarters: u8) -> Option<Cut> {
+        let width = self.measure(text);
+        let size = (width.ceil() as u32 + 2 * ROOM, 2 * self.reach());
+        if size.0 > self.size.0 || size.1 > self.size.1 {
+            self.size = (size.0.max(self.size.0), size.1.max(self.size.1));
+            let canvas = self.context.canvas()?;
+            canvas.set_width(self.size.0);
+            canvas.set_height(self.size.1);
+            self.set = None;
+        }
+        self.type_in();
+        let (w, h) = (f64::from(size.0), f64::from(size.1));
+        self.context.clear_rect(0.0, 0.0, w, h);
+        let (r, g, b, _) = self.fill;
+        self.context.set_fill_style_str(&format!("rgb({r},{g},{b})"));
+        self.context.fill_text(text, f64::from(ROOM), h / 2.0 + f64::from(quarters) / 4.0).ok()?;
+        let data = self.context.get_image_data(0.0, 0.0, w, h).ok()?.data();
+        let cover = data.iter().skip(3).step_by(4).copied().collect();
+        Some(Cut { mask: Mask { width: size.0 as usize, cover }, width })
+    }
+
+    /// Pixels from the middle of a text to the edge of its mask.
+    fn reach(&self) -> u32 {
+        (self.font.0 * 0.8).ceil() as u32
     }
 }
 
 impl Surface for CanvasSurface {
-    fn set_fill(&mut self, color: (u8, u8, u8, f64)) {
+    fn set_fill(&mut self, color: Color) {
+        self.fill = color;
         if let Some(svg) = &mut self.svg {
-            return svg.set_fill(color);
+            svg.set_fill(color);
         }
-        self.context.set_fill_style_str(&css(color));
     }
 
-    fn set_stroke(&mut self, color: (u8, u8, u8, f64), width: f32) {
+    fn set_stroke(&mut self, color: Color, width: f32) {
+        self.stroke = (color, width);
         if let Some(svg) = &mut self.svg {
-            return svg.set_stroke(color, width);
+            svg.set_stroke(color, width);
         }
-        self.context.set_stroke_style_str(&css(color));
-        self.context.set_line_width(f64::from(width));
-        self.context.set_line_join("bevel");
     }
 
     fn set_font(&mut self, size: f32, bold: bool) {
+        self.font = (size, bold);
         if let Some(svg) = &mut self.svg {
             svg.set_font(size, bold);
         }
-        let weight = if bold { 500 } else { 400 };
-        let tenths = (size * 10.0).round() as u32;
-        self.context.set_font(&format!("{weight} {}.{}px {}", tenths / 10, tenths % 10, self.family));
-        self.context.set_text_baseline("middle");
-    }
-
-    fn in_pieces(&self) -> bool {
-        self.svg.is_none()
     }
 
     fn polylines(&mut self, points: &[f32], ends: &[usize]) {
-        if let Some(svg) = &mut self.svg {
-            return svg.polylines(points, ends);
+        match &mut self.svg {
+            Some(svg) => svg.polylines(points, ends),
+            None => self.raster.polylines(points, ends, self.stroke.1, self.stroke.0),
         }
-        self.context.begin_path();
-        let mut start = 0;
-        for &end in ends {
-            for (i, p) in points[start..end].chunks_exact(2).enumerate() {
-                let (x, y) = (f64::from(p[0]), f64::from(p[1]));
-                if i == 0 { self.context.move_to(x, y) } else { self.context.line_to(x, y) }
-            }
-            start = end;
-        }
-        self.context.stroke();
     }
 
     fn polygon(&mut self, points: &[f32]) {
-        if let Some(svg) = &mut self.svg {
-            return svg.polygon(points);
+        match &mut self.svg {
+            Some(svg) => svg.polygon(points),
+            None => self.raster.polygon(points, self.fill),
         }
-        self.trace(points);
-        self.context.fill();
     }
 
     fn rect(&mut self, x: f32, y: f32, width: f32, height: f32) {
-        if let Some(svg) = &mut self.svg {
-            return svg.rect(x, y, width, height);
+        match &mut self.svg {
+            Some(svg) => svg.rect(x, y, width, height),
+            None => self.raster.rect(x, y, width, height, self.fill),
         }
-        self.context.fill_rect(f64::from(x), f64::from(y), f64::from(width), f64::from(height));
     }
 
     fn disc(&mut self, x: f32, y: f32, radius: f32) {
-        if let Some(svg) = &mut self.svg {
-            return svg.disc(x, y, radius);
+        match &mut self.svg {
+            Some(svg) => svg.disc(x, y, radius),
+            None => self.raster.disc(x, y, radius, self.fill),
         }
-        self.context.begin_path();
-        // The radius is never negative, which is the only refusal there is.
-        let _ = self.context.arc(f64::from(x), f64::from(y), f64::from(radius), 0.0, std::f64::consts::TAU);
-        self.context.fill();
     }
 
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8) {
         if let Some(svg) = &mut self.svg {
             return svg.text(text, x, y, align);
         }
-        self.context.set_text_align(["left", "center", "right"][usize::from(align.min(2))]);
-        // Half a pixel down: the middle of digits lies above the middle of the em box. A canvas refuses no text.
-        let _ = self.context.fill_text(text, f64::from(x), f64::from(y) + 0.5);
+        // Half a pixel down: the middle of digits lies above the middle of the em box.
+        let y = y + 0.5;
+        let quarters = ((y - y.floor()) * 4.0) as u8;
+        let style = (self.font.0.to_bits(), self.font.1, [self.fill.0, self.fill.1, self.fill.2], quarters);
+        if !self.cuts.get(&style).is_some_and(|texts| texts.contains_key(text)) {
+            let Some(cut) = self.cut(text, quarters) else { return };
+            self.bytes += cut.mask.cover.len() + text.len();
+            if self.bytes > KEPT {
+                self.forget();
+            }
+            self.cuts.entry(style).or_default().insert(text.to_string(), cut);
+        }
+        let reach = self.reach() as i32;
+        let Some(cut) = self.cuts.get(&style).and_then(|texts| texts.get(text)) else { return };
+        let left = x - cut.width * [0.0, 0.5, 1.0][usize::from(align.min(2))];
+        // On whole pixels, as the page's own text.
+        let place = (left.round() as i32 - ROOM as i32, y.floor() as i32 - reach);
+        self.raster.mask(&cut.mask, place.0, place.1, self.fill);
     }
 
     fn measure(&mut self, text: &str) -> f32 {
+        self.type_in();
         self.context.measure_text(text).map_or(0.0, |m| m.width() as f32)
     }
 }

@@ -1,10 +1,9 @@
-//! Our plotters backend for a browser's canvas, behind a trait of a few calls so that this crate needs no browser.
+//! Our plotters backend for the page, behind a trait of a few calls so that this crate needs no browser.
 //!
 //! Against a backend that asks the browser for everything: text is measured by the canvas and remembered (measuring
 //! by inserting elements costs a layout each), lines of one style that follow each other (dashes, strokes to extremes)
 //! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a device pixel, so that a line 1.5 pixels wide can lie where it should.
 
-use crate::pieces;
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontStyle,
@@ -39,10 +38,6 @@ pub trait Surface {
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8);
     /// Width of a text in the font that is set.
     fn measure(&mut self, text: &str) -> f32;
-    /// Whether wide lines and bands are drawn sooner in [`pieces`](crate::pieces).
-    fn in_pieces(&self) -> bool {
-        false
-    }
 }
 
 /// What is set on a canvas, so that it is not set again, and the widths of texts.
@@ -58,7 +53,7 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// To be called when the canvas was resized or its font changed: it has forgotten what was set.
+    /// To be called before something else is drawn on: nothing is set there.
     pub fn reset(&mut self) {
         (self.fill, self.stroke, self.font) = (None, None, None);
         self.lines.clear();
@@ -97,13 +92,7 @@ impl<S: Surface> Canvas<'_, S> {
         if pen.ends.is_empty() {
             return;
         }
-        // A line of one pixel is quick as it is, and where pieces overlap a faint one would be darker.
-        let wide = pen.stroke.is_some_and(|((.., alpha), width)| width > 1.0 && alpha >= 1.0);
-        if wide && surface.in_pieces() {
-            pieces::each(&pen.lines, &pen.ends, |piece| surface.polylines(piece, &[piece.len()]));
-        } else {
-            surface.polylines(&pen.lines, &pen.ends);
-        }
+        surface.polylines(&pen.lines, &pen.ends);
         pen.lines.clear();
         pen.ends.clear();
     }
@@ -223,11 +212,7 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
         for (x, y) in path {
             pen.points.extend([px(x), px(y)]);
         }
-        if surface.in_pieces() {
-            pieces::strips(&pen.points, |strip| surface.polygon(strip));
-        } else {
-            surface.polygon(&pen.points);
-        }
+        surface.polygon(&pen.points);
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`reduce`] (samples to columns), [`frame`] (what a chart is given), [`axis`] (round ticks), then the
 //! drawings [`line`](mod@line), `area`, `band`, [`heat`] and [`lanes`], [`over`] (labels and crosshair), [`value`]
-//! (sparklines), [`poster`] (what stands above a chart that is taken away), [`canvas`] (our backend for a browser's canvas) and
-//! [`svg`] (the same calls as text). This crate knows no metric, no Leptos and no clock, and holds no
+//! (sparklines), [`poster`] (what stands above a chart that is taken away), [`canvas`] (our backend), and what
+//! its calls end in: [`raster`] (pixels) or [`svg`] (text). This crate knows no metric, no Leptos and no clock, and holds no
 //! state; it is the only user of plotters.
 
 mod area;
@@ -20,8 +20,8 @@ pub mod hit;
 pub mod lanes;
 pub mod order;
 pub mod over;
-pub mod pieces;
 pub mod poster;
+pub mod raster;
 pub mod reduce;
 pub mod svg;
 pub mod theme;

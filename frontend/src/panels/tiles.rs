@@ -118,7 +118,7 @@ impl TileView {
             hi,
         };
         // Our backend refuses nothing.
-        self.layer.draw(|area| drop(value::draw(area, &spark)));
+        self.layer.draw(Some(look.theme), |area| drop(value::draw(area, &spark)));
     }
 }
 

@@ -1,5 +1,5 @@
 // The pointer moves: 24 charts of 12 h show the values at another instant.
-import { Board, drawn, init, pairs, panels, peers } from './kit.js';
+import { Board, drawn, init, pairs, panels, peers, touch } from './kit.js';
 
 const CHARTS = 24, POINTS = 43200;
 
@@ -9,9 +9,9 @@ export default async function () {
   const board = new Board(articles, 1, POINTS);
   const [from, to] = [board.newest() - POINTS * 1000, board.newest()];
   board.draw(from, to, NaN);
-  contexts.forEach(context => context.getImageData(0, 0, 1, 1));
-  const over = contexts.filter((_, i) => i % 2 === 1);
-  const theirs = peers(CHARTS, POINTS, true);
+  contexts().forEach(touch);
+  const over = contexts().filter((_, i) => i % 2 === 1);
+  const theirs = peers(CHARTS, POINTS, { cursor: true });
   return pairs(
     60,
     drawn(round => board.point(from, to, from + (to - from) * (round + 0.5) / 60), over),

@@ -7,17 +7,18 @@ export const median = list => list.slice().sort((a, b) => a - b)[list.length >> 
 // One pixel of a canvas is read back, so that rasterising counts.
 export const touch = context => context.getImageData(0, 0, 1, 1);
 
-// Elements of panels, and the contexts of their canvases.
-export function panels(n) {
+// Elements of panels, and the contexts of their canvases once these are drawn on: who asks first says what kind they are.
+export function panels(n, [width, height] = [WIDTH, HEIGHT]) {
   const articles = Array.from({ length: n }, () => {
     const article = document.createElement('article');
     const words = ['note', 'sum-min', 'sum-mean', 'sum-max', 'age'].map(name => `<span class="${name}"></span>`);
     article.innerHTML = `<header>${words.join('')}</header><div class="plot"><canvas></canvas><canvas></canvas></div>`;
+    Object.assign(article.style, { width: `${width}px`, height: `${height}px` });
     document.body.append(article);
     return article;
   });
   const canvases = articles.flatMap(article => [...article.querySelectorAll('canvas')]);
-  return { articles, contexts: canvases.map(canvas => canvas.getContext('2d')) };
+  return { articles, contexts: () => canvases.map(canvas => canvas.getContext('2d')) };
 }
 
 // A walk with noise and rare spikes: what a utilisation looks like.
@@ -33,15 +34,15 @@ export function walk(seed, points) {
   return values;
 }
 
-// uPlot on the same walks, of so many series a chart. Times are seconds.
-export function peers(n, points, cursor = false, series = 1) {
+// uPlot on the same walks. Times are seconds.
+export function peers(n, points, { cursor = false, size: [width, height] = [WIDTH, HEIGHT] } = {}) {
   const times = Float64Array.from({ length: points }, (_, i) => 1700000000 + i);
   const options = {
-    width: WIDTH, height: HEIGHT, pxRatio: 1, legend: { show: false }, cursor: { show: cursor },
-    series: [{}, ...Array.from({ length: series }, () => ({ stroke: '#c58644', width: 1.5, points: { show: false } }))],
+    width, height, pxRatio: 1, legend: { show: false }, cursor: { show: cursor },
+    series: [{}, { stroke: '#c58644', width: 1.5, points: { show: false } }],
   };
   return Array.from({ length: n }, (_, i) => {
-    const data = [times, ...Array.from({ length: series }, (_, k) => walk(i * series + k + 1, points))];
+    const data = [times, walk(i + 1, points)];
     return { data, plot: new uPlot(options, data, document.body) };
   });
 }

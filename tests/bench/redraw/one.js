@@ -6,13 +6,9 @@ const CHARTS = 24, POINTS = 43200;
 export default async function () {
   await init();
   const theirs = peers(CHARTS, POINTS);
-  const contexts = theirs.map(() => {
-    const canvas = document.createElement('canvas');
-    [canvas.width, canvas.height] = [WIDTH, HEIGHT];
-    document.body.append(canvas);
-    return canvas.getContext('2d');
-  });
-  const ours = theirs.map(({ data }, i) => new Redraw(contexts[i], WIDTH, HEIGHT, data[1]));
+  const canvases = theirs.map(() => document.body.appendChild(document.createElement('canvas')));
+  const ours = theirs.map(({ data }, i) => new Redraw(canvases[i], WIDTH, HEIGHT, data[1]));
+  const contexts = canvases.map(canvas => canvas.getContext('2d'));
   return pairs(
     12,
     drawn(() => ours.forEach(chart => chart.draw()), contexts),

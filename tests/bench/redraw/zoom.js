@@ -15,7 +15,7 @@ export default async function () {
   };
   return pairs(
     24,
-    drawn(round => { const [from, to] = span(round); board.draw(from * 1000, to * 1000, NaN); }, contexts),
+    drawn(round => { const [from, to] = span(round); board.draw(from * 1000, to * 1000, NaN); }, contexts()),
     drawn(round => { const [min, max] = span(round); theirs.forEach(t => t.plot.setScale('x', { min, max })); },
       theirs.map(t => t.plot.ctx)),
   );

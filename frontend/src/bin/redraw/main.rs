@@ -3,20 +3,19 @@
 
 pub mod board;
 
-use charts::canvas::{Canvas, Pen, SUBPIXELS};
+use charts::canvas::SUBPIXELS;
 use charts::reduce::Reducer;
 use charts::{Chart, Frame, Hue, Line, Measures, axis};
-use frontend::surface::CanvasSurface;
+use frontend::panels::board::layer::Layer;
 use shared::catalog::Range;
 use shared::unit::Unit;
 use wasm_bindgen::prelude::wasm_bindgen;
-use web_sys::CanvasRenderingContext2d;
+use web_sys::HtmlCanvasElement;
 
 /// One chart with one series of 1 Hz samples.
 #[wasm_bindgen]
 pub struct Redraw {
-    surface: CanvasSurface,
-    pen: Pen,
+    layer: Layer,
     values: Vec<f64>,
     size: (u32, u32),
 }
@@ -28,9 +27,10 @@ const START: i64 = 1_700_000_000_000;
 impl Redraw {
     /// A chart on this canvas.
     #[wasm_bindgen(constructor)]
-    pub fn new(context: CanvasRenderingContext2d, width: u32, height: u32, values: Vec<f64>) -> Redraw {
-        let surface = CanvasSurface { context, family: "sans-serif".into(), svg: None };
-        Redraw { surface, pen: Pen::default(), values, size: (width, height) }
+    pub fn new(canvas: HtmlCanvasElement, width: u32, height: u32, values: Vec<f64>) -> Redraw {
+        let size = (width, height);
+        let layer = Layer::apart(canvas, size, "sans-serif", false).expect("a canvas has a context");
+        Redraw { layer, values, size }
     }
 
     /// Reduces all samples and draws the chart anew; nothing is kept from the time before.
@@ -48,34 +48,31 @@ impl Redraw {
         let lo = columns.iter().map(|c| c.min).fold(f64::INFINITY, f64::min);
         let hi = columns.iter().map(|c| c.max).fold(f64::NEG_INFINITY, f64::max);
         let axis = axis::values(Unit::Percent, Range::FromZero, lo, hi);
-        self.surface.context.clear_rect(0.0, 0.0, f64::from(self.size.0), f64::from(self.size.1));
-        let canvas = Canvas::new(&mut self.surface, &mut self.pen, self.size);
-        // A canvas refuses nothing.
-        let _ = charts::draw(
-            &charts::into_area(canvas),
-            &Frame {
-                chart: Chart::Line,
-                size: (width, height),
-                css: f64::from(SUBPIXELS),
-                device: f64::from(SUBPIXELS),
-                theme: &charts::theme::DARK,
-                measures,
-                from,
-                to,
-                offset: 0,
-                axis: &axis,
-                step,
-                interval: 1_000,
-                lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
-                band: &[],
-                heat: None,
-                lanes: &[],
-                limits: &[],
-                gaps: &[],
-                live: true,
-                age: "",
-            },
-        );
+        let theme = &charts::theme::DARK;
+        let frame = Frame {
+            chart: Chart::Line,
+            size: (width, height),
+            css: f64::from(SUBPIXELS),
+            device: f64::from(SUBPIXELS),
+            theme,
+            measures,
+            from,
+            to,
+            offset: 0,
+            axis: &axis,
+            step,
+            interval: 1_000,
+            lines: &[Line { columns, hue: Hue::Of(0), bright: true }],
+            band: &[],
+            heat: None,
+            lanes: &[],
+            limits: &[],
+            gaps: &[],
+            live: true,
+            age: "",
+        };
+        // Our backend refuses nothing.
+        self.layer.draw(Some(theme), |area| drop(charts::draw(area, &frame)));
     }
 }
 

@@ -144,7 +144,9 @@ impl PanelView {
         let sights = self.prepare(store, source, view, look, (units, self.wide), focus);
         if self.drawn.as_ref() != Some(&sights) {
             let PanelView { picture, past, other, base, .. } = self;
-            picture.with_frame(look, units, focus, |frame| base.draw(|area| paint(area, frame, look, past, other)));
+            picture.with_frame(look, units, focus, |frame| {
+                base.draw(Some(look.theme), |area| paint(area, frame, look, past, other))
+            });
             self.drawn = Some(sights);
         }
         self.write();
@@ -163,7 +165,7 @@ impl PanelView {
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let words = Head { title: &title, note: &picture.note, source: &poster.words };
         picture.with_frame(look, units, None, |frame| {
-            poster.layer.draw(|area| {
+            poster.layer.draw(Some(look.theme), |area| {
                 // Our backend refuses nothing.
                 let Ok(below) = charts::poster::head(area, frame, &words) else { return };
                 paint(&below, frame, look, past, other);
@@ -245,7 +247,7 @@ impl PanelView {
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let units = over.units();
         let drawn = picture.with_frame(look, units, focus, |frame| {
-            over.draw(|area| charts::over::draw(area, frame, unit, at, newest, &labels).unwrap_or_default())
+            over.draw(None, |area| charts::over::draw(area, frame, unit, at, newest, &labels).unwrap_or_default())
         });
         *places = drawn.flatten().unwrap_or_default();
     }

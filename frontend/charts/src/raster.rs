@@ -1,0 +1,608 @@
+//! Strokes to pixels: an anti-aliased picture in memory, which a browser shows with one call.
+//!
+//! A browser without a GPU takes ten times as long to stroke a noisy line as to show a finished picture. Here each column
+//! of pixels is cut by [`CUTS`] vertical lines. Where one of them crosses a segment as wide as its stroke lies an interval;
+//! intervals of a stroke that touch become one, so that nothing is painted twice where segments meet. Their ends add to a
+//! column of differences in fixed numbers, whose running sum is how much of each pixel is covered: exact from above to
+//! below, in [`CUTS`] steps from left to right. One batch of lines is blended once, and only where it lies.
+
+use crate::Theme;
+
+/// Vertical lines by which a column of pixels is cut.
+const CUTS: usize = 8;
+/// Steps in the height of a pixel.
+const STEPS: f32 = 256.0;
+/// The running sum of a pixel that is covered.
+const FULL: i32 = 256 * CUTS as i32;
+/// An interval that holds nothing.
+const NONE: (f32, f32) = (f32::INFINITY, f32::NEG_INFINITY);
+
+/// Red, green, blue and opacity from 0 to 1.
+pub type Color = (u8, u8, u8, f64);
+
+/// How much of each pixel of a text is covered, 0 to 255.
+#[derive(Clone, Debug, Default)]
+pub struct Mask {
+    /// Pixels in a row.
+    pub width: usize,
+    /// Row by row.
+    pub cover: Vec<u8>,
+}
+
+/// A rectangle of pixels: left, top, and behind the right and lower edge.
+pub type Part = (u32, u32, u32, u32);
+
+/// A picture in memory. Colours on a transparent ground are multiplied by their opacity until [`Raster::straighten`].
+#[derive(Default)]
+pub struct Raster {
+    width: usize,
+    height: usize,
+    /// Red, green, blue and opacity, row by row.
+    pixels: Vec<[u8; 4]>,
+    /// Column by column, `height + 2` each; all 0 between two strokes.
+    sums: Vec<i32>,
+    /// What is open at each cut of the stroke that is drawn.
+    open: Vec<(f32, f32)>,
+    /// Where the shape that is drawn crosses each cut.
+    crossed: Vec<(f32, f32)>,
+    /// Rows that the stroke touches in each column.
+    rows: Vec<(u32, u32)>,
+    /// Columns that the stroke touches.
+    columns: (usize, usize),
+    /// Rows that anything has touched in each column since the picture was wiped.
+    touched: Vec<(u32, u32)>,
+}
+
+/// No rows.
+const NO_ROWS: (u32, u32) = (u32::MAX, 0);
+
+impl Raster {
+    /// An empty picture of so many pixels: on the card of a theme, or transparent.
+    pub fn wipe(&mut self, (width, height): (u32, u32), ground: Option<&Theme>) {
+        let ground = ground.map_or([0; 4], |t| [t.card.0, t.card.1, t.card.2, 255]);
+        if (self.width, self.height) != (width as usize, height as usize) {
+            (self.width, self.height) = (width as usize, height as usize);
+            self.sums.clear();
+            self.sums.resize(self.width * (self.height + 2), 0);
+            self.rows.clear();
+            self.rows.resize(self.width, NO_ROWS);
+            self.open.clear();
+            self.open.resize(self.width * CUTS, NONE);
+            self.crossed.clear();
+            self.crossed.resize(self.width * CUTS, NONE);
+        }
+        self.columns = (usize::MAX, 0);
+        self.pixels.clear();
+        self.pixels.resize(self.width * self.height, ground);
+        self.touched.clear();
+        self.touched.resize(self.width, NO_ROWS);
+    }
+
+    /// Width and height in pixels.
+    pub fn size(&self) -> (u32, u32) {
+        (self.width as u32, self.height as u32)
+    }
+
+    /// Red, green, blue and opacity of each pixel, row by row.
+    pub fn bytes(&self) -> &[u8] {
+        self.pixels.as_flattened()
+    }
+
+    /// Rectangles that hold all that was touched; few, and apart from each other.
+    pub fn parts(&self) -> Vec<Part> {
+        /// Columns between two rectangles that are worth a second one.
+        const APART: u32 = 24;
+        let mut parts: Vec<Part> = Vec::new();
+        for (x, (top, end)) in (0u32..).zip(&self.touched).filter(|(_, rows)| rows.0 < rows.1) {
+            match parts.last_mut() {
+                Some(last) if x < last.2 + APART => *last = (last.0, last.1.min(*top), x + 1, last.3.max(*end)),
+                _ => parts.push((x, *top, x + 1, *end)),
+            }
+        }
+        parts
+    }
+
+    /// Takes the opacity out of the colours of some pixels on a transparent ground, as browsers want them.
+    pub fn straighten(&mut self, (left, top, right, bottom): Part) {
+        for y in top as usize..bottom as usize {
+            for pixel in &mut self.pixels[y * self.width + left as usize..y * self.width + right as usize] {
+                let a = u32::from(pixel[3]);
+                if a != 0 && a != 255 {
+                    for color in &mut pixel[..3] {
+                        *color = ((u32::from(*color) * 255 + a / 2) / a).min(255) as u8;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Draws lines of `width` pixels in one stroke: x and y in turn, and where in `points` each line ends. Corners are
+    /// cut, ends are square.
+    pub fn polylines(&mut self, points: &[f32], ends: &[usize], width: f32, color: Color) {
+        let half = width / 2.0;
+        let mut start = 0;
+        for &end in ends {
+            let mut before: Option<(f32, f32)> = None;
+            for pair in points[start..end].windows(4).step_by(2) {
+                let (p, q) = ((pair[0], pair[1]), (pair[2], pair[3]));
+                let (dx, dy) = (q.0 - p.0, q.1 - p.1);
+                let length = (dx * dx + dy * dy).sqrt();
+                if length == 0.0 {
+                    continue;
+                }
+                let n = (-dy / length * half, dx / length * half);
+                self.convex(&[
+                    (p.0 + n.0, p.1 + n.1),
+                    (q.0 + n.0, q.1 + n.1),
+                    (q.0 - n.0, q.1 - n.1),
+                    (p.0 - n.0, p.1 - n.1),
+                ]);
+                let m = before.replace(n).unwrap_or(n);
+                let turn = m.0 * n.1 - m.1 * n.0;
+                if turn.abs() > half * half * 0.05 {
+                    // The corner on the outer side: after both segments, which may overlap where it lies apart from one.
+                    let s = if turn > 0.0 { -1.0 } else { 1.0 };
+                    self.convex(&[p, (p.0 + s * m.0, p.1 + s * m.1), (p.0 + s * n.0, p.1 + s * n.1)]);
+                }
+            }
+            start = end;
+        }
+        self.close(color);
+    }
+
+    /// Fills a shape that does not cross itself.
+    pub fn polygon(&mut self, points: &[f32], color: Color) {
+        let corner = |i: usize| (points[i * 2], points[i * 2 + 1]);
+        let n = points.len() / 2;
+        for i in 0..n {
+            let (a, b) = (corner(i), corner((i + 1) % n));
+            let sign = if a.0 < b.0 { 1 } else { -1 };
+            let bottom = self.height as f32;
+            self.cross(a, b, |raster, cut, y| raster.add(cut, y.clamp(0.0, bottom), sign));
+        }
+        self.blend(color);
+    }
+
+    /// Fills a disc.
+    pub fn disc(&mut self, x: f32, y: f32, radius: f32, color: Color) {
+        for cut in self.cuts(x - radius, x + radius) {
+            let dx = middle(cut) - x;
+            let half = (radius * radius - dx * dx).max(0.0).sqrt();
+            self.open(cut, y - half, y + half);
+        }
+        self.close(color);
+    }
+
+    /// Fills a rectangle; where its edges lie between pixels, these are covered in part.
+    pub fn rect(&mut self, x: f32, y: f32, width: f32, height: f32, color: Color) {
+        let edge = |v: f32, most: usize| v.clamp(0.0, most as f32);
+        let (x0, x1) = (edge(x.min(x + width), self.width), edge(x.max(x + width), self.width));
+        let (y0, y1) = (edge(y.min(y + height), self.height), edge(y.max(y + height), self.height));
+        if x0 >= x1 || y0 >= y1 {
+            return;
+        }
+        let ink = Ink::new(color);
+        let share = |i: usize, from: f32, to: f32| (to.min(i as f32 + 1.0) - from.max(i as f32)) * 16.0;
+        let (left, right) = (x0 as usize, x1.ceil() as usize);
+        let (top, bottom) = (y0 as usize, y1.ceil() as usize);
+        for row in top..bottom {
+            let high = share(row, y0, y1);
+            let line = &mut self.pixels[row * self.width..(row + 1) * self.width];
+            let mut part = |i: usize| line[i] = ink.over(line[i], ink.part((share(i, x0, x1) * high) as i32, 256));
+            let (mut a, mut b) = (left, right);
+            if x0 > a as f32 {
+                part(a);
+                a += 1;
+            }
+            if x1 < b as f32 && b > a {
+                b -= 1;
+                part(b);
+            }
+            ink.span(&mut line[a..b], ink.part((high * 16.0) as i32, 256));
+        }
+        for rows in &mut self.touched[left..right] {
+            *rows = (rows.0.min(top as u32), rows.1.max(bottom as u32));
+        }
+    }
+
+    /// Paints a mask with its left upper corner at a pixel.
+    pub fn mask(&mut self, mask: &Mask, x: i32, y: i32, color: Color) {
+        if mask.width == 0 {
+            return;
+        }
+        let ink = Ink::new(color);
+        let inside = |at: i32, long: usize, most: usize| {
+            let (from, to) = (at.clamp(0, most as i32), at.saturating_add(long as i32).clamp(0, most as i32));
+            (from as usize, to as usize)
+        };
+        let (left, right) = inside(x, mask.width, self.width);
+        let (top, bottom) = inside(y, mask.cover.len() / mask.width, self.height);
+        if left >= right || top >= bottom {
+            return;
+        }
+        for row in top..bottom {
+            let cover = &mask.cover[(row as i32 - y) as usize * mask.width..][(left as i32 - x) as usize..];
+            for (pixel, &c) in self.pixels[row * self.width..][left..right].iter_mut().zip(cover) {
+                if c != 0 {
+                    *pixel = ink.over(*pixel, ink.part(i32::from(c), 255));
+                }
+            }
+        }
+        for rows in &mut self.touched[left..right] {
+            *rows = (rows.0.min(top as u32), rows.1.max(bottom as u32));
+        }
+    }
+
+    /// The cuts whose middle lies from `x0` to before `x1`.
+    fn cuts(&self, x0: f32, x1: f32) -> std::ops::Range<usize> {
+        let cut = |x: f32| ((x * CUTS as f32 - 0.5).ceil().max(0.0) as usize).min(self.width * CUTS);
+        cut(x0)..cut(x1)
+    }
+
+    /// Calls `at` for each cut that the line from `a` to `b` crosses, with the height at which it does.
+    #[inline]
+    fn cross(&mut self, a: (f32, f32), b: (f32, f32), mut at: impl FnMut(&mut Self, usize, f32)) {
+        let (a, b) = if a.0 < b.0 { (a, b) } else { (b, a) };
+        let cuts = self.cuts(a.0, b.0);
+        if cuts.is_empty() {
+            return;
+        }
+        let slope = (b.1 - a.1) / (b.0 - a.0);
+        let (least, most) = (a.1.min(b.1), a.1.max(b.1));
+        for cut in cuts {
+            // Between its ends, whatever the slope: of a line that is nearly upright it has no exact value.
+            at(self, cut, (a.1 + (middle(cut) - a.0) * slope).clamp(least, most));
+        }
+    }
+
+    /// Adds a convex shape to the stroke.
+    fn convex(&mut self, corners: &[(f32, f32)]) {
+        let (mut left, mut right) = (f32::INFINITY, f32::NEG_INFINITY);
+        for i in 0..corners.len() {
+            let (a, b) = (corners[i], corners[(i + 1) % corners.len()]);
+            (left, right) = (left.min(a.0), right.max(a.0));
+            self.cross(a, b, |raster, cut, y| {
+                let c = &mut raster.crossed[cut];
+                *c = (c.0.min(y), c.1.max(y));
+            });
+        }
+        for cut in self.cuts(left, right) {
+            let (top, bottom) = std::mem::replace(&mut self.crossed[cut], NONE);
+            self.open(cut, top, bottom);
+        }
+    }
+
+    /// Adds an interval to what is open at a cut, or begins anew when they do not touch.
+    #[inline]
+    fn open(&mut self, cut: usize, top: f32, bottom: f32) {
+        let open = &mut self.open[cut];
+        if top <= open.1 && bottom >= open.0 {
+            *open = (open.0.min(top), open.1.max(bottom));
+            return;
+        }
+        let before = std::mem::replace(open, (top, bottom));
+        self.columns = (self.columns.0.min(cut / CUTS), self.columns.1.max(cut / CUTS + 1));
+        self.settle(cut, before);
+    }
+
+    /// Adds what was open at a cut to the sums.
+    #[inline]
+    fn settle(&mut self, cut: usize, (top, bottom): (f32, f32)) {
+        let end = self.height as f32;
+        let (top, bottom) = (top.max(0.0), bottom.min(end));
+        if top < bottom {
+            self.add(cut, top, 1);
+            self.add(cut, bottom, -1);
+        }
+    }
+
+    /// From `y` downwards more or less is covered at a cut.
+    #[inline]
+    fn add(&mut self, cut: usize, y: f32, sign: i32) {
+        let column = cut / CUTS;
+        let fixed = (y * STEPS + 0.5) as u32;
+        let (row, part) = (fixed >> 8, (fixed & 255) as i32);
+        let at = column * (self.height + 2) + row as usize;
+        self.sums[at] += (256 - part) * sign;
+        self.sums[at + 1] += part * sign;
+        let rows = &mut self.rows[column];
+        *rows = (rows.0.min(row), rows.1.max(row + 2));
+        self.columns = (self.columns.0.min(column), self.columns.1.max(column + 1));
+    }
+
+    /// Ends the stroke.
+    fn close(&mut self, color: Color) {
+        let (left, right) = self.columns;
+        for cut in left.min(right) * CUTS..right * CUTS {
+            let open = std::mem::replace(&mut self.open[cut], NONE);
+            self.settle(cut, open);
+        }
+        self.blend(color);
+    }
+
+    /// Paints what the sums say, and clears them.
+    fn blend(&mut self, color: Color) {
+        let ink = Ink::new(color);
+        let (left, right) = std::mem::replace(&mut self.columns, (usize::MAX, 0));
+        for column in left.min(right)..right {
+            let (top, end) = std::mem::replace(&mut self.rows[column], NO_ROWS);
+            if top >= end {
+                continue;
+            }
+            let sums = &mut self.sums[column * (self.height + 2)..][top as usize..end as usize];
+            let mut pixels = self.pixels[top as usize * self.width..].iter_mut().skip(column).step_by(self.width);
+            let mut sum = 0;
+            // Most pixels look like the one above. A sum of 0 is none of these.
+            let (mut seen, mut made) = (([0; 4], 0), [0; 4]);
+            for add in sums {
+                sum += std::mem::take(add);
+                let Some(pixel) = pixels.next() else { continue };
+                if sum == 0 {
+                    continue;
+                }
+                if seen != (*pixel, sum) {
+                    seen = (*pixel, sum);
+                    made = ink.over(*pixel, ink.part(sum.abs().min(FULL), FULL));
+                }
+                *pixel = made;
+            }
+            let rows = &mut self.touched[column];
+            *rows = (rows.0.min(top), rows.1.max(end.min(self.height as u32)));
+        }
+    }
+}
+
+/// Where a cut lies.
+fn middle(cut: usize) -> f32 {
+    (cut as f32 + 0.5) / CUTS as f32
+}
+
+/// A colour ready to be blended.
+struct Ink {
+    color: [u8; 4],
+    /// Red and blue, then green and opacity, each in a half.
+    halves: (u32, u32),
+    /// Opacity, 0 to 256.
+    alpha: i32,
+}
+
+impl Ink {
+    fn new(color: Color) -> Self {
+        let alpha = (color.3 * 256.0).round().clamp(0.0, 256.0) as i32;
+        let color = [color.0, color.1, color.2, 255];
+        let whole = u32::from_le_bytes(color);
+        Ink { color, halves: (whole & 0x00ff_00ff, whole >> 8 & 0x00ff_00ff), alpha }
+    }
+
+    /// Opacity (0 to 256) where `cover` of `full` is covered.
+    #[inline]
+    fn part(&self, cover: i32, full: i32) -> u32 {
+        ((cover * self.alpha + full / 2) / full) as u32
+    }
+
+    /// The colour over another.
+    #[inline]
+    fn over(&self, under: [u8; 4], part: u32) -> [u8; 4] {
+        if part >= 256 {
+            return self.color;
+        }
+        let (under, rest) = (u32::from_le_bytes(under), 256 - part);
+        let mix = |under: u32, ink: u32| (under * rest + ink * part + 0x0080_0080) >> 8 & 0x00ff_00ff;
+        (mix(under & 0x00ff_00ff, self.halves.0) | mix(under >> 8 & 0x00ff_00ff, self.halves.1) << 8).to_le_bytes()
+    }
+
+    /// The colour over many, of which most are alike.
+    fn span(&self, pixels: &mut [[u8; 4]], part: u32) {
+        if part >= 256 {
+            return pixels.fill(self.color);
+        }
+        let (mut seen, mut made) = ([0; 4], self.over([0; 4], part));
+        for pixel in pixels {
+            if *pixel != seen {
+                seen = *pixel;
+                made = self.over(seen, part);
+            }
+            *pixel = made;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::DARK;
+    use proptest::prelude::*;
+
+    const SIZE: (u32, u32) = (40, 32);
+    const WHITE: Color = (255, 255, 255, 1.0);
+    type Corner = (f32, f32);
+
+    fn raster(draw: impl FnOnce(&mut Raster)) -> Raster {
+        let mut raster = Raster::default();
+        raster.wipe(SIZE, None);
+        draw(&mut raster);
+        assert!(raster.sums.iter().all(|s| *s == 0), "a stroke leaves something behind");
+        assert!(raster.open.iter().chain(&raster.crossed).all(|o| *o == NONE));
+        raster
+    }
+
+    /// Opacity of each pixel from 0 to 1: on a transparent ground that of white is how much is covered.
+    fn cover(raster: &Raster) -> Vec<f64> {
+        raster.pixels.iter().map(|p| f64::from(p[3]) / 255.0).collect()
+    }
+
+    /// The same by trying 16 x 16 points of each pixel.
+    fn tried(inside: impl Fn(f32, f32) -> bool) -> Vec<f64> {
+        let at = |i: u32, k: u32| i as f32 + (k as f32 + 0.5) / 16.0;
+        let points = |x, y| (0..256).filter(|k| inside(at(x, k % 16), at(y, k / 16))).count() as f64 / 256.0;
+        (0..SIZE.1).flat_map(|y| (0..SIZE.0).map(move |x| (x, y))).map(|(x, y)| points(x, y)).collect()
+    }
+
+    /// Largest and mean distance of two lists, the mean over what either covers.
+    fn apart(a: &[f64], b: &[f64]) -> (f64, f64) {
+        let each = || a.iter().zip(b).filter(|(a, b)| **a > 0.0 || **b > 0.0).map(|(a, b)| (a - b).abs());
+        (each().fold(0.0, f64::max), each().sum::<f64>() / (each().count().max(1) as f64))
+    }
+
+    fn in_convex(corners: &[Corner], x: f32, y: f32) -> bool {
+        let sides = || {
+            (0..corners.len()).map(|i| {
+                let (a, b) = (corners[i], corners[(i + 1) % corners.len()]);
+                (b.0 - a.0) * (y - a.1) - (b.1 - a.1) * (x - a.0)
+            })
+        };
+        sides().all(|s| s >= 0.0) || sides().all(|s| s <= 0.0)
+    }
+
+    /// What a stroke is made of: a rectangle around each segment, a triangle at each corner.
+    fn stroke(line: &[Corner], width: f32) -> Vec<Vec<Corner>> {
+        let line: Vec<Corner> = line.iter().copied().fold(Vec::new(), |mut l, p| {
+            if l.last() != Some(&p) {
+                l.push(p);
+            }
+            l
+        });
+        let normal = |p: Corner, q: Corner| {
+            let length = (q.0 - p.0).hypot(q.1 - p.1);
+            ((p.1 - q.1) / length * width / 2.0, (q.0 - p.0) / length * width / 2.0)
+        };
+        let mut shapes = Vec::new();
+        for pair in line.windows(2) {
+            let (p, q, n) = (pair[0], pair[1], normal(pair[0], pair[1]));
+            let corner = |p: Corner, s: f32| (p.0 + s * n.0, p.1 + s * n.1);
+            shapes.push(vec![corner(p, 1.0), corner(q, 1.0), corner(q, -1.0), corner(p, -1.0)]);
+        }
+        for three in line.windows(3) {
+            let (m, n, p) = (normal(three[0], three[1]), normal(three[1], three[2]), three[1]);
+            for s in [1.0, -1.0] {
+                shapes.push(vec![p, (p.0 + s * m.0, p.1 + s * m.1), (p.0 + s * n.0, p.1 + s * n.1)]);
+            }
+        }
+        shapes
+    }
+
+    fn flat(line: &[Corner]) -> Vec<f32> {
+        line.iter().flat_map(|p| [p.0, p.1]).collect()
+    }
+
+    #[test]
+    fn a_line_has_the_same_weight_at_every_slope() {
+        for degrees in 0..180 {
+            let (dy, dx) = (degrees as f32).to_radians().sin_cos();
+            let line = [20.0 - dx * 15.0, 16.0 - dy * 15.0, 20.0 + dx * 15.0, 16.0 + dy * 15.0];
+            let drawn = raster(|r| r.polylines(&line, &[4], 1.5, WHITE));
+            let weight: f64 = cover(&drawn).iter().sum();
+            assert!((weight - 45.0).abs() < 1.0, "{degrees} degrees weigh {weight}");
+        }
+    }
+
+    #[test]
+    fn edges_on_pixels_are_sharp() {
+        let line = raster(|r| r.polylines(&[4.0, 9.0, 20.0, 9.0], &[4], 2.0, WHITE));
+        let rect = raster(|r| r.rect(4.0, 8.0, 16.0, 2.0, WHITE));
+        assert_eq!(line.pixels, rect.pixels);
+        assert!(cover(&rect).iter().all(|c| *c == 0.0 || *c == 1.0));
+        assert_eq!(cover(&rect).iter().sum::<f64>(), 32.0);
+        assert_eq!(rect.parts(), [(4, 8, 20, 10)]);
+    }
+
+    #[test]
+    fn a_stroke_is_blended_once_where_it_crosses_itself() {
+        let faint = (255, 255, 255, 0.5);
+        let cross = raster(|r| r.polylines(&[4.0, 20.0, 36.0, 20.0, 22.0, 4.0, 22.0, 30.0], &[4, 8], 2.0, faint));
+        assert_eq!(cover(&cross).into_iter().fold(0.0, f64::max), 128.0 / 255.0);
+    }
+
+    #[test]
+    fn what_lies_outside_is_left_out() {
+        let all = raster(|r| {
+            r.polylines(&[-900.0, -50.0, 20.0, 20.0, 900.0, 1e7], &[6], 1.5, WHITE);
+            r.polygon(&[-9.0, -9.0, 99.0, -9.0, 99.0, 99.0, -9.0, 99.0], WHITE);
+            r.disc(0.0, 32.0, 5.0, WHITE);
+            r.rect(-5.0, -5.0, 500.0, 500.0, WHITE);
+            let square = Mask { width: 3, cover: vec![255; 9] };
+            [(-2, -2), (39, 31), (-3, 0), (90, 90)].into_iter().for_each(|(x, y)| r.mask(&square, x, y, WHITE));
+        });
+        assert!(cover(&all).iter().all(|c| *c == 1.0));
+        assert_eq!(all.parts(), [(0, 0, SIZE.0, SIZE.1)]);
+    }
+
+    #[test]
+    fn a_card_stays_opaque_and_a_faint_colour_on_no_ground_keeps_its_own() {
+        let mut card = Raster::default();
+        card.wipe(SIZE, Some(&DARK));
+        card.polylines(&[1.0, 1.0, 40.0, 30.0], &[4], 1.5, (200, 100, 50, 0.5));
+        assert!(card.pixels.iter().all(|p| p[3] == 255));
+        let mut none = raster(|r| r.rect(2.0, 2.0, 4.0, 4.0, (200, 100, 50, 0.25)));
+        none.straighten((0, 0, SIZE.0, SIZE.1));
+        let pixel = none.pixels[3 * SIZE.0 as usize + 3];
+        assert!(pixel.iter().zip([200, 100, 50, 64]).all(|(a, b)| a.abs_diff(b) <= 2), "{pixel:?}");
+    }
+
+    #[test]
+    fn parts_hold_what_was_touched_and_lie_apart() {
+        let mut two = Raster::default();
+        two.wipe((200, 40), None);
+        two.rect(10.0, 5.0, 2.0, 20.0, WHITE);
+        two.rect(100.25, 1.5, 40.0, 4.0, WHITE);
+        assert_eq!(two.parts(), [(10, 5, 12, 25), (100, 1, 141, 6)]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16, max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_stroke_is_what_points_in_it_say(
+            steps in prop::collection::vec((1u8..12, 0u8..128), 2..10),
+            width in prop::sample::select(vec![1.0f32, 1.5, 2.0, 3.0]),
+        ) {
+            // Places in quarters of a pixel, as the backend has them.
+            let mut x = 8;
+            let line: Vec<Corner> =
+                steps.iter().map(|(dx, y)| { x += i32::from(*dx); (x as f32 / 4.0, f32::from(*y) / 4.0) }).collect();
+            let shapes = stroke(&line, width);
+            let drawn = raster(|r| r.polylines(&flat(&line), &[line.len() * 2], width, WHITE));
+            let expected = tried(|x, y| shapes.iter().any(|s| in_convex(s, x, y)));
+            let (most, mean) = apart(&cover(&drawn), &expected);
+            prop_assert!(most < 0.3 && mean < 0.05, "{} {}", most, mean);
+        }
+
+        #[test]
+        fn a_band_is_what_points_in_it_say_and_has_no_seams(
+            columns in prop::collection::vec((1u8..10, 0u8..60, 4u8..60), 2..14),
+        ) {
+            let mut x = 8;
+            let columns: Vec<(f32, f32, f32)> = columns
+                .iter()
+                .map(|(dx, y, high)| { x += i32::from(*dx); (x as f32 / 4.0, f32::from(*y) / 4.0, f32::from(y + high) / 4.0) })
+                .collect();
+            let mut shape: Vec<Corner> = columns.iter().map(|c| (c.0, c.1)).collect();
+            shape.extend(columns.iter().rev().map(|c| (c.0, c.2)));
+            let drawn = raster(|r| r.polygon(&flat(&shape), WHITE));
+            let expected = tried(|x, y| columns.windows(2).any(|pair| {
+                let ((x0, a0, b0), (x1, a1, b1)) = (pair[0], pair[1]);
+                let share = (x - x0) / (x1 - x0);
+                (x0..x1).contains(&x) && (a0 + (a1 - a0) * share..b0 + (b1 - b0) * share).contains(&y)
+            }));
+            let (most, mean) = apart(&cover(&drawn), &expected);
+            prop_assert!(most < 0.11 && mean < 0.05, "{} {}", most, mean);
+            // A pixel within is covered, to the last step.
+            prop_assert!(cover(&drawn).iter().zip(&expected).all(|(c, e)| *e < 1.0 || *c == 1.0));
+        }
+
+        #[test]
+        fn a_rectangle_and_a_disc_are_what_points_in_them_say(
+            x in 4.0f32..18.0, y in 4.0f32..14.0, width in 0.1f32..20.0, high in 0.1f32..16.0, radius in 0.5f32..8.0,
+        ) {
+            let drawn = raster(|r| r.rect(x, y, width, high, WHITE));
+            let expected = tried(|a, b| (x..x + width).contains(&a) && (y..y + high).contains(&b));
+            let (most, mean) = apart(&cover(&drawn), &expected);
+            prop_assert!(most < 0.13 && mean < 0.05, "rectangle {} {}", most, mean);
+            let (cx, cy) = (x + 8.0, y + 8.0);
+            let drawn = raster(|r| r.disc(cx, cy, radius, WHITE));
+            let expected = tried(|a, b| (a - cx).hypot(b - cy) < radius);
+            let (most, mean) = apart(&cover(&drawn), &expected);
+            prop_assert!(most < 0.12 && mean < 0.03, "disc {} {}", most, mean);
+        }
+    }
+}
