@@ -1,6 +1,7 @@
 //! A folder that fails, for tests: of the operations that change something, the n-th goes wrong.
 
 use crate::files::{Append, Content, Files, Lock, LockError};
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -39,6 +40,8 @@ struct State {
     full: bool,
     dead: bool,
     open: Vec<Arc<Tracked>>,
+    /// Files whose contents cannot be read.
+    unread: HashSet<String>,
     /// Names that the folder was not synced since; what was before, where there was one.
     names: Vec<(String, Option<String>)>,
 }
@@ -70,10 +73,16 @@ impl Faulty {
         state.fault = Some((state.operations.len() + n, fault));
     }
 
+    /// What is in a file of this name cannot be read (`EIO`) until [`heal`](Self::heal), whoever has it open.
+    pub fn unread(&self, name: &str) {
+        lock(&self.plan.state).unread.insert(name.into());
+    }
+
     /// The disk has space, answers, and makes no errors again. The dead stay dead.
     pub fn heal(&self) {
         let mut state = lock(&self.plan.state);
         (state.full, state.fault) = (false, None);
+        state.unread.clear();
         self.plan.healed.notify_all();
     }
 
@@ -163,7 +172,9 @@ impl Files for Faulty {
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
         self.alive()?;
-        self.files.open(name)
+        // A file is read under the name that it will have.
+        let name_later = name.strip_suffix(".tmp").unwrap_or(name).into();
+        Ok(Arc::new(Reading { content: self.files.open(name)?, name: name_later, files: self.clone() }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn Append>> {
@@ -203,6 +214,23 @@ impl Files for Faulty {
 
     fn lock(&self) -> Result<Arc<dyn Lock>, LockError> {
         self.files.lock()
+    }
+}
+
+struct Reading {
+    content: Arc<dyn Content>,
+    name: String,
+    files: Faulty,
+}
+
+impl Content for Reading {
+    fn size(&self) -> io::Result<u64> {
+        self.content.size()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let fails = lock(&self.files.plan.state).unread.contains(&self.name);
+        if fails { Err(error(Fault::Io)) } else { self.content.read_at(offset, len) }
     }
 }
 

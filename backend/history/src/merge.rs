@@ -12,6 +12,7 @@ use shared::segment::{BlockEntry, ColumnEntry, Contents, Damage, NewColumn, Run,
 use shared::series::{SeriesId, Steps};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -65,7 +66,8 @@ fn room(free: u64, bytes: u64) -> bool {
 /// Merges segments into the hour of the first. They stay as they are, and may be read, until they are removed.
 ///
 /// # Errors
-/// `StorageFull` while there is too little room; as the system says. Then nothing has changed, and it may be tried again.
+/// `StorageFull` while there is too little room; [`unread`] names the part that could not be read; as the system says.
+/// Then nothing has changed, and it may be tried again.
 pub fn merge(files: &dyn Files, serial: u64, parts: &[Arc<Segment>]) -> io::Result<Merged> {
     let Some(first) = parts.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
     if !room(files.free()?, parts.iter().map(|s| s.bytes()).sum()) {
@@ -196,11 +198,31 @@ impl Strand<'_> {
 
 type Damages = Vec<(String, Damage)>;
 
+/// A file that could not be read while it was merged.
+#[derive(Debug)]
+struct Unread {
+    file: Name,
+    damage: Damage,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.damage)
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// The part on whose account [`merge`] failed, when the system could not read it. The others can be merged without it.
+pub fn unread(error: &io::Error) -> Option<Name> {
+    error.get_ref()?.downcast_ref::<Unread>().map(|unread| unread.file)
+}
+
 /// What was read; none when it is damaged. What could not be read now may be read another time, so merging waits.
 fn sound<T>(segment: &Segment, read: Result<T, Damage>, damages: &mut Damages) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(damage) if damage.io.is_some() => Err(io::Error::other(segments::describe(segment, &damage))),
+        Err(damage) if damage.io.is_some() => Err(io::Error::other(Unread { file: segment.name(), damage })),
         Err(damage) => {
             damages.push((segment.name().to_string(), damage));
             Ok(None)

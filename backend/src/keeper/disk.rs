@@ -17,8 +17,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long after a failure the disk is tried again.
+/// How long after a failure segments are written again.
 const RETRY: Duration = Duration::from_secs(10);
+
+/// How long a segment that could not be read is left alone.
+const AGAIN: Duration = Duration::from_secs(3_600);
 
 /// Segments stay this much longer than the retention, milliseconds: a clock that is set forward by an hour, and back,
 /// costs nothing.
@@ -38,6 +41,8 @@ pub struct Disk {
     tried: Duration,
     /// Why segments are not written, merged or removed.
     trouble: Option<Trouble>,
+    /// Segments that could not be read while they were merged, by serial, and when that was.
+    unread: BTreeMap<u64, Duration>,
     standing: Standing,
 }
 
@@ -58,6 +63,7 @@ impl Disk {
             found_log: found.log,
             tried: Duration::ZERO,
             trouble: None,
+            unread: BTreeMap::new(),
             standing,
         }
     }
@@ -86,8 +92,10 @@ impl Disk {
         let steady = hub.clock.steady();
         if self.trouble.is_none() || steady.saturating_sub(self.tried) >= RETRY {
             self.tried = steady;
-            let done = self.write_batches(hub).and_then(|()| self.merge(hub, now)).and_then(|()| self.expire(hub, now));
-            self.trouble = done.err();
+            let written = self.write_batches(hub).and_then(|()| self.merge(hub, now, steady));
+            // Whatever became of these: what goes makes room.
+            let expired = self.expire(hub, now);
+            self.trouble = written.and(expired).err();
             self.let_go();
         }
         let health = self.restart_log(hub, steady);
@@ -117,7 +125,7 @@ impl Disk {
     fn restart_log(&mut self, hub: &Hub, steady: Duration) -> Option<history::Health> {
         let mut writing = hub.writing();
         let health = writing.log.as_ref()?.health();
-        if health.failing.is_some() && self.standing.retry(steady, RETRY) {
+        if health.failing.is_some() && self.standing.retry(steady) {
             let opening = writing.told.opening(&hub.store(), true);
             writing.log.as_ref()?.begin(opening);
         }
@@ -189,11 +197,15 @@ impl Disk {
         Ok(Some(segment))
     }
 
-    fn merge(&mut self, hub: &Hub, now: i64) -> Result<(), Trouble> {
-        while let Some(parts) = merge::due(now, &self.segments) {
+    fn merge(&mut self, hub: &Hub, now: i64, steady: Duration) -> Result<(), Trouble> {
+        while let Some(parts) = merge::due(now, &self.readable(steady)) {
             let files = &**self.folder.files();
             let merged = match merge::merge(files, self.folder.serial(), &parts) {
                 Ok(merged) => merged,
+                Err(error) if merge::unread(&error).is_some() => {
+                    self.set_aside(&error, steady);
+                    continue;
+                }
                 // Quarters are as good as their hour, only larger: the disk has room for ticks still.
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
                 Err(error) => return Err(Trouble::new("merge", error)),
@@ -221,10 +233,27 @@ impl Disk {
         Ok(())
     }
 
+    /// The segments without those that could not be read lately: an hour is as good without one of its quarters, which
+    /// stays as it is and is merged when it can be read.
+    fn readable(&self, steady: Duration) -> Vec<Arc<Segment>> {
+        let lately = |tried: &Duration| steady.saturating_sub(*tried) < AGAIN;
+        let aside = |segment: &Arc<Segment>| self.unread.get(&segment.name().serial).is_some_and(lately);
+        self.segments.iter().filter(|segment| !aside(segment)).cloned().collect()
+    }
+
+    /// Leaves a segment as it is for a while. It is named in the log once.
+    fn set_aside(&mut self, error: &io::Error, steady: Duration) {
+        let Some(name) = merge::unread(error) else { return };
+        if self.unread.insert(name.serial, steady).is_none() {
+            tracing::warn!("history: {error}; it stays as it is, and is tried again every hour");
+        }
+    }
+
     fn expire(&mut self, hub: &Hub, now: i64) -> Result<(), Trouble> {
         for segment in expired(now, self.limits, &self.segments) {
             hub.store().forget(&segment);
             self.segments.retain(|s| s.name() != segment.name());
+            self.unread.remove(&segment.name().serial);
             let name = segment.name().to_string();
             segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))?;
         }

@@ -117,4 +117,6 @@ pub fn run(mut keeper: Keeper, stop: &AtomicBool) {
 }
 
 #[cfg(test)]
+pub(crate) mod bench;
+#[cfg(test)]
 mod tests;

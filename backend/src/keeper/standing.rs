@@ -10,6 +10,10 @@ use std::time::Duration;
 /// A disk that has not answered for this long hangs.
 const HUNG: Duration = Duration::from_secs(5);
 
+/// How long a log that failed is left alone after it was begun anew: first, and at the most.
+const FIRST: Duration = Duration::from_secs(10);
+const LAST: Duration = Duration::from_secs(300);
+
 /// What the disk refused.
 pub(super) struct Trouble {
     what: &'static str,
@@ -26,7 +30,8 @@ impl Trouble {
 pub struct Standing {
     pub(super) damaged: u64,
     figures: Figures,
-    retried: Option<Duration>,
+    /// When the log was begun anew last, while it fails, and how long it is left alone since.
+    retried: Option<(Duration, Duration)>,
     /// As it was told last.
     told: CheckState,
 }
@@ -44,13 +49,16 @@ impl Standing {
         self.figures
     }
 
-    /// Whether it is time to try again, which is then noted.
-    pub(super) fn retry(&mut self, now: Duration, every: Duration) -> bool {
-        let due = self.retried.is_none_or(|last| now.saturating_sub(last) >= every);
-        if due {
-            self.retried = Some(now);
-        }
-        due
+    /// Whether it is time to begin the log anew, which is then noted: all that is in memory alone goes into it, while
+    /// nothing is appended, so a disk that stays broken is tried less and less.
+    pub(super) fn retry(&mut self, now: Duration) -> bool {
+        let wait = match self.retried {
+            None => FIRST,
+            Some((last, wait)) if now.saturating_sub(last) >= wait => (wait * 2).min(LAST),
+            Some(_) => return false,
+        };
+        self.retried = Some((now, wait));
+        true
     }
 
     /// Takes a look: the log, what segments met, how many there are.
@@ -137,7 +145,7 @@ fn remedy(error: &str, path: &Path) -> String {
             format!("the disk of {folder} can only be read: remount it, or choose another with --data-dir")
         }
         () => format!(
-            "see whether {folder} can be written to, or choose another with --data-dir; it is tried again every 10 s"
+            "see whether {folder} can be written to, or choose another with --data-dir; it is tried again by itself"
         ),
     }
 }

@@ -1,109 +1,11 @@
-//! A server without sockets whose clock is set by hand and whose disk fails when it is told to.
+//! History through the years, on a disk that fails when it is told to.
 
+use super::bench::{Bench, RETENTION, T0, clock};
 use super::*;
-use crate::clock::Manual;
-use crate::store::{Inserted, Limits, Store};
-use history::faults::{Fault, Faulty};
-use history::files::Disk as Real;
-use history::{Folder, Options, retain};
-use shared::catalog::{Catalog, cpu};
-use shared::series::{SeriesDef, SeriesId};
+use crate::store::Inserted;
+use history::faults::Fault;
 use shared::wire::CheckState;
-use std::path::Path;
-use std::time::Instant;
 use tempfile::TempDir;
-
-const RETENTION: i64 = 43_200_000;
-/// The beginning of an hour.
-const T0: i64 = 1_700_000_000_000 / 3_600_000 * 3_600_000;
-
-struct Bench {
-    clock: Arc<Manual>,
-    hub: Arc<Hub>,
-    keeper: Keeper,
-    faulty: Faulty,
-    source: SourceId,
-    ids: Vec<SeriesId>,
-}
-
-fn value(t: i64, id: SeriesId) -> f64 {
-    ((t / 1_000 * 7 + i64::from(id) * 13) % 10_000) as f64 / 100.0
-}
-
-impl Bench {
-    fn open(path: &Path, clock: &Arc<Manual>) -> Self {
-        Self::with_limit(path, clock, usize::MAX)
-    }
-
-    /// The store may hold so many bytes of sealed blocks in memory.
-    fn with_limit(path: &Path, clock: &Arc<Manual>, bytes: usize) -> Self {
-        let faulty = Faulty::new(Arc::new(Real::new(path)));
-        let (folder, found) = Folder::open_with(Arc::new(faulty.clone()), Options::default()).expect("a folder");
-        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
-        let limits = Limits { retention: RETENTION, bytes };
-        let (mut store, unwritten) = Store::of_found(catalog, &found, limits, Some("here"));
-        let source = store.named("here").expect("it is added where it was not found");
-        let def = |core: u32| SeriesDef { metric: 0, instance: core.to_string() };
-        let ids = (0..5).map(|core| store.intern(source, def(core)).expect("a row")).collect();
-        let hub = Hub::new(store, clock.clone(), 1, RETENTION);
-        let limits = retain::Limits { retention: RETENTION, bytes: None };
-        let disk = Disk::new(path.into(), folder, found, limits);
-        let keeper = Keeper::on_disk(hub.clone(), disk, unwritten).expect("threads");
-        Bench { clock: clock.clone(), hub, keeper, faulty, source, ids }
-    }
-
-    /// Ticks of so many seconds, with everything that the keeper does meanwhile.
-    fn ticks(&mut self, seconds: i64) {
-        for _ in 0..seconds {
-            self.clock.pass(Duration::from_secs(1));
-            let t = self.hub.clock.wall();
-            let values: Vec<f64> = self.ids.iter().map(|id| value(t, *id)).collect();
-            self.hub.append(self.source, t, false, &values).expect("it is not closed");
-            self.keeper.step();
-        }
-    }
-
-    fn read(&self) -> Vec<Vec<(i64, f64)>> {
-        let snapshot = self.hub.store().snapshot(self.source, 0, i64::MAX).expect("a source");
-        snapshot.samples(&self.ids)
-    }
-
-    /// Every second from `from` on for so many seconds is there, once, with its value.
-    #[track_caller]
-    fn holds(&self, from: i64, seconds: i64) {
-        for (id, samples) in self.ids.iter().zip(self.read()) {
-            let times = (1..=seconds).map(|s| from + s * 1_000);
-            let expected: Vec<(i64, f64)> = times.map(|t| (t, value(t, *id))).collect();
-            assert_eq!(samples.len(), expected.len(), "series {id}");
-            assert_eq!(samples, expected, "series {id}");
-        }
-    }
-
-    fn state(&self) -> (CheckState, String) {
-        let (checks, _) = self.hub.store().checks(self.source);
-        let check = checks.iter().find(|check| check.id == "history").expect("the history is checked");
-        (check.state, format!("{}; {}", check.reason, check.remedy))
-    }
-
-    /// Looks until the history stands so; the log's threads work on their own.
-    #[track_caller]
-    fn until(&mut self, state: CheckState) -> String {
-        let begin = Instant::now();
-        loop {
-            self.keeper.step();
-            let (now, words) = self.state();
-            if now == state {
-                return words;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(10), "{now:?}: {words}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-fn clock() -> Arc<Manual> {
-    Arc::new(Manual::at(T0, Duration::ZERO))
-}
 
 #[test]
 fn history_comes_back_from_logs_quarters_and_hours_alike() {
@@ -146,13 +48,50 @@ fn a_full_disk_is_told_and_costs_nothing_once_there_is_room() {
     bench.ticks(2_000); // two cuts among them
     bench.holds(T0, 2_101);
     assert_eq!(bench.state().0, CheckState::Failed);
+    let tries = |bench: &Bench| bench.faulty.operations().iter().filter(|o| o.starts_with("create log-")).count();
+    let so_far = tries(&bench);
+    // After 10, 20, 40, 80, 160 and then each 300 s, and at the cuts.
+    assert!((10..=15).contains(&so_far), "{so_far} tries in 2,000 s");
+    bench.ticks(900);
+    assert!((3..=5).contains(&(tries(&bench) - so_far)), "{} tries in 900 s", tries(&bench) - so_far);
     bench.faulty.heal();
-    bench.ticks(11);
+    bench.ticks(300);
     bench.until(CheckState::Ok);
     bench.ticks(20);
     drop(bench);
     let bench = Bench::open(folder.path(), &clock);
-    bench.holds(T0, 2_132);
+    bench.holds(T0, 3_321);
+}
+
+#[test]
+fn a_segment_that_cannot_be_read_stays_and_neither_merging_nor_retention_waits_for_it() {
+    let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+    let mut bench = Bench::open(folder.path(), &clock);
+    bench.ticks(1_000);
+    let names = |kind: &str| -> Vec<String> {
+        let all = std::fs::read_dir(folder.path()).expect("a folder").flatten();
+        let mut all: Vec<_> = all.filter_map(|e| e.file_name().into_string().ok()).collect();
+        all.retain(|name| name.starts_with(kind) && name.ends_with(".seg"));
+        all.sort();
+        all
+    };
+    let broken = names("q-").remove(0);
+    bench.faulty.unread(&broken);
+    bench.ticks(2 * 3_600);
+    assert_eq!(names("h-").len(), 2, "the other quarters are hours: {:?} {:?}", names("h-"), names("q-"));
+    assert!(names("q-").contains(&broken) && names("q-").len() <= 2, "{:?}", names("q-"));
+    assert_eq!(bench.state().0, CheckState::Ok, "{}", bench.state().1);
+    bench.faulty.heal();
+    bench.ticks(3_600);
+    assert!(!names("q-").contains(&broken), "it is merged once it can be read");
+    bench.holds(T0, 1_000 + 3 * 3_600);
+    // One that is broken for good goes when it is old.
+    let broken = names("h-").remove(0);
+    bench.faulty.unread(&broken);
+    bench.ticks(1_000);
+    bench.clock.pass(Duration::from_millis(RETENTION as u64 + 3_600_000));
+    bench.ticks(1_000);
+    assert!(!names("").contains(&broken), "{:?}", names(""));
 }
 
 #[test]

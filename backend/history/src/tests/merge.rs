@@ -338,7 +338,8 @@ fn what_cannot_be_read_now_is_not_taken_for_lost() {
     let files = Unread(disk, fails.clone());
     let quarters = write_all(&files, &plain_quarters());
     fails.store(true, Ordering::Relaxed);
-    assert!(merge::merge(&files, 5, &quarters).is_err());
+    let error = merge::merge(&files, 5, &quarters).err().expect("nothing can be read");
+    assert_eq!(merge::unread(&error), Some(quarters[0].name()), "{error}");
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 4, "nothing half-done stays");
     fails.store(false, Ordering::Relaxed);
     let merged = merge::merge(&files, 6, &quarters).unwrap();
