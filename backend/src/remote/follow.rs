@@ -4,13 +4,15 @@
 use super::batch::Names;
 use super::message::Label;
 use crate::live::Hub;
-use crate::store::{Block, Frame, Since, Store};
+use crate::store::{Block, Frame, Since, Store, Unread};
 use shared::catalog::prometheus::{self, Family};
 use shared::series::SeriesId;
 use shared::tick::TickState;
 use shared::wire::Source;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How far behind is caught up, milliseconds.
 const OLDEST: i64 = 12 * 3_600_000;
@@ -19,6 +21,8 @@ const OLDEST: i64 = 12 * 3_600_000;
 const SPAN: i64 = 900_000;
 /// Values of unsealed ticks that are held at once: 8 MiB of them.
 const HELD: usize = 1 << 20;
+/// How long a block that the disk does not hand out is waited for; then what it lacks is left out, as damage is.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A source that is read on.
 pub struct Follower {
@@ -29,6 +33,8 @@ pub struct Follower {
     families: HashMap<u16, Arc<Family>>,
     /// After the tick that was read last.
     state: Option<TickState>,
+    /// Since when the disk has not handed out what is next.
+    refused: Option<Duration>,
 }
 
 /// What comes next.
@@ -54,6 +60,7 @@ pub struct Run {
     pub last: u64,
     times: Vec<i64>,
     values: Values,
+    refused: Cell<bool>,
 }
 
 enum Values {
@@ -73,7 +80,16 @@ enum Found {
 }
 
 impl Run {
-    /// Times and values of a series, oldest first; of a damaged column none.
+    fn new(last: u64, times: Vec<i64>, values: Values) -> Self {
+        Run { last, times, values, refused: Cell::new(false) }
+    }
+
+    /// Whether the disk did not hand out some of what was read of it.
+    pub fn refused(&self) -> bool {
+        self.refused.get()
+    }
+
+    /// Times and values of a series, oldest first; of a column that cannot be read none.
     pub fn samples(&self, id: SeriesId) -> Vec<(i64, f64)> {
         let present = |(t, v): (&i64, f64)| v.is_finite().then_some((*t, v));
         match &self.values {
@@ -82,7 +98,10 @@ impl Run {
                 self.times.iter().zip(values).filter_map(present).collect()
             }
             Values::Block(block, skip) => {
-                let values = block.read(id).ok().flatten().unwrap_or_default().into_iter().skip(*skip);
+                let read = block.read(id).inspect_err(|why| {
+                    self.refused.set(self.refused() || *why == Unread::Refused);
+                });
+                let values = read.ok().flatten().unwrap_or_default().into_iter().skip(*skip);
                 let values = values.take(self.times.len());
                 self.times.iter().zip(values).filter_map(present).collect()
             }
@@ -93,7 +112,13 @@ impl Run {
 impl Follower {
     /// A follower that has read nothing.
     pub fn new(source: &Source) -> Self {
-        Follower { source: source.clone(), names: Names::default(), families: HashMap::new(), state: None }
+        Follower {
+            source: source.clone(),
+            names: Names::default(),
+            families: HashMap::new(),
+            state: None,
+            refused: None,
+        }
     }
 
     /// The ticks behind sequence `place`: those up to `through` where that is given, else what there is once it is `due`
@@ -124,8 +149,12 @@ impl Follower {
             Found::Block(block) => {
                 let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
                 let last = block.last_seq().min(through);
-                // The block's own time column is damaged: nothing of it can be placed.
-                let Ok(mut times) = block.read_times() else { return Next::At(block.last_seq()) };
+                let mut times = match block.read_times() {
+                    Ok(times) => times,
+                    Err(Unread::Refused) if self.waits(hub.clock.steady()) => return Next::Nothing,
+                    // Without the block's own times nothing of it can be placed.
+                    Err(_) => return Next::At(block.last_seq()),
+                };
                 times.truncate((last + 1 - block.first_seq()) as usize);
                 times.drain(..skip);
                 let end = times.first().map_or(0, |first| first + SPAN);
@@ -134,7 +163,7 @@ impl Follower {
                     times.truncate(times.partition_point(|t| *t < end));
                 }
                 let last = place.max(block.first_seq() - 1) + times.len() as u64;
-                Next::Run(Run { last, times, values: Values::Block(block, skip) })
+                Next::Run(Run::new(last, times, Values::Block(block, skip)))
             }
             Found::Frames(keyframe, frames) => {
                 let mut state = match keyframe {
@@ -168,10 +197,33 @@ impl Follower {
                 self.state = Some(state);
                 match ticks.is_empty() {
                     true => Next::Nothing,
-                    false => Next::Run(Run { last, times, values: Values::Ticks(ticks) }),
+                    false => Next::Run(Run::new(last, times, Values::Ticks(ticks))),
                 }
             }
         }
+    }
+
+    /// Whether what the disk refuses now, `now` by the steady clock, is waited for: a disk that fails for a while must cost
+    /// no samples, and one bad sector not all that comes after it.
+    pub fn waits(&mut self, now: Duration) -> bool {
+        let since = *self.refused.get_or_insert_with(|| {
+            tracing::warn!(
+                source = self.source.name,
+                "the disk does not hand out what is to be sent next; it is waited for"
+            );
+            now
+        });
+        let waits = now.saturating_sub(since) < PATIENCE;
+        if !waits {
+            tracing::warn!(source = self.source.name, "the disk still refuses: what it refuses is not sent");
+            self.refused = None;
+        }
+        waits
+    }
+
+    /// What the disk had refused is there.
+    pub fn had(&mut self) {
+        self.refused = None;
     }
 
     /// What follows a place.
@@ -215,6 +267,7 @@ impl Follower {
 mod tests {
     use super::*;
     use crate::clock::Manual;
+    use crate::keeper::bench::{self, Bench};
     use crate::store::Limits;
     use shared::catalog::{Catalog, cpu};
     use shared::series::SeriesDef;
@@ -237,5 +290,31 @@ mod tests {
         let next = |place, through| Follower::new(&source).next(&hub, place, Some(through), 15);
         assert!(matches!(next(15, 30), Next::At(100)), "of a block that has expired");
         assert!(matches!(next(30, 45), Next::At(100)));
+    }
+
+    #[test]
+    fn what_the_disk_refuses_for_a_while_is_waited_for_and_what_is_damaged_is_not() {
+        let (folder, clock) = (tempfile::TempDir::new().expect("a folder"), bench::clock());
+        let mut bench = Bench::open(folder.path(), &clock);
+        bench.ticks(1_000);
+        let source = bench.hub.store().sources().remove(0);
+        let block = bench.hub.store().snapshot(source.id, i64::MIN, i64::MAX).expect("a source").blocks()[0].clone();
+        let name = block.place().rsplit(' ').next().expect("a file").to_string();
+        let mut follower = Follower::new(&source);
+        let Next::Run(run) = follower.next(&bench.hub, 0, None, 15) else { panic!("the first quarter") };
+        let before = run.samples(0);
+        assert!(!before.is_empty() && !run.refused());
+        bench.faulty.unread(&name);
+        assert!(run.samples(1).is_empty() && run.refused(), "a column");
+        assert!(matches!(follower.next(&bench.hub, 0, None, 15), Next::Nothing), "the times");
+        bench.faulty.heal();
+        let Next::Run(run) = follower.next(&bench.hub, 0, None, 15) else { panic!("it is there again") };
+        assert!(run.samples(0) == before && !run.refused());
+        // One that stays broken holds up what comes after it only so long.
+        bench.faulty.unread(&name);
+        follower.had();
+        assert!(matches!(follower.next(&bench.hub, 0, None, 15), Next::Nothing));
+        clock.pass(PATIENCE);
+        assert!(matches!(follower.next(&bench.hub, 0, None, 15), Next::At(seq) if seq == block.last_seq()));
     }
 }

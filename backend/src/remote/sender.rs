@@ -88,7 +88,9 @@ impl Sender {
                 seq
             }
             Next::Run(run) => {
-                self.send(source, place, &run)?;
+                if !self.send(source, place, &run)? {
+                    return Ok(false);
+                }
                 run.last
             }
         };
@@ -96,13 +98,17 @@ impl Sender {
         Ok(true)
     }
 
-    /// Sends a run in requests of bounded size, each written down before it leaves.
-    fn send(&mut self, source: &Source, place: Place, run: &Run) -> Result<(), Stopped> {
+    /// Sends a run in requests of bounded size, each written down before it leaves. False where the disk did not hand
+    /// out what comes next, and it is waited for.
+    fn send(&mut self, source: &Source, place: Place, run: &Run) -> Result<bool, Stopped> {
         let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
         while let Some(follower) = self.followers.get_mut(&source.id)
             && (from as usize) < follower.names.len()
         {
             let batch = follower.names.batch(run, from, to.take());
+            if run.refused() && follower.waits(self.hub.clock.steady()) {
+                return Ok(false);
+            }
             if batch.samples > 0 {
                 let flight = Flight { through: run.last, from, to: batch.to };
                 self.keep(source, Place { seq: place.seq, flight: Some(flight) });
@@ -110,7 +116,10 @@ impl Sender {
             }
             from = batch.to;
         }
-        Ok(())
+        if let Some(follower) = self.followers.get_mut(&source.id).filter(|_| !run.refused()) {
+            follower.had();
+        }
+        Ok(true)
     }
 
     fn keep(&mut self, source: &Source, place: Place) {

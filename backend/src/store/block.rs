@@ -22,6 +22,21 @@ fn entry(segment: &Segment, at: usize) -> &BlockEntry {
     &segment.contents().blocks[at]
 }
 
+/// Why bytes of a block were not had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// They were read, and are not what was written.
+    Damaged,
+    /// The system did not hand them out; another time it may.
+    Refused,
+}
+
+impl From<Damaged> for Unread {
+    fn from(_: Damaged) -> Self {
+        Unread::Damaged
+    }
+}
+
 impl Block {
     /// Sequence of the first tick; 0 in a block of samples that came late.
     pub fn first_seq(&self) -> u64 {
@@ -113,8 +128,8 @@ impl Block {
     /// The time column as it is stored.
     ///
     /// # Errors
-    /// [`Damaged`] when it cannot be read.
-    pub fn times(&self) -> Result<Cow<'_, [u8]>, Damaged> {
+    /// [`Unread`] when it cannot be read.
+    pub fn times(&self) -> Result<Cow<'_, [u8]>, Unread> {
         match self {
             Block::Memory(chunk) => Ok(Cow::Borrowed(&chunk.times)),
             Block::Disk(segment, at) => told(segment, segment.reader().times_bytes(*at)).map(Cow::Owned),
@@ -145,8 +160,8 @@ impl Block {
     /// The column of a series as it is stored; none when it has no sample here.
     ///
     /// # Errors
-    /// [`Damaged`] when it cannot be read.
-    pub fn column(&self, id: SeriesId) -> Result<Option<Cow<'_, [u8]>>, Damaged> {
+    /// [`Unread`] when it cannot be read.
+    pub fn column(&self, id: SeriesId) -> Result<Option<Cow<'_, [u8]>>, Unread> {
         match self {
             Block::Memory(chunk) => Ok(chunk.column(id).map(Cow::Borrowed)),
             Block::Disk(segment, at) => Ok(told(segment, segment.reader().column(*at, id))?.map(Cow::Owned)),
@@ -171,8 +186,8 @@ impl Block {
     /// The minutes of a series where it is on disk, as buckets of 60 s whose `last` is not known.
     ///
     /// # Errors
-    /// [`Damaged`] when they cannot be read.
-    pub fn minutes(&self, id: SeriesId) -> Result<Option<Vec<Bucket>>, Damaged> {
+    /// [`Unread`] when they cannot be read.
+    pub fn minutes(&self, id: SeriesId) -> Result<Option<Vec<Bucket>>, Unread> {
         match self {
             Block::Memory(_) => Ok(None),
             Block::Disk(segment, at) => told(segment, segment.reader().tier(*at, id)),
@@ -182,24 +197,24 @@ impl Block {
     /// Times of the ticks, decoded.
     ///
     /// # Errors
-    /// [`Damaged`] when they cannot be read.
-    pub fn read_times(&self) -> Result<Vec<i64>, Damaged> {
-        column::decode_times(&self.times()?, self.ticks())
+    /// [`Unread`] when they cannot be read.
+    pub fn read_times(&self) -> Result<Vec<i64>, Unread> {
+        Ok(column::decode_times(&self.times()?, self.ticks())?)
     }
 
     /// Values of a series by tick, decoded; NaN is absent.
     ///
     /// # Errors
-    /// [`Damaged`] when they cannot be read.
-    pub fn read(&self, id: SeriesId) -> Result<Option<Vec<f64>>, Damaged> {
-        self.column(id)?.map(|bytes| column::decode(&bytes, self.ticks())).transpose()
+    /// [`Unread`] when they cannot be read.
+    pub fn read(&self, id: SeriesId) -> Result<Option<Vec<f64>>, Unread> {
+        Ok(self.column(id)?.map(|bytes| column::decode(&bytes, self.ticks())).transpose()?)
     }
 }
 
 /// What was read; the place of damage goes to the log.
-fn told<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Damaged> {
+fn told<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Unread> {
     read.map_err(|damage| {
         tracing::debug!("{}: {damage}", segment.name());
-        Damaged
+        if damage.io.is_some() { Unread::Refused } else { Unread::Damaged }
     })
 }

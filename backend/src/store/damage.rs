@@ -1,7 +1,6 @@
 //! What of the history on disk turned out to be damaged: counted once, logged once, never shown as a value.
 
-use super::Block;
-use shared::column::Damaged;
+use super::{Block, Unread};
 use shared::series::SeriesId;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +19,7 @@ impl Damages {
     }
 
     /// What was read, or none where it is damaged; `id` is the series, none for what belongs to the whole block.
-    pub fn checked<T>(&self, block: &Block, id: Option<SeriesId>, read: Result<T, Damaged>) -> Option<T> {
+    pub fn checked<T>(&self, block: &Block, id: Option<SeriesId>, read: Result<T, Unread>) -> Option<T> {
         read.inspect_err(|_| self.met(block, id)).ok()
     }
 

@@ -18,7 +18,7 @@ mod read;
 mod restore;
 mod told;
 
-pub use block::Block;
+pub use block::{Block, Unread};
 pub use chunk::{Chunk, Stretch};
 pub use damage::Damages;
 pub use figures::Figures;
