@@ -1,8 +1,8 @@
 //! The HTTP API of the real binary.
 
 use serde_json::Value;
-use std::time::{Duration, Instant};
-use watchglass_tests::server::{Answer, PATIENCE, Server};
+use watchglass_tests::patience::{until, until_so};
+use watchglass_tests::server::{Answer, Server};
 
 fn json(answer: &Answer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -13,15 +13,11 @@ fn json(answer: &Answer) -> Value {
 /// A server with at least `ticks` ticks behind it.
 fn server(ticks: usize) -> Server {
     let server = Server::start(["--interval", "100ms"]);
-    let end = Instant::now() + PATIENCE;
-    loop {
+    until_so("ticks", || {
         let answer = json(&server.get("/api/v1/query?tag=system.load1", &[]));
-        if answer["series"][0]["points"].as_array().is_some_and(|p| p.len() >= ticks) {
-            return server;
-        }
-        assert!(Instant::now() < end, "no ticks: {}", server.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        answer["series"][0]["points"].as_array().is_some_and(|p| p.len() >= ticks)
+    });
+    server
 }
 
 #[test]
@@ -184,33 +180,17 @@ fn a_base_path_is_served_with_and_without_itself() {
 }
 
 #[test]
-fn a_head_that_never_comes_is_not_waited_for() {
-    use std::io::{Read, Write};
-    let server = server(1);
-    let mut stream = std::net::TcpStream::connect(server.addr()).expect("it listens");
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: loc").expect("half a head");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
-    let begun = Instant::now();
-    let mut bytes = Vec::new();
-    // Closed, with or without words: either ends the read long before the test's patience.
-    let _ = stream.read_to_end(&mut bytes);
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-}
-
-#[test]
 #[cfg(target_os = "linux")]
 fn what_runs_here_is_listed_and_remembered() {
     let server = server(2);
-    let end = Instant::now() + PATIENCE;
-    let table = loop {
+    let table = until("a table", || {
         let answer = server.get("/api/v1/processes", &[]);
         if answer.status == 200 {
-            break json(&answer);
+            return Some(json(&answer));
         }
         assert!(answer.error().contains("process table"), "{answer:?}");
-        assert!(Instant::now() < end, "no table: {}", server.log());
-        std::thread::sleep(Duration::from_millis(50));
-    };
+        None
+    });
     let rows = table["processes"].as_array().expect("rows");
     let own = rows.iter().find(|row| row["pid"] == server.id()).expect("the server itself");
     assert_eq!(own["name"], "watchglass");

@@ -1,7 +1,8 @@
 //! The door of the real binary: foreign names, foreign origins, other users.
 
 use std::net::SocketAddr;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use watchglass_tests::server::{Answer, Server, ask, watchglass};
 
 const DATA: [&str; 4] = ["/api/v1/catalog", "/api/v1/sources", "/metrics", "/api/v1/query?tag=cpu"];
@@ -131,22 +132,26 @@ fn asks_when_told_to() {
     println!("answer {} {}", answer.status, answer.body.get(..200).unwrap_or(&answer.body));
 }
 
+/// A program as another user, who may not enter the folder that it lies in: the build folder often is below a private
+/// home. So it is named by our own descriptor of it, while `start` runs. Needs root.
+#[cfg(target_os = "linux")]
+fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) -> T {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::process::CommandExt;
+    let file = std::fs::File::open(program).expect("a program");
+    #[allow(clippy::disallowed_methods, reason = "another user's request or server needs another user's process")]
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.current_dir("/").stdin(Stdio::null()).uid(uid);
+    start(command)
+}
+
 /// What a user of this machine gets: the status and the body's beginning. Needs root.
 #[cfg(target_os = "linux")]
 fn ask_as(uid: u32, server: &Server) -> (u16, String) {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    // A copy where everybody may read it: the build folder often lies below a private home.
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("caller");
-    std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("a copy");
-    for path in [folder.path(), &program] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("own file");
-    }
-    #[allow(clippy::disallowed_methods, reason = "another user's request needs another user's process")]
-    let mut caller = std::process::Command::new(&program);
-    let caller = caller.args(["--exact", "door::asks_when_told_to", "--nocapture"]).current_dir("/").uid(uid);
-    let output = caller.env("WATCHGLASS_TEST_ASK", server.addr().to_string()).stderr(Stdio::null()).output();
+    let output = as_user(uid, &std::env::current_exe().expect("this program"), |mut caller| {
+        caller.args(["--exact", "door::asks_when_told_to", "--nocapture"]).stderr(Stdio::null());
+        caller.env("WATCHGLASS_TEST_ASK", server.addr().to_string()).output()
+    });
     let text = String::from_utf8(output.expect("the caller starts").stdout).expect("text");
     let (_, answer) = text.split_once("answer ").expect("an answer");
     let (status, body) = answer.split_once(' ').expect("status and body");
@@ -184,22 +189,14 @@ fn another_user_reads_nothing_unless_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_server_of_another_user_admits_itself_and_root_only() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
     if backend::http::peer::own_uid() != 0 {
         eprintln!("another user's server was not tested: that needs root");
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("watchglass");
-    std::fs::copy(watchglass_tests::server::binary(), &program).expect("a copy");
-    for path in [folder.path(), &program] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("own file");
-    }
-    #[allow(clippy::disallowed_methods, reason = "another user's server needs another user's process")]
-    let mut command = std::process::Command::new(&program);
-    command.args(["--port", "0"]).env_remove("SUDO_UID").current_dir("/").stdin(Stdio::null()).uid(54321);
-    let server = Server::start_command(command);
+    let server = as_user(54321, watchglass_tests::server::binary(), |mut command| {
+        command.args(["--port", "0"]).env_remove("SUDO_UID");
+        Server::start_command(command)
+    });
     assert_eq!(server.get("/api/v1/catalog", &[]).status, 200, "root reads");
     assert_eq!(ask_as(54321, &server).0, 200, "the owner reads");
     assert_eq!(ask_as(54322, &server).0, 403, "nobody else");

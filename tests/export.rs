@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
-use std::time::{Duration, Instant};
-use watchglass_tests::server::{PATIENCE, Server, run};
+use watchglass_tests::patience::until_so;
+use watchglass_tests::server::{Server, run};
 
 fn export(folder: &Path, args: &[&str]) -> Output {
     let folder = folder.to_str().expect("a plain path");
@@ -35,11 +35,7 @@ fn what_a_page_has_seen_is_in_the_folder_while_the_server_runs_and_after_it_was_
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let server = Server::start(["--interval", "100ms", "--data-dir", data.to_str().expect("plain")]);
-    let begin = Instant::now();
-    while seen(&server, "system.uptime").len() < 12 {
-        assert!(begin.elapsed() < PATIENCE, "{}", server.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_so("a dozen samples", || seen(&server, "system.uptime").len() >= 12);
     let before = seen(&server, "system.uptime");
     let running = lines(&text(&export(&data, &["--tag", "system.uptime", "--format", "csv"])));
     assert!(running.is_superset(&before), "{:?}", before.difference(&running));

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
-use watchglass_tests::server::{PATIENCE, Server, watchglass};
+use watchglass_tests::patience::until;
+use watchglass_tests::server::{Server, watchglass};
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")
@@ -33,17 +34,6 @@ fn visible(server: &Server) -> BTreeMap<(String, String), f64> {
         assert_eq!(all.insert((tag.into(), time.into()), value), None, "one instant, two samples: {line}");
     }
     all
-}
-
-fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn check(server: &Server, id: &str) -> Option<Value> {

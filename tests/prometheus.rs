@@ -1,26 +1,15 @@
 //! What Prometheus makes of us: its own checker, a real server that scrapes us, and its own reader of our exports.
 
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use watchglass_tests::patience::until;
 use watchglass_tests::programs::{self, Program};
-use watchglass_tests::server::{PATIENCE, Server, watchglass};
+use watchglass_tests::server::{Server, watchglass};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Asks until the answer is there.
-fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 /// The points of the only series of a tag.
 fn points(server: &Server, query: &str) -> Vec<(f64, f64)> {
     let answer = server.get(&format!("/api/v1/query?{query}"), &[]);

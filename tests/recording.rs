@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use watchglass_tests::server::{PATIENCE, Server, run};
+use watchglass_tests::patience::until_so;
+use watchglass_tests::server::{Server, run};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
@@ -55,11 +56,7 @@ fn a_data_folder_is_recorded_when_no_server_answers_and_leaves_for_w_and_b() {
     let points = |server: &Server| json(server, query)["series"][0]["points"].as_array().cloned().unwrap_or_default();
     let seen = {
         let server = Server::start(["--data-dir", text(&data)]);
-        let end = std::time::Instant::now() + PATIENCE;
-        while points(&server).len() < 3 {
-            assert!(std::time::Instant::now() < end, "three samples within {PATIENCE:?}");
-            std::thread::yield_now();
-        }
+        until_so("three samples", || points(&server).len() >= 3);
         let seen = points(&server);
         let answer = server.get("/api/v1/export?format=wandb-jsonl&tag=memory.used&from=0", &[]);
         fs::write(&lines, &answer.body).expect("written");
@@ -102,11 +99,7 @@ fn a_run_of_w_and_b_is_imported_served_and_converted() {
     let server = Server::start(["import", text(&file)]);
     check(&server);
     // What it said is read by a thread of its own.
-    let end = std::time::Instant::now() + PATIENCE;
-    while !server.log().contains("1 place is damaged") {
-        assert!(std::time::Instant::now() < end, "{}", server.log());
-        std::thread::yield_now();
-    }
+    until_so("the damage is told", || server.log().contains("1 place is damaged"));
     let made = run(["import", text(&file), "--output", text(&output)]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     check(&Server::start(["replay", text(&output)]));

@@ -13,24 +13,16 @@ use shared::wire::{CheckState, SourceId};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use watchglass_tests::patience::until_so;
 use watchglass_tests::programs::Program;
 use watchglass_tests::receiver::{Answer, Receiver, Samples};
-use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::server::Server;
 
 const SERIES: usize = 300;
 const TICKS: usize = 200;
 const HOUR: i64 = 3_600_000;
 
 /// Waits until it is so.
-fn until(what: &str, so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// This machine's name, so that the binary finds here what the known machine has sent.
 fn host() -> String {
     collectors::host_name().unwrap_or_else(|| "this machine".into())
@@ -125,19 +117,19 @@ fn every_sample_arrives_once_though_the_server_fails() {
         _ => Answer::Take,
     });
     let remote = known.send(receiver.url(), None);
-    until("the first failure is told", || remote.check().reason.contains("it answered 500: not today"));
+    until_so("the first failure is told", || remote.check().reason.contains("it answered 500: not today"));
     assert_eq!(remote.check().state, CheckState::Failed);
-    until("everything is taken", || receiver.samples() == known.samples(TICKS));
+    until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
     let requests = receiver.came().requests.clone();
     assert!(requests.len() >= 6, "{}", requests.len());
     for failed in [0, 2, 4] {
         assert_eq!(requests[failed].0, requests[failed + 1].0, "the same request is sent again");
     }
-    until("it is well", || remote.check().state == CheckState::Ok);
+    until_so("it is well", || remote.check().state == CheckState::Ok);
     let samples: usize = known.samples(TICKS).values().map(|own| own.len()).sum();
     let count = |count: &std::sync::atomic::AtomicU64| count.load(Relaxed);
     let c = &remote.counts;
-    until("it is counted", || count(&c.sent) == samples as u64);
+    until_so("it is counted", || count(&c.sent) == samples as u64);
     assert_eq!((count(&c.retries), count(&c.dropped)), (3, 0));
     let bytes: usize = requests.iter().filter(|(_, taken)| *taken).map(|(body, _)| body.len()).sum();
     assert_eq!(count(&c.bytes), bytes as u64);
@@ -153,7 +145,7 @@ fn every_sample_arrives_once_though_the_server_fails() {
     // What comes later follows, in its turn.
     known.extend(TICKS, TICKS + 14);
     known.extend(TICKS + 14, TICKS + 15);
-    until("the next 15 s are taken", || receiver.samples() == known.samples(TICKS + 15));
+    until_so("the next 15 s are taken", || receiver.samples() == known.samples(TICKS + 15));
 }
 
 #[test]
@@ -166,11 +158,11 @@ fn a_refused_request_is_dropped_and_counted() {
     let remote = known.send(receiver.url(), None);
     let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
     let count = || (remote.counts.sent.load(Relaxed), remote.counts.dropped.load(Relaxed));
-    until("all are sent or dropped", || count().0 + count().1 == all);
+    until_so("all are sent or dropped", || count().0 + count().1 == all);
     let arrived: u64 = receiver.samples().values().map(|own| own.len() as u64).sum();
     assert_eq!(count().0, arrived);
     assert!(count().1 > 0 && remote.counts.retries.load(Relaxed) == 0);
-    until("it is well again", || remote.check().state == CheckState::Ok);
+    until_so("it is well again", || remote.check().state == CheckState::Ok);
 }
 
 #[test]
@@ -181,7 +173,7 @@ fn no_redirect_is_followed() {
     let known = Known::new(hours_ago(1), 1);
     let headers = vec![("Authorization".to_string(), "Bearer s3cret".to_string())];
     let remote = Remote::start(&known.hub, RemoteWrite { url: receiver.url(), read_url: None, headers }, None);
-    until("the redirect is told", || remote.check().reason.contains("it redirects (307"));
+    until_so("the redirect is told", || remote.check().reason.contains("it redirects (307"));
     assert!(remote.check().reason.contains(&thief.url()), "{}", remote.check().reason);
     assert!(receiver.came().head.contains("s3cret") && thief.came().requests.is_empty());
 }
@@ -196,12 +188,12 @@ fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
         let known = Known::new(from, TICKS);
         let receiver = Receiver::start(move |n| if n == killed { answer } else { Answer::Take });
         let remote = known.send(receiver.url(), Some(folder.path()));
-        until("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
+        until_so("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
         remote.stop();
         // The place is as a kill leaves it: on its way. The history has gone on since.
         let again = Known::new(from, TICKS + 20);
         let remote = again.send(receiver.url(), Some(folder.path()));
-        until("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
+        until_so("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
         let requests = receiver.came().requests.clone();
         assert_eq!(requests[killed].0, requests[killed + 1].0, "the same request is sent again");
         let twice = match answer {
@@ -209,7 +201,7 @@ fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
             _ => 0,
         };
         assert_eq!(once(receiver.samples()).1, twice, "nothing but that request came twice");
-        until("it is told", || remote.check().state == CheckState::Ok);
+        until_so("it is told", || remote.check().state == CheckState::Ok);
     }
 }
 
@@ -220,7 +212,7 @@ fn what_is_older_than_12_hours_is_given_up_and_counted() {
     let receiver = Receiver::start(|_| Answer::Take);
     let remote = known.send(receiver.url(), None);
     let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
-    until("they are counted", || remote.counts.expired.load(Relaxed) == all);
+    until_so("they are counted", || remote.counts.expired.load(Relaxed) == all);
     assert!(receiver.came().requests.is_empty());
 }
 
@@ -235,14 +227,14 @@ fn a_server_that_hangs_delays_no_tick() {
     let mut command = watchglass_tests::server::watchglass(["--port", "0", "--interval", "100ms", "--config"]);
     command.arg(&file).env("WATCHGLASS_LOG", "trace");
     let server = Server::start_command(command);
-    until("it hangs", || !receiver.came().requests.is_empty());
+    until_so("it hangs", || !receiver.came().requests.is_empty());
     let metric = |name: &str| {
         let text = server.get("/metrics", &[]).body;
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
         line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok())
     };
     let ticks = metric("watchglass_self_ticks_total").expect("a count");
-    until("ticks go on", || metric("watchglass_self_ticks_total") > Some(ticks + 20.0));
+    until_so("ticks go on", || metric("watchglass_self_ticks_total") > Some(ticks + 20.0));
     assert_eq!(metric("watchglass_self_remote_write_requests_total"), Some(1.0));
     assert_eq!(metric("watchglass_self_remote_write_samples_total"), Some(0.0));
     let doctor = server.get("/api/v1/doctor", &[]).body;
@@ -263,13 +255,13 @@ fn the_binary_goes_on_after_a_kill_where_the_server_was() {
     };
     let key = |samples: &Samples| samples.keys().find(|key| key.contains("=watchglass_memory_total_bytes,")).cloned();
     let server = start();
-    until("the first request came", || key(&receiver.samples()).is_some());
+    until_so("the first request came", || key(&receiver.samples()).is_some());
     let ticks = || server.get("/api/v1/query?tag=memory.total", &[]).body.matches("],[").count();
-    until("some ticks are behind it", || ticks() >= 20);
+    until_so("some ticks are behind it", || ticks() >= 20);
     drop(server);
     let (before, server) = (receiver.came().requests.len(), start());
-    until("what was behind came", || receiver.came().requests.len() > before);
-    until("and its last series, too", || {
+    until_so("what was behind came", || receiver.came().requests.len() > before);
+    until_so("and its last series, too", || {
         let samples = receiver.samples();
         let sent = &samples[&key(&samples).expect("a series")];
         sent.len() >= 20
@@ -293,7 +285,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
     let remote = Remote::start(&known.hub, RemoteWrite { url, read_url, headers: Vec::new() }, None);
     let expected = known.samples(ticks);
     let all: u64 = expected.values().map(|own| own.len() as u64).sum();
-    until("all are sent", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) == all);
+    until_so("all are sent", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) == all);
     assert_eq!(
         (remote.counts.dropped.load(Relaxed), remote.check().state),
         (0, CheckState::Ok),
@@ -308,7 +300,7 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
             .filter(|(_, v)| v.is_finite())
             .collect();
         let selector = format!("{name}{{core=\"{series}\",source=\"{}\"}}", host());
-        until("it shows what it took", || raw(&selector).len() >= wanted.len());
+        until_so("it shows what it took", || raw(&selector).len() >= wanted.len());
         // VictoriaMetrics keeps decimals of 15 digits or so, not the bits.
         let same = |(own, theirs): (&(i64, f64), &(i64, f64))| own.0 == theirs.0 && (own.1 - theirs.1).abs() < 1e-12;
         let theirs = raw(&selector);
@@ -373,7 +365,7 @@ fn debians_prometheus_takes_it_and_gives_it_back() {
         ]
     });
     let Some(server) = server else { return };
-    until("it is ready", || server.get("/-/ready").status == 200);
+    until_so("it is ready", || server.get("/-/ready").status == 200);
     through(&server, "/api/v1/write", |selector| {
         let path =
             format!("/api/v1/query?query={}&time={}", escaped(&format!("{selector}[13h]")), System.wall() / 1000);
@@ -395,7 +387,7 @@ fn older(server: &Program, write: &str, from: i64, first: f64) {
     command.arg(&file);
     let binary = Server::start_command(command);
     let path = format!("/api/v1/query?tag=cpu.0.cpu_percent&from={}&step=60", from / 60_000 * 60);
-    until("the core is known", || binary.get(&path, &[]).body.contains("\"buckets\":[{"));
+    until_so("the core is known", || binary.get(&path, &[]).body.contains("\"buckets\":[{"));
     let answer = binary.get(&path, &[]);
     let json: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
     assert_eq!(json["older"]["origin"], "remote", "{json}");

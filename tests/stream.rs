@@ -4,7 +4,8 @@ use futures_util::StreamExt;
 use shared::wire::{CheckState, PROTOCOL, PageMessage};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
-use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::patience::PATIENCE;
+use watchglass_tests::server::Server;
 use watchglass_tests::stream::Page;
 
 const FAST: [&str; 2] = ["--interval", "100ms"];

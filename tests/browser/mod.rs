@@ -18,7 +18,8 @@ mod view;
 mod zoom;
 
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::{PATIENCE, Server};
+use watchglass_tests::patience::PATIENCE;
+use watchglass_tests::server::Server;
 
 /// How many panels a machine without a GPU shows from its own samples.
 const PANELS: usize = 20;

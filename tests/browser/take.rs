@@ -30,7 +30,7 @@ fn saved(folder: &Path, kind: &str) -> Vec<u8> {
         let found = found.into_iter().find(|p| p.extension().is_some_and(|e| e == kind));
         match found.map(|path| std::fs::read(path).expect("a saved file")) {
             Some(bytes) if !bytes.is_empty() => return bytes,
-            _ => assert!(started.elapsed() < watchglass_tests::server::PATIENCE, "no .{kind} was saved"),
+            _ => assert!(started.elapsed() < watchglass_tests::patience::PATIENCE, "no .{kind} was saved"),
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

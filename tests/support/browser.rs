@@ -1,6 +1,7 @@
 //! A real browser: chromedriver on a free port, headless Chromium with an empty profile, ended when dropped.
 
-use crate::server::{PATIENCE, command};
+use crate::patience::PATIENCE;
+use crate::server::command;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod browser;
 pub mod kills;
 pub mod ledger;
+pub mod patience;
 pub mod programs;
 pub mod proxy;
 pub mod receiver;

@@ -1,7 +1,8 @@
 //! Debian's own programs, where they are on PATH: `cargo xtask test` puts them there. A test that needs one which is not
 //! there says so and passes.
 
-use crate::server::{Answer, PATIENCE, ask, command};
+use crate::patience::PATIENCE;
+use crate::server::{Answer, ask, command};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;

@@ -1,14 +1,12 @@
 //! The real binary: built, started on a free port of loopback, asked over raw HTTP, ended when dropped.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::patience::PATIENCE;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
-
-/// How long anything on loopback may take before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The binary, built in the profile of the tests; `WATCHGLASS_BINARY` names another.
 pub fn binary() -> &'static Path {
@@ -200,7 +198,12 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Sends a request's first lines and asks for the connection's end after the answer. Of an upgrade only the head is read.
+/// Sends a request's first lines and asks for the connection's end after the answer. A connection that was to become
+/// another one is left after the answer to that.
+///
+/// # Panics
+/// When nobody listens, or the answer does not come to its end in time.
+#[track_caller]
 pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
     let mut stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
@@ -209,12 +212,27 @@ pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
     stream.write_all(format!("{lines}{end}\r\n").as_bytes()).expect("a request");
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
-    // A connection that is refused at accept may end in a reset: what came before it counts.
-    while let Ok(n) = stream.read(&mut part) {
-        bytes.extend_from_slice(&part[..n]);
-        if n == 0 || (bytes.starts_with(b"HTTP/1.1 101") && bytes.windows(4).any(|w| w == b"\r\n\r\n")) {
-            break;
+    while !(upgrade && whole(&bytes)) {
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(n) => bytes.extend_from_slice(&part[..n]),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                // A connection that is refused at accept may end in a reset: what came before it counts.
+                ErrorKind::ConnectionReset if !bytes.is_empty() => break,
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    panic!("no end of the answer in {PATIENCE:?}, {} bytes of it: {lines}", bytes.len())
+                }
+                _ => panic!("no answer: {error}: {lines}"),
+            },
         }
     }
     Answer::read(&bytes)
+}
+
+/// Whether this is an answer to its end: a head alone, or a body of the length that it names.
+fn whole(bytes: &[u8]) -> bool {
+    let Some(head) = bytes.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
+    let length = Answer::read(bytes).header("content-length").parse().unwrap_or(0);
+    bytes.len() >= head + 4 + length
 }

@@ -1,6 +1,6 @@
 //! A page without a browser: follows the stream of a server and keeps what it was shown.
 
-use crate::server::PATIENCE;
+use crate::patience::PATIENCE;
 use futures_util::{SinkExt, StreamExt};
 use shared::catalog::Catalog;
 use shared::column;
