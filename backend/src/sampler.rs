@@ -233,7 +233,7 @@ impl Sampler {
         }
     }
 
-    /// Sleeps, taking in late answers, in slices short enough to end within a fraction of a second.
+    /// Sleeps, taking in late answers, in slices short enough to end within a second.
     fn rest(&mut self, wait: Duration, stop: &AtomicBool) {
         let end = Instant::now() + wait;
         while !stop.load(Ordering::Relaxed) {
@@ -241,7 +241,7 @@ impl Sampler {
             if left.is_zero() {
                 break;
             }
-            match self.events.recv_timeout(left.min(Duration::from_millis(500))) {
+            match self.events.recv_timeout(left.min(Duration::from_secs(1))) {
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -396,7 +396,8 @@ impl Sampler {
             if Instant::now() >= end {
                 return;
             }
-            hold += worker::HOLD;
+            // Who has begun the last of a round tells its end.
+            hold = if quick.waits() { hold + worker::HOLD } else { end };
         }
     }
 
