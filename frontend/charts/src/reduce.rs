@@ -68,12 +68,60 @@ impl Reducer {
         &self.columns
     }
 
-    /// Forgets columns whose newest sample is older than `from`, but one, from which a line may reach into view.
+    /// Forgets columns whose newest sample is older than `from`.
     pub fn forget_before(&mut self, from: i64) {
-        let old = self.columns.partition_point(|c| c.last_t < from).saturating_sub(1);
+        let old = self.columns.partition_point(|c| c.last_t < from);
         // Moving the rest down is worth it once in a while only.
         if old > 64 {
             self.columns.drain(..old);
+        }
+    }
+
+    /// Takes over from `other` what lies before the column in which `from` lies, and of that column whether it is joined.
+    /// Both have it: false, and nothing is changed, when one has not.
+    pub fn precede(&mut self, other: Reducer, from: i64) -> bool {
+        let slot = from.div_euclid(self.step);
+        let place = |columns: &[Column]| columns.binary_search_by_key(&slot, |c| c.slot);
+        let (Ok(own), Ok(theirs)) = (place(&self.columns), place(&other.columns)) else { return false };
+        self.columns[own].joined = other.columns[theirs].joined;
+        self.columns.splice(..own, other.columns.into_iter().take(theirs));
+        true
+    }
+
+    /// Takes samples in time order, each times `factor`; as many of both.
+    pub fn extend(&mut self, times: &[i64], values: &[f64], factor: f64) {
+        let (mut i, n) = (0, times.len().min(values.len()));
+        while i < n {
+            let t = times[i];
+            self.push(t, values[i] * factor);
+            i += 1;
+            let span = self.begin..self.begin + self.step;
+            let Some(c) = self.columns.last_mut().filter(|c| c.last_t == t && self.step > 1) else { continue };
+            // The rest of the column at once, in a copy that stays at hand.
+            let (mut all, before) = (*c, i);
+            while i < n {
+                let (t, v) = (times[i], values[i] * factor);
+                if !span.contains(&t) || !v.is_finite() {
+                    break;
+                }
+                if v < all.min {
+                    (all.min, all.rising) = (v, false);
+                }
+                if v > all.max {
+                    (all.max, all.rising) = (v, true);
+                }
+                all.sum += v;
+                all.last = v;
+                i += 1;
+            }
+            if i > before {
+                *c = Column {
+                    count: all.count + (i - before) as u32,
+                    last_t: times[i - 1],
+                    t: span.start + self.step / 2,
+                    ..all
+                };
+            }
         }
     }
 
@@ -213,6 +261,22 @@ mod tests {
             let columns = reduce(&samples, step, i64::MAX);
             let few: Vec<_> = columns.iter().flat_map(|c| four(c).map(|v| (c.slot, v as i64))).collect();
             prop_assert_eq!(raster(&full), raster(&few));
+        }
+
+        #[test]
+        fn samples_that_come_together_are_reduced_as_single_ones(
+            steps in prop::collection::vec((1i64..40, 0i64..100), 1..300),
+            step in 1i64..90,
+        ) {
+            let mut t = -1_000;
+            let value = |v: i64| if v % 9 == 0 { f64::NAN } else { v as f64 };
+            let samples: Vec<(i64, f64)> = steps.iter().map(|(dt, v)| { t += dt; (t, value(*v)) }).collect();
+            let (times, values): (Vec<i64>, Vec<f64>) = samples.iter().copied().unzip();
+            let mut together = Reducer::new(step, 30);
+            for part in [0..times.len() / 3, times.len() / 3..times.len()] {
+                together.extend(&times[part.clone()], &values[part], 1.0);
+            }
+            prop_assert_eq!(reduce(&samples, step, 30), together.columns());
         }
 
         #[test]

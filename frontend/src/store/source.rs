@@ -297,7 +297,18 @@ impl Source {
     /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` from one time to
     /// another, oldest first. Answers with the sequence up to which it has read, to go on from. Stretches outside the span
     /// are not decoded; the head, and what the clock was set back behind, is read to its end.
-    pub fn samples(&self, series: SeriesId, after: u64, (from, to): (i64, i64), mut each: impl FnMut(i64, f64)) -> u64 {
+    pub fn samples(&self, series: SeriesId, after: u64, span: (i64, i64), mut each: impl FnMut(i64, f64)) -> u64 {
+        self.runs(series, after, span, &mut |times, values| times.iter().zip(values).for_each(|(t, v)| each(*t, *v)))
+    }
+
+    /// Likewise, many at once.
+    pub fn runs(
+        &self,
+        series: SeriesId,
+        after: u64,
+        (from, to): (i64, i64),
+        each: &mut dyn FnMut(&[i64], &[f64]),
+    ) -> u64 {
         let mut last = after;
         let head = self.head.front();
         let mut chunks = self.chunks.iter();
@@ -319,10 +330,8 @@ impl Source {
             let newest = if reached < chunk.times.len() { (first + reached as u64).max(1) - 1 } else { chunk.last_seq };
             last = last.max(newest.min(head.map_or(u64::MAX, |t| t.seq - 1)));
             if start < end {
-                let values = chunk.values(series);
-                for i in start..end {
-                    each(chunk.times[i], values.as_ref().map_or(f64::NAN, |v| v[i]));
-                }
+                let values = chunk.values(series).unwrap_or_else(|| vec![f64::NAN; chunk.times.len()]);
+                each(&chunk.times[start..end], &values[start..end]);
             }
             if reached < chunk.times.len() {
                 return last;
@@ -331,11 +340,36 @@ impl Source {
         let skip = head.map_or(0, |head| (after + 1).saturating_sub(head.seq) as usize);
         for tick in self.head.iter().skip(skip) {
             if tick.t >= from {
-                each(tick.t, tick.values.get(series as usize).copied().unwrap_or(f64::NAN));
+                each(&[tick.t], &[tick.values.get(series as usize).copied().unwrap_or(f64::NAN)]);
             }
             last = tick.seq;
         }
         last
+    }
+
+    /// True when no clock was set back: later sequences have later times.
+    pub fn in_order(&self) -> bool {
+        let ends = |c: &Chunk| c.times.first().copied().zip(c.times.last().copied());
+        let head = self.head.front().map(|t| (t.t, i64::MAX));
+        let all: Vec<(i64, i64)> = self.chunks.values().filter_map(ends).chain(head).collect();
+        // Chunks may share ticks with each other and with the head.
+        all.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 <= w[1].1)
+    }
+
+    /// Time of the last sample of a series before `t`, ms, among the samples that are held.
+    pub fn last_before(&self, series: SeriesId, t: i64) -> Option<i64> {
+        let here = |tick: &&Tick| tick.t < t && tick.values.get(series as usize).is_some_and(|v| v.is_finite());
+        let mut found = self.head.iter().rev().find(here).map(|tick| tick.t);
+        for chunk in self.chunks.values().rev().filter(|c| c.times.first().is_some_and(|first| *first < t)) {
+            if found.is_some_and(|at| chunk.times.last().is_none_or(|last| *last <= at)) {
+                break;
+            }
+            let before = chunk.times.partition_point(|at| *at < t);
+            let values = chunk.values(series).unwrap_or_default();
+            let place = values.iter().take(before).rposition(|v| v.is_finite());
+            found = found.max(place.map(|i| chunk.times[i]));
+        }
+        found
     }
 
     /// Whether a metric's values are drawn as a rate.

@@ -4,28 +4,42 @@ use crate::store::source::{Members, Source};
 use crate::store::trace::Trace;
 use crate::store::{Store, reading};
 use charts::Limit;
+use charts::reduce::Column;
+use shared::series::SeriesId;
 
-/// Spans from `from` to `to` in which none of the series has a sample. `interval` is the time between samples, ms.
-pub fn find<'a>(traces: impl Iterator<Item = &'a Trace>, from: i64, to: i64, interval: i64) -> Vec<(i64, i64)> {
-    let mut all: Option<Vec<(i64, i64)>> = None;
-    for trace in traces {
-        let columns = trace.within(from, to);
-        let mut gaps: Vec<(i64, i64)> =
-            columns.windows(2).filter(|w| !w[1].joined).map(|w| (w[0].last_t, w[1].first_t)).collect();
-        let before = trace.columns().iter().rev().find(|c| c.last_t < from);
-        if let (Some(first), Some(before)) = (columns.first().filter(|c| !c.joined), before) {
-            gaps.insert(0, (before.last_t, first.first_t));
+/// Spans from `from` to `to` in which none of the series has a sample, though one had before. `cadence` is the time between
+/// the samples of the series that has the fewest, ms; `seen` are the columns within the span.
+pub fn find(
+    source: &Source,
+    (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),
+    (from, to): (i64, i64),
+    cadence: i64,
+) -> Vec<(i64, i64)> {
+    let mut all = vec![(i64::MIN, i64::MAX)];
+    for ((id, trace), columns) in traces.iter().zip(seen) {
+        let mut gaps = Vec::new();
+        let mut last = i64::MIN;
+        if columns.first().is_none_or(|c| !c.joined) {
+            // Of days the column before is near or not known.
+            let earlier = || trace.columns().iter().rev().map(|c| c.last_t).find(|t| *t < from);
+            last = if trace.is_of_days() { earlier() } else { source.last_before(*id, from) }.unwrap_or(last);
         }
-        match columns.last().or(before) {
-            Some(last) if to - last.last_t > interval * 2 => gaps.push((last.last_t, to)),
-            _ => {}
+        for c in *columns {
+            if !c.joined {
+                gaps.push((last, c.first_t));
+            }
+            last = c.last_t;
         }
-        all = Some(match all {
-            None => gaps,
-            Some(others) => overlap(&others, &gaps),
-        });
+        if last == i64::MIN || to - last > cadence * 2 {
+            gaps.push((last, to));
+        }
+        all = overlap(&all, &gaps);
+        if all.is_empty() {
+            break;
+        }
     }
-    all.unwrap_or_default()
+    all.retain(|gap| gap.0 > i64::MIN && gap.1 <= to);
+    all
 }
 
 /// What two lists of spans, each in order, have in common.

@@ -5,6 +5,8 @@
 
 mod gaps;
 mod look;
+#[cfg(test)]
+mod moves;
 mod read;
 mod rows;
 mod spread;
@@ -21,11 +23,12 @@ use crate::store::source::{Members, Source};
 use crate::store::trace::{self, Trace};
 use charts::axis::{self, Axis};
 use charts::reduce::Column;
-use charts::{Band, Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, order};
+use charts::{Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, order};
 use shared::catalog::{self, Kind, Range};
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
+use spread::Spread;
 use std::collections::BTreeMap;
 
 /// What is kept of a panel between two frames.
@@ -63,7 +66,7 @@ pub struct Picture {
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
     traces: BTreeMap<SeriesId, Trace>,
-    band: Vec<Band>,
+    spread: Spread,
     /// By position: the series of a band that are drawn one by one, or the rows of a heat map.
     order: Vec<usize>,
     lanes: Vec<Lane>,
@@ -108,7 +111,7 @@ impl Picture {
         if self.ids != members.lines {
             self.ids = members.lines.clone();
             self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
-            self.band.clear();
+            self.spread = Spread::default();
         }
         // Where there is room, a wide chart names its series in full, and so does one that names a few of many.
         self.full_names = (wide || matches!(chart, Chart::Heat | Chart::Band)) && look.measures.right >= 70.0;
@@ -132,33 +135,39 @@ impl Picture {
                 if !self.traces.get(&id).is_some_and(fits) {
                     let new = if days { Trace::of_days } else { Trace::new };
                     self.traces.insert(id, new(id, self.step, from, source, catalog));
+                    anew = true;
                 }
                 if let Some(trace) = self.traces.get_mut(&id) {
-                    anew |= trace.feed(source, from, to);
+                    trace.feed(source, from, to);
                 }
             }
             if anew {
-                self.band.clear();
+                self.spread = Spread::default();
             }
             self.limits = gaps::limits(source, store, members, to);
         }
-        self.scale(metric, wide || heat, look);
-        self.rank(look);
-        self.find_gaps(look, wide);
+        let traces = std::mem::take(&mut self.traces);
+        let all: Vec<(SeriesId, &Trace)> = self.ids.iter().filter_map(|id| Some((*id, traces.get(id)?))).collect();
+        // Looked for once: series are many, and columns far apart in memory.
+        let seen: Vec<&[Column]> = all.iter().map(|(_, t)| t.within(from, to)).collect();
+        self.scale(metric, wide || heat, look, &seen);
+        self.rank(look, &all, &seen);
+        self.gaps = source.map_or_else(Vec::new, |s| self.find_gaps(s, look, wide, (&all, &seen)));
+        self.traces = traces;
         self.find_states();
     }
 
     /// Axis, sums, and what stands beside the title.
-    fn scale(&mut self, metric: Option<&catalog::Metric>, lead: bool, look: &Look) {
-        let (from, to) = look.span;
+    fn scale(&mut self, metric: Option<&catalog::Metric>, lead: bool, look: &Look, seen: &[&[Column]]) {
         let unit = metric.map_or(Unit::Count, trace::unit);
         let range = metric.map_or(Range::FromZero, |m| m.range);
         let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut sum, mut count) = (0.0, 0u64);
-        let seen = self.ids.iter().enumerate().filter(|(i, _)| !is(&self.muted, *i));
-        for c in seen.filter_map(|(_, id)| self.traces.get(id)).flat_map(|t| t.within(from, to)) {
-            (lo, hi) = (lo.min(c.min), hi.max(c.max));
-            (sum, count) = (sum + c.sum, count + u64::from(c.count));
+        for (_, columns) in seen.iter().enumerate().filter(|(i, _)| !is(&self.muted, *i)) {
+            for c in *columns {
+                (lo, hi) = (if c.min < lo { c.min } else { lo }, if c.max > hi { c.max } else { hi });
+                (sum, count) = (sum + c.sum, count + u64::from(c.count));
+            }
         }
         let top = self.limits.iter().map(|l| l.value).fold(hi, f64::max);
         let axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
@@ -199,18 +208,22 @@ impl Picture {
     }
 
     /// The spread of many series, and those of them that are drawn one by one.
-    fn rank(&mut self, look: &Look) {
+    fn rank(&mut self, look: &Look, all: &[(SeriesId, &Trace)], seen: &[&[Column]]) {
         if !matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
             self.order = (0..self.ids.len()).collect();
             return;
         }
         let (from, to) = look.span;
-        let series: Vec<&[Column]> =
-            self.ids.iter().map(|i| self.traces.get(i).map_or(&[][..], Trace::columns)).collect();
-        spread::extend(&mut self.band, &series, from, self.step);
+        let series: Vec<&[Column]> = all.iter().map(|(_, t)| t.columns()).collect();
+        // A little more than is seen, so that lines come in and go out.
+        let beyond = self.width() * 2;
+        self.spread.show(&series, (from - beyond).div_euclid(self.step)..(to + beyond).div_euclid(self.step) + 1);
         let span = self.axis.as_ref().map_or(1.0, |a| a.hi - a.lo);
-        let within = |i: &SeriesId| self.traces.get(i).map_or(&[][..], |t| t.within(from, to));
-        let stands: Vec<spread::Stand> = self.ids.iter().map(|i| spread::stand(within(i), &self.band, span)).collect();
+        if self.chart == Some(Chart::Heat) && self.rows.order == Order::Index {
+            self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
+            return;
+        }
+        let stands: Vec<spread::Stand> = seen.iter().map(|c| spread::stand(c, &self.spread.band, span)).collect();
         if self.chart == Some(Chart::Band) {
             self.order = spread::outliers(&stands);
             // Those that a person follows stand there too.
@@ -300,7 +313,7 @@ impl Picture {
             step: self.step,
             interval: self.interval,
             lines: &lines,
-            band: &self.band,
+            band: &self.spread.band,
             heat,
             lanes: &self.lanes,
             limits: &self.limits,
@@ -310,17 +323,22 @@ impl Picture {
         }))
     }
 
-    /// The words along the gaps.
-    fn find_gaps(&mut self, look: &Look, wide: bool) {
-        let (from, to) = look.span;
+    /// Spans without data, and the words along them.
+    fn find_gaps(
+        &self,
+        source: &Source,
+        look: &Look,
+        wide: bool,
+        traces: (&[(SeriesId, &Trace)], &[&[Column]]),
+    ) -> Vec<Gap> {
+        let to = look.span.1;
         let words = |a: i64, b: i64| match () {
             () if !wide => String::new(),
             () if b >= to && !look.frozen => format!("last sample {} ago", axis::duration(look.now - a)),
             () => format!("no data {}", axis::duration(b - a - self.interval)),
         };
-        let traces = self.ids.iter().filter_map(|i| self.traces.get(i));
-        let found = gaps::find(traces, from, to, self.interval);
-        self.gaps = found.into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) }).collect();
+        let found = gaps::find(source, traces, look.span, self.cadence.max(self.interval));
+        found.into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) }).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use charts::band::quantile;
 use charts::reduce::Column;
 use charts::{Band, order};
+use std::ops::Range;
 
 /// Series that are named in a band, at most.
 const NAMED: usize = 3;
@@ -11,30 +12,68 @@ const FAR: f64 = 0.05;
 /// It must do so in this share of the window.
 const LONG: f64 = 0.25;
 
-/// Brings a spread up to date: everything from the last finished column on is made anew. `from` is the start of the
-/// window, `step` the width of a column, ms.
-pub fn extend(band: &mut Vec<Band>, series: &[&[Column]], from: i64, step: i64) {
-    // The last two columns of the time before may have grown.
-    band.truncate(band.len().saturating_sub(2));
-    let old = band.partition_point(|b| b.t < from).saturating_sub(1);
-    band.drain(..old);
-    let start = band.last().map_or(i64::MIN, |b| b.slot + 1);
-    let mut cells: Vec<&Column> = Vec::new();
-    for columns in series {
-        let first = columns.partition_point(|c| c.slot < start || c.last_t < from - step * 2);
-        cells.extend(&columns[first..]);
+/// The spread of a window.
+#[derive(Default)]
+pub struct Spread {
+    /// Its columns, oldest first.
+    pub band: Vec<Band>,
+    /// The columns by number, the end excluded, that need not be looked at again.
+    known: (i64, i64),
+}
+
+impl Spread {
+    /// Brings it up to date: the columns by number that lie in `slots`. Those that are known of another window stay as they
+    /// are, but for the last two, which may have grown.
+    pub fn show(&mut self, series: &[&[Column]], slots: Range<i64>) {
+        let Range { start, end } = slots;
+        let (from, to) = (self.known.0.max(start), self.known.1.min(end));
+        if from >= to {
+            self.band = spread(series, slots);
+        } else {
+            let keep = |band: &[Band], slot: i64| band.partition_point(|b| b.slot < slot);
+            self.band.truncate(keep(&self.band, to));
+            self.band.splice(..keep(&self.band, from), spread(series, start..from));
+            self.band.extend(spread(series, to..end));
+        }
+        let last = self.band.len().checked_sub(2).map_or(start, |i| self.band[i].slot);
+        self.known = (start, last);
     }
-    let cells: Vec<&Column> = order::by(cells.iter().map(|c| c.slot)).into_iter().map(|i| cells[i]).collect();
-    let mut means = Vec::new();
-    for group in cells.chunk_by(|a, b| a.slot == b.slot) {
+}
+
+/// The spread of the columns in `slots`.
+fn spread(series: &[&[Column]], slots: Range<i64>) -> Vec<Band> {
+    let (mut band, mut means) = (Vec::new(), Vec::new());
+    let mut rest: Vec<&[Column]> = series
+        .iter()
+        .map(|all| {
+            let start = all.partition_point(|c| c.slot < slots.start);
+            &all[start..all.partition_point(|c| c.slot < slots.end).max(start)]
+        })
+        .collect();
+    while let Some(slot) = rest.iter().filter_map(|c| c.first()).map(|c| c.slot).min() {
+        let mut b = Band { slot, t: 0, values: [f64::INFINITY, 0.0, 0.0, 0.0, f64::NEG_INFINITY], joined: false };
         means.clear();
-        means.extend(group.iter().map(|c| c.mean()));
+        for columns in &mut rest {
+            let [c, later @ ..] = columns else { continue };
+            if c.slot != slot {
+                continue;
+            }
+            if means.is_empty() {
+                b.t = c.t;
+            }
+            b.joined |= c.joined;
+            b.values[0] = b.values[0].min(c.min);
+            b.values[4] = b.values[4].max(c.max);
+            means.push(c.mean());
+            *columns = later;
+        }
         means.sort_unstable_by(f64::total_cmp);
-        let min = group.iter().map(|c| c.min).fold(f64::INFINITY, f64::min);
-        let max = group.iter().map(|c| c.max).fold(f64::NEG_INFINITY, f64::max);
-        let values = [min, quantile(&means, 0.1), quantile(&means, 0.5), quantile(&means, 0.9), max];
-        band.push(Band { slot: group[0].slot, t: group[0].t, values, joined: group.iter().any(|c| c.joined) });
+        for (k, share) in [0.1, 0.5, 0.9].into_iter().enumerate() {
+            b.values[k + 1] = quantile(&means, share);
+        }
+        band.push(b);
     }
+    band
 }
 
 /// How a series lies to the median of its window.
@@ -50,11 +89,11 @@ pub struct Stand {
 
 /// How a series lies in the spread. `span` is the height of the axis.
 pub fn stand(columns: &[Column], band: &[Band], span: f64) -> Stand {
-    let (mut rest, mut n) = (band, 0.0);
+    let (mut band, mut n) = (band.iter(), 0.0);
     let (mut stand, mut long) = (Stand::default(), 0.0);
     for c in columns {
-        rest = &rest[rest.partition_point(|b| b.slot < c.slot)..];
-        let Some(b) = rest.first().filter(|b| b.slot == c.slot) else { continue };
+        // The band has a column wherever a series has one.
+        let Some(b) = band.find(|b| b.slot >= c.slot).filter(|b| b.slot == c.slot) else { break };
         let (mean, distance) = (c.mean(), (c.mean() - b.values[2]).abs());
         let beyond = distance - (span * FAR).max((b.values[3] - b.values[1]) * 1.5);
         stand.mean += mean;
@@ -92,8 +131,7 @@ mod tests {
     fn named(values: &[&dyn Fn(i64) -> f64]) -> Vec<usize> {
         let all: Vec<Vec<Column>> = values.iter().map(|v| series(v)).collect();
         let slices: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
-        let mut band = Vec::new();
-        extend(&mut band, &slices, 0, 1);
+        let band = spread(&slices, 0..100_000);
         let stands: Vec<Stand> = slices.iter().map(|c| stand(c, &band, 100.0)).collect();
         outliers(&stands)
     }
@@ -118,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_that_grows_equals_one_that_is_made_anew() {
+    fn a_spread_that_grows_or_is_moved_equals_one_that_is_made_anew() {
         let all: Vec<Vec<Column>> = (0..9).map(|k| series(move |i| ((i * (k + 2)) % 31) as f64)).collect();
         let upto = |n: usize| all.iter().map(|c| &c[..n]).collect::<Vec<_>>();
-        let mut grown = Vec::new();
-        (1..=100).for_each(|n| extend(&mut grown, &upto(n), 20_000, 1));
-        let mut anew = Vec::new();
-        extend(&mut anew, &upto(100), 20_000, 1);
-        // One column more may stand before the window, from which a line reaches into view.
-        assert_eq!(&grown[grown.len() - 80..], &anew[anew.len() - 80..]);
+        let mut grown = Spread::default();
+        (1..=100).for_each(|n| grown.show(&upto(n), 20_000..100_000));
+        for slots in [20_000..100_000, 10_000..60_000, 40_500..70_500, 0..20_000, 60_000..99_000, 0..100_000] {
+            grown.show(&upto(100), slots.clone());
+            assert_eq!(grown.band, spread(&upto(100), slots));
+        }
     }
 }
