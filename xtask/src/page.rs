@@ -115,7 +115,7 @@ fn shorten(wasm: &Path) -> Result<(), String> {
     let name = wasm.file_name().unwrap_or_default().to_string_lossy();
     let script = wasm.with_file_name(name.replace("_bg.wasm", ".js"));
     let bytes = std::fs::read(wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
-    let (bytes, short) = names::shorten(&bytes, &paths::read(&script)?)?;
+    let (bytes, short) = names::shorten(&bytes, &text::without_classes(&paths::read(&script)?))?;
     std::fs::write(wasm, bytes).map_err(|e| format!("{}: {e}", wasm.display()))?;
     paths::write(&script, &text::script(&short))
 }

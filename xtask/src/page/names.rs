@@ -10,7 +10,7 @@ const MADE_UP: [&str; 4] = ["__wbg_", "__wbindgen_", "__externref_", "wasm_bindg
 const IMPORTS: u8 = 2;
 const EXPORTS: u8 = 7;
 
-/// The module and its script with short names for what the one takes from the other.
+/// The module and its script with short names for what the one takes from the other, and without what it does not take.
 ///
 /// Errors: the two are not as wasm-bindgen writes them.
 pub fn shorten(wasm: &[u8], script: &str) -> Result<(Vec<u8>, String), String> {
@@ -69,17 +69,23 @@ fn imports(body: &[u8], names: &mut Names<'_>) -> Result<Vec<u8>, String> {
 
 fn exports(body: &[u8], names: &mut Names<'_>) -> Result<Vec<u8>, String> {
     let mut from = Reader { bytes: body, at: 0 };
-    let mut out = Vec::new();
-    let count = from.number()?;
-    number(&mut out, count);
-    for _ in 0..count {
+    let (mut kept, mut out) = (0, Vec::new());
+    for _ in 0..from.number()? {
         let name = from.name()?;
-        text(&mut out, &names.short(name));
-        out.extend(from.take(1)?);
+        let kind = from.take(1)?;
         let index = from.number()?;
-        number(&mut out, index);
+        // Nobody else sees the module: what the script does not name keeps dead code alive.
+        if names.script.contains(name) {
+            kept += 1;
+            text(&mut out, &names.short(name));
+            out.extend(kind);
+            number(&mut out, index);
+        }
     }
-    Ok(out)
+    let mut body = Vec::new();
+    number(&mut body, kept);
+    body.extend(out);
+    Ok(body)
 }
 
 /// The short names given so far.
@@ -178,7 +184,9 @@ mod tests {
         text(&mut imports, "./page_bg.js");
         text(&mut imports, import);
         imports.extend([0, 0]);
-        let mut exports = vec![2];
+        let mut exports = vec![3];
+        text(&mut exports, "intounderlyingsink_abort");
+        exports.extend([0, 7]);
         text(&mut exports, "memory");
         exports.extend([2, 0]);
         text(&mut exports, "__wbindgen_free");
@@ -194,17 +202,17 @@ mod tests {
 
     #[test]
     fn both_sides_get_the_same_names() {
-        let script = "const i = { __wbg_now_0123456789abcdef: function() { wasm.__wbindgen_free(0); } };\n\
+        let script = "const i = { __wbg_now_0123456789abcdef: () => wasm.__wbindgen_free(wasm.memory) };\n\
                       const __wbg_now_0123456789abcdef2 = 1; return { \"./page_bg.js\": i };";
         let (wasm, script) = shorten(&module("__wbg_now_0123456789abcdef"), script).expect("as wasm-bindgen writes");
         assert_eq!(
             script,
-            "const i = { _0: function() { wasm._1(0); } };\n\
+            "const i = { _0: () => wasm._1(wasm.memory) };\n\
              const __wbg_now_0123456789abcdef2 = 1; return { \"_\": i };"
         );
         let has = |part: &[u8]| wasm.windows(part.len()).any(|bytes| bytes == part);
         assert!(has(b"\x01_\x02_0\0\0") && has(b"\x06memory\x02\0\x02_1\0\x80\x01") && has(&[7; 200]));
-        assert!(!has(b"__wb"));
+        assert!(!has(b"__wb") && !has(b"into"));
     }
 
     #[test]

@@ -1,5 +1,27 @@
 //! The page's script and style without what only people read: comments and white space.
 
+/// The script without the classes that a dependency of leptos offers to other scripts: there is none. They stay where
+/// something names them.
+pub fn without_classes(script: &str) -> String {
+    const CLASS: &str = "IntoUnderlying";
+    let mut out = String::with_capacity(script.len());
+    let mut until = None;
+    for line in script.split_inclusive('\n') {
+        if let Some(end) = until {
+            if line.contains(end) {
+                until = None;
+            }
+        } else if line.starts_with(&format!("export class {CLASS}")) {
+            until = Some("if (Symbol.dispose)");
+        } else if line.starts_with(&format!("const {CLASS}")) {
+            until = Some("new FinalizationRegistry(");
+        } else {
+            out.push_str(line);
+        }
+    }
+    if until.is_none() && !out.contains(CLASS) { out } else { script.to_owned() }
+}
+
 /// The script as wasm-bindgen writes it, without lines of comments and without indentation. A script with a text over
 /// several lines is left as it is.
 pub fn script(source: &str) -> String {
@@ -61,7 +83,7 @@ fn quoted(text: &str, quote: char) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{script, style};
+    use super::{script, style, without_classes};
 
     #[test]
     fn a_style_keeps_what_it_says() {
@@ -74,6 +96,17 @@ mod tests {
         );
         assert_eq!(style("a { b: 'open"), "a{b:'open", "a fault of the sheet stays where it is");
         assert_eq!(style("a /* between */ b { c: d }"), "a b{c:d}");
+    }
+
+    #[test]
+    fn classes_go_unless_they_are_used() {
+        let class = "export class IntoUnderlyingSink {\n    free() {}\n}\n\
+                     if (Symbol.dispose) IntoUnderlyingSink.prototype[Symbol.dispose] = 1;\n";
+        let registry = "const IntoUnderlyingSinkFinalization = (typeof FinalizationRegistry === 'undefined')\n    ? {}\n\
+                        : new FinalizationRegistry(ptr => 1);\n";
+        assert_eq!(without_classes(&format!("{class}a();\n{registry}b();\n")), "a();\nb();\n");
+        let used = format!("{class}new IntoUnderlyingSink();\n");
+        assert_eq!(without_classes(&used), used);
     }
 
     #[test]
