@@ -82,11 +82,13 @@ fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
 pub fn build(tools: &PageTools) -> Result<Done, String> {
     let stamp = paths::page_target().join("built");
     let sources = fingerprint(tools)?;
-    let dist = paths::dist();
-    if dist.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
-        return Ok(Done::Already(format!("{} is up to date", dist.display())));
+    let done = paths::dist();
+    if done.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
+        return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
     forget_other_compilers(tools)?;
+    // What stands in frontend/dist is whole at any time: a plain `cargo build` puts it into a binary.
+    let dist = paths::page_target().join("dist");
     let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
     cmd(&tools.trunk)
         .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
@@ -106,6 +108,8 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
     let page = smaller(tools, &wasm)?;
     let reader = reader(tools, &dist)?;
     only_relative(&paths::read(&dist.join("index.html"))?)?;
+    paths::remove(&done)?;
+    paths::copy(&dist, &done)?;
     paths::write(&stamp, &sources)?;
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
 }

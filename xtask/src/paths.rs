@@ -62,3 +62,18 @@ pub fn remove(path: &Path) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Copies a folder and all below it.
+pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |path: &Path, e: std::io::Error| format!("{} could not be copied: {e}", path.display());
+    std::fs::create_dir_all(to).map_err(|e| failed(to, e))?;
+    for entry in std::fs::read_dir(from).map_err(|e| failed(from, e))?.flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &to)?;
+        } else {
+            std::fs::copy(&path, &to).map_err(|e| failed(&path, e))?;
+        }
+    }
+    Ok(())
+}
