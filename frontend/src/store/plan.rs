@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::{Store, is_missing};
-use shared::catalog::{Layout, Tile};
+use shared::catalog::{self, Layout, Tile};
 use shared::wire::CheckState;
 
 /// Panels that are open at first, at most.
@@ -79,14 +79,19 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| trouble(layout, source, s)).collect();
     let has = |id: &str| source.charts.get(id).is_some_and(|m| !m.lines.is_empty());
     let section_of = |id: &str| layout.charts.iter().find(|c| c.id == id).map(|c| c.section.as_str());
-    // Before the first sample what is to be expected stands there empty.
-    let expected = |id: &str| waiting && section_of(id).is_some_and(|s| !absent.iter().any(|a| a.id == s));
+    // Before the first sample what is to be expected stands there empty: what some collector looks for here.
+    let sought =
+        |s: &catalog::Section| source.checks.is_empty() || source.checks.iter().any(|c| s.checks.contains(&c.id));
+    let known = |id: &str| layout.sections.iter().any(|s| s.id == id && sought(s));
+    let expected = |id: &str| waiting && section_of(id).is_some_and(|s| known(s) && !absent.iter().any(|a| a.id == s));
     let shown = |id: &str| !hide.iter().any(|h| h == id) && (has(id) || expected(id));
     let wide = layout.wide.iter().find(|id| shown(id));
     // Of more than eight devices a heat map leads, and what it shows in one stands beside it with what explains it.
     let many = |id: &str| source.charts.get(id).is_some_and(|m| m.lines.len() > 8);
-    let heat = wide.filter(|id| many(id) && layout.wide.first() == Some(id));
-    let beside = layout.beside.iter().filter(|id| heat.is_some() && shown(id));
+    let kin = |id: &&String| section_of(id) == wide.and_then(|w| section_of(w));
+    let beside: Vec<&String> = layout.beside.iter().filter(kin).collect();
+    let heat = wide.filter(|id| many(id) && !beside.is_empty());
+    let beside = beside.into_iter().filter(|id| heat.is_some() && shown(id));
     let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
     let top: Vec<&String> = lead.iter().copied().chain(rest).take(TOP).collect();
@@ -104,7 +109,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
         .filter_map(|s| {
             let ids = layout.charts.iter().filter(|c| c.section == s.id && !top.contains(&&c.id));
             // A scraped endpoint may bring a thousand charts: nothing is looked up by id here.
-            let panel = |c: &shared::catalog::Chart| Panel { id: c.id.clone(), title: c.title.clone(), wide: false };
+            let panel = |c: &catalog::Chart| Panel { id: c.id.clone(), title: c.title.clone(), wide: false };
             let panels: Vec<Panel> = ids.filter(|c| has(&c.id) && !hide.contains(&c.id)).map(panel).collect();
             let fits = open + panels.len() <= OPEN;
             open += if fits { panels.len() } else { 0 };
@@ -124,7 +129,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
 }
 
 /// Why a family has no chart, or trouble with those that it has.
-fn trouble(layout: &Layout, source: &Source, section: &shared::catalog::Section) -> Option<Absent> {
+fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Option<Absent> {
     let mut charts = layout.charts.iter().filter(|c| c.section == section.id);
     let here = charts.any(|c| source.charts.get(&c.id).is_some_and(|m| !m.lines.is_empty()));
     let rank = |state: CheckState| match state {
@@ -177,15 +182,18 @@ fn tile_has_data(store: &Store, source: &Source, tile: &Tile, expected: &dyn Fn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::catalog::{Catalog, VOCABULARY, cpu, gpu};
+    use shared::catalog::{Catalog, MetricDef, VOCABULARY, cpu, gpu, ipu, tpu, trainium};
     use shared::series::SeriesDef;
     use shared::wire;
 
-    fn top(gpus: u32) -> Vec<(String, bool)> {
+    fn top(devices: u32) -> Vec<(String, bool)> {
+        top_of(devices, &[&gpu::UTILISATION, &gpu::POWER_WATTS, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES])
+    }
+
+    fn top_of(devices: u32, rows: &[&MetricDef]) -> Vec<(String, bool)> {
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
-        let rows = [&gpu::UTILISATION, &gpu::POWER_WATTS, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES];
         let def = |tag, i: u32| Some(SeriesDef { metric: catalog.position(tag)?, instance: i.to_string() });
-        let defs = rows.iter().flat_map(|r| (0..gpus).filter_map(|i| def(r.tag, i))).collect();
+        let defs = rows.iter().flat_map(|r| (0..devices).filter_map(|i| def(r.tag, i))).collect();
         let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
@@ -224,5 +232,14 @@ mod tests {
         assert!(top(9).iter().all(|p| !p.1));
         assert_eq!(ids(&top(8)), ["gpu", "gpu.memory", "gpu.power", "gpu.temp"]);
         assert!(top(8)[0].1);
+        for (rows, expected) in [
+            (&[&tpu::TENSORCORE, &tpu::HBM_USAGE, &cpu::CORE_PERCENT][..], &["tpu.heat", "tpu", "tpu.memory"][..]),
+            (&[&ipu::UTILISATION, &ipu::POWER, &cpu::CORE_PERCENT], &["ipu.heat", "ipu", "ipu.power"]),
+            (&[&trainium::UTILISATION], &["trn.heat", "trn"]),
+        ] {
+            let top = top_of(9, rows);
+            assert_eq!(ids(&top)[..expected.len()], *expected);
+            assert_eq!(ids(&top_of(8, rows))[0], expected[1]);
+        }
     }
 }

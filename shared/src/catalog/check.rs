@@ -198,7 +198,13 @@ fn layout(catalog: &Catalog, faults: &mut Vec<String>) {
             faults.push(format!("section {}: it has no chart", section.id));
         }
     }
-    for id in layout.wide.iter().chain(&layout.lead).filter(|id| !layout.charts.iter().any(|c| c.id == **id)) {
+    for id in layout
+        .wide
+        .iter()
+        .chain(&layout.beside)
+        .chain(&layout.lead)
+        .filter(|id| !layout.charts.iter().any(|c| c.id == **id))
+    {
         faults.push(format!("the layout leads with {id}, which is no chart"));
     }
     for tile in &layout.tiles {

@@ -98,9 +98,10 @@ pub struct Lane {
 /// Charts, sections and tiles in order on screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The first of these that has data is the wide chart; of many devices in the first of all a heat map leads.
+    /// The first of these that has data is the wide chart.
     pub wide: Vec<String>,
-    /// What stands beside the heat map that leads when there are more than eight devices.
+    /// What stands beside a heat map: of more than eight devices it leads in the place of the wide chart, where that is
+    /// of a section that has charts here.
     pub beside: Vec<String>,
     /// The first seven charts: the notebook tab's, and what takes their place where they have no data.
     pub lead: Vec<String>,
@@ -151,9 +152,10 @@ fn lanes() -> Vec<Lane> {
     LANES.iter().map(lane).collect()
 }
 
-const WIDE: &[&str] = &["gpu", "cpu.cores", "cpu"];
+const WIDE: &[&str] = &["gpu", "tpu", "tpu.duty", "ipu", "trn", "cpu.cores", "cpu"];
 
-const BESIDE: &[&str] = &["gpu.power", "gpu.temp"];
+const BESIDE: &[&str] =
+    &["gpu.power", "gpu.temp", "tpu.memory", "tpu.throttle", "ipu.power", "ipu.temp.die", "trn.memory"];
 
 const LEAD: &[&str] = &[
     "cpu",
