@@ -8,7 +8,6 @@ use crate::widgets::dom;
 use charts::axis;
 use shared::catalog::Metric;
 use shared::unit::Unit;
-use shared::window::LONGEST_OF_SAMPLES;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDetailsElement};
 
@@ -46,10 +45,6 @@ fn fill(page: Page) {
     let close = dom::add(&head, "button", "", "✕");
     dom::set(&close, "data-do", "close");
     dom::set(&close, "aria-label", "Close");
-    if to - from > LONGEST_OF_SAMPLES {
-        dom::add(&sheet, "p", "", "Samples are compared, which a window of days has not: choose one of 12 h or less.");
-        return;
-    }
     let length = axis::duration(to - from);
     let words =
         format!("{}–{} against the {length} before; furthest from its usual spread first.", clock(from), clock(to));
@@ -58,7 +53,10 @@ fn fill(page: Page) {
     let view = page.view_now();
     let Some(source) = store.source(view.source.as_deref()) else { return };
     let shown = |id: &str| page.is_planned(id);
-    let found = rank(source, &store.catalog, (from, to));
+    let Some(found) = rank(source, &store.catalog, (from, to)) else {
+        dom::add(&sheet, "p", "", &format!("There is no data of the {length} before to compare with."));
+        return;
+    };
     let list = dom::add(&sheet, "ol", "", "");
     // A chart stands there once, with the series of it that moved most.
     let mut charts: Vec<(&Difference, &Metric, usize)> = Vec::new();

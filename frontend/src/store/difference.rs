@@ -2,8 +2,9 @@
 //! their own usual spread. Medians and percentiles, so that one odd sample decides nothing.
 
 use super::source::Source;
-use super::trace::Rate;
+use super::trace::{Rate, Trace};
 use shared::catalog::Catalog;
+use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 
 /// Samples that each of both spans must have.
@@ -26,26 +27,36 @@ pub struct Difference {
     pub values: (f64, f64),
 }
 
-/// The series of a source that differ most, most first.
-pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Vec<Difference> {
-    let start = from - (to - from);
-    let mut found = Vec::new();
+/// The series of a source that differ most, most first; none when there is nothing to compare. Of a span that is drawn
+/// from minutes the means of minutes are compared.
+pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Option<Vec<Difference>> {
+    let (start, days) = (from - (to - from), source.in_days((from, to)));
+    let (mut found, mut compared) = (Vec::new(), false);
     for (i, def) in source.defs.iter().enumerate() {
         let series = i as SeriesId;
         let Some(metric) = catalog.metric(def).filter(|m| !m.chart.is_empty()) else { continue };
-        let (cadence, factor) = (source.cadence(series), metric.unit.to_base());
-        let mut rate = source.is_counter(series, catalog).then(Rate::default);
         let mut both = [Vec::new(), Vec::new()];
-        source.samples(series, 0, (start - cadence * 2, to), |t, v| {
-            let v = rate.as_mut().map_or(v, |r| r.push(t, v, cadence * 3 / 2)) * factor;
+        let mut take = |t: i64, v: f64| {
             if v.is_finite() && (start..=to).contains(&t) {
                 both[usize::from(t > from)].push(v);
             }
-        });
+        };
+        if days {
+            let mut minutes = Trace::of_days(series, TIER_MS, start, source, catalog);
+            minutes.feed(source, start, to);
+            minutes.columns().iter().for_each(|c| take(c.t, c.mean()));
+        } else {
+            let (cadence, factor) = (source.cadence(series), metric.unit.to_base());
+            let mut rate = source.is_counter(series, catalog).then(Rate::default);
+            source.samples(series, 0, (start - cadence * 2, to), |t, v| {
+                take(t, rate.as_mut().map_or(v, |r| r.push(t, v, cadence * 3 / 2)) * factor);
+            });
+        }
+        compared |= both.iter().all(|v| v.len() >= LEAST);
         found.extend(compare(both).map(|(score, what, values)| Difference { series, score, what, values }));
     }
     found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-    found
+    compared.then_some(found)
 }
 
 /// How far samples moved from the first to the second span; none when they did not.

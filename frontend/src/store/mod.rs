@@ -373,7 +373,8 @@ mod tests {
         let (mut server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
         let hours = 30;
-        let at = |s: i64| if s == 12_345 { 5_000.0 } else { Server::values(s)[0] };
+        let more = |s: i64| if s < 22 * 3_600 { 0.0 } else { 300.0 };
+        let at = |s: i64| if s == 12_345 { 5_000.0 } else { Server::values(s)[0] + more(s) };
         server.second = hours * 3_600;
         store.take(ServerMessage::Columns(server.sealed((hours - 2) * 3_600, hours * 3_600)));
         store.take(ServerMessage::HistoryEnd { source: 0, from: START + (hours - 2) * 3_600_000, to: i64::MAX });
@@ -407,6 +408,13 @@ mod tests {
         assert_eq!(columns.iter().map(|c| c.max).fold(0.0, f64::max), 5_000.0, "one odd sample of 108,000");
         let mut presence = Presence::default();
         assert_eq!(presence.count(source, &[0], day.0, day.1), 108_000);
+        let ranked = |from: i64, to: i64| {
+            let span = (START + from * 3_600_000, START + to * 3_600_000);
+            difference::rank(source, &store.catalog, span).map(|found| found.len())
+        };
+        assert_eq!(ranked(5, 20), Some(0), "minutes of the same kind");
+        assert_eq!(ranked(15, 30), Some(1), "300 more from the 22nd hour on");
+        assert_eq!(ranked(-1, 16), None, "nothing before it");
         let value = reading::at(source, &store.catalog, 0, START + 40_000_000).unwrap();
         let minute: f64 = (40_000 / 60 * 60..40_000 / 60 * 60 + 60).map(at).sum::<f64>() / 60.0;
         assert!((value - minute).abs() < 1e-3, "{value} is not {minute}");

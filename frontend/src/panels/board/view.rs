@@ -229,6 +229,9 @@ impl PanelView {
         if hidden > 0 {
             note += &format!(", {hidden} hidden");
         }
+        if let Some(past) = self.past.as_ref().filter(|past| past.picture.blank) {
+            note += &format!(", no data {} earlier", axis::duration(past.shift));
+        }
         if let Some((axis, unit)) = self.other.as_ref().and_then(|o| Some((o.picture.axis()?, o.picture.unit))) {
             let title = self.other.as_ref().map_or("", |o| &o.title);
             note += &format!("; dashed: {title}, {} to {} {unit}", axis.number(axis.lo), axis.number(axis.hi));

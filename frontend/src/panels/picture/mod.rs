@@ -40,6 +40,8 @@ pub struct Picture {
     pub state: State,
     /// Distinct instants in the window.
     pub samples: usize,
+    /// Whether nothing was drawn.
+    pub blank: bool,
     /// Smallest, mean and largest value in the window, in words; empty when there are none.
     pub sums: [String; 3],
     /// Unit and what else is to be known of the axis.
@@ -173,6 +175,7 @@ impl Picture {
         let axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
         self.unit = axis.scale.symbol;
         let word = |v: f64| axis.number(v);
+        self.blank = count == 0;
         let summed = count > 0 && self.chart != Some(Chart::Lanes);
         self.sums = if summed { [word(lo), word(sum / count as f64), word(hi)] } else { Default::default() };
         let cut = if axis.cut && self.chart != Some(Chart::Heat) {
