@@ -173,6 +173,14 @@ impl Rolling {
     }
 
     fn add(&mut self, newest: i64, more: Bucket) {
+        let behind = self.buckets.last().map(|last| last.t.saturating_add(self.step));
+        // Mostly the next one, which takes no division to know.
+        if let Some(t) = behind.filter(|t| more.t >= *t && more.t.saturating_sub(*t) < self.step) {
+            self.at = self.buckets.len();
+            self.buckets.push(Bucket { t, ..more });
+            self.newest.push(newest);
+            return;
+        }
         let t = more.t.div_euclid(self.step) * self.step;
         if self.buckets.get(self.at).is_none_or(|bucket| bucket.t != t) {
             self.at = match self.buckets.last() {

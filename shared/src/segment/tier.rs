@@ -252,11 +252,17 @@ fn take_stream(bytes: &mut &[u8], n: usize) -> Option<Vec<u64>> {
     let mut at = 0usize;
     let mut values = Vec::with_capacity(n);
     for _ in 0..n {
-        let ones = window(at).trailing_ones();
+        let next = window(at);
+        let ones = next.trailing_ones();
         if ones < ESCAPE {
-            at += ones as usize + 1;
-            values.push(u64::from(ones) << parameter | bits(at, parameter));
-            at += parameter as usize;
+            let head = ones + 1;
+            // Nearly always all of it is in what was looked at.
+            let low = match head + parameter {
+                0..=57 => (next >> head) & ((1 << parameter) - 1),
+                _ => bits(at + head as usize, parameter),
+            };
+            values.push(u64::from(ones) << parameter | low);
+            at += (head + parameter) as usize;
         } else {
             at += ESCAPE as usize;
             values.push(bits(at, 64));
