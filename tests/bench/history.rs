@@ -171,10 +171,12 @@ impl Keeping {
             self.tick(values);
         }
         let quick = (cpu_of("self") - before) / QUICK;
-        let (seconds, before) = (30, cpu_of("self"));
-        for values in all.take(seconds as usize) {
+        let seconds = 30;
+        let ticks: Vec<Vec<f64>> = all.take(seconds as usize).collect();
+        let before = cpu_of("self");
+        for values in &ticks {
             std::thread::sleep(Duration::from_secs(1));
-            self.tick(&values);
+            self.tick(values);
         }
         let paced = (cpu_of("self") - before) / seconds;
         (quick.as_secs_f64() * 1e6, paced.as_secs_f64() * 1e6)
