@@ -19,6 +19,21 @@ fn fine(browser: &Browser, state: &str) {
 }
 
 #[test]
+fn the_first_key_leads_past_the_bar_to_the_charts_under_a_heading_with_the_machines_name() {
+    let server = Server::start(["demo", "--gpus", "1"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    assert_eq!(browser.eval("[...document.querySelectorAll('h1')].map(h => h.textContent).join()"), "demo-01");
+    browser.strike("Tab", 0);
+    browser.until("document.activeElement.matches('.skip') && document.activeElement.getBoundingClientRect().top >= 0");
+    browser.strike("Enter", 0);
+    browser.strike("Tab", 0);
+    browser.until("document.activeElement.closest('.charts article')");
+    no_faults(&browser);
+}
+
+#[test]
 fn axe_finds_nothing_serious() {
     let Ok(path) = std::env::var("WATCHGLASS_AXE") else {
         eprintln!("skipped: WATCHGLASS_AXE names no axe.min.js; `cargo xtask test` fetches it");

@@ -1,21 +1,11 @@
 //! Against an earlier period, against another metric, and what changed.
 
-use super::{demo, live, no_faults, plot_at};
-use watchglass_tests::browser::Browser;
-use watchglass_tests::server::Server;
+use super::{no_faults, plot_at, start};
 
 const QUERY: &str = "new URLSearchParams(location.search)";
 /// All colours of the wide chart's lines, added up.
 const INK: &str = r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((a, b) => a + b))
     (document.querySelector("article.hero canvas"))"#;
-
-fn start(query: &str) -> (Server, Browser) {
-    let server = demo("8");
-    let browser = Browser::start();
-    browser.open(&format!("{}{query}", server.url));
-    live(&browser);
-    (server, browser)
-}
 
 #[test]
 fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {

@@ -56,6 +56,22 @@ fn demo_of(flags: &[&str]) -> Server {
     server
 }
 
+/// A live page of eight GPUs, at this query of the address.
+#[track_caller]
+fn start(query: &str) -> (Server, Browser) {
+    let server = demo("8");
+    let browser = Browser::start();
+    browser.open(&format!("{}{query}", server.url));
+    live(&browser);
+    (server, browser)
+}
+
+/// How far things jumped since the page was opened, without anybody having touched it.
+#[track_caller]
+fn shift(browser: &Browser) -> f64 {
+    browser.eval("window.__shift").as_f64().expect("a sum")
+}
+
 /// A place on the plot of the wide chart: shares of its span and of its height.
 fn plot_at(browser: &Browser, share: f64, height: f64) -> (f64, f64) {
     let [left, top, width, high] = browser.rect("article.hero .plot");

@@ -1,6 +1,6 @@
 //! The states that people meet: each says in words what is and what to do, and goes by itself.
 
-use super::{live, no_faults};
+use super::{live, no_faults, shift};
 use shared::wire::CheckState;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::{Server, watchglass};
@@ -37,8 +37,7 @@ fn before_the_first_sample_the_page_stands_there_empty_and_nothing_moves_when_it
     assert_eq!(browser.eval(r#"document.querySelector(".tile .number").innerText"#), "–");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 3"#));
     assert_eq!(browser.eval(WORDS_IN_PLOT), "none");
-    let shift = browser.eval("window.__shift").as_f64().expect("a sum");
-    assert!(shift < 0.02, "things moved by {shift}: {}", browser.eval("window.__shifted"));
+    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
     no_faults(&browser);
 }
 
@@ -84,12 +83,17 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     let stage = Stage::with_past(8);
     let browser = open(&stage, "");
     browser.until(&format!("{LINK} && {SAMPLES} > 200"));
+    assert_eq!(browser.eval(r#"document.querySelector(".lines").getAttribute("role")"#), "status", "it is announced");
     let hung = "nvidia has not answered for more than 10 s; its values are absent until it does";
     stage.check("nvidia", CheckState::Hung, hung, "");
     browser.until(&format!("{LINES}.includes('GPU hangs: nvidia has not answered')"));
     browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
+    // It hangs from the bar, over nothing that is read.
+    let [_, top, _, height] = browser.rect(".absent");
+    assert!(top + height <= browser.rect(".tile h2")[1], "it covers a title");
     stage.check("nvidia", CheckState::Ok, "", "");
     browser.until(&format!("{LINES} === ''"));
+    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
     no_faults(&browser);
 }
 

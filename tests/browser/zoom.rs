@@ -1,20 +1,11 @@
 //! Looking closer: drag, wheel, pan, steps back, typed spans. Nothing is asked for that the page has already.
 
-use super::{demo, live, no_faults, plot_at, span};
+use super::{live, no_faults, plot_at, span, start};
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
-use watchglass_tests::server::Server;
 
 const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
 /// Questions for history since the page was loaded.
 const ASKED: &str = "window.__sent.filter(kind => kind === 1).length";
-
-fn start(query: &str) -> (Server, Browser) {
-    let server = demo("8");
-    let browser = Browser::start();
-    browser.open(&format!("{}{query}", server.url));
-    live(&browser);
-    (server, browser)
-}
 
 /// Waits until the address names a span that begins at `from` and is so long, give or take `within` seconds.
 #[track_caller]
