@@ -116,15 +116,23 @@ fn build(rustc: &str, work: &Path, panics: Panics) -> Result<PathBuf, String> {
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTFLAGS", format!("{FLAGS} {}", panics.flags()))
         .run()?;
-    let from = target.join(TARGET).join("release/deps");
     let sysroot = work.join("sysroot");
     let to = sysroot.join("lib/rustlib").join(TARGET).join("lib");
     std::fs::create_dir_all(&to).map_err(|e| format!("{} could not be made: {e}", to.display()))?;
-    for file in std::fs::read_dir(&from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
-        let name = file.file_name();
-        if name.to_string_lossy().ends_with(".rlib") && !name.to_string_lossy().starts_with("libempty") {
-            std::fs::rename(file.path(), to.join(&name)).map_err(|e| format!("{}: {e}", file.path().display()))?;
+    gather(&target.join(TARGET), &to)?;
+    Ok(sysroot)
+}
+
+/// Moves the libraries into one folder from wherever below another cargo has put them: that differs by version.
+fn gather(from: &Path, to: &Path) -> Result<(), String> {
+    for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if path.is_dir() {
+            gather(&path, to)?;
+        } else if name.to_string_lossy().ends_with(".rlib") && !name.to_string_lossy().starts_with("libempty") {
+            std::fs::rename(&path, to.join(&name)).map_err(|e| format!("{}: {e}", path.display()))?;
         }
     }
-    Ok(sysroot)
+    Ok(())
 }
