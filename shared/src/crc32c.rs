@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_machine_finds_the_same() {
-        let bytes: Vec<u8> = (0..200u32).map(|i| (i * i * 37 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..200u32).map(|i| ((i * i * 37) >> 3) as u8).collect();
         for (from, to) in (0..20).flat_map(|from| (from..200).map(move |to| (from, to))) {
             assert_eq!(by_table(from as u32, &bytes[from..to]), extend(from as u32, &bytes[from..to]));
         }
