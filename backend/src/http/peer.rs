@@ -4,6 +4,7 @@
 //! to be had, the tables `/proc/net/tcp` and `tcp6` are read. A socket whose process has closed it has inode 0 and
 //! belongs to nobody.
 
+pub use crate::config::user::own_uid;
 use std::fmt;
 
 /// The caller cannot be told.
@@ -19,15 +20,6 @@ impl fmt::Display for PeerError {
 }
 
 impl std::error::Error for PeerError {}
-
-/// The uid that this process runs as; 0 where there are none.
-pub fn own_uid() -> u32 {
-    #[cfg(unix)]
-    // SAFETY: geteuid only returns a number and cannot fail.
-    return unsafe { libc::geteuid() };
-    #[cfg(not(unix))]
-    0
-}
 
 #[cfg(target_os = "linux")]
 pub use linux::caller_uid;

@@ -117,6 +117,4 @@ pub fn run(mut keeper: Keeper, stop: &AtomicBool) {
 }
 
 #[cfg(test)]
-pub(crate) mod bench;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,8 +1,10 @@
 //! History through the years, on a disk that fails when it is told to.
 
-use super::bench::{Bench, RETENTION, T0, clock};
+pub mod bench;
+
 use super::*;
 use crate::store::Inserted;
+use bench::{Bench, RETENTION, T0, clock};
 use history::faults::Fault;
 use shared::wire::CheckState;
 use tempfile::TempDir;

@@ -267,7 +267,7 @@ impl Follower {
 mod tests {
     use super::*;
     use crate::clock::Manual;
-    use crate::keeper::bench::{self, Bench};
+    use crate::keeper::tests::bench::{self, Bench};
     use crate::store::Limits;
     use shared::catalog::{Catalog, cpu};
     use shared::series::SeriesDef;

@@ -1,6 +1,6 @@
 //! A server without sockets whose clock is set by hand and whose disk fails when it is told to.
 
-use super::*;
+use super::super::*;
 use crate::clock::Manual;
 use crate::store::{Limits, Store};
 use history::faults::Faulty;
