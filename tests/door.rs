@@ -1,8 +1,9 @@
 //! The door of the real binary: foreign names, foreign origins, other users.
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+#[cfg(target_os = "linux")]
+use watchglass_tests::server::as_user;
 use watchglass_tests::server::{Answer, Server, ask, watchglass};
 
 const DATA: [&str; 4] = ["/api/v1/catalog", "/api/v1/sources", "/metrics", "/api/v1/query?tag=cpu"];
@@ -95,6 +96,18 @@ fn other_sites_may_load_the_page_but_no_data() {
 }
 
 #[test]
+fn a_path_with_two_slashes_is_the_same_path_behind_the_same_door() {
+    let server = Server::start([]);
+    for path in DATA {
+        let doubled = format!("/{path}");
+        assert_eq!(server.get(&doubled, &[]).status, 200, "{doubled}");
+        for header in ["Sec-Fetch-Site: cross-site", "Origin: http://evil.test"] {
+            assert_eq!(server.get(&doubled, &[header]).status, 403, "{doubled} {header}");
+        }
+    }
+}
+
+#[test]
 fn every_answer_carries_the_headers() {
     let server = Server::start(["--embed", "https://nb.example"]);
     let answers = [
@@ -130,19 +143,6 @@ fn asks_when_told_to() {
     let Ok(addr) = std::env::var("WATCHGLASS_TEST_ASK") else { return };
     let answer = ask(addr.parse().expect("an address"), &format!("GET /api/v1/catalog HTTP/1.1\r\nHost: {addr}\r\n"));
     println!("answer {} {}", answer.status, answer.body.get(..200).unwrap_or(&answer.body));
-}
-
-/// A program as another user, who may not enter the folder that it lies in: the build folder often is below a private
-/// home. So it is named by our own descriptor of it, while `start` runs. Needs root.
-#[cfg(target_os = "linux")]
-fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) -> T {
-    use std::os::fd::AsRawFd;
-    use std::os::unix::process::CommandExt;
-    let file = std::fs::File::open(program).expect("a program");
-    #[allow(clippy::disallowed_methods, reason = "another user's request or server needs another user's process")]
-    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    command.current_dir("/").stdin(Stdio::null()).uid(uid);
-    start(command)
 }
 
 /// What a user of this machine gets: the status and the body's beginning. Needs root.

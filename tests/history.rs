@@ -9,6 +9,8 @@ use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
 use watchglass_tests::patience::until;
 use watchglass_tests::server::{Server, watchglass};
+#[cfg(target_os = "linux")]
+use watchglass_tests::server::{as_user, binary};
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")
@@ -113,6 +115,40 @@ fn a_folder_that_cannot_be_made_is_status_4_and_a_sentence() {
     let words = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(run.status.code(), Some(4), "{words}");
     assert!(words.contains("cannot make the folder") && words.contains("--memory"), "{words}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_of_another_user_is_status_4_with_whose_it_is_and_what_to_do() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if backend::http::peer::own_uid() != 0 {
+        eprintln!("another user's folder was not tested: that needs root");
+        return;
+    }
+    let refused = |data: &Path| {
+        let run = as_user(54321, binary(), |mut server| {
+            server.args(["--port", "0", "--data-dir"]).arg(data).output().expect("it starts")
+        });
+        let words = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(4), "{words}");
+        for word in ["root (uid 0)", "uid 54321", "sudo chown -R 54321", "--data-dir"] {
+            assert!(words.contains(word), "{word} is missing: {words}");
+        }
+    };
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("own folder");
+    // Root's; below root's; and one's own in which a server of root's has written.
+    for (name, mode, owner) in [("closed", Some(0o700), 0), ("new", None, 0), ("own", Some(0o700), 54321)] {
+        let data = folder.path().join(name);
+        if let Some(mode) = mode {
+            std::fs::create_dir(&data).expect("a folder");
+            std::fs::write(data.join("lock"), "").expect("a file");
+            std::fs::set_permissions(data.join("lock"), PermissionsExt::from_mode(0o600)).expect("own file");
+            std::fs::set_permissions(&data, PermissionsExt::from_mode(mode)).expect("own folder");
+            chown(&data, Some(owner), None).expect("given");
+        }
+        refused(&data);
+    }
 }
 
 #[test]

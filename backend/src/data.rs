@@ -1,9 +1,12 @@
 //! The data folder at the start: where it is, and what to say when it cannot be used.
 
 use crate::config::Config;
+#[cfg(unix)]
+use crate::config::user;
 use crate::keeper::Disk;
 use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A data folder that this process has to itself, and what was in it.
@@ -49,9 +52,40 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
             Err(format!("the data folder {} cannot be used: {error}.\nEnd that one, {ways_out}.", path.display()))
         }
         Err(error) => {
-            Err(format!("the data folder {} cannot be used: {error}.\nMend that, {ways_out}.", path.display()))
+            let whose = match &error {
+                OpenError::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => foreign(path),
+                _ => None,
+            };
+            let mend = whose.unwrap_or_else(|| "Mend that".into());
+            Err(format!("the data folder {} cannot be used: {error}.\n{mend}, {ways_out}.", path.display()))
         }
     }
+}
+
+/// Whose the folder, or what is in it, is, where that is another user, and what to do; as after a start with sudo.
+#[cfg(unix)]
+fn foreign(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let own = user::own_uid();
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid()).filter(|uid| *uid != own);
+    // Of a folder that is not there, or not seen, the one above it decides.
+    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    let inside = || std::fs::read_dir(path).ok()?.flatten().find_map(|entry| owner(&entry.path()));
+    let uid = owner(there).or_else(inside)?;
+    let named =
+        |uid: u32| user::name_of(uid).map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"));
+    let whole = if there == path { "what is in it" } else { "the folder above it" };
+    let shown = path.display();
+    Some(format!(
+        "It or {whole} belongs to {}, and you are {}: start Watchglass as that user, give it to you with \"sudo chown -R {own} {shown}\"",
+        named(uid),
+        named(own),
+    ))
+}
+
+#[cfg(not(unix))]
+fn foreign(_: &Path) -> Option<String> {
+    None
 }
 
 /// Files that we ask for, at most: a segment is one, so that ten years are 87,600.

@@ -36,6 +36,18 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
+/// A program as another user, who may not enter the folder that it lies in: the build folder often is below a private
+/// home. So it is named by our own descriptor of it, while `start` runs. Needs root.
+#[cfg(target_os = "linux")]
+pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) -> T {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::process::CommandExt;
+    let file = std::fs::File::open(program).expect("a program");
+    let mut command = command(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command.current_dir("/").stdin(Stdio::null()).uid(uid);
+    start(command)
+}
+
 /// The binary with arguments, without the caller's own settings.
 pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(binary());

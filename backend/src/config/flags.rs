@@ -3,7 +3,7 @@
 use super::file::{nearest, unique};
 use super::{Config, ConfigError, Export, Fail, Fleet, LocalAuth, Tape, When, endpoints, export, fleet, value, when};
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use collectors::openmetrics::Endpoint;
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -187,8 +187,25 @@ pub enum Stop {
     Wrong(ConfigError),
 }
 
+/// Flags of the server that `export`, which reads a folder and leaves, shows in its help.
+const OF_EXPORT: &[&str] = &["data_dir", "config"];
+
+/// The command line. What every command takes is built into each first, so that a command can hide of it what means
+/// nothing to it.
+fn command() -> clap::Command {
+    let mut command = Flags::command();
+    let global: Vec<clap::Id> =
+        command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone()).collect();
+    command.build();
+    command.mut_subcommand("export", |export| {
+        let hidden = |id: &clap::Id| global.contains(id) && !OF_EXPORT.contains(&id.as_str());
+        export.mut_args(|arg| if hidden(arg.get_id()) { arg.hide(true) } else { arg })
+    })
+}
+
 pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
-    Flags::try_parse_from(args).map_err(|error| match error.kind() {
+    let parsed = command().try_get_matches_from(args).and_then(|matches| Flags::from_arg_matches(&matches));
+    parsed.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Say(error.to_string()),
         _ => {
             let text = error.to_string();

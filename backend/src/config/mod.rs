@@ -12,7 +12,7 @@ mod fleet;
 mod print;
 mod record;
 mod remote;
-mod user;
+pub mod user;
 mod value;
 mod when;
 

@@ -272,6 +272,20 @@ fn help_is_grouped_and_one_line_each() {
 }
 
 #[test]
+fn the_help_of_export_holds_what_matters_there_and_the_rest_is_taken_all_the_same() {
+    let Ok(Command::Say(text)) = run(&["export", "--help"], "", None) else { panic!() };
+    for word in ["--tag", "--output", "--data-dir", "--config"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    for word in ["--port", "--host", "--interval", "--retention", "--print-config", "Who may read"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    assert!(run(&["export", "--tag", "a", "--format", "csv", "--retention", "1d", "--log", "debug"], "", None).is_ok());
+    let Ok(Command::Say(text)) = run(&["doctor", "--help"], "", None) else { panic!() };
+    assert!(text.contains("--port") && text.contains("--retention"), "{text}");
+}
+
+#[test]
 fn sudo_uid_comes_from_the_environment() {
     let env = |name: &str| (name == "SUDO_UID").then(|| "1000".to_string());
     let read = parse_with(["w".into()], &env, &|_| unreachable!(), &KNOWN);

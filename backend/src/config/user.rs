@@ -1,7 +1,16 @@
-//! Users of this machine by name.
+//! Users of this machine by name and number.
 
 #[cfg(unix)]
 use std::ffi::CString;
+
+/// The uid that this process runs as; 0 where there are none.
+pub fn own_uid() -> u32 {
+    #[cfg(unix)]
+    // SAFETY: geteuid only returns a number and cannot fail.
+    return unsafe { libc::geteuid() };
+    #[cfg(not(unix))]
+    0
+}
 
 /// The uid of a user name, from the system's user database; `None` when there is no such user.
 ///
@@ -35,4 +44,21 @@ pub fn uid_of(name: &str) -> Result<Option<u32>, String> {
 #[cfg(not(unix))]
 pub fn uid_of(_name: &str) -> Result<Option<u32>, String> {
     Ok(None)
+}
+
+/// The name of a user, by number; absent where the database has none, or cannot be asked.
+#[cfg(unix)]
+pub fn name_of(uid: u32) -> Option<String> {
+    let mut buffer = vec![0u8; 1 << 14];
+    // SAFETY: passwd is a plain C structure for which all zeroes is a valid value.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are valid for the call, and the length is the buffer's.
+    let code = unsafe { libc::getpwuid_r(uid, &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found) };
+    if code != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the call succeeded, so the name is text in `buffer` that ends with a zero byte.
+    let name = unsafe { std::ffi::CStr::from_ptr(entry.pw_name) };
+    name.to_str().ok().map(str::to_string)
 }

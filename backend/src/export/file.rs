@@ -1,6 +1,10 @@
 //! A file that comes into being whole: written under another name beside it, synced, then renamed. A device or a pipe is
 //! written to as it stands.
+//!
+//! That other name is `NAME.PID.part`, and its file is locked while somebody writes it: what a killed process left is
+//! told by its lock, not by its number, which another machine or container may have given too.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,10 +36,13 @@ impl Whole {
         // A link stays, and leads to the new file.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let name = path.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
+        sweep(&path, name);
         let mut part = name.to_os_string();
         part.push(format!(".{}.part", std::process::id()));
         let part = path.with_file_name(part);
         let file = OpenOptions::new().write(true).create_new(true).open(&part)?;
+        // Where a file system has no locks, no part is taken for left behind.
+        let _ = file.try_lock();
         Ok(Whole { file: Some(BufWriter::new(file)), part: Some(part), path })
     }
 
@@ -47,9 +54,31 @@ impl Whole {
         let Some(file) = self.file.take() else { return Ok(()) };
         let written = file.into_inner().map_err(|error| error.into_error());
         let Some(part) = &self.part else { return written.map(drop) };
-        let finished = written.and_then(|file| file.sync_all()).and_then(|()| std::fs::rename(part, &self.path));
+        // Its lock is held until it has its name.
+        let finished = written.and_then(|file| file.sync_all().and_then(|()| std::fs::rename(part, &self.path)));
         finished.inspect_err(|_| drop(std::fs::remove_file(part))) // The first error is the one to tell.
     }
+}
+
+/// Removes the parts of this file that killed processes left behind.
+fn sweep(path: &Path, name: &OsStr) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| is_part(&entry.file_name(), name)) {
+        let path = entry.path();
+        let left = entry.file_type().is_ok_and(|kind| kind.is_file())
+            && File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if left {
+            let _ = std::fs::remove_file(path); // It only takes room.
+        }
+    }
+}
+
+/// Whether this is `NAME.PID.part`.
+fn is_part(file: &OsStr, name: &OsStr) -> bool {
+    let rest = file.as_encoded_bytes().strip_prefix(name.as_encoded_bytes());
+    let pid = rest.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".part"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
 }
 
 impl Write for Whole {
@@ -90,6 +119,28 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing else is left");
         assert!(Whole::create(&folder.path().join("none").join("out")).is_err());
         assert!(Whole::create(folder.path()).is_err(), "a folder is no file");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_with_the_next_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        for left in ["out.csv.1.part", "out.csv.4294967295.part"] {
+            std::fs::write(at(left), "half").expect("written");
+        }
+        let others = ["out.csv", "out.csv.part", "out.csv.x1.part", "other.csv.1.part", "out.csv.1.part.txt"];
+        others.iter().for_each(|name| std::fs::write(at(name), "whole").expect("written"));
+        let busy = File::create(at("out.csv.7.part")).expect("created");
+        busy.lock().expect("locked");
+        Whole::create(&at("out.csv")).expect("created").finish().expect("finished");
+        let mut names: Vec<String> = std::fs::read_dir(folder.path())
+            .expect("listed")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        names.sort();
+        let mut kept = [&others[..], &["out.csv.7.part"]].concat();
+        kept.sort_unstable();
+        assert_eq!(names, kept);
     }
 
     #[cfg(unix)]

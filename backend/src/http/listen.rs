@@ -2,6 +2,8 @@
 
 use super::{Caller, door::Door, patient::Patient, peer};
 use axum::Router;
+use axum::http::Uri;
+use axum::http::uri::PathAndQuery;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
@@ -100,11 +102,31 @@ fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
     }
 }
 
+/// Our address ends in a slash, so that a script's `$URL/metrics` has two. The door sees the path that is served.
+fn single_slashes(uri: &mut Uri) {
+    if !uri.path().contains("//") {
+        return;
+    }
+    let mut path = String::with_capacity(uri.path().len());
+    for c in uri.path().chars() {
+        if c != '/' || !path.ends_with('/') {
+            path.push(c);
+        }
+    }
+    if let Some(query) = uri.query() {
+        path.extend(["?", query]);
+    }
+    let mut parts = std::mem::take(uri).into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path).expect("letters were only left out"));
+    *uri = Uri::from_parts(parts).expect("it was one before");
+}
+
 async fn connection<S>(stream: S, caller: Caller, router: Router, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        single_slashes(request.uri_mut());
         request.extensions_mut().insert(caller);
         request
     });
@@ -129,6 +151,22 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::Instant;
+
+    #[test]
+    fn slashes_are_single_and_all_else_stays() {
+        for (asked, served) in [
+            ("//metrics", "/metrics"),
+            ("///", "/"),
+            ("/base//api/v1/query?tag=disk.//data&step=1", "/base/api/v1/query?tag=disk.//data&step=1"),
+            ("http://127.0.0.1:7171//metrics", "http://127.0.0.1:7171/metrics"),
+            ("/%2f/x", "/%2f/x"),
+            ("*", "*"),
+        ] {
+            let mut uri: Uri = asked.parse().unwrap();
+            single_slashes(&mut uri);
+            assert_eq!(uri.to_string(), served);
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_head_that_never_comes_is_waited_for_no_longer_than_is_promised() {
