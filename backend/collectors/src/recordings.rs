@@ -4,11 +4,13 @@
 //! The recordings are not part of the source tree; `WATCHGLASS_RECORDINGS` names their folder. Without it these tests
 //! say that they are skipped, and our own small fixtures stand alone.
 
+use crate::Out;
 use serde_json::Value;
 use shared::catalog::{MetricDef, gpu, gpu_parts};
 use shared::series::quantize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Relative tolerance of the lists: their percentages are rounded to 6 decimals.
 const TOLERANCE: f64 = 1e-5;
@@ -89,6 +91,39 @@ pub fn check(name: &str, present: &[(String, f64)]) {
     if let Some(expected) = expected(name) {
         let faults = differences(&expected, present);
         assert!(faults.is_empty(), "{name}:\n  {}", faults.join("\n  "));
+    }
+}
+
+/// What is put.
+pub fn present(put: impl FnOnce(&mut Out)) -> Vec<(String, f64)> {
+    let mut out = Out::default();
+    out.begin(Duration::ZERO);
+    put(&mut out);
+    out.present()
+}
+
+/// Reads a text that is cut anywhere, and with a digit altered; of a long one at some places. `read` gives what is read of
+/// it, `other` whether an altered digit may make this a tag of its own, because it numbers something.
+///
+/// # Panics
+/// When a cut gives what the whole does not say, or another tag appears.
+pub fn survives(text: &str, read: impl Fn(&str) -> Vec<(String, f64)>, other: impl Fn(&str) -> bool) {
+    let whole = read(text);
+    // Every cut is read from its beginning.
+    let most = 1 + 4_000_000 / (1 + text.len());
+    for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / most) {
+        for reading in read(&text[..end]) {
+            assert!(whole.contains(&reading), "cut at {end}: {reading:?}");
+        }
+    }
+    let digits: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
+    for &at in digits.iter().step_by(1 + digits.len() / (1 + most / 3)) {
+        for put in ["x", "-", "999999999999"] {
+            let altered = format!("{}{put}{}", &text[..at], &text[at + 1..]);
+            for (tag, _) in read(&altered) {
+                assert!(other(&tag) || whole.iter().any(|(known, _)| *known == tag), "{tag} appears");
+            }
+        }
     }
 }
 

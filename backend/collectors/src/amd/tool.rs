@@ -90,12 +90,7 @@ pub(super) mod tests {
     }
 
     pub fn present_in(gpus: fn(&Value) -> Vec<Gpu>, document: &Value) -> Vec<(String, f64)> {
-        let mut out = Out::default();
-        out.begin(Duration::ZERO);
-        for gpu in gpus(document) {
-            gpu.reading.put(gpu.number, &mut out);
-        }
-        out.present()
+        crate::recordings::present(|out| gpus(document).into_iter().for_each(|gpu| gpu.reading.put(gpu.number, out)))
     }
 
     /// Cut at every byte nothing is read, for the document is not whole. With a number altered no other tag appears, and

@@ -111,10 +111,7 @@ mod tests {
     }
 
     fn present(json: &Value) -> Vec<(String, f64)> {
-        let mut out = Out::default();
-        out.begin(std::time::Duration::ZERO);
-        report(json).put(0, &mut out);
-        out.present()
+        recordings::present(|out| report(json).put(0, out))
     }
 
     #[test]

@@ -114,15 +114,14 @@ mod tests {
 
     /// What is put from the lines that stand at one place among the lines of their device.
     fn present(text: &str, place: usize) -> Vec<(String, f64)> {
-        let mut out = Out::default();
-        out.begin(Duration::ZERO);
         let rows = rows(text);
-        for device in 0..16 {
-            if let Some((_, reading)) = rows.iter().filter(|(of, _)| *of == device).nth(place) {
-                reading.put(device, &mut out);
+        recordings::present(|out| {
+            for device in 0..16 {
+                if let Some((_, reading)) = rows.iter().filter(|(of, _)| *of == device).nth(place) {
+                    reading.put(device, out);
+                }
             }
-        }
-        out.present()
+        })
     }
 
     #[test]

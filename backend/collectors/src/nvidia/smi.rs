@@ -257,12 +257,11 @@ mod tests {
 
     /// What is put of GPUs.
     pub fn present_in(gpus: Vec<Gpu>) -> Vec<(String, f64)> {
-        let mut out = Out::default();
-        out.begin(Duration::ZERO);
-        for (number, gpu) in (0..).zip(gpus) {
-            gpu.reading.publish(number, false, &mut |_, _| true, &mut out);
-        }
-        out.present()
+        recordings::present(|out| {
+            for (number, gpu) in (0..).zip(gpus) {
+                gpu.reading.publish(number, false, &mut |_, _| true, out);
+            }
+        })
     }
 
     fn present(text: &str) -> Vec<(String, f64)> {
@@ -313,25 +312,8 @@ mod tests {
 
     /// Cut anywhere, nothing is read that the whole does not say; with a number altered no other tag appears.
     pub fn survives(gpus: fn(&str) -> Vec<Gpu>, text: &str) {
-        let present = |text: &str| present_in(gpus(text));
-        let whole = present(text);
-        // Every cut is parsed from its beginning, so those of a long text are sampled.
-        let most = 1 + 4_000_000 / (1 + text.len());
-        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(1 + text.len() / most) {
-            for reading in present(&text[..end]) {
-                assert!(whole.contains(&reading), "cut at {end}: {reading:?}");
-            }
-        }
-        let digits: Vec<usize> = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at).collect();
-        for &at in digits.iter().step_by(1 + digits.len() / (1 + most / 3)) {
-            for other in ["x", "-", "99999999"] {
-                let altered = format!("{}{other}{}", &text[..at], &text[at + 1..]);
-                for (tag, _) in present(&altered) {
-                    let process = tag.contains(".proc.") || tag.contains(".mig.");
-                    assert!(process || whole.iter().any(|(known, _)| *known == tag), "{tag} appears");
-                }
-            }
-        }
+        let numbered = |tag: &str| tag.contains(".proc.") || tag.contains(".mig.");
+        recordings::survives(text, |text| present_in(gpus(text)), numbered);
     }
 
     #[test]
