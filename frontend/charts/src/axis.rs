@@ -1,7 +1,7 @@
 //! Three or four round ticks: binary steps for sizes, 1-2-5 for the rest, local time along the bottom.
 
 use shared::catalog::Range;
-use shared::unit::{Scale, Unit};
+use shared::unit::{Scale, Unit, fixed};
 
 /// A vertical axis; values are in the base unit.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ impl Axis {
     pub fn number(&self, base: f64) -> String {
         let (shown, places) = (base / self.scale.divisor, self.places);
         let small = shown.abs() < 9.5 / 10f64.powi(places as i32);
-        if small || self.hi >= self.scale.divisor * 10_000.0 { self.round(base) } else { format!("{shown:.places$}") }
+        if small || self.hi >= self.scale.divisor * 10_000.0 { self.round(base) } else { fixed(shown, places) }
     }
 
     /// A round number, as limits and the ends of axes are: no more digits than it needs.
@@ -107,7 +107,7 @@ fn tick(value: f64, decimals: usize) -> String {
     if decimals == 0 {
         return shared::unit::number(value);
     }
-    let text = format!("{value:.decimals$}");
+    let text = fixed(value, decimals);
     if value == 0.0 { "0".into() } else { text }
 }
 
@@ -191,6 +191,8 @@ pub fn duration(ms: i64) -> String {
     match s {
         0..=119 => format!("{s} s"),
         120..=7199 => format!("{} min", s / 60),
+        // Of many days nobody counts the hours.
+        345_600.. => format!("{} d", s / 86_400),
         _ if s / 60 % 60 == 0 => format!("{} h", s / 3600),
         _ => format!("{} h {} min", s / 3600, s / 60 % 60),
     }
@@ -256,6 +258,7 @@ mod tests {
         for (ms, text) in [(40_000, "40 s"), (119_400, "119 s"), (180_000, "3 min"), (7_500_000, "2 h 5 min")] {
             assert_eq!(duration(ms), text);
         }
+        assert_eq!([259_200_000, 604_800_000].map(duration), ["72 h", "7 d"]);
     }
 
     proptest! {

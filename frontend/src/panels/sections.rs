@@ -163,5 +163,5 @@ fn not_here(missing: &[Absent]) -> String {
         0 => String::new(),
         n => format!(" ({n} for want of a permission)"),
     };
-    format!("Not available here: {}{denied}, because …", missing.len())
+    format!("{} not available here{denied}, because …", missing.len())
 }

@@ -55,7 +55,8 @@ fn overlap(a: &[(i64, i64)], b: &[(i64, i64)]) -> Vec<(i64, i64)> {
     out
 }
 
-/// Limits with the name alone as their text. Equal ones of several instances stand there once, without an instance.
+/// Limits with the name alone as their text. One, or equal ones of several instances, stand there once, without an
+/// instance.
 pub fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec<Limit> {
     // They hold as long as nothing newer is known.
     let to = to.min(source.last_t().unwrap_or(to));
@@ -66,13 +67,16 @@ pub fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec
         if value <= 0.0 {
             continue;
         }
-        match list.iter_mut().find(|l| l.value == value) {
-            // What the template says behind the instance.
-            Some(same) => {
-                let after = store.catalog.metric(def).and_then(|m| m.label.rsplit_once("} "));
-                same.text = after.map_or_else(|| same.text.clone(), |(_, text)| text.to_string());
-            }
-            None => list.push(Limit { value, text: store.catalog.label(def) }),
+        let same = list.iter().position(|l| l.value == value);
+        // What the template says behind the instance.
+        let after = store.catalog.metric(def).and_then(|m| m.label.rsplit_once("} "));
+        let text = match after.filter(|_| same.is_some() || members.limits.len() == 1) {
+            Some((_, text)) => text.to_string(),
+            None => store.catalog.label(def),
+        };
+        match same {
+            Some(i) => list[i].text = text,
+            None => list.push(Limit { value, text }),
         }
     }
     list
