@@ -34,9 +34,14 @@ impl Rows {
     pub fn new(frame: &Frame, plot: &Plot) -> Rows {
         let count = frame.lines.len().max(1);
         let device = frame.device as i32;
-        let gap = frame.whole(6.0 * frame.css);
-        let room = plot.bottom - plot.top - (count - 1).div_euclid(TOGETHER) as i32 * gap;
-        let pitch = (room / count as i32).min(frame.px(64.0)) / device * device;
+        let (height, groups) = (plot.bottom - plot.top, (count - 1).div_euclid(TOGETHER) as i32);
+        let fit = |gap: i32| (height - groups * gap) / count as i32 / device * device;
+        let mut gap = frame.whole(6.0 * frame.css);
+        if fit(gap) < gap {
+            // Rows as low as that need all the room there is: what is left over stands between them.
+            gap = (height - fit(0) * count as i32).max(0) / groups.max(1) / device * device;
+        }
+        let pitch = fit(gap).min(frame.px(64.0) / device * device);
         Rows { top: plot.top, pitch: pitch.max(device), gap, count }
     }
 
@@ -123,4 +128,45 @@ fn row_cells(frame: &Frame, plot: &Plot, line: &Line, values: bool) -> Vec<(u8, 
         }
     }
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{Chart, Hue, Measures};
+
+    #[test]
+    fn rows_of_any_number_fill_the_plot_and_leave_it_never() {
+        let axis = crate::axis::values(shared::unit::Unit::Percent, shared::catalog::Range::FromZero, 0.0, 100.0);
+        let line = Line { columns: &[], hue: Hue::Ink, bright: true };
+        for (count, height, pitch, gap) in [(9, 584, 60, 6), (64, 584, 8, 6), (256, 584, 2, 1), (256, 1_168, 4, 3)] {
+            let lines = vec![line; count];
+            let frame = Frame {
+                chart: Chart::Heat,
+                size: (700, height),
+                css: 1.0,
+                device: 1.0,
+                theme: &crate::theme::DARK,
+                measures: Measures::default(),
+                from: 0,
+                to: 1_000,
+                offset: 0,
+                axis: &axis,
+                step: 1,
+                interval: 1_000,
+                lines: &lines,
+                band: &[],
+                heat: None,
+                lanes: &[],
+                limits: &[],
+                gaps: &[],
+                live: true,
+                age: "",
+            };
+            let (plot, rows) = (frame.plot(), Rows::new(&frame, &frame.plot()));
+            let end = rows.y(count - 1) + rows.pitch;
+            assert_eq!((rows.pitch, rows.gap), (pitch, gap), "{count} rows of {height}");
+            assert!((plot.bottom - 42..=plot.bottom).contains(&end), "{count} rows end at {end} of {}", plot.bottom);
+        }
+    }
 }
