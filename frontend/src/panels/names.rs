@@ -3,7 +3,6 @@
 use charts::Hue;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
-use std::collections::BTreeSet;
 
 /// A series by name and colour.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +29,7 @@ pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<
 /// One GPU has one hue in every chart; what is not numbered takes hues by position, a pair the two that differ most.
 fn hues(instances: &[&str]) -> Vec<Hue> {
     let numbers: Option<Vec<u32>> = instances.iter().map(|i| i.parse().ok()).collect();
-    let distinct = |n: &Vec<u32>| n.iter().collect::<BTreeSet<_>>().len() == n.len();
+    let distinct = |n: &Vec<u32>| n.iter().enumerate().all(|(i, one)| !n[..i].contains(one));
     match (instances.len(), numbers.filter(distinct)) {
         (0 | 1, _) => vec![Hue::Ink; instances.len()],
         (_, Some(numbers)) => numbers.into_iter().map(|n| Hue::Of((n % 8) as u8)).collect(),

@@ -2,6 +2,7 @@
 
 use super::board::layer::{Layer, Words};
 use super::picture::Look;
+use crate::store::map::Map;
 use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};
 use crate::store::{Store, reading};
@@ -9,7 +10,6 @@ use charts::value::{self, Spark};
 use shared::catalog::{Fold, Note, Tile};
 use shared::series::SeriesId;
 use shared::unit::{Scale, Unit};
-use std::collections::BTreeMap;
 use web_sys::{Element, HtmlCanvasElement};
 
 /// Length of the small line, ms.
@@ -30,7 +30,7 @@ pub struct TileView {
     number: Words,
     symbol: Words,
     note: Words,
-    traces: BTreeMap<SeriesId, Trace>,
+    traces: Map<SeriesId, Trace>,
 }
 
 impl TileView {
@@ -45,7 +45,7 @@ impl TileView {
             number: Words::find(element, ".number")?,
             symbol: Words::find(element, ".symbol")?,
             note: Words::find(element, ".note")?,
-            traces: BTreeMap::new(),
+            traces: Map::default(),
         })
     }
 
@@ -76,9 +76,9 @@ impl TileView {
 
     fn line(&mut self, say: &Say, look: &Look, of: Option<f64>, unit: Unit) {
         let (from, to) = (look.span.1 - SPAN, look.span.1);
-        let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
+        let mut sums: Map<i64, (i64, f64)> = Map::default();
         for tag in &say.tile.metrics {
-            let mut slots: BTreeMap<i64, (i64, Vec<f64>)> = BTreeMap::new();
+            let mut slots: Map<i64, (i64, Vec<f64>)> = Map::default();
             for id in say.series(tag) {
                 let fits = self.traces.get(&id).is_some_and(|t| t.fits(STEP, from, say.source));
                 if !fits {
@@ -87,13 +87,13 @@ impl TileView {
                 if let Some(trace) = self.traces.get_mut(&id) {
                     trace.feed(say.source, from, to);
                     for c in trace.within(from, to) {
-                        slots.entry(c.slot).or_insert((c.t, Vec::new())).1.push(c.mean());
+                        slots.or(c.slot, || (c.t, Vec::new())).1.push(c.mean());
                     }
                 }
             }
             for (slot, (t, values)) in slots {
                 if let Some(v) = fold(say.tile.fold, values) {
-                    sums.entry(slot).or_insert((t, 0.0)).1 += v;
+                    sums.or(slot, || (t, 0.0)).1 += v;
                 }
             }
         }

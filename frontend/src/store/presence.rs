@@ -1,8 +1,9 @@
 //! How many instants of a span have a sample of a chart; sealed stretches are looked at once.
 
+use super::map::Map;
 use super::source::Source;
+use charts::order;
 use shared::series::SeriesId;
-use std::collections::BTreeMap;
 
 /// Series whose minutes are looked at.
 const FEW: usize = 8;
@@ -18,9 +19,9 @@ struct Seen {
 #[derive(Default)]
 pub struct Presence {
     members: usize,
-    chunks: BTreeMap<u64, Seen>,
-    /// Of days: minutes and the samples of the series that has most in each, and of which epoch.
-    minutes: (u32, BTreeMap<i64, u32>),
+    chunks: Map<u64, Seen>,
+    /// Of days: of which epoch, and the minutes with the samples of the series that has most in each, oldest first.
+    minutes: (u32, Vec<(i64, u32)>),
 }
 
 impl Presence {
@@ -31,12 +32,12 @@ impl Presence {
             self.chunks.clear();
             self.minutes = Default::default();
         }
-        self.chunks.retain(|first, _| source.chunks.contains_key(first));
+        self.chunks.retain(|first, _| source.chunks.get(first).is_some());
         // What is counted by the minute is not counted by the sample.
         let days = source.in_days((from, to));
         let minutes = if days { source.days.last_seq() } else { 0 };
         let (mut total, mut before) = (if days { self.of_days(source, series, from, to) } else { 0 }, minutes);
-        for (first, chunk) in &source.chunks {
+        for (first, chunk) in source.chunks.iter() {
             let own = chunk.own(*first, before, source.head.front());
             before = before.max(chunk.last_seq);
             let end = chunk.times.partition_point(|t| *t <= to).min(own.end);
@@ -81,14 +82,19 @@ impl Presence {
         if *epoch != source.epoch || minutes.is_empty() {
             *epoch = source.epoch;
             minutes.clear();
+            let mut all = Vec::new();
             // Series of one chart are read together: a few tell of all.
             for id in series.iter().take(FEW) {
-                source.days.minutes(*id, i64::MIN / 2, |bucket, _| {
-                    let most = minutes.entry(bucket.t).or_default();
-                    *most = bucket.count.max(*most);
-                });
+                source.days.minutes(*id, i64::MIN / 2, |bucket, _| all.push((bucket.t, bucket.count)));
+            }
+            for (t, count) in order::by(all.iter().map(|minute| minute.0)).into_iter().map(|i| all[i]) {
+                match minutes.last_mut() {
+                    Some((last, most)) if *last == t => *most = count.max(*most),
+                    _ => minutes.push((t, count)),
+                }
             }
         }
-        if from > to { 0 } else { minutes.range(from..=to).map(|(_, count)| *count as usize).sum() }
+        let within = minutes.iter().skip(minutes.partition_point(|m| m.0 < from)).take_while(|m| m.0 <= to);
+        within.map(|(_, count)| *count as usize).sum()
     }
 }

@@ -5,6 +5,7 @@
 //! given up once the whole answer is there. A tick that stands in two chunks is read from the first.
 
 use super::days::Days;
+use super::map::Map;
 use super::spans::Spans;
 use shared::catalog::{Catalog, Draw, Kind};
 use shared::column;
@@ -12,7 +13,7 @@ use shared::series::{SeriesDef, SeriesId};
 use shared::tick::{Applied, FrameError, TickState};
 use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::{self, Check, Columns};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// A longer head is handed back: the page asks for sealed columns in its place.
@@ -26,7 +27,7 @@ pub struct Chunk {
     /// Times of its ticks, ms.
     pub times: Vec<i64>,
     /// Encoded columns by series, in order.
-    pub columns: BTreeMap<SeriesId, Vec<u8>>,
+    pub columns: Map<SeriesId, Vec<u8>>,
 }
 
 impl Chunk {
@@ -82,9 +83,9 @@ pub struct Source {
     /// How its collectors stand.
     pub checks: Vec<Check>,
     /// Charts and their series.
-    pub charts: BTreeMap<String, Members>,
+    pub charts: Map<String, Members>,
     /// Sealed stretches by the sequence of their first tick.
-    pub chunks: BTreeMap<u64, Chunk>,
+    pub chunks: Map<u64, Chunk>,
     /// Newest ticks, oldest first, without holes.
     pub head: VecDeque<Tick>,
     /// Time of the newest sample of each series, ms; 0 before the first.
@@ -101,7 +102,7 @@ pub struct Source {
     pub until: i64,
     state: TickState,
     /// What an answer has brought so far, by first and last sequence.
-    arriving: BTreeMap<(u64, u64), Chunk>,
+    arriving: Map<(u64, u64), Chunk>,
     ask_at: usize,
     /// The span around what was looked at last: its samples are not let go.
     near: (i64, i64),
@@ -114,8 +115,8 @@ impl Source {
             info,
             defs: Vec::new(),
             checks: Vec::new(),
-            charts: BTreeMap::new(),
-            chunks: BTreeMap::new(),
+            charts: Map::default(),
+            chunks: Map::default(),
             head: VecDeque::new(),
             newest: Vec::new(),
             spacing: Vec::new(),
@@ -124,7 +125,7 @@ impl Source {
             days: Days::default(),
             until: i64::MAX,
             state: TickState::default(),
-            arriving: BTreeMap::new(),
+            arriving: Map::default(),
             ask_at: LONG_HEAD,
             near: (i64::MAX, i64::MIN),
         }
@@ -139,8 +140,8 @@ impl Source {
             self.state.extend([metric.map_or(0.0, |m| m.steps)]);
             if let Some(m) = metric.filter(|m| !m.chart.is_empty()) {
                 let members = match m.draw {
-                    Draw::Line => Some(&mut self.charts.entry(m.chart.clone()).or_default().lines),
-                    Draw::Limit => Some(&mut self.charts.entry(m.chart.clone()).or_default().limits),
+                    Draw::Line => Some(&mut self.charts.or(m.chart.clone(), Members::default).lines),
+                    Draw::Limit => Some(&mut self.charts.or(m.chart.clone(), Members::default).limits),
                     Draw::Hidden => None,
                 };
                 if let Some(list) = members {
@@ -166,13 +167,13 @@ impl Source {
 
     /// Time of the newest tick, ms.
     pub fn last_t(&self) -> Option<i64> {
-        let sealed = || self.chunks.last_key_value().and_then(|(_, c)| c.times.last().copied());
+        let sealed = || self.chunks.last().and_then(|(_, c)| c.times.last().copied());
         self.head.back().map(|t| t.t).or_else(sealed)
     }
 
     /// Time of the oldest tick held, ms.
     pub fn first_t(&self) -> Option<i64> {
-        let sealed = self.chunks.first_key_value().and_then(|(_, c)| c.times.first().copied());
+        let sealed = self.chunks.first().and_then(|(_, c)| c.times.first().copied());
         sealed.or_else(|| self.head.front().map(|t| t.t))
     }
 
@@ -210,8 +211,8 @@ impl Source {
                 *newest = (*newest).max(last);
             }
         }
-        let begun = self.arriving.entry((first_seq, last_seq));
-        let chunk = begun.or_insert_with(|| Chunk { last_seq, times, columns: BTreeMap::new() });
+        let begun = || Chunk { last_seq, times, columns: Map::default() };
+        let chunk = self.arriving.or((first_seq, last_seq), begun);
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
@@ -221,7 +222,7 @@ impl Source {
         let mut older = false;
         for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
-            if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
+            if self.chunks.range(..=first).iter().any(|(_, held)| held.last_seq > last) {
                 continue; // within an hour that is held
             }
             self.chunks.retain(|from, held| *from < first || held.last_seq > last);
@@ -240,7 +241,7 @@ impl Source {
     /// Whether every tick from `first` to `last` is held, in chunks or in the head.
     fn holds(&self, first: u64, last: u64) -> bool {
         let mut next = first;
-        for (from, chunk) in &self.chunks {
+        for (from, chunk) in self.chunks.iter() {
             if *from <= next {
                 next = next.max(chunk.last_seq + 1);
             }

@@ -17,6 +17,7 @@ pub use rows::{CHOICES, Order, Rows};
 
 use super::names::{Name, names};
 use crate::store::Store;
+use crate::store::map::Map;
 use crate::store::plan::HEAT;
 use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
@@ -29,7 +30,6 @@ use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use spread::Spread;
-use std::collections::BTreeMap;
 
 /// What is kept of a panel between two frames.
 #[derive(Default)]
@@ -67,7 +67,7 @@ pub struct Picture {
     ids: Vec<SeriesId>,
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
-    traces: BTreeMap<SeriesId, Trace>,
+    traces: Map<SeriesId, Trace>,
     spread: Spread,
     /// By position: the series of a band that are drawn one by one, or the rows of a heat map.
     order: Vec<usize>,
