@@ -147,7 +147,7 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
     drop_file(&browser, "wandb-events.jsonl", lines);
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!("{SAMPLES} >= 80"));
-    assert_eq!(browser.eval(MACHINE), "wandb-events", "the file names no machine");
+    assert_eq!(browser.eval(MACHINE), "wandb-events\nrank_1", "the file names no machine, and a label is one");
     assert!(browser.eval("document.querySelector('.player').innerText").to_string().contains("wandb-events.jsonl"));
     no_faults(&browser);
 }
