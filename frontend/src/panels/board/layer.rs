@@ -5,7 +5,7 @@
 use crate::surface::{CanvasSurface, context};
 use crate::widgets::dom;
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
-use charts::raster::Part;
+use charts::raster::{Part, Raster};
 use charts::svg::Svg;
 use charts::{Theme, into_area};
 use std::cell::RefCell;
@@ -16,6 +16,8 @@ use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement, ImageData};
 struct Easel {
     surface: CanvasSurface,
     pen: Pen,
+    /// The picture that is not in use: of two, so that each keeps its ground, and what was drawn alone is wiped.
+    other: Raster,
 }
 
 thread_local! {
@@ -26,7 +28,7 @@ thread_local! {
 impl Easel {
     fn new() -> Option<Self> {
         let canvas = dom::document().create_element("canvas").ok()?.dyn_into().ok()?;
-        Some(Easel { surface: CanvasSurface::new(&canvas)?, pen: Pen::default() })
+        Some(Easel { surface: CanvasSurface::new(&canvas)?, pen: Pen::default(), other: Raster::default() })
     }
 }
 
@@ -38,15 +40,15 @@ pub struct Layer {
     family: String,
     svg: Option<Svg>,
     size: (u32, u32),
-    /// Where there is something, on a transparent ground.
-    parts: Vec<Part>,
+    /// The colour of its ground, and where there is something else.
+    shown: ([u8; 4], Vec<Part>),
 }
 
 impl Layer {
     /// A layer on a canvas element; none when the browser gives no context.
     pub fn new(canvas: HtmlCanvasElement) -> Option<Self> {
         let context = context(&canvas)?;
-        Some(Layer { canvas, context, family: "sans-serif".into(), svg: None, size: (0, 0), parts: Vec::new() })
+        Some(Layer { canvas, context, family: "sans-serif".into(), svg: None, size: (0, 0), shown: Default::default() })
     }
 
     /// Takes its size from the page: the canvas gets one pixel per device pixel. True when it must be drawn anew.
@@ -65,7 +67,7 @@ impl Layer {
         self.size = size;
         self.canvas.set_width(size.0);
         self.canvas.set_height(size.1);
-        self.parts.clear();
+        self.shown = Default::default();
     }
 
     /// A layer of so many device pixels on a canvas that stands nowhere; `svg` writes text in place of drawing.
@@ -104,36 +106,43 @@ impl Layer {
             if easel.is_none() {
                 *easel = Easel::new();
             }
-            let Easel { surface, pen } = easel.as_mut()?;
+            let Easel { surface, pen, other } = easel.as_mut()?;
             pen.reset();
             if surface.family(&self.family) {
                 pen.forget_widths();
             }
             surface.svg = self.svg.take();
+            if surface.raster.has_ground() != ground.is_some() {
+                std::mem::swap(&mut surface.raster, other);
+            }
             if surface.svg.is_none() {
                 surface.raster.wipe(self.size, ground);
             }
             let drawn = draw(&into_area(Canvas::new(surface, pen, self.size)));
             self.svg = surface.svg.take();
             if self.svg.is_none() {
-                self.show(surface, ground.is_some());
+                self.show(&mut surface.raster);
             }
             Some(drawn)
         })
     }
 
-    /// Puts the picture on the canvas: all of it, or what differs from nothing now or did before.
-    fn show(&mut self, surface: &mut CanvasSurface, whole: bool) {
-        let raster = &mut surface.raster;
-        let mut parts = if whole { vec![(0, 0, self.size.0, self.size.1)] } else { raster.parts() };
-        if !whole {
+    /// Puts the picture on the canvas: what differs from its ground now or did before.
+    fn show(&mut self, raster: &mut Raster) {
+        let parts = raster.parts();
+        let mut put = parts.clone();
+        if !raster.has_ground() {
             parts.iter().for_each(|part| raster.straighten(*part));
-            let before = std::mem::replace(&mut self.parts, parts.clone());
-            parts.extend(before);
         }
-        // The memory that it views must not grow meanwhile. Its length is that of the picture, which is all that is asked.
+        let (ground, before) = std::mem::replace(&mut self.shown, (raster.ground(), parts));
+        if ground == raster.ground() {
+            put = join(put, before);
+        } else {
+            put = vec![(0, 0, self.size.0, self.size.1)];
+        }
+        // The memory that it views does not grow meanwhile. Its length is that of the picture, which is all that is asked.
         let Ok(image) = ImageData::new_with_u8_clamped_array(Clamped(raster.bytes()), self.size.0) else { return };
-        for (left, top, right, bottom) in parts {
+        for (left, top, right, bottom) in put {
             let [x, y, width, height] = [left, top, right - left, bottom - top].map(f64::from);
             // Only an image without memory is refused.
             let _ = self.context.put_image_data_with_dirty_x_and_dirty_y_and_dirty_width_and_dirty_height(
@@ -141,6 +150,17 @@ impl Layer {
             );
         }
     }
+}
+
+/// Rectangles that hold those of two lists: those of the second that meet one of the first are one with it.
+fn join(mut parts: Vec<Part>, more: Vec<Part>) -> Vec<Part> {
+    for b in more {
+        match parts.iter_mut().find(|a| a.0 < b.2 && b.0 < a.2) {
+            Some(a) => *a = (a.0.min(b.0), a.1.min(b.1), a.2.max(b.2), a.3.max(b.3)),
+            None => parts.push(b),
+        }
+    }
+    parts
 }
 
 /// An element whose text is set only when it is another.
