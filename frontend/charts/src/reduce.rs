@@ -77,15 +77,10 @@ impl Reducer {
         }
     }
 
-    /// Takes over from `other` what lies before the column in which `from` lies, and of that column whether it is joined.
-    /// Both have it: false, and nothing is changed, when one has not.
-    pub fn precede(&mut self, other: Reducer, from: i64) -> bool {
-        let slot = from.div_euclid(self.step);
-        let place = |columns: &[Column]| columns.binary_search_by_key(&slot, |c| c.slot);
-        let (Ok(own), Ok(theirs)) = (place(&self.columns), place(&other.columns)) else { return false };
-        self.columns[own].joined = other.columns[theirs].joined;
-        self.columns.splice(..own, other.columns.into_iter().take(theirs));
-        true
+    /// Takes over `older` columns in the place of what lies before the column of that number.
+    pub fn precede(&mut self, older: Reducer, slot: i64) {
+        let own = self.columns.partition_point(|c| c.slot < slot);
+        self.columns.splice(..own, older.columns);
     }
 
     /// Takes samples in time order, each times `factor`; as many of both.

@@ -169,22 +169,23 @@ impl Trace {
         (self.after, self.upto, self.from) = (0, i64::MIN, from);
     }
 
-    /// Reads what lies before, so that columns are whole from `from` on; false when that cannot be joined to the rest.
+    /// Reads what lies before the first whole column, so that columns are whole from `from` on; false when there is none.
     fn read_before(&mut self, source: &Source, from: i64) -> bool {
         let step = self.reducer.step();
-        // The first column that is whole is read again, and only whether it is joined is taken over.
         let columns = self.columns();
-        let Some(seam) = columns.get(columns.partition_point(|c| c.slot * step < self.from)) else { return false };
-        let (seam, end) = (seam.first_t, seam.slot * step + step);
+        let Some(slot) = columns.get(columns.partition_point(|c| c.slot * step < self.from)).map(|c| c.slot) else {
+            return false;
+        };
         let mut older = Reducer::new(step, self.longest);
         let mut rate = self.rate.map(|_| Rate::default());
         let how = (self.factor, self.longest);
-        source.runs(self.series, 0, (from - self.width() * LEAD, end - 1), &mut |times, values| {
-            let here = times.partition_point(|t| *t < end);
+        source.runs(self.series, 0, (from - self.width() * LEAD, slot * step - 1), &mut |times, values| {
+            let here = times.partition_point(|t| *t < slot * step);
             reduce(&mut older, &mut rate, how, &times[..here], values);
         });
         self.from = from;
-        self.reducer.precede(older, seam)
+        self.reducer.precede(older, slot);
+        true
     }
 
     /// Its columns, oldest first, some of them before the window.
@@ -198,6 +199,13 @@ impl Trace {
         let start = columns.partition_point(|c| c.last_t < from);
         let end = columns.partition_point(|c| c.first_t <= to);
         &columns[start..end.max(start)]
+    }
+
+    /// The newest column that begins before `to` and lies after `from`, or so near before it that another may follow.
+    pub fn newest(&self, from: i64, to: i64) -> Option<&Column> {
+        let columns = self.columns();
+        let newest = columns[..columns.partition_point(|c| c.first_t <= to)].last();
+        newest.filter(|c| c.last_t >= from - self.width() * 2)
     }
 
     /// The column nearest to an instant, when one is within reach of it.

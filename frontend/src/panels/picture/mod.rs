@@ -61,6 +61,8 @@ pub struct Picture {
     full_names: bool,
     chart: Option<Chart>,
     axis: Option<Axis>,
+    /// Start of the window, ms.
+    from: i64,
     interval: i64,
     /// Time between the samples of the series that has the fewest, ms.
     cadence: i64,
@@ -99,6 +101,7 @@ impl Picture {
     /// Brings everything up to date for drawing on a canvas of `width` units.
     pub fn update(&mut self, store: &Store, source: Option<&Source>, id: &str, wide: bool, look: &Look, width: i32) {
         let (from, to) = look.span;
+        self.from = from;
         let catalog = &store.catalog;
         let none = Members::default();
         let heat = id.ends_with(HEAT);

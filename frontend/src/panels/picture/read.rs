@@ -41,8 +41,7 @@ impl Picture {
     }
 
     fn newest_column(&self, id: SeriesId, to: i64) -> Option<&Column> {
-        let columns = self.traces.get(&id)?.columns();
-        columns[..columns.partition_point(|c| c.first_t <= to)].last()
+        self.traces.get(&id)?.newest(self.from, to)
     }
 
     /// The labels at the right edge.
@@ -99,7 +98,6 @@ impl Picture {
 
     /// Newest column end of any series, ms.
     pub fn last(&self, to: i64) -> i64 {
-        let ends = self.ids.iter().filter_map(|i| self.traces.get(i));
-        ends.filter_map(|t| t.columns().iter().rev().find(|c| c.first_t <= to)).map(|c| c.t).max().unwrap_or(to)
+        self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.t).max().unwrap_or(to)
     }
 }
