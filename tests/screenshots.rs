@@ -26,6 +26,8 @@ fn main() {
         browser.cdp("Emulation.setScrollbarsHidden", serde_json::json!({ "hidden": true }));
         browser.open(&server.url);
         browser.until(r#"document.documentElement.dataset.link === "live" && document.fonts.status === "loaded""#);
+        // Where no scroll bar is seen there is no room for one.
+        browser.eval("(document.documentElement.style.scrollbarGutter = 'auto', 0)");
         // What explains itself once is not on a picture.
         browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {PAST}"));
         // Two frames on everything is drawn.

@@ -40,7 +40,8 @@ fn axe_finds_nothing_serious() {
         return;
     };
     let axe = std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file");
-    let server = Server::start(["demo", "--gpus", "8"]);
+    // With a line of trouble below the bar.
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     // Simulated machines have no processes.
     let own = Server::start([]);
     let browser = Browser::start();
