@@ -74,7 +74,7 @@ pub trait Collector: Send {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError>;
 }
 
-/// One independent part of a collector: it has its own thread and deadline.
+/// One independent part of a collector: it has its own deadline, and keeps no other part waiting.
 pub struct Part {
     /// What it is for (`/data` of the disk collector), empty when the collector has one part only.
     pub name: String,
