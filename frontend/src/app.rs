@@ -25,7 +25,6 @@ use wasm_bindgen::prelude::*;
 #[component]
 pub fn App() -> impl IntoView {
     let page = Page::from_address();
-    provide_context(page);
     mark(page);
     listen(page);
     live::then(move || {

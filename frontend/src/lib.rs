@@ -13,6 +13,7 @@ pub mod panels;
 pub mod player;
 pub mod range;
 pub mod recording;
+pub mod signal;
 pub mod store;
 pub mod surface;
 pub mod widgets;

@@ -10,9 +10,10 @@ use crate::panels::{changed, crosshair, menu, roving, tools};
 use crate::player::Player;
 use crate::range::{self, SHORTEST};
 use crate::recording;
+use crate::signal::Signal;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
-use leptos::prelude::*;
+use leptos::prelude::{request_animation_frame, set_timeout};
 use shared::processes::ProcessTable;
 use shared::window::{self, LONGEST_OF_SAMPLES, WINDOWS};
 use shared::wire::{PageMessage, Recorded};
@@ -42,29 +43,29 @@ pub struct Shared {
     /// Panels, tiles and their canvases.
     pub board: RefCell<Board>,
     /// What is shown.
-    pub view: RwSignal<View>,
+    pub view: Signal<View>,
     /// How the connection stands.
-    pub state: RwSignal<LinkState>,
+    pub state: Signal<LinkState>,
     /// Why it is lost, in the server's words.
-    pub goodbye: RwSignal<String>,
+    pub goodbye: Signal<String>,
     /// Panels, sections, tiles.
-    pub plan: RwSignal<Plan>,
+    pub plan: Signal<Plan>,
     /// The newest process table that was asked for.
-    pub processes: RwSignal<Option<ProcessTable>>,
+    pub processes: Signal<Option<ProcessTable>>,
     /// The theme in force.
-    pub tone: RwSignal<Tone>,
+    pub tone: Signal<Tone>,
     /// Once a second: for words that count seconds.
-    pub beat: RwSignal<u32>,
+    pub beat: Signal<u32>,
     /// Server clock minus ours, ms.
     pub ahead: Cell<i64>,
     /// The clock of the recording that is shown, where nothing is live.
-    pub player: RwSignal<Option<Player>>,
+    pub player: Signal<Option<Player>>,
     /// Why a file was not opened.
-    pub refused: RwSignal<String>,
+    pub refused: Signal<String>,
     /// What of the address cannot be shown, and why; empty when all can.
-    pub wrong: RwSignal<String>,
+    pub wrong: Signal<String>,
     /// Whether the server is there and the machine that is shown has sent nothing for a while.
-    pub silent: RwSignal<bool>,
+    pub silent: Signal<bool>,
     scheduled: Cell<bool>,
     replanned: Cell<bool>,
     writing: Cell<bool>,
@@ -87,18 +88,22 @@ const STEPS: usize = 50;
 
 /// A handle to it that goes everywhere.
 #[derive(Clone, Copy)]
-pub struct Page(StoredValue<&'static Shared, LocalStorage>);
+pub struct Page(&'static Shared);
 
 impl Deref for Page {
     type Target = Shared;
     fn deref(&self) -> &Shared {
-        self.0.get_value()
+        self.0
     }
 }
 
-/// The page of this component.
+thread_local! {
+    static PAGE: Cell<Option<Page>> = const { Cell::new(None) };
+}
+
+/// The one page.
 pub fn page() -> Page {
-    expect_context()
+    PAGE.get().expect("the page is made before its parts")
 }
 
 /// The browser's window; there is always one.
@@ -144,18 +149,18 @@ impl Page {
             store: RefCell::new(Store::default()),
             link: RefCell::new(Link::default()),
             board: RefCell::new(Board::default()),
-            view: RwSignal::new(view),
-            state: RwSignal::new(LinkState::Connecting),
-            goodbye: RwSignal::new(String::new()),
-            plan: RwSignal::new(Plan::default()),
-            processes: RwSignal::new(None),
-            tone: RwSignal::new(tone),
-            beat: RwSignal::new(0),
+            view: Signal::new(view),
+            state: Signal::new(LinkState::Connecting),
+            goodbye: Signal::new(String::new()),
+            plan: Signal::new(Plan::default()),
+            processes: Signal::new(None),
+            tone: Signal::new(tone),
+            beat: Signal::new(0),
             ahead: Cell::new(0),
-            player: RwSignal::new(None),
-            refused: RwSignal::new(String::new()),
-            wrong: RwSignal::new(wrong.join("; ")),
-            silent: RwSignal::new(false),
+            player: Signal::new(None),
+            refused: Signal::new(String::new()),
+            wrong: Signal::new(wrong.join("; ")),
+            silent: Signal::new(false),
             scheduled: Cell::new(false),
             replanned: Cell::new(false),
             writing: Cell::new(false),
@@ -163,7 +168,9 @@ impl Page {
             back: RefCell::default(),
         };
         // It lives as long as the page does.
-        Page(StoredValue::new_local(Box::leak(Box::new(shared))))
+        let page = Page(Box::leak(Box::new(shared)));
+        PAGE.set(Some(page));
+        page
     }
 
     /// The server's clock, or that of a recording.

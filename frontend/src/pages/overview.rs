@@ -6,7 +6,6 @@ use crate::panels::processes::processes;
 use crate::panels::sections::{absent_line, fold, missing, once};
 use crate::store::plan::{Absent, Panel};
 use crate::widgets::{dom, live};
-use leptos::prelude::*;
 use leptos::tachys::html::InertElement;
 
 // The lines hang from the bar, over nothing that is read: what comes while the page runs moves nothing.
@@ -23,14 +22,13 @@ pub fn overview() -> InertElement {
     live::standing(PAGE, "#page", |main| {
         let page = page();
         let slot = |selector: &str| dom::find(main, selector);
-        let plan = page.plan;
         let reason = |a: &Absent| format!("{} {}", a.id, a.reason);
-        live::each(&slot(".absent"), move || plan.with(|p| p.absent.clone()), reason, absent_line);
+        live::each(&slot(".absent"), move || page.plan.with(|p| p.absent.clone()), reason, absent_line);
         once(&slot(".once"));
-        live::each(&slot(".tiles slot"), move || plan.with(|p| p.tiles.clone()), Clone::clone, tile_card);
+        live::each(&slot(".tiles slot"), move || page.plan.with(|p| p.tiles.clone()), Clone::clone, tile_card);
         let key = |p: &Panel| format!("{} {}", p.id, p.wide);
-        live::each(&slot(".charts slot"), move || plan.with(|p| p.top.clone()), key, panel_card);
-        live::each(&slot(".families"), move || plan.with(|p| p.sections.clone()), |s| s.id.clone(), fold);
+        live::each(&slot(".charts slot"), move || page.plan.with(|p| p.top.clone()), key, panel_card);
+        live::each(&slot(".families"), move || page.plan.with(|p| p.sections.clone()), |s| s.id.clone(), fold);
         live::when(&slot(".processes"), || true, processes);
         missing(&slot(".missing"));
         live::each(

@@ -6,7 +6,7 @@ use super::tiles::TileView;
 use crate::page::{Page, page};
 use crate::store::plan::{HEAT, Panel};
 use crate::widgets::{dom, live};
-use leptos::prelude::*;
+use leptos::prelude::on_cleanup;
 use web_sys::Element;
 
 // Pointers and keys on its plot are heard by the page, once for all plots.
@@ -43,7 +43,7 @@ pub fn panel_card(panel: Panel) -> Element {
     }
     let (article, gone) = (card.clone(), id.clone());
     live::then(move || Board::add(page, id, wide, article));
-    on_cleanup(move || Board::remove(page, &gone));
+    on_cleanup(move || Board::remove(self::page(), &gone));
     card
 }
 
@@ -83,6 +83,6 @@ pub fn tile_card(id: String) -> Element {
             Board::add_tile(page, tile);
         }
     });
-    on_cleanup(move || page.board.borrow_mut().tiles.retain(|t| t.id != gone));
+    on_cleanup(move || self::page().board.borrow_mut().tiles.retain(|t| t.id != gone));
     card
 }

@@ -2,9 +2,9 @@
 
 use super::sections::opened;
 use crate::page::{Page, page};
+use crate::signal::Signal;
 use crate::store::processes::{Column, Line, by_tree, each, sort};
 use crate::widgets::{dom, live};
-use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::unit::{Unit, number, quantity};
 use shared::wire::PageMessage;
@@ -59,8 +59,7 @@ pub fn processes() -> Element {
     let (page, fold) = (page(), live::made(FOLD));
     let part = |selector: &str| dom::find(&fold, selector);
     let open = opened(&fold);
-    let column = RwSignal::new(Column::Cpu);
-    let trees = RwSignal::new(false);
+    let (column, trees) = (Signal::kept(Column::Cpu), Signal::kept(false));
     let mut asked = (EVERY, None::<i64>);
     live::follow(move || {
         page.beat.track();

@@ -3,9 +3,9 @@
 use super::panel::panel_card;
 use crate::page::{Page, browser, page};
 use crate::range;
+use crate::signal::Signal;
 use crate::store::plan::{Absent, Panel, Section};
 use crate::widgets::{dom, live};
-use leptos::prelude::*;
 use shared::wire::CheckState;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDetailsElement};
@@ -19,9 +19,9 @@ const FOLD: &str = "<details class=fold>\
 </details>";
 
 /// Whether a fold is open, and hears of it from now on.
-pub fn opened(fold: &Element) -> RwSignal<bool> {
+pub fn opened(fold: &Element) -> &'static Signal<bool> {
     let details: HtmlDetailsElement = fold.clone().unchecked_into();
-    let open = RwSignal::new(details.open());
+    let open = Signal::kept(details.open());
     live::hear(fold, "toggle", move |_| open.set(details.open()));
     open
 }
@@ -32,17 +32,19 @@ pub fn fold(section: Section) -> Element {
     if section.open {
         dom::set(&fold, "open", "");
     }
-    let (open, id) = (opened(&fold), StoredValue::new(section.id));
-    let panels = move || -> Vec<Panel> {
-        let of = |s: &&Section| id.with_value(|id| s.id == *id);
-        page.plan.with(|p| p.sections.iter().find(of).map(|s| s.panels.clone()).unwrap_or_default())
-    };
     let part = |selector: &str| dom::find(&fold, selector);
-    live::attribute(&fold, "data-charts", move || panels().into_iter().map(|p| p.id).collect::<Vec<_>>().join(" "));
     part(".name").set_text_content(Some(&section.title));
-    live::text(&part(".n"), move || panels().len().to_string());
-    live::text(&part(".gist"), move || if open.get() { String::new() } else { names(panels()) });
-    let shown = move || if open.get() { panels() } else { Vec::new() };
+    let (open, panels) = (opened(&fold), Signal::kept(Vec::<Panel>::new()));
+    live::follow(move || {
+        let of = |s: &&Section| s.id == section.id;
+        panels.set(page.plan.with(|p| p.sections.iter().find(of).map(|s| s.panels.clone()).unwrap_or_default()));
+    });
+    live::attribute(&fold, "data-charts", move || {
+        panels.with(|all| all.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" "))
+    });
+    live::text(&part(".n"), move || panels.with(Vec::len).to_string());
+    live::text(&part(".gist"), move || if open.get() { String::new() } else { names(panels.get()) });
+    let shown = move || if open.get() { panels.get() } else { Vec::new() };
     live::each(&part("slot"), shown, |p| p.id.clone(), panel_card);
     fold
 }
@@ -107,7 +109,7 @@ const ONCE: &str = "<div class='absent once' tabindex=0>\
 pub fn once(slot: &Element) {
     let store = || browser().local_storage().ok().flatten();
     // Where nothing may be kept it is said each time.
-    let read = RwSignal::new(store().is_some_and(|s| s.get_item(READ).ok().flatten().is_some()));
+    let read = Signal::kept(store().is_some_and(|s| s.get_item(READ).ok().flatten().is_some()));
     let page = page();
     live::when(
         slot,

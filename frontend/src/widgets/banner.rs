@@ -3,7 +3,6 @@
 use super::{dom, live};
 use crate::page::{LinkState, Page, page};
 use charts::axis;
-use leptos::prelude::*;
 use leptos::tachys::html::InertElement;
 use web_sys::Element;
 

@@ -4,7 +4,6 @@ use super::{dom, live};
 use crate::page::{LinkState, Page, offset, page};
 use crate::store::source::Source;
 use charts::axis;
-use leptos::prelude::*;
 use leptos::tachys::html::InertElement;
 use shared::window::Window;
 use web_sys::Element;
