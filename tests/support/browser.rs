@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Nothing but loopback can be reached, and nothing is asked for that the page did not ask for.
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 12] = [
     "--headless",
     "--no-sandbox", // root, as in most containers, has no sandbox; the only pages opened are ours
     "--disable-gpu",
@@ -20,6 +20,8 @@ const FLAGS: [&str; 10] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--js-flags=--expose-gc",       // what a bench counts is without garbage,
+    "--enable-precise-memory-info", // and to the byte
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
