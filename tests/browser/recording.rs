@@ -153,6 +153,26 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
 }
 
 #[test]
+fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    // No such file is known, so the reader is one that stops at any.
+    browser.script(
+        "const stop = () => { throw new WebAssembly.RuntimeError('unreachable') };
+         const memory = new WebAssembly.Memory({ initial: 1 });
+         WebAssembly.instantiateStreaming = async () => ({ instance: { exports: { memory, room: () => 8, open: stop } } });",
+    );
+    drop_file(&browser, "strange.watchglass", "Promise.resolve('hello')");
+    browser.until(&format!(r#"{BANNER}.includes("strange.watchglass") && {BANNER}.includes("its reader stop")"#));
+    live(&browser);
+    let before = browser.eval(SAMPLES).as_u64().expect("a count");
+    browser.until(&format!("{SAMPLES} > {before}"));
+    no_faults(&browser);
+}
+
+#[test]
 fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
     let bytes = recorded(2);
     let server = Server::start([]);
