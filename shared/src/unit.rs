@@ -273,7 +273,7 @@ pub fn number(value: f64) -> String {
         let mut grouped = String::with_capacity(text.len() + digits / 3);
         for (i, c) in text.chars().enumerate() {
             let left = text.len() - i;
-            if i > 0 && left % 3 == 0 && !grouped.ends_with('-') {
+            if i > 0 && left.is_multiple_of(3) && !grouped.ends_with('-') {
                 grouped.push(',');
             }
             grouped.push(c);

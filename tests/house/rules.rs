@@ -39,15 +39,16 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "tape", &[]),
     ("frontend/src", "range", &[]),
     ("frontend/src", "address", &["range"]),
+    ("frontend/src", "signal", &[]),
     ("frontend/src", "surface", &[]),
     ("frontend/src", "store", &["range"]),
     ("frontend/src", "player", &[]),
     ("frontend/src", "recording", &["link", "page", "range", "widgets"]),
     ("frontend/src", "widgets", &["address", "page", "player", "surface"]),
     // The page is what all of its parts are handed: its state, and how they tell each other.
-    ("frontend/src", "page", &["address", "link", "panels", "player", "range", "recording", "store"]),
+    ("frontend/src", "page", &["address", "link", "panels", "player", "range", "recording", "signal", "store"]),
     ("frontend/src", "link", &["page", "store"]),
-    ("frontend/src", "panels", &["address", "page", "range", "recording", "store", "surface", "widgets"]),
+    ("frontend/src", "panels", &["address", "page", "range", "recording", "signal", "store", "surface", "widgets"]),
     ("frontend/src", "pages", &["address", "link", "page", "panels", "store", "surface", "widgets"]),
 ];
 

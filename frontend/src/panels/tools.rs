@@ -4,7 +4,6 @@
 use super::picture::Rows;
 use super::{changed, menu, roving, table, take};
 use crate::page::{Page, now, offset};
-use crate::player::Player;
 use crate::range::{self, Asked};
 use crate::recording;
 use crate::widgets::{bar, dialog, dom, help, player};
@@ -103,7 +102,7 @@ fn clicked(page: Page, target: &Element, shift: bool) {
         "freeze" => page.toggle_frozen(),
         "window" => bar::choose(page, &button),
         "theme" => page.toggle_theme(),
-        "play" => page.play(Player::toggle),
+        "play" => page.play(|p| p.toggle()),
         "speed" => player::change_speed(page, shift),
         "right" => page.set_right(),
         "changed" => changed::toggle(page),

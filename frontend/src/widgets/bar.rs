@@ -2,10 +2,10 @@
 
 use super::{dom, live};
 use crate::page::{LinkState, Page, offset, page};
-use crate::store::source::Source;
 use charts::axis;
 use leptos::tachys::html::InertElement;
 use shared::window::Window;
+use shared::wire::Source;
 use web_sys::Element;
 
 const BAR: &str = "<header class=bar>\
@@ -92,13 +92,13 @@ pub fn choose(page: Page, button: &Element) {
 fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
     page.plan.track();
     let store = page.store.borrow();
-    page.view.with(|v| store.source(v.source.as_deref()).map(text).unwrap_or_default())
+    page.view.with(|v| store.source(v.source.as_deref()).map(|s| text(&s.info)).unwrap_or_default())
 }
 
 /// Its name and what does not change about it.
 fn machine(page: Page, bar: &Element) {
     let part = |selector: &str| dom::find(bar, selector);
-    let name = move || Some(of_source(page, |s| s.info.name.clone())).filter(|name| !name.is_empty());
+    let name = move || Some(of_source(page, |s| s.name.clone())).filter(|name| !name.is_empty());
     let shown = move || name().unwrap_or_else(|| "Watchglass".into());
     let names = move || {
         let mut all: Vec<String> = page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect();
@@ -113,7 +113,7 @@ fn machine(page: Page, bar: &Element) {
         page.store.borrow().hello.as_ref().is_some_and(|h| h.simulated)
     };
     live::when(&part("slot.simulation"), simulated, || live::made("<span class=simulated>simulated</span>"));
-    let all = |s: &Source| s.info.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join("\n");
+    let all = |s: &Source| s.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join("\n");
     live::attribute(&part(".source"), "title", move || of_source(page, all));
     // A bare number says nothing without its name.
     let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
@@ -121,7 +121,7 @@ fn machine(page: Page, bar: &Element) {
         false => v.clone(),
     };
     let facts =
-        move |s: &Source| s.info.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ");
+        move |s: &Source| s.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ");
     live::text(&part(".source-facts"), move || of_source(page, facts));
     live::follow(move || {
         if let Some(name) = name() {
