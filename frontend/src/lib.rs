@@ -1,8 +1,9 @@
 //! The page of Watchglass: a link to the server, a store of what it sends, and panels that draw it.
 //!
-//! Reading order: [`page`] (what all parts share), [`signal`] (values that they follow), [`link`] (the WebSocket), [`store`] (data, natively testable),
-//! [`panels`] (from the store to canvases), [`widgets`] and [`pages`] (the elements around them). There is no tag and
-//! no chart's id in here: what stands where comes from the catalogue in the server's first messages.
+//! Reading order: [`page`] (what all parts share), [`signal`] (values that they follow), [`link`] (the WebSocket),
+//! [`store`] (data, natively testable), [`panels`] (from the store to canvases), [`widgets`] and [`pages`] (the elements
+//! around them). There is no tag and no chart's id in here: what stands where comes from the catalogue in the server's
+//! first messages.
 
 pub mod address;
 pub mod app;
