@@ -37,7 +37,8 @@ pub enum Written {
 /// How the log stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Why the log is failing, in words; none when it is not. Then the owner calls [`Log::begin`] every 10 s.
+    /// Why the log is failing, in words; none when it is not. The owner calls [`Log::begin`] now and then
+    /// until it is.
     pub failing: Option<String>,
     /// For how long it has been failing.
     pub failing_for: Option<Duration>,
@@ -274,7 +275,8 @@ impl Log {
         self.finish()
     }
 
-    fn finish(&self) -> bool {
+    /// The same, as often as it is asked.
+    pub(crate) fn finish(&self) -> bool {
         let mut state = self.shared.lock();
         state.closing = true;
         self.shared.work.notify_all();

@@ -1,7 +1,7 @@
 //! Cuts: a new log file, a segment of what was in the one before, and its removal one cut later.
 
 use super::disk::{Rig, done, includes};
-use super::owner::Owner;
+use super::owner::{Owner, close};
 use crate::faults::Fault;
 use crate::segments::{Kind, Name};
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ fn logs_that_are_in_segments_go_one_cut_later() {
     let (rig, mut owner) = (Rig::new(), Owner::new(2));
     three_quarters(&rig, &mut owner, true);
     let temp = rig.temp;
-    assert!(rig.log.close());
+    assert!(close(rig.log));
     let found = crate::Folder::read_only(temp.path()).unwrap();
     assert_eq!(owner.check(&found), owner.all());
     assert_eq!((found.segments.len(), found.log, found.report.ticks), (3, 4, 0));

@@ -1,6 +1,6 @@
 //! A disk that is full, fails, hangs, or loses its power.
 
-use super::owner::Owner;
+use super::owner::{Owner, close};
 use crate::faults::{Fault, Faulty};
 use crate::files::{Disk, Files};
 use crate::{Folder, Found, Log, Options, Written, writer};
@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// So many writes that waited would take so long that a busy machine is no excuse.
+const MANY: u32 = 100;
 
 /// A folder that may fail, and its log, which is synced after every write.
 pub struct Rig {
@@ -34,10 +37,11 @@ impl Rig {
     pub fn settle(&self) -> bool {
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
+            // In this order: what is queued no more is under way, or done.
+            let waiting = self.log.waiting();
             let health = self.log.health();
-            if health.failing.is_some()
-                || health.unsynced_for.is_none() && health.waiting_for.is_none() && health.file > 0
-            {
+            let done = waiting == 0 && health.waiting_for.is_none() && health.unsynced_for.is_none();
+            if health.failing.is_some() || done && health.file > 0 {
                 return health.failing.is_none();
             }
             std::thread::yield_now();
@@ -45,7 +49,7 @@ impl Rig {
         panic!("neither synced nor failing: {:?}", self.log.health());
     }
 
-    /// As an owner does every 10 s while the log is failing.
+    /// As an owner does now and then while the log is failing.
     pub fn retry(&self, owner: &mut Owner) -> bool {
         let before = self.log.health();
         let number = self.log.begin(owner.opening());
@@ -89,7 +93,7 @@ fn what_is_written_is_there_at_once_and_after_a_clean_end() {
     assert!(found.report.unclean, "not closed yet");
     assert!(rig.log.health().bytes > 1_000);
     let temp = rig.temp;
-    assert!(rig.log.close());
+    assert!(close(rig.log));
     let found = Folder::read_only(temp.path()).unwrap();
     assert_eq!(owner.check(&found), owner.all());
     assert!(!found.report.unclean);
@@ -108,8 +112,10 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
         if rig.log.health().failing.is_some() {
             failed += 1;
             let now = Instant::now();
-            assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
-            assert!(now.elapsed() < writer::PATIENCE, "a failing log keeps nobody waiting");
+            for _ in 0..MANY {
+                assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
+            }
+            assert!(now.elapsed() < writer::PATIENCE * MANY / 2, "a failing log keeps nobody waiting");
             assert!(!rig.retry(&mut owner), "the disk is still full");
             assert!(rig.log.health().failing.unwrap().contains("No space left on device"));
             rig.files.heal();
@@ -118,7 +124,7 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
         rig.files.heal();
         assert!(owner.write(&rig.log, 3).iter().all(|w| *w == Written::Done));
         let temp = rig.temp;
-        assert!(rig.log.close());
+        assert!(close(rig.log));
         let found = Folder::read_only(temp.path()).unwrap();
         assert_eq!(owner.check(&found), owner.all(), "full at operation {n}");
         assert_eq!((found.report.damages, found.report.torn), (vec![], vec![]), "what was torn was cut off");
@@ -143,7 +149,7 @@ fn one_failed_operation_loses_nothing_once_a_file_is_begun() {
         owner.write(&rig.log, 2);
         assert!(rig.settle() || rig.retry(&mut owner));
         let temp = rig.temp;
-        rig.log.close();
+        close(rig.log);
         let found = Folder::read_only(temp.path()).unwrap();
         assert!(includes(&owner.check(&found), &[(5..=6).collect(), (5..=6).collect()]), "operation {n}");
     }
@@ -200,20 +206,25 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_synced() {
 fn a_disk_that_hangs_keeps_nobody_waiting_and_loses_nothing() {
     let (rig, mut owner) = (Rig::new(), Owner::new(1));
     rig.log.begin(owner.opening());
-    assert_eq!(rig.log.write(owner.tick(0)), Written::Done);
+    assert_eq!(owner.write(&rig.log, 1), [Written::Done]);
     assert!(rig.settle());
     rig.files.fail(0, Fault::Hang);
     assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
     let now = Instant::now();
-    for _ in 0..100 {
+    for _ in 0..MANY {
         assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
     }
-    assert!(now.elapsed() < writer::PATIENCE, "only the first waits");
-    assert!(rig.log.health().waiting_for.unwrap() >= writer::PATIENCE);
+    assert!(now.elapsed() < writer::PATIENCE * MANY / 2, "only the first waits");
+    let end = now + Duration::from_secs(20);
+    // The log's thread may have begun later than the first write waited for it.
+    while rig.log.health().waiting_for.is_none_or(|waited| waited < writer::PATIENCE) {
+        assert!(Instant::now() < end, "{:?}", rig.log.health());
+        std::thread::yield_now();
+    }
     assert_eq!(rig.log.health().failing, None, "what is queued will be written");
     rig.files.heal();
     let temp = rig.temp;
-    assert!(rig.log.close());
+    assert!(close(rig.log));
     let found = Folder::read_only(temp.path()).unwrap();
     assert_eq!(owner.check(&found), owner.all());
 }
@@ -253,7 +264,7 @@ fn closing_gives_up_on_a_disk_that_hangs() {
     rig.log.write(owner.tick(0));
     let now = Instant::now();
     assert!(!rig.log.close());
-    assert!(now.elapsed() < writer::CLOSING + Duration::from_secs(1));
+    assert!(now.elapsed() < writer::CLOSING * 5);
     let held = Folder::open(rig.temp.path(), Options::default());
     assert!(matches!(held, Err(crate::OpenError::Locked { .. })), "who may still write has the folder");
     rig.files.heal();

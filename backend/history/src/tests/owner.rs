@@ -11,10 +11,44 @@ use shared::tick::TickState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub const T0: i64 = 1_700_000_000_000;
 /// Between ticks, ms: six to a minute, so that small logs have several keyframes.
 const INTERVAL: i64 = 10_000;
+
+/// As [`Log::write`], but with patience for a machine so busy that the log's thread does not get its turn in time.
+fn write(log: &Log, records: Vec<u8>) -> Written {
+    let before = log.health();
+    if log.write(records) == Written::Done {
+        return Written::Done;
+    }
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        // In this order: what is queued no more is under way, or done.
+        let waiting = log.waiting();
+        let health = log.health();
+        if (health.failures, health.dropped) != (before.failures, before.dropped) {
+            return Written::Later;
+        }
+        if waiting == 0 && health.waiting_for.is_none() {
+            return Written::Done;
+        }
+        assert!(Instant::now() < end, "neither written nor failing: {health:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// As [`Log::close`], with the same patience.
+pub fn close(log: Log) -> bool {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !log.finish() {
+        if log.health().failing.is_some() || Instant::now() > end {
+            return false;
+        }
+    }
+    true
+}
 
 pub struct Owner {
     pub catalog: Catalog,
@@ -191,9 +225,9 @@ impl Owner {
         bytes
     }
 
-    /// Ticks of all sources into a log, in sequence; which of the writes were done at once.
+    /// Ticks of all sources into a log, in sequence; which of the writes were done.
     pub fn write(&mut self, log: &Log, ticks: usize) -> Vec<Written> {
-        (0..ticks * self.sources.len()).map(|i| log.write(self.tick(i % self.sources.len()))).collect()
+        (0..ticks * self.sources.len()).map(|i| write(log, self.tick(i % self.sources.len()))).collect()
     }
 
     /// The sequences that were found, by source. Every value that was found is one that was written.
