@@ -106,6 +106,8 @@ struct Sampler {
     events: Receiver<Event>,
     sender: SyncSender<Event>,
     crew: Crew,
+    /// The quick readings of the last tick.
+    quick: Arc<Round>,
     ticks: u64,
     late: u64,
     clock_steps: u64,
@@ -205,6 +207,7 @@ impl Sampler {
             rows: HashMap::new(),
             events,
             crew: Crew::new(sender.clone()),
+            quick: Arc::default(),
             sender,
             ticks: 0,
             late: 0,
@@ -330,6 +333,11 @@ impl Sampler {
         self.ticks += 1;
         let number = self.ticks;
         self.retry(steady);
+        // What those before it in the last round have held up is asked anew, without them.
+        for request in self.quick.give_up() {
+            let part = &mut self.parts[request.part];
+            (part.sensor, part.asked, part.at) = (Some(request.sensor), None, None);
+        }
         let (mut quick, mut rounds) = (Vec::new(), Vec::new());
         for index in 0..self.parts.len() {
             let part = &mut self.parts[index];
@@ -355,8 +363,8 @@ impl Sampler {
             }
         }
         rounds.into_iter().for_each(|round| drop(self.ask(round)));
-        let quick = self.ask(quick);
-        self.gather(number, &quick);
+        self.quick = self.ask(quick);
+        self.gather(number);
         self.append(t, steady, clock_step);
     }
 
@@ -377,7 +385,8 @@ impl Sampler {
     }
 
     /// Waits for the answers of this tick.
-    fn gather(&mut self, number: u64, quick: &Arc<Round>) {
+    fn gather(&mut self, number: u64) {
+        let quick = self.quick.clone();
         let begin = Instant::now();
         let (end, mut hold) = (begin + patience(self.plan.interval), begin + worker::HOLD);
         while self.parts.iter().any(|p| p.asked == Some(number)) {
@@ -389,7 +398,7 @@ impl Sampler {
             // One of them keeps a thread busy: what came before it is there, and what comes after it need not wait.
             quick.reports().into_iter().for_each(|report| self.take_report(report));
             if quick.waits()
-                && let Err(error) = self.crew.start(quick)
+                && let Err(error) = self.crew.start(&quick)
             {
                 tracing::warn!(%error, "cannot start a thread to read with");
             }
@@ -397,7 +406,7 @@ impl Sampler {
                 return;
             }
             // Who has begun the last of a round tells its end.
-            hold = if quick.waits() { hold + worker::HOLD } else { end };
+            hold = if quick.waits() { Instant::now() + worker::HOLD } else { end };
         }
     }
 

@@ -199,6 +199,26 @@ fn what_is_read_after_one_that_hangs_is_in_the_same_tick() {
     assert_eq!(sampler.crew.size(), 3);
 }
 
+#[test]
+fn what_is_read_after_more_that_hang_than_a_tick_has_time_for_is_in_a_later_tick() {
+    let mut entries = vec![&HANGS; 40];
+    entries.push(&COUNTS);
+    let mut sampler = sampler(entries);
+    // A tick waits for 25 ms then, and each that hangs takes 10 of them.
+    sampler.plan.interval = Duration::from_millis(100);
+    let mut second = 0..200;
+    while value(&sampler, "system.load1").is_none() {
+        let i = second.next().expect("it is read");
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+    }
+    // From there on at every tick.
+    for i in second.by_ref().take(3) {
+        let before = value(&sampler, "system.load1");
+        sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+        assert_eq!(value(&sampler, "system.load1"), before.map(|v| v + 1.0));
+    }
+}
+
 /// A sensor that takes its time.
 struct Slow;
 impl Collector for Slow {
