@@ -153,7 +153,10 @@ impl Follower {
                     Ok(times) => times,
                     Err(Unread::Refused) if self.waits(hub.clock.steady()) => return Next::Nothing,
                     // Without the block's own times nothing of it can be placed.
-                    Err(_) => return Next::At(block.last_seq()),
+                    Err(why) => {
+                        self.over(why == Unread::Refused);
+                        return Next::At(block.last_seq());
+                    }
                 };
                 times.truncate((last + 1 - block.first_seq()) as usize);
                 times.drain(..skip);
@@ -204,7 +207,8 @@ impl Follower {
     }
 
     /// Whether what the disk refuses now, `now` by the steady clock, is waited for: a disk that fails for a while must cost
-    /// no samples, and one bad sector not all that comes after it.
+    /// no samples, and one bad sector not all that comes after it. Once it is waited for no more, that holds until what
+    /// is read is [`over`](Self::over): each request of it would wait anew, and those before be sent again.
     pub fn waits(&mut self, now: Duration) -> bool {
         let since = *self.refused.get_or_insert_with(|| {
             tracing::warn!(
@@ -213,16 +217,14 @@ impl Follower {
             );
             now
         });
-        let waits = now.saturating_sub(since) < PATIENCE;
-        if !waits {
-            tracing::warn!(source = self.source.name, "the disk still refuses: what it refuses is not sent");
-            self.refused = None;
-        }
-        waits
+        now.saturating_sub(since) < PATIENCE
     }
 
-    /// What the disk had refused is there.
-    pub fn had(&mut self) {
+    /// What was read is sent, without what the disk still `refused`: what comes next is waited for anew.
+    pub fn over(&mut self, refused: bool) {
+        if refused {
+            tracing::warn!(source = self.source.name, "the disk still refuses: what it refuses is not sent");
+        }
         self.refused = None;
     }
 
@@ -312,9 +314,12 @@ mod tests {
         assert!(run.samples(0) == before && !run.refused());
         // One that stays broken holds up what comes after it only so long.
         bench.faulty.unread(&name);
-        follower.had();
+        follower.over(false);
         assert!(matches!(follower.next(&bench.hub, 0, None, 15), Next::Nothing));
         clock.pass(PATIENCE);
+        let now = bench.hub.clock.steady();
+        assert!(!follower.waits(now) && !follower.waits(now), "nor does each request of it wait anew");
         assert!(matches!(follower.next(&bench.hub, 0, None, 15), Next::At(seq) if seq == block.last_seq()));
+        assert!(follower.waits(now), "what comes next is waited for again");
     }
 }

@@ -116,8 +116,8 @@ impl Sender {
             }
             from = batch.to;
         }
-        if let Some(follower) = self.followers.get_mut(&source.id).filter(|_| !run.refused()) {
-            follower.had();
+        if let Some(follower) = self.followers.get_mut(&source.id) {
+            follower.over(run.refused());
         }
         Ok(true)
     }
