@@ -125,13 +125,13 @@ fn a_folder_of_another_user_is_status_4_with_whose_it_is_and_what_to_do() {
         eprintln!("another user's folder was not tested: that needs root");
         return;
     }
-    let refused = |data: &Path| {
+    let refused = |data: &Path, remedy: &str| {
         let run = as_user(54321, binary(), |mut server| {
             server.args(["--port", "0", "--data-dir"]).arg(data).output().expect("it starts")
         });
         let words = String::from_utf8_lossy(&run.stderr).into_owned();
         assert_eq!(run.status.code(), Some(4), "{words}");
-        for word in ["root (uid 0)", "uid 54321", "sudo chown -R 54321", "--data-dir"] {
+        for word in ["root (uid 0)", "uid 54321", remedy, "--data-dir"] {
             assert!(words.contains(word), "{word} is missing: {words}");
         }
     };
@@ -147,7 +147,8 @@ fn a_folder_of_another_user_is_status_4_with_whose_it_is_and_what_to_do() {
             std::fs::set_permissions(&data, PermissionsExt::from_mode(mode)).expect("own folder");
             chown(&data, Some(owner), None).expect("given");
         }
-        refused(&data);
+        let remedy = if mode.is_some() { "sudo chown -R 54321 " } else { "sudo install -d -o 54321 " };
+        refused(&data, &format!("{remedy}{}", data.display()));
     }
 }
 

@@ -74,12 +74,16 @@ fn foreign(path: &Path) -> Option<String> {
     let uid = owner(there).or_else(inside)?;
     let named =
         |uid: u32| user::name_of(uid).map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"));
-    let whole = if there == path { "what is in it" } else { "the folder above it" };
-    let shown = path.display();
+    // What is not there cannot be given away, and what is above it need not be.
+    let (whole, give) = match there == path {
+        true => ("It or what is in it", format!("give it to you with \"sudo chown -R {own}")),
+        false => ("The folder above it", format!("make it yours with \"sudo install -d -o {own}")),
+    };
     Some(format!(
-        "It or {whole} belongs to {}, and you are {}: start Watchglass as that user, give it to you with \"sudo chown -R {own} {shown}\"",
+        "{whole} belongs to {}, and you are {}: start Watchglass as that user, {give} {}\"",
         named(uid),
         named(own),
+        path.display(),
     ))
 }
 
