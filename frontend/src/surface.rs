@@ -188,10 +188,11 @@ impl Surface for CanvasSurface {
         let style = (self.font.0.to_bits(), self.font.1, [self.fill.0, self.fill.1, self.fill.2], quarters);
         if !self.cuts.get(&style).is_some_and(|texts| texts.contains_key(text)) {
             let Some(cut) = self.cut(text, quarters) else { return };
-            self.bytes += cut.mask.cover.len() + text.len();
-            if self.bytes > KEPT {
+            let more = cut.mask.cover.len() + text.len();
+            if self.bytes + more > KEPT {
                 self.forget();
             }
+            self.bytes += more;
             self.cuts.entry(style).or_default().insert(text.to_string(), cut);
         }
         let reach = self.reach() as i32;
