@@ -246,6 +246,7 @@ impl Page {
     /// Forgets everything that is shown; what comes next is another machine's.
     pub fn begin_anew(self) {
         self.player.set(None);
+        self.processes.set(None);
         self.plan.set(Plan::default());
         self.back.borrow_mut().clear();
         self.view.update(|v| (v.frozen, v.source) = (None, None));

@@ -11,6 +11,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use reader::Reader;
 use shared::wire::{Received, ServerMessage, decode_server};
+use std::cell::Cell;
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
@@ -18,6 +19,11 @@ use web_sys::{HtmlElement, HtmlInputElement};
 
 /// The largest file that a page opens: it is held in memory while it is read, and its columns for longer.
 const MOST: f64 = 1_000_000_000.0;
+
+thread_local! {
+    /// Files that were shown: of two that come at once the later one counts, and takes in nothing of the other.
+    static SHOWN: Cell<u32> = const { Cell::new(0) };
+}
 
 /// Takes files that are dropped anywhere.
 pub fn listen(page: Page) {
@@ -117,16 +123,29 @@ fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnO
 
 /// Says why on the page, for as long as it takes to read.
 fn refuse(page: Page, name: &str, why: &str) {
-    page.refused.set(format!("{name}: {why}."));
-    set_timeout(move || page.refused.set(String::new()), Duration::from_secs(20));
+    let words = format!("{name}: {why}.");
+    page.refused.set(words.clone());
+    let over = move || {
+        // What was said since has its own time.
+        if page.refused.with_untracked(|now| *now == words) {
+            page.refused.set(String::new());
+        }
+    };
+    set_timeout(over, Duration::from_secs(20));
 }
 
 fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
+    let number = SHOWN.get() + 1;
+    SHOWN.set(number);
     link::end(page);
+    page.refused.set(String::new());
     page.begin_anew();
     // Panels that showed another machine leave the page first: they remember what they drew.
     set_timeout(
         move || {
+            if SHOWN.get() != number {
+                return;
+            }
             let mut message = Ok(first);
             while let Ok(bytes) = &message
                 && !bytes.is_empty()
