@@ -99,15 +99,8 @@ fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
 fn machine(page: Page, bar: &Element) {
     let part = |selector: &str| dom::find(bar, selector);
     let name = move || Some(of_source(page, |s| s.name.clone())).filter(|name| !name.is_empty());
-    let shown = move || name().unwrap_or_else(|| "Watchglass".into());
-    let names = move || {
-        let mut all: Vec<String> = page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect();
-        // The one that is shown comes first in its own list's place.
-        all.insert(0, shown());
-        vec![all]
-    };
-    live::text(&part("h1"), shown);
-    live::each(&part("slot.machine"), names, |names| names.join("\n"), choices);
+    live::text(&part("h1"), move || shown(page));
+    live::each(&part("slot.machine"), move || vec![names(page).len() > 1], bool::to_string, choice_of_machine);
     let simulated = move || {
         page.plan.track();
         page.store.borrow().hello.as_ref().is_some_and(|h| h.simulated)
@@ -130,21 +123,40 @@ fn machine(page: Page, bar: &Element) {
     });
 }
 
-/// The name of a machine, the first of these, or the choice among several that follow it.
-fn choices(names: Vec<String>) -> Element {
-    if names.len() <= 2 {
+/// Its name, or ours while there is none.
+fn shown(page: Page) -> String {
+    Some(of_source(page, |s| s.name.clone())).filter(|name| !name.is_empty()).unwrap_or_else(|| "Watchglass".into())
+}
+
+/// Of all machines.
+fn names(page: Page) -> Vec<String> {
+    page.plan.track();
+    page.store.borrow().sources.values().map(|s| s.info.name.clone()).collect()
+}
+
+/// The name of the machine, or the choice among several. It stays when another one comes, and so do the keys in it.
+fn choice_of_machine(several: bool) -> Element {
+    let page = page();
+    if !several {
         let name = live::made("<span class=source-name aria-hidden=true></span>");
-        name.set_text_content(Some(&names[0]));
+        live::text(&name, move || shown(page));
         return name;
     }
     let select = live::made("<select id=machine class=source-name aria-label=Machine></select>");
-    for name in &names[1..] {
-        // Without a value of its own an option's text is its value.
-        let option = dom::add(&select, "option", "", name);
-        if *name == names[0] {
-            dom::set(&option, "selected", "");
+    let (place, mut before) = (select.clone(), None);
+    live::follow(move || {
+        let now = Some((shown(page), names(page)));
+        let Some((shown, names)) = now.as_ref().filter(|_| now != before) else { return };
+        place.set_text_content(None);
+        for name in names {
+            // Without a value of its own an option's text is its value.
+            let option = dom::add(&place, "option", "", name);
+            if name == shown {
+                dom::set(&option, "selected", "");
+            }
         }
-    }
+        before = now;
+    });
     select
 }
 
