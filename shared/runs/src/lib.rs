@@ -122,7 +122,6 @@ impl Raw {
             return;
         }
         self.samples += 1;
-        // Millions of samples, some hundred series: the key is made once a series.
         let key = (source.to_string(), tag.to_string());
         self.series.entry(key).or_default().push((t, v));
     }
