@@ -80,6 +80,8 @@ fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
 
 /// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
 pub fn build(tools: &PageTools) -> Result<Done, String> {
+    // Two would write into the same folders; the second finds the page of the first.
+    let _alone = paths::alone(&paths::page_target().join("building"))?;
     let stamp = paths::page_target().join("built");
     let sources = fingerprint(tools)?;
     let done = paths::dist();
@@ -87,7 +89,7 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
     forget_other_compilers(tools)?;
-    // What stands in frontend/dist is whole at any time: a plain `cargo build` puts it into a binary.
+    // Not in frontend/dist while it is half done: a plain `cargo build` puts what stands there into a binary.
     let dist = paths::page_target().join("dist");
     let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
     cmd(&tools.trunk)

@@ -1,5 +1,6 @@
 //! Where things stand: the workspace, the cache of tools, the folders of the builds.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// The workspace's root.
@@ -63,6 +64,22 @@ pub fn remove(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Waits until no other run is at what this file guards, and keeps others waiting until what is returned goes, at the
+/// latest with the process.
+pub fn alone(guard: &Path) -> Result<File, String> {
+    let failed = |e: std::io::Error| format!("{} could not be locked: {e}", guard.display());
+    std::fs::create_dir_all(guard.parent().unwrap_or(guard)).map_err(failed)?;
+    let file = File::options().append(true).create(true).open(guard).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("    another run is at it: waiting for {}", guard.display());
+            file.lock().map_err(failed).map(|()| file)
+        }
+        Err(TryLockError::Error(e)) => Err(failed(e)),
+    }
+}
+
 /// Copies a folder and all below it.
 pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
     let failed = |path: &Path, e: std::io::Error| format!("{} could not be copied: {e}", path.display());
@@ -76,4 +93,22 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{File, TryLockError, alone, remove};
+
+    #[test]
+    fn two_are_never_at_the_same() {
+        let guard = std::env::temp_dir().join(format!("watchglass-alone-{}", std::process::id())).join("guard");
+        let first = alone(&guard).expect("nobody else is");
+        let second = File::open(&guard).expect("a file");
+        assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
+        let same = guard.clone();
+        let waits = std::thread::spawn(move || alone(&same));
+        drop(first);
+        assert!(waits.join().expect("it ends").is_ok());
+        remove(guard.parent().expect("a folder")).expect("own folder");
+    }
 }

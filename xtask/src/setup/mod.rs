@@ -32,10 +32,12 @@ pub struct PageTools {
 }
 
 impl PageTools {
-    /// One line that tells two sets of tools apart; a page built with other tools is built again.
+    /// One text that tells apart two sets of tools, and what is asked of them; where it differs, the page is built again.
     pub fn id(&self) -> String {
         let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
-        format!("{} {} {} {wasm_opt}", self.compiler.id(), self.trunk.display(), self.wasm_bindgen.display())
+        let messages = if self.compiler.messages() { "messages" } else { "" };
+        let (trunk, wasm_bindgen) = (self.trunk.display(), self.wasm_bindgen.display());
+        format!("{} {messages} {trunk} {wasm_bindgen} {wasm_opt}", self.compiler.id())
     }
 
     /// Says where the tools stand.
