@@ -2,7 +2,8 @@
 //!
 //! Against a backend that asks the browser for everything: text is measured by the canvas and remembered (measuring
 //! by inserting elements costs a layout each), lines of one style that follow each other (dashes, strokes to extremes)
-//! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a device pixel, so that a line 1.5 pixels wide can lie where it should.
+//! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a
+//! device pixel, so that a line 1.5 pixels wide can lie where it should.
 
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{

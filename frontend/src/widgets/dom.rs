@@ -1,4 +1,4 @@
-//! Elements made by hand, where a list changes with the pointer: lighter than a reactive view of it.
+//! Elements found, made and changed by hand: lighter than views of them.
 
 use crate::page::browser;
 use wasm_bindgen::JsCast;
