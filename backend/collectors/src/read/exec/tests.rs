@@ -89,10 +89,13 @@ fn a_grandchild_that_holds_the_pipe_neither_delays_nor_survives() {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let pid = std::fs::read_to_string(dir.path().join("smi.grandchild")).unwrap();
     wait_for("the grandchild ends", || !runs(&pid));
-    // With its parent it hangs until the deadline, and dies with it.
+    // With its parent it hangs until the deadline, and dies with it. A busy machine may take longer to start the two.
     let tool = place(dir.path(), "hangs", "grandchild 600000\nwait 600000");
-    assert!(matches!(run(&tool, &NO_ARGS, &within(Duration::from_millis(500))), Err(ExecError::Hung(..))));
-    let pid = std::fs::read_to_string(dir.path().join("hangs.grandchild")).unwrap();
+    let pid = [500, 2_000, 8_000, 30_000].iter().find_map(|ms| {
+        assert!(matches!(run(&tool, &NO_ARGS, &within(Duration::from_millis(*ms))), Err(ExecError::Hung(..))));
+        std::fs::read_to_string(dir.path().join("hangs.grandchild")).ok().filter(|pid| !pid.is_empty())
+    });
+    let pid = pid.expect("a grandchild was started");
     wait_for("the grandchild ends", || !runs(&pid));
 }
 
