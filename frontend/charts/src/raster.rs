@@ -171,12 +171,19 @@ impl Raster {
         for i in 0..n {
             let (a, b) = (corner(i), corner((i + 1) % n));
             let (sign, a, b) = if a.0 < b.0 { (1, a, b) } else { (-1, b, a) };
-            let cuts = self.cuts(a.0, b.0);
+            let mut cuts = self.cuts(a.0, b.0);
             let edge = Edge::new(a, b);
             self.reach(&cuts);
-            for cut in cuts {
-                let (rows, sums) = self.column(cut / CUTS);
-                add(rows, sums, within(edge.at(cut), 0.0, bottom), sign);
+            while !cuts.is_empty() {
+                let column = cuts.start / CUTS;
+                let end = cuts.end.min((column + 1) * CUTS);
+                let (rows, sums) = self.column(column);
+                if a.1 == b.1 {
+                    add(rows, sums, within(a.1, 0.0, bottom), sign * (end - cuts.start) as i32);
+                } else {
+                    (cuts.start..end).for_each(|cut| add(rows, sums, within(edge.at(cut), 0.0, bottom), sign));
+                }
+                cuts.start = end;
             }
         }
         self.blend(color);

@@ -90,15 +90,12 @@ impl Reducer {
             let t = times[i];
             self.push(t, values[i] * factor);
             i += 1;
-            let span = self.begin..self.begin + self.step;
+            let end = self.begin + self.step;
             let Some(c) = self.columns.last_mut().filter(|c| c.last_t == t && self.step > 1) else { continue };
-            // The rest of the column at once, in a copy that stays at hand.
+            // The rest of the column at once, in a copy that stays at hand; its times are looked at no more.
             let (mut all, before) = (*c, i);
-            while i < n {
-                let (t, v) = (times[i], values[i] * factor);
-                if !span.contains(&t) || !v.is_finite() {
-                    break;
-                }
+            let behind = i + times[i..n].partition_point(|t| *t < end);
+            for v in values[i..behind].iter().map(|v| v * factor).take_while(|v| v.is_finite()) {
                 if v < all.min {
                     (all.min, all.rising) = (v, false);
                 }
@@ -113,7 +110,7 @@ impl Reducer {
                 *c = Column {
                     count: all.count + (i - before) as u32,
                     last_t: times[i - 1],
-                    t: span.start + self.step / 2,
+                    t: self.begin + self.step / 2,
                     ..all
                 };
             }

@@ -16,6 +16,7 @@ use web_sys::HtmlCanvasElement;
 #[wasm_bindgen]
 pub struct Redraw {
     layer: Layer,
+    times: Vec<i64>,
     values: Vec<f64>,
     size: (u32, u32),
 }
@@ -30,7 +31,8 @@ impl Redraw {
     pub fn new(canvas: HtmlCanvasElement, width: u32, height: u32, values: Vec<f64>) -> Redraw {
         let size = (width, height);
         let layer = Layer::apart(canvas, size, "sans-serif", false).expect("a canvas has a context");
-        Redraw { layer, values, size }
+        let times = (0..values.len() as i64).map(|i| START + i * 1_000).collect();
+        Redraw { layer, times, values, size }
     }
 
     /// Reduces all samples and draws the chart anew; nothing is kept from the time before.
@@ -41,9 +43,7 @@ impl Redraw {
         let pixels = (f64::from(self.size.0) - measures.left - measures.right) as i64;
         let step = ((to - from) / 1_000 + pixels - 1) / pixels * 1_000;
         let mut reducer = Reducer::new(step, 1_500);
-        for (i, &v) in self.values.iter().enumerate() {
-            reducer.push(START + i as i64 * 1_000, v);
-        }
+        reducer.extend(&self.times, &self.values, 1.0);
         let columns = reducer.columns();
         let lo = columns.iter().map(|c| c.min).fold(f64::INFINITY, f64::min);
         let hi = columns.iter().map(|c| c.max).fold(f64::NEG_INFINITY, f64::max);

@@ -49,6 +49,26 @@ pub struct Look {
     pub frozen: bool,
 }
 
+impl Look {
+    /// Device pixels from the left to the right of a plot on a canvas of `width` units; at least 1.
+    pub(super) fn pixels(&self, width: i32) -> f64 {
+        let gutters = self.css * (self.measures.left + self.measures.right);
+        ((f64::from(width) - gutters) / self.device).floor().max(1.0)
+    }
+
+    /// The span that is drawn on a canvas of `width` units. A live one ends at a whole pixel since the epoch, at most one
+    /// behind its end: what is drawn then moves by whole pixels, and no line shimmers while it does.
+    pub(super) fn drawn(&self, width: i32) -> (i64, i64) {
+        let (from, to) = self.span;
+        if !self.live {
+            return self.span;
+        }
+        let pixel = (to - from).max(1) as f64 / self.pixels(width);
+        let end = ((to as f64 / pixel).ceil() * pixel).round() as i64;
+        (end - (to - from), end)
+    }
+}
+
 /// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
 /// counts in quarters of a pixel, so that a window of 12 h is drawn a few times a minute and one of 5 min each second.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,4 +86,35 @@ pub struct Sight {
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),
     pub(super) rows: (Rows, Vec<usize>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_window_moves_by_whole_pixels_and_one_that_stands_is_drawn_as_it_is() {
+        let look = |to: i64, live: bool| Look {
+            theme: &charts::theme::DARK,
+            measures: Measures { left: 40.0, right: 100.0, ..Measures::default() },
+            css: 4.0,
+            device: 4.0,
+            span: (to - 300_000, to),
+            offset: 0,
+            now: to,
+            live,
+            frozen: !live,
+        };
+        // 460 pixels of 652.2 ms.
+        let (width, newest) = (600 * 4, 1_700_000_000_123);
+        let ends: Vec<i64> = (0..200).map(|i| look(newest + i * 1_000, true).drawn(width).1).collect();
+        for (i, end) in (0..).zip(&ends) {
+            let late = end - (newest + i * 1_000);
+            assert!((0..=653).contains(&late), "{late}");
+            let moved = (end - ends[0]) as f64 / (300_000.0 / 460.0);
+            assert!((moved - moved.round()).abs() < 0.01, "{moved}");
+        }
+        let stands = look(newest, false);
+        assert_eq!(stands.drawn(width), stands.span);
+    }
 }

@@ -265,9 +265,7 @@ impl Picture {
     /// What a drawing on a canvas of that size would look like.
     pub fn sight(&self, look: &Look, size: (i32, i32), focus: Option<usize>, epoch: u32) -> Sight {
         let (from, to) = look.span;
-        let pixels =
-            f64::from(size.0) / look.device - look.css / look.device * (look.measures.left + look.measures.right);
-        let quarter = ((to - from) / (pixels.max(1.0) as i64) / 4).max(1);
+        let quarter = ((to - from) / (look.pixels(size.0) as i64) / 4).max(1);
         Sight {
             edges: (to.div_euclid(quarter), to - from),
             size,
@@ -304,6 +302,7 @@ impl Picture {
             })
             .collect();
         let rows: Vec<&str> = self.order.iter().map(|i| self.names[*i].short.as_str()).collect();
+        let (from, to) = look.drawn(size.0);
         let heat = (chart == Chart::Heat).then_some(Heat { names: &rows, values: self.rows.values });
         Some(draw(&Frame {
             chart,
@@ -312,8 +311,8 @@ impl Picture {
             device: look.device,
             theme: look.theme,
             measures: look.measures,
-            from: look.span.0,
-            to: look.span.1,
+            from,
+            to,
             offset: look.offset,
             axis,
             step: self.step,
