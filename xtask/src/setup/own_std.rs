@@ -82,20 +82,20 @@ fn folder(panics: Panics) -> Result<PathBuf, String> {
     Ok(paths::cache()?.join("wasm32").join(panics.name()))
 }
 
-/// Builds the library from an empty crate and keeps its files as a sysroot.
+/// Builds the library from an empty crate and keeps its files as a sysroot; unless another run has done so meanwhile.
 pub fn make(rustc: &str, version: &str, panics: Panics) -> Result<PathBuf, String> {
-    eprintln!("    building the standard library for wasm32 (half a minute on two cores)");
     let sysroot = folder(panics)?;
-    // A folder of our own: two runs may be at it at once, and one of them counts.
-    let work = sysroot.with_extension(std::process::id().to_string());
+    let _alone = paths::alone(&sysroot.with_extension("making"))?;
+    if made(version, panics).is_some() {
+        return Ok(sysroot);
+    }
+    eprintln!("    building the standard library for wasm32 (half a minute on two cores)");
+    let work = sysroot.with_extension("new");
     paths::remove(&work)?;
     let result = build(rustc, &work, panics).and_then(|new| {
         paths::write(&new.join("made-of"), &recipe(version, panics))?;
         paths::remove(&sysroot)?;
-        match std::fs::rename(&new, &sysroot) {
-            Err(e) if made(version, panics).is_none() => Err(format!("{} could not be made: {e}", sysroot.display())),
-            _ => Ok(()),
-        }
+        std::fs::rename(&new, &sysroot).map_err(|e| format!("{} could not be made: {e}", sysroot.display()))
     });
     paths::remove(&work)?;
     // Cargo does not see that a sysroot has changed: what was built on an older one must go.
