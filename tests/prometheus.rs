@@ -9,7 +9,6 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Asks until the answer is there.
 /// The points of the only series of a tag.
 fn points(server: &Server, query: &str) -> Vec<(f64, f64)> {
     let answer = server.get(&format!("/api/v1/query?{query}"), &[]);

@@ -22,7 +22,6 @@ const SERIES: usize = 300;
 const TICKS: usize = 200;
 const HOUR: i64 = 3_600_000;
 
-/// Waits until it is so.
 /// This machine's name, so that the binary finds here what the known machine has sent.
 fn host() -> String {
     collectors::host_name().unwrap_or_else(|| "this machine".into())

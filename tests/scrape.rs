@@ -42,7 +42,6 @@ fn json(server: &Server, path: &str) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
-/// Asks until the answer is there.
 #[test]
 fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     let url = endpoint(|n| match n {
