@@ -173,6 +173,37 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
 }
 
 #[test]
+fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() {
+    const PROCESSES: &str = r#"document.querySelectorAll(".processes tbody td.cmd").length"#;
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.eval(r#"(document.querySelector(".processes summary").click(), true)"#);
+    browser.until(&format!("{PROCESSES} > 3"));
+    // Both readers are there at the same moment, and so is what stands in both files.
+    browser.script(
+        "const load = WebAssembly.instantiateStreaming, ready = [];
+         WebAssembly.instantiateStreaming = (...given) => new Promise(done => load(...given).then(came => {
+           ready.push(() => done(came));
+           if (ready.length === 2) ready.forEach(go => go());
+         }));
+         const table = (machine, tag) => ['time,source,tag,value', ...[6, 7, 8].map(s => [171456689 + '' + s, machine, tag, 63])];
+         const text = { 'a.csv': table('node-a', 'gpu.0.temp'), 'b.csv': table('node-b', 'gpu.0.powerWatts') };
+         File.prototype.arrayBuffer = async function () { return new TextEncoder().encode(text[this.name].join('\\n')).buffer };
+         for (const name of Object.keys(text)) {
+           const data = new DataTransfer();
+           data.items.add(new File([''], name));
+           document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+         }",
+    );
+    browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE} === "node-b" && {SAMPLES} === 3"#));
+    assert_eq!(browser.eval("document.querySelectorAll('article.chart').length"), 1, "nothing of the other file");
+    assert_eq!(browser.eval(PROCESSES), 0, "no process of the machine before");
+    no_faults(&browser);
+}
+
+#[test]
 fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
     let bytes = recorded(2);
     let server = Server::start([]);
