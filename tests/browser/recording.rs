@@ -198,7 +198,8 @@ fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() 
          }",
     );
     browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE} === "node-b" && {SAMPLES} === 3"#));
-    assert_eq!(browser.eval("document.querySelectorAll('article.chart').length"), 1, "nothing of the other file");
+    let charts = "[...document.querySelectorAll('article.chart')].map(chart => chart.dataset.panel).join()";
+    assert_eq!(browser.eval(charts), "gpu.power", "its own chart, and nothing of the other file");
     assert_eq!(browser.eval(PROCESSES), 0, "no process of the machine before");
     no_faults(&browser);
 }
