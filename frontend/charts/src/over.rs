@@ -22,7 +22,7 @@ pub struct Label {
     pub text: String,
     /// Colour.
     pub hue: Hue,
-    /// False when another series has the attention.
+    /// False when it is hidden, or another series has the attention.
     pub bright: bool,
 }
 
@@ -65,7 +65,8 @@ pub fn draw<DB: DrawingBackend>(
     }
     let line = frame.measures.line * frame.css;
     if at.is_some() || labels.len() == 1 {
-        for label in labels.iter().filter(|l| l.value.is_finite() && (plot.from..=plot.to).contains(&t)) {
+        // A hidden series has no line that a dot could lie on.
+        for label in labels.iter().filter(|l| l.bright && l.value.is_finite() && (plot.from..=plot.to).contains(&t)) {
             let place = (plot.x(t), plot.snap(label.value, line, frame.device));
             area.draw(&Circle::new(place, frame.px(3.5), theme.card.filled()))?;
             area.draw(&Circle::new(place, frame.px(2.5), label.hue.color(theme).filled()))?;

@@ -63,12 +63,13 @@ struct Scene {
     values: bool,
     lanes: Vec<Lane>,
     at: Option<i64>,
+    hidden: usize,
     tall: u32,
 }
 
 impl Default for Scene {
     fn default() -> Self {
-        Scene { chart: Chart::Line, lines: 6, values: false, lanes: Vec::new(), at: None, tall: 352 }
+        Scene { chart: Chart::Line, lines: 6, values: false, lanes: Vec::new(), at: None, hidden: 0, tall: 352 }
     }
 }
 
@@ -105,6 +106,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         Chart::Heat => labels.push(label("median".into(), 68.0, Hue::Ink)),
         _ => {}
     }
+    labels.iter_mut().rev().take(scene.hidden).for_each(|l| l.bright = false);
     labels.iter_mut().filter(|l| !l.value.is_finite()).for_each(|l| l.text = "–".into());
     let names: Vec<String> = (0..n).map(|i| i.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -227,6 +229,16 @@ fn a_value_has_a_small_line_that_ends_where_data_end() {
         };
         svg((480, 96), theme, |area| value::draw(area, &spark).expect("SVG text refuses nothing"))
     });
+}
+
+#[test]
+fn what_is_hidden_has_no_dot_at_the_crosshair() {
+    let circles = |hidden| {
+        let scene = Scene { at: Some(END - 30_000), hidden, ..Scene::default() };
+        picture(&scene, &DARK).matches("<circle").count()
+    };
+    // A dot has a rim of its own; one of the six series has no value.
+    assert_eq!((circles(0), circles(3)), (10, 4));
 }
 
 #[test]
