@@ -74,6 +74,25 @@ fn many_series_are_eight_rows_and_a_sentence_until_they_are_pinned() {
 }
 
 #[test]
+fn a_page_that_scrolls_leaves_no_values_behind_and_takes_kept_ones_along() {
+    let (_server, browser) = demo("8");
+    browser.press(" ");
+    let place = plot_at(&browser, 0.5, 0.5);
+    browser.move_to(place);
+    browser.until(TIP);
+    browser.wheel(place, 60.0, 0);
+    browser.until(r#"document.getElementById("tip").hidden"#);
+    let place = plot_at(&browser, 0.5, 0.5);
+    browser.click_at(place, 0);
+    browser.until(r##"document.querySelector("#tip.pinned")"##);
+    let top = r##"document.querySelector("#tip").getBoundingClientRect().top"##;
+    let before = browser.eval(top);
+    browser.wheel(place, -40.0, 0);
+    browser.until(&format!("Math.abs({top} - {before} - 40) <= 1"));
+    no_faults(&browser);
+}
+
+#[test]
 fn keys_move_the_crosshair_and_say_where_it_is() {
     let (_server, browser) = demo("8");
     browser.press(" ");

@@ -1,6 +1,7 @@
 //! Looking closer: drag, wheel, pan, steps back, typed spans. Nothing is asked for that the page has already.
 
 use super::{live, no_faults, plot_at, span, start};
+use serde_json::json;
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 
 const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
@@ -72,6 +73,34 @@ fn a_double_click_goes_one_step_back_and_escape_all_the_way() {
     browser.press("Escape");
     live(&browser);
     browser.until("!new URLSearchParams(location.search).has('from')");
+}
+
+#[test]
+fn escape_lets_go_of_a_drag() {
+    let (_server, browser) = start("?w=5m");
+    let (from, to) = (plot_at(&browser, 0.3, 0.5), plot_at(&browser, 0.6, 0.5));
+    let hold = |kind: &str, (x, y): (f64, f64)| {
+        browser.cdp(
+            "Input.dispatchMouseEvent",
+            json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 }),
+        )
+    };
+    for leave in [false, true] {
+        hold("mousePressed", from);
+        hold("mouseMoved", to);
+        browser.until(r##"document.querySelector("#page[data-select]")"##);
+        browser.press("Escape");
+        if leave {
+            hold("mouseMoved", from);
+        }
+        hold("mouseReleased", to);
+        browser.until(r##"!document.querySelector("#page[data-select]")"##);
+        assert_eq!(browser.eval("location.search.includes('from')"), false, "nothing was zoomed to");
+        assert_eq!(browser.eval("document.documentElement.dataset.link"), "live");
+    }
+    browser.drag(from, to, 0);
+    browser.until("location.search.includes('from')");
+    no_faults(&browser);
 }
 
 #[test]

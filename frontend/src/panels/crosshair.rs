@@ -22,8 +22,10 @@ pub struct Hover {
     pub t: i64,
     /// Place in the span while the pointer rests there; none where the instant stays.
     pub share: Option<f64>,
-    /// Height in the window, CSS pixels.
+    /// Height on the plot, CSS pixels from its top.
     pub y: f64,
+    /// Where that top was in the window.
+    pub top: f64,
     /// Whether it stays where it is when the pointer goes.
     pub pinned: bool,
 }
@@ -39,8 +41,8 @@ pub struct Place {
     pub y: f64,
     /// Width of the plot's element.
     pub width: f64,
-    /// Height in the window.
-    pub client_y: f64,
+    /// Its top in the window.
+    pub top: f64,
 }
 
 impl Place {
@@ -75,7 +77,7 @@ pub fn moved(page: Page, place: &Place, pinned: bool) {
     let stays = board.hover.as_ref().is_some_and(|h| h.pinned) && !pinned;
     if !stays {
         let share = (!pinned).then_some(share);
-        let hover = Hover { panel: place.panel.clone(), t, share, y: place.client_y, pinned };
+        let hover = Hover { panel: place.panel.clone(), t, share, y: place.y, top: place.top, pinned };
         board.hover = focus.is_none().then_some(hover);
     }
     board.focus = focus;
@@ -91,6 +93,18 @@ pub fn left(page: Page) {
         board.focus.take().is_some()
     };
     again(page, refocus);
+}
+
+/// The page moved under the pointer, which says nothing until it moves too; what stays goes with its chart.
+pub fn scrolled(page: Page) {
+    let moved = {
+        let board = page.board.borrow();
+        let plot = |hover: &Hover| Some((board.panels.iter().find(|p| p.id == hover.panel)?.plot()?, hover.top));
+        board.hover.as_ref().and_then(plot).is_some_and(|(plot, top)| (plot.top() - top).abs() > 1.0)
+    };
+    if moved {
+        left(page);
+    }
 }
 
 /// Nothing is pointed at any more.
@@ -139,12 +153,12 @@ pub fn step(page: Page, by: i64) {
             (0..600).map_while(next).find(|at| *at != t)
         }
     };
-    let rect = panel.article.get_bounding_client_rect();
     let hover = Hover {
         panel: panel.id.clone(),
         t: at.unwrap_or(t).clamp(from, to),
         share: None,
-        y: rect.top() + rect.height() / 2.0,
+        y: panel.plot().map_or(0.0, |plot| plot.height() / 2.0),
+        top: 0.0,
         pinned: before.is_some_and(|h| h.pinned),
     };
     board.hover = Some(hover);
@@ -221,16 +235,15 @@ fn tip(panel: &PanelView, hover: &Hover, look: &Look, (left, right): (f64, f64))
         (format!("{}, {}", other.title, other.picture.unit), rows_of(other, at, look.span.1, most))
     });
     let mean = if picture.step > 1 { format!(", mean of {}", axis::duration(picture.step)) } else { String::new() };
-    let plot = panel.article.query_selector(".plot").ok().flatten().map(|p| p.get_bounding_client_rect());
     let share = (hover.t - look.span.0) as f64 / (look.span.1 - look.span.0).max(1) as f64;
-    let x = plot.map_or(0.0, |p| p.left() + left + share * (p.width() - left - right));
+    let place = panel.plot().map(|p| (p.left() + left + share * (p.width() - left - right), p.top() + hover.y));
     Tip {
         when: format!("{}{mean}", axis::clock(at + look.offset, true)),
         unit: picture.unit.to_string(),
         rows,
         rest,
         other,
-        place: (x, hover.y),
+        place: place.unwrap_or_default(),
         pinned: hover.pinned,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Mouse: drag zooms all charts, shift-drag pans, ctrl and wheel zooms at the cursor, a double click goes one step back,
 //! a click pins the crosshair; on a label a click isolates the series, with ctrl hides it, with shift follows it through
-//! all charts. Touch: one finger scrolls the page, resting it moves the crosshair, two fingers zoom and pan.
+//! all charts; Esc lets go of a drag. Touch: one finger scrolls the page, resting it moves the crosshair, two fingers zoom and pan.
 
 use super::crosshair::{self, Place};
 use super::series::{self, Choice};
@@ -44,6 +44,13 @@ struct Press {
     moved: bool,
 }
 
+impl Press {
+    /// Whether it drew a span that [`cancel`] let go of.
+    fn cancelled(&self, root: &Element) -> bool {
+        self.moved && !self.pan && !root.has_attribute("data-select")
+    }
+}
+
 /// A finger.
 struct Finger {
     id: i32,
@@ -78,6 +85,13 @@ pub fn listen(page: Page) {
         // A listener is never refused.
         let _ = main.add_event_listener_with_callback(name, &callback);
     }
+    let _ = crate::page::browser().add_event_listener_with_callback("scroll", &callback);
+}
+
+/// Lets go of the span that is being drawn; true when one was.
+pub fn cancel() -> bool {
+    let drawn = dom::by_id("page").filter(|root| root.has_attribute("data-select"));
+    drawn.inspect(|root| select(root, None)).is_some()
 }
 
 /// The place of an event on the plot under it.
@@ -86,11 +100,14 @@ fn place(event: &MouseEvent) -> Option<(Element, Place)> {
     let panel = plot.closest("article").ok()??.get_attribute("data-panel")?;
     let rect = plot.get_bounding_client_rect();
     let (x, y) = (f64::from(event.client_x()), f64::from(event.client_y()));
-    Some((plot, Place { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), client_y: y }))
+    Some((plot, Place { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), top: rect.top() }))
 }
 
 fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event) {
     let kind = event.type_();
+    if kind == "scroll" {
+        return crosshair::scrolled(page);
+    }
     if kind == "touchmove" {
         let g = gesture.borrow();
         if g.resting || g.fingers.len() > 1 {
@@ -150,8 +167,9 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
                 }
             }
             None => {
+                let press = g.press.take().filter(|press| !press.cancelled(root));
                 select(root, None);
-                if let (Some(press), Some((_, place))) = (g.press.take(), found) {
+                if let (Some(press), Some((_, place))) = (press, found) {
                     released(page, press, place, mouse);
                 }
             }
@@ -161,6 +179,7 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
 }
 
 fn mouse_moved(page: Page, g: &mut Gesture, root: &Element, place: Place) {
+    g.press.take_if(|press| press.cancelled(root));
     let Some(press) = &mut g.press else { return crosshair::moved(page, &place, false) };
     let dx = place.x - press.place.x;
     if !press.moved && dx.abs() > STILL {

@@ -2,7 +2,7 @@
 //! what the menu of a chart offers. Heard once for the whole page: an element says with `data-do` what it is for.
 
 use super::picture::Rows;
-use super::{changed, menu, roving, table, take};
+use super::{changed, menu, pointer, roving, table, take};
 use crate::page::{Page, now, offset};
 use crate::range::{self, Asked};
 use crate::recording;
@@ -126,7 +126,7 @@ fn clicked(page: Page, target: &Element, shift: bool) {
 
 /// Closes what lies over the page; true when something did.
 pub fn close_all() -> bool {
-    menu::close() | close("sheet")
+    pointer::cancel() | menu::close() | close("sheet")
 }
 
 fn close(id: &str) -> bool {

@@ -150,7 +150,7 @@ impl Board {
 
 /// An instant that is pointed at in no chart of these.
 fn hover(at: f64) -> Option<Hover> {
-    let hover = |at| Hover { panel: String::new(), t: at as i64, share: None, y: 0.0, pinned: false };
+    let hover = |at| Hover { panel: String::new(), t: at as i64, share: None, y: 0.0, top: 0.0, pinned: false };
     Some(at).filter(|at| at.is_finite()).map(hover)
 }
 

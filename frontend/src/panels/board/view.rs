@@ -95,10 +95,13 @@ impl PanelView {
         if hover.panel != self.id || self.picture.in_row(0).is_none() {
             return None;
         }
-        let plot = self.article.query_selector(".plot").ok()??.get_bounding_client_rect();
-        let y = hover.y - plot.top();
-        let near = self.places.iter().min_by(|a, b| (a.1 - y).abs().total_cmp(&(b.1 - y).abs()))?;
+        let near = self.places.iter().min_by(|a, b| (a.1 - hover.y).abs().total_cmp(&(b.1 - hover.y).abs()))?;
         self.picture.in_row(near.0)
+    }
+
+    /// Where its plot is in the window.
+    pub fn plot(&self) -> Option<web_sys::DomRect> {
+        Some(self.article.query_selector(".plot").ok()??.get_bounding_client_rect())
     }
 
     /// Takes its size from the page.
@@ -297,8 +300,9 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
     let names = members.lines.iter().map(|i| def(i).map_or_else(String::new, |d| store.catalog.label(d)));
     let names: Vec<String> = names.collect();
     let in_list = |list: &[(String, String)], name: &str| list.iter().any(|(chart, n)| chart == id && n == name);
-    let muted = names.iter().map(|n| (only && !in_list(&view.only, n)) || in_list(&view.off, n)).collect();
-    let pinned = names.iter().any(|n| view.pin.contains(n));
+    let muted: Vec<bool> = names.iter().map(|n| (only && !in_list(&view.only, n)) || in_list(&view.off, n)).collect();
+    // A followed series that is out of sight here takes the light from nobody.
+    let pinned = names.iter().zip(&muted).any(|(n, muted)| !muted && view.pin.contains(n));
     let dim = names.iter().map(|n| pinned && !view.pin.contains(n)).collect();
     (muted, dim)
 }
