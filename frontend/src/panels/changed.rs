@@ -1,12 +1,13 @@
 //! The list of what changed in the span that is shown, against the span of the same length before it. A row opens its
 //! chart.
 
+use super::picture::states;
 use crate::page::{Page, offset};
 use crate::store::difference::{Difference, rank};
 use crate::store::trace::unit;
 use crate::widgets::dom;
 use charts::axis;
-use shared::catalog::Metric;
+use shared::catalog::{Lane, Metric};
 use shared::unit::Unit;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDetailsElement};
@@ -76,7 +77,8 @@ fn fill(page: Page) {
             0 => name,
             n => format!("{name} and {n} more"),
         };
-        row(&list, &metric.chart, title, &name, d, unit(metric));
+        let lane = store.catalog.layout.lanes.iter().find(|lane| lane.metric == metric.tag);
+        row(&list, &metric.chart, title, &name, &values(d, unit(metric), lane), d.score);
     }
     if charts.is_empty() {
         dom::add(&sheet, "p", "", "Nothing moved beyond its usual spread.");
@@ -85,7 +87,18 @@ fn fill(page: Page) {
     }
 }
 
-fn row(list: &Element, chart: &str, title: &str, name: &str, d: &Difference, unit: Unit) {
+/// What moved, and from what to what; states in their words.
+fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
+    let (before, after) = d.values;
+    if lane.is_some() {
+        return format!("{} → {}", states::word(lane, before), states::word(lane, after));
+    }
+    let scale = unit.scale(before.abs().max(after.abs()));
+    let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };
+    format!("{what}{} → {} {}", scale.number(before), scale.number(after), scale.symbol)
+}
+
+fn row(list: &Element, chart: &str, title: &str, name: &str, values: &str, score: f64) {
     let item = dom::add(list, "li", "", "");
     let button = dom::add(&item, "button", "", "");
     dom::set(&button, "data-do", "chart");
@@ -94,11 +107,8 @@ fn row(list: &Element, chart: &str, title: &str, name: &str, d: &Difference, uni
     if !name.is_empty() {
         dom::add(&words, "small", "", name);
     }
-    let scale = unit.scale(d.values.0.abs().max(d.values.1.abs()));
-    let (before, after) = (scale.number(d.values.0), scale.number(d.values.1));
-    let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };
-    dom::add(&button, "span", "values", &format!("{what}{before} → {after} {}", scale.symbol));
-    dom::add(&button, "span", "score", &format!("{}×", d.score.min(999.0).round() as i64));
+    dom::add(&button, "span", "values", values);
+    dom::add(&button, "span", "score", &format!("{}×", score.min(999.0).round() as i64));
 }
 
 /// Brings a row's chart into view, opening its family.

@@ -76,11 +76,12 @@ fn compare(mut both: [Vec<f64>; 2]) -> Option<(f64, &'static str, (f64, f64))> {
         return None;
     }
     let gap = |k: usize| (b[k] - a[k]).abs();
-    // The median speaks for the series unless an end moved much further.
-    let (k, what) = match () {
-        () if gap(2) * 2.0 >= gap(0).max(gap(4)) => (2, ""),
-        () if gap(0) > gap(4) => (0, "low"),
-        () => (4, "high"),
+    // The median speaks for the series unless another part of it moved much further.
+    let furthest = [0, 4, 1, 3].into_iter().fold(2, |k, other| if gap(other) > gap(k) { other } else { k });
+    let (k, what) = match furthest {
+        far if gap(2) * 2.0 >= gap(far) => (2, ""),
+        low @ ..2 => (low, "low"),
+        high => (high, "high"),
     };
     Some((score, what, (a[k], b[k])))
 }
@@ -132,6 +133,9 @@ mod tests {
         let mut stalled = vec![98.0; 60];
         stalled[20..30].fill(2.0);
         assert_eq!(compare([vec![98.0; 60], stalled]).map(|d| (d.1, d.2)), Some(("low", (98.0, 2.0))));
+        // Neither the median nor the ends moved: a state that is there for less of the time.
+        let capped = |share: usize| (0..100).map(|i| if i < share { 4.0 } else { 0.0 }).collect::<Vec<_>>();
+        assert_eq!(compare([capped(90), capped(60)]).map(|d| (d.1, d.2)), Some(("low", (4.0, 0.0))));
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod moves;
 mod read;
 mod rows;
 mod spread;
-mod states;
+pub mod states;
 
 pub use look::{Look, Sight, State};
 pub use rows::{CHOICES, Order, Rows};
