@@ -184,7 +184,7 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
     stage.stand_still(60);
     browser.until(&format!(r#"{LINK} === "silent""#));
-    browser.until(&format!("/The machine is silent: last sample \\d+ s ago/.test({BANNER})"));
+    browser.until(&format!("/The machine is silent: its last sample is of \\d+:\\d\\d:\\d\\d/.test({BANNER})"));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "SILENT");
     browser.until(r#"document.querySelector("article.hero").dataset.state === "stale""#);
     // A page that is opened now sees what there is, too.

@@ -1,7 +1,7 @@
 //! What the page says while the server is away, or cannot keep history. It lies over the page, so that nothing moves.
 
 use super::{dom, live};
-use crate::page::{LinkState, Page, page};
+use crate::page::{LinkState, Page, offset, page};
 use charts::axis;
 use leptos::tachys::html::InertElement;
 use web_sys::Element;
@@ -59,12 +59,12 @@ fn said(page: Page) -> Said {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
         _ if page.silent.get() && unknown(page).is_none() => {
-            page.beat.track();
             let store = page.store.borrow();
-            let source = page.view.with(|v| store.source(v.source.as_deref()))?;
-            let since = axis::duration(page.server_now() - source.last_t()?);
+            let last = page.view.with(|v| store.source(v.source.as_deref()))?.last_t()?;
+            // A time, not an age: what is read out changes once, not each second. The charts say how old they are.
+            let since = axis::clock(last + offset(last), true);
             let words =
-                format!("last sample {since} ago. What it sent stays, and the page goes on with its next sample.");
+                format!("its last sample is of {since}. What it sent stays, and the page goes on with its next one.");
             Some(("The machine is silent:", words))
         }
         _ => unknown(page).or_else(|| {
