@@ -279,12 +279,13 @@ impl Raster {
         (&mut self.rows[column], &mut self.sums[column * high..(column + 1) * high])
     }
 
-    /// Adds the rectangle around a segment to the stroke, given from left to right with its direction. Between its long sides lies what is near the middle line,
-    /// between its ends what is not beyond them: at each cut the interval that both have in common.
+    /// Adds the rectangle around a segment to the stroke, given from left to right with its direction. Between its long
+    /// sides lies what is near the middle line, between its ends what is not beyond them: at each cut the interval that
+    /// both have in common.
     fn segment(&mut self, p: Corner, q: Corner, (ux, uy): Corner, half: f32) {
         if ux < 1e-3 {
-            let ends = (less(p.1, q.1), more(p.1, q.1));
-            return self.spans(p.0 - half, p.0 + half, |_| ends);
+            let (x, ends) = ((p.0 + q.0) / 2.0, (less(p.1, q.1), more(p.1, q.1)));
+            return self.spans(x - half, x + half, |_| ends);
         }
         let (slope, reach) = (uy / ux, half / ux);
         let side = move |cut: usize| p.1 + (middle(cut) - p.0) * slope;
@@ -572,6 +573,15 @@ mod tests {
             let weight: f64 = cover(&drawn).iter().sum();
             assert!((weight - 45.0).abs() < 1.0, "{degrees} degrees weigh {weight}");
         }
+    }
+
+    #[test]
+    fn a_line_that_is_nearly_upright_lies_in_the_middle_of_its_ends() {
+        let mut tall = Raster::default();
+        tall.wipe((8, 1_000), None);
+        tall.polylines(&[3.75, 0.0, 4.25, 1_000.0], &[4], 2.0, WHITE);
+        assert_eq!(tall.parts(), [(3, 0, 5, 1_000)]);
+        assert!(cover(&tall).iter().all(|c| *c == 0.0 || *c == 1.0));
     }
 
     #[test]

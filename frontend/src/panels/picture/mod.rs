@@ -1,7 +1,8 @@
 //! From the store to the frame of one panel: traces brought up to date, axis, gaps, limits, labels, words.
 //!
-//! [`look`] and [`rows`] are what the page and a person want, [`read`] what is read from a picture. [`gaps`] finds spans without data and limits, [`spread`] makes a band of many series and finds those that stand out
-//! of it, [`states`] makes bars of states.
+//! [`look`] and [`rows`] are what the page and a person want, [`read`] what is read from a picture. [`gaps`] finds spans
+//! without data and limits, [`spread`] makes a band of many series and finds those that stand out of it, [`states`] makes
+//! bars of states.
 
 mod gaps;
 mod look;
