@@ -334,7 +334,9 @@ impl Sampler {
         let number = self.ticks;
         self.retry(steady);
         // What those before it in the last round have held up is asked anew, without them.
-        for request in self.quick.give_up() {
+        let (held_up, late) = self.quick.give_up();
+        late.into_iter().for_each(|report| self.take_report(report));
+        for request in held_up {
             let part = &mut self.parts[request.part];
             (part.sensor, part.asked, part.at) = (Some(request.sensor), None, None);
         }
@@ -375,7 +377,7 @@ impl Sampler {
             && let Err(error) = self.crew.start(&round)
         {
             tracing::warn!(%error, "cannot start a thread to read with");
-            for request in round.give_up() {
+            for request in round.give_up().0 {
                 let part = &mut self.parts[request.part];
                 (part.sensor, part.asked) = (Some(request.sensor), None);
                 self.checks.no_thread(part.entry, request.part);
@@ -397,7 +399,7 @@ impl Sampler {
             }
             // One of them keeps a thread busy: what came before it is there, and what comes after it need not wait.
             quick.reports().into_iter().for_each(|report| self.take_report(report));
-            if quick.waits()
+            if quick.wants_help()
                 && let Err(error) = self.crew.start(&quick)
             {
                 tracing::warn!(%error, "cannot start a thread to read with");

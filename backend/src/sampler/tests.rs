@@ -199,6 +199,25 @@ fn what_is_read_after_one_that_hangs_is_in_the_same_tick() {
     assert!(sampler.crew.size() >= 3, "{}", sampler.crew.size());
 }
 
+#[test]
+fn what_is_read_among_more_that_hang_than_a_tick_has_time_for_is_in_a_later_tick() {
+    let mut entries = vec![&HANGS; 20];
+    entries.push(&COUNTS);
+    entries.extend([&HANGS; 20]);
+    let mut sampler = sampler(entries);
+    // A tick waits for 25 ms then, and each that hangs takes 10 of them.
+    sampler.plan.interval = Duration::from_millis(100);
+    let (mut seconds, go_on) = (0..2_000, AtomicBool::new(false));
+    // Nothing of this has to be in time: what hangs keeps the others out for a while, not for good.
+    for reading in 1..=3 {
+        while value(&sampler, "system.load1").is_none_or(|v| v < f64::from(reading)) {
+            let i = seconds.next().expect("it is read");
+            sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
+            sampler.rest(Duration::from_millis(1), &go_on);
+        }
+    }
+}
+
 /// A sensor that takes its time.
 struct Slow;
 impl Collector for Slow {
@@ -241,6 +260,44 @@ fn a_late_answer_goes_once_into_the_next_tick() {
     sampler.tick(1_700_000_002_000, Duration::from_secs(2), false);
     assert_eq!(value(&sampler, "system.load5"), None, "an old value is never repeated");
     drop(shut);
+}
+
+#[test]
+fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
+    static GATE: Mutex<()> = Mutex::new(());
+    struct Waits;
+    impl Collector for Waits {
+        fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+            drop(GATE.lock());
+            out.put(&shared::catalog::cpu::LOAD5, (), 5.0);
+            Ok(())
+        }
+    }
+    static WAITS: Entry =
+        Entry { name: "waits", about: "Waits.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Waits)) };
+    // They stand in the order in which they have opened.
+    let in_order = || Some(sampler(vec![&WAITS, &HANGS, &HANGS])).filter(|s| s.parts[0].entry == 0);
+    let mut sampler = std::iter::repeat_with(in_order).flatten().next().expect("it repeats");
+    // A tick waits for 5 ms then.
+    sampler.plan.interval = Duration::from_millis(20);
+    let shut = GATE.lock().unwrap();
+    sampler.tick(1_700_000_000_000, Duration::from_secs(0), false);
+    // One thread waits at the gate and another has gone on, to the first that hangs.
+    let begin = Instant::now();
+    let patient = || assert!(begin.elapsed() < Duration::from_secs(20), "it is not read");
+    while sampler.quick.left() > 1 {
+        patient();
+        if sampler.quick.wants_help() && sampler.quick.left() == 2 {
+            sampler.crew.start(&sampler.quick).unwrap();
+        }
+    }
+    drop(shut);
+    // The first goes on to the second, and nobody will hear from either.
+    while sampler.quick.left() > 0 {
+        patient();
+    }
+    sampler.tick(1_700_000_001_000, Duration::from_secs(1), false);
+    assert_eq!(value(&sampler, "system.load5"), Some(5.0));
 }
 
 #[test]

@@ -99,40 +99,70 @@ pub(super) fn open(index: usize, entry: &'static Entry, options: &Options, roots
 
 /// Readings of one tick that one thread does, one after the other.
 #[derive(Default)]
-pub(super) struct Round(Mutex<(VecDeque<Request>, Vec<Report>)>);
+pub(super) struct Round(Mutex<Readings>);
+
+#[derive(Default)]
+struct Readings {
+    /// What has yet to be begun.
+    waiting: VecDeque<Request>,
+    /// What was read and not taken.
+    made: Vec<Report>,
+    /// Threads that were given the round and have not looked at it: a busy machine takes its time to wake one.
+    coming: usize,
+}
 
 impl Round {
     pub fn new(requests: Vec<Request>) -> Arc<Self> {
-        Arc::new(Round(Mutex::new((requests.into(), Vec::new()))))
+        Arc::new(Round(Mutex::new(Readings { waiting: requests.into(), ..Readings::default() })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<Request>, Vec<Report>)> {
+    fn lock(&self) -> MutexGuard<'_, Readings> {
         // No code that holds the lock can leave it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether something of it has yet to be begun.
     pub fn waits(&self) -> bool {
-        !self.lock().0.is_empty()
+        !self.lock().waiting.is_empty()
     }
 
-    /// What has yet to be begun.
-    pub fn give_up(&self) -> Vec<Request> {
-        self.lock().0.drain(..).collect()
+    /// How much of it has yet to be begun.
+    #[cfg(test)]
+    pub fn left(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    /// Whether something of it waits, and nobody is on the way.
+    pub fn wants_help(&self) -> bool {
+        let readings = self.lock();
+        !readings.waiting.is_empty() && readings.coming == 0
+    }
+
+    /// What has yet to be begun, and what was read and not taken: who read it may be held up by what came after.
+    pub fn give_up(&self) -> (Vec<Request>, Vec<Report>) {
+        let readings = &mut *self.lock();
+        (readings.waiting.drain(..).collect(), std::mem::take(&mut readings.made))
     }
 
     /// What was read and not taken.
     pub fn reports(&self) -> Vec<Report> {
-        std::mem::take(&mut self.lock().1)
+        std::mem::take(&mut self.lock().made)
     }
 
     /// Reads until nothing is left to begin; what was read since it was taken last.
     fn run(&self) -> Vec<Report> {
-        loop {
-            let Some(request) = self.lock().0.pop_front() else { return self.reports() };
+        let begun = |readings: &mut Readings| {
+            readings.coming -= 1;
+            readings.waiting.pop_front()
+        };
+        let mut next = begun(&mut self.lock());
+        while let Some(request) = next {
             let report = read(request);
-            self.lock().1.push(report);
+            let readings = &mut *self.lock();
+            readings.made.push(report);
+            next = readings.waiting.pop_front();
         }
+        self.reports()
     }
 }
 
@@ -158,8 +188,12 @@ impl Crew {
             Some(thread) => thread,
             None => self.hire()?,
         };
+        round.lock().coming += 1;
         // It is waiting for this.
-        self.threads[thread].try_send(round.clone()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.threads[thread].try_send(round.clone()).map_err(|_| {
+            round.lock().coming -= 1;
+            io::ErrorKind::BrokenPipe.into()
+        })
     }
 
     /// A thread has done what it was given.
