@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn named(values: &[&dyn Fn(i64) -> f64]) -> Vec<usize> {
-        let all: Vec<Vec<Column>> = values.iter().map(|v| series(v)).collect();
+        let all: Vec<Vec<Column>> = values.iter().map(series).collect();
         let slices: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
         let band = spread(&slices, 0..100_000);
         let stands: Vec<Stand> = slices.iter().map(|c| stand(c, &band, 100.0)).collect();
