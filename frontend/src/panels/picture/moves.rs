@@ -86,7 +86,8 @@ impl Server {
     fn make(chance: &mut Chance, t: &mut i64, i: usize) -> (i64, Vec<f64>) {
         *t += if chance.below(400) == 0 { 1_000 * (2 + chance.below(90)) } else { 1_000 };
         let wave = |k: usize| ((i * (k + 3)) % 97) as f64;
-        let mut values: Vec<f64> = (0..12).map(|k| if (i / 60 + k).is_multiple_of(9) { f64::NAN } else { wave(k) }).collect();
+        let mut values: Vec<f64> =
+            (0..12).map(|k| if (i / 60 + k).is_multiple_of(9) { f64::NAN } else { wave(k) }).collect();
         values.extend((0..2).map(|k| if i % 500 < 20 { f64::NAN } else { (i * i * (k + 1) / 50) as f64 }));
         values.push(if i.is_multiple_of(15) { wave(1) } else { f64::NAN });
         (*t, values)
