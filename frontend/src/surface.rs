@@ -2,7 +2,7 @@
 //! once.
 //!
 //! Letters are the browser's: a text is drawn once on a canvas that stands nowhere, and how much of each pixel it covers
-//! is kept. Painting that costs a thousandth of what asking for it each time does.
+//! is kept: what stands there each second is asked for once.
 
 use charts::canvas::Surface;
 use charts::raster::{Color, Mask, Raster};

@@ -1,6 +1,6 @@
 //! Strokes to pixels: an anti-aliased picture in memory, which a browser shows with one call.
 //!
-//! A browser without a GPU takes ten times as long to stroke a noisy line as to show a finished picture. Here each column
+//! A browser without a GPU takes far longer to stroke a noisy line than to show a finished picture. Here each column
 //! of pixels is cut by [`CUTS`] vertical lines. Where one of them crosses a segment as wide as its stroke lies an interval;
 //! intervals of a stroke that touch become one, so that nothing is painted twice where segments meet. Their ends add to a
 //! column of differences in fixed numbers, whose running sum is how much of each pixel is covered: exact from above to

@@ -1,5 +1,5 @@
 //! The standard library for the page, built once from the compiler's own sources: for size, and so that a panic is a trap
-//! instead of a text that nobody reads. The ready one is built for speed, and makes the page a seventh larger.
+//! instead of a text that nobody reads. The ready one is built for speed, and makes the page an eighth larger.
 
 use super::wasm32::TARGET;
 use crate::exec::{cargo, cmd};

@@ -120,7 +120,7 @@ pub fn ready() -> Result<(Compiler, Done), String> {
     let no_target = match add(&["target", "add", TARGET], has_target) {
         Ok(()) => {
             let active = Compiler::active(panics)?;
-            let cost = format!("{} with its ready standard library: the page gets a seventh larger", active.version);
+            let cost = format!("{} with its ready standard library: the page gets an eighth larger", active.version);
             return Ok((active, Done::Without(format!("{cost}: {no_sources}"))));
         }
         Err(reason) => reason,
