@@ -32,13 +32,35 @@ impl std::error::Error for Damaged {}
 /// Encodes one value per tick; NaN and infinities are absent.
 pub fn encode(values: &[f64], steps: Steps) -> Vec<u8> {
     let present: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    encoded(&present, values.len(), || runs(values), steps)
+}
+
+/// The same of the ticks alone that have a finite value, rising, of `ticks` in all: what few have costs little.
+pub fn encode_sparse(samples: &[(usize, f64)], ticks: usize, steps: Steps) -> Vec<u8> {
+    let present: Vec<f64> = samples.iter().map(|(_, v)| *v).collect();
+    let runs = || {
+        let (mut runs, mut end) = (vec![0], 0);
+        for (tick, _) in samples {
+            if *tick > end {
+                runs.extend([tick - end, 0]);
+            }
+            *runs.last_mut().expect("runs begins with one entry") += 1;
+            end = tick + 1;
+        }
+        runs.extend((ticks > end).then(|| ticks - end));
+        runs
+    };
+    encoded(&present, ticks, runs, steps)
+}
+
+fn encoded(present: &[f64], ticks: usize, runs: impl FnOnce() -> Vec<usize>, steps: Steps) -> Vec<u8> {
     let mut out = vec![0u8];
     if present.is_empty() {
         return out;
     }
-    if present.len() < values.len() {
+    if present.len() < ticks {
         out[0] |= GAPS;
-        let runs: Vec<usize> = runs(values);
+        let runs = runs();
         put(&mut out, runs.len() as u64);
         runs.iter().for_each(|&run| put(&mut out, run as u64));
     }
@@ -51,7 +73,7 @@ pub fn encode(values: &[f64], steps: Steps) -> Vec<u8> {
         out.extend(compress(&integers));
     } else {
         out[0] |= FLOATS;
-        out.extend(compress(&present));
+        out.extend(compress(present));
     }
     out
 }
@@ -242,6 +264,8 @@ mod tests {
         #[test]
         fn a_column_comes_back_bit_for_bit(values in prop::collection::vec(value(), 0..300), steps in 0usize..4) {
             let bytes = encode(&values, [0.0, 1.0, 100.0, 256.0][steps]);
+            let sparse: Vec<(usize, f64)> = values.iter().copied().enumerate().filter(|(_, v)| v.is_finite()).collect();
+            prop_assert_eq!(&encode_sparse(&sparse, values.len(), [0.0, 1.0, 100.0, 256.0][steps]), &bytes);
             let back = decode(&bytes, values.len()).unwrap();
             prop_assert_eq!(values.len(), back.len());
             for (a, b) in values.iter().zip(&back) {

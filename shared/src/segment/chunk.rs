@@ -47,7 +47,7 @@ pub(super) fn chunk(kind: u8, head: &[u8], payload: u64) -> Vec<u8> {
     out
 }
 
-/// A chunk that was read: its kind, its head, and where its payload stands.
+/// A chunk that was read: its kind, its head, and where its payload stands, of which a part may be cut off.
 pub(super) struct Chunk {
     pub kind: u8,
     pub head: Vec<u8>,
@@ -68,10 +68,64 @@ pub(super) fn read_chunk(bytes: &impl ReadAt, offset: u64) -> std::io::Result<Op
     }
     let head = bytes.read_at(offset + FRONT, head_len as usize)?;
     let payload = offset + FRONT + u64::from(head_len);
-    if extend(crc32c(&front[..13]), &head) != crc || !fits(payload, payload_len) {
-        return Ok(None);
+    let sound = extend(crc32c(&front[..13]), &head) == crc;
+    Ok(payload.checked_add(payload_len).filter(|_| sound).map(|end| Chunk { kind, head, payload, end }))
+}
+
+/// Sound chunks from the front of a file on. Behind damage the next one is looked for at every byte.
+pub(super) struct Chunks<'a, R> {
+    bytes: &'a R,
+    next: u64,
+    /// What may be read for chunks that turn out to be none: of a file that looks like their fronts everywhere the rest is
+    /// given up, since each could speak of the whole of it.
+    left: u64,
+}
+
+/// What is searched at first, and twice as much each time that there was nothing.
+const WINDOW: u64 = 256;
+
+impl<'a, R: ReadAt> Chunks<'a, R> {
+    pub fn new(bytes: &'a R) -> Self {
+        Chunks { bytes, next: HEADER, left: 4 * bytes.size() }
     }
-    Ok(Some(Chunk { kind, head, payload, end: payload + payload_len }))
+
+    /// The next sound chunk; none at the end.
+    pub fn next(&mut self) -> std::io::Result<Option<Chunk>> {
+        let size = self.bytes.size();
+        let mut chunk = self.at(self.next)?;
+        let (mut place, mut len) = (self.next.saturating_add(1), WINDOW);
+        while chunk.is_none() && place < size {
+            let window = self.bytes.read_at(place, len.min(size - place) as usize)?;
+            for (at, kind) in window.iter().enumerate() {
+                if [BLOCK, DIRECTORY, OPENING].contains(kind) {
+                    chunk = self.at(place + at as u64)?;
+                    if chunk.is_some() {
+                        break;
+                    }
+                }
+            }
+            place += window.len() as u64;
+            len *= 2;
+        }
+        self.next = chunk.as_ref().map_or(size, |chunk| chunk.end);
+        Ok(chunk)
+    }
+
+    fn at(&mut self, place: u64) -> std::io::Result<Option<Chunk>> {
+        if place.checked_add(FRONT).is_none_or(|end| end > self.bytes.size()) {
+            return Ok(None);
+        }
+        let front = self.bytes.read_at(place, FRONT as usize)?;
+        let head = parts(&front).map_or(0, |(_, head, ..)| u64::from(head));
+        if head > self.bytes.size() - place - FRONT || head > self.left {
+            return Ok(None);
+        }
+        let chunk = read_chunk(self.bytes, place)?;
+        if chunk.is_none() {
+            self.left -= head;
+        }
+        Ok(chunk)
+    }
 }
 
 fn parts(mut front: &[u8]) -> Option<(u8, u32, u64, u32)> {

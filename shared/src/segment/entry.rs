@@ -2,6 +2,7 @@
 
 use crate::series::SeriesId;
 use crate::varint::{put, take, take_array, unzigzag, zigzag};
+use std::ops::Range;
 
 /// Series in one group of a block's index: what a reader of one column reads of it.
 pub(super) const GROUP: usize = 32;
@@ -122,13 +123,15 @@ impl BlockEntry {
         self.groups.iter().try_fold(self.times.len, |sum, g| sum.checked_add(g.index.len)?.checked_add(g.columns))
     }
 
-    /// Where a group's index and its columns begin in the file.
-    pub(super) fn place(&self, group: usize) -> (u64, u64) {
-        let all: u64 = self.groups.iter().map(|g| g.index.len).sum();
-        let before = &self.groups[..group];
-        let index = self.offset + self.times.len + before.iter().map(|g| g.index.len).sum::<u64>();
-        let columns = self.offset + self.times.len + all + before.iter().map(|g| g.columns).sum::<u64>();
-        (index, columns)
+    /// Where the index and the columns of each group begin in the file.
+    pub(super) fn places(&self) -> impl Iterator<Item = (u64, u64)> {
+        let index = self.offset + self.times.len;
+        let columns = index + self.groups.iter().map(|g| g.index.len).sum::<u64>();
+        self.groups.iter().scan((index, columns), |next, group| {
+            let place = *next;
+            *next = (next.0 + group.index.len, next.1 + group.columns);
+            Some(place)
+        })
     }
 }
 
@@ -152,6 +155,11 @@ impl ColumnEntry {
         (self.raw.len, self.tier.map_or(0, |tier| tier.len))
     }
 
+    /// Where what follows it stands.
+    fn end(&self) -> u64 {
+        self.offset + self.raw.len + self.tier.map_or(0, |tier| tier.len)
+    }
+
     /// Appends the entry behind that of series `before`; offsets follow from lengths.
     pub(super) fn put(&self, out: &mut Vec<u8>, before: SeriesId, (from, to): (i64, i64)) {
         put(out, u64::from(self.id - before));
@@ -164,22 +172,22 @@ impl ColumnEntry {
         }
     }
 
-    /// The entries of a group whose columns begin at `offset`, one after the other; none in the place of a damaged one,
+    /// The entries of a group whose columns stand in `columns`, one after the other; none in the place of a damaged one,
     /// which is the last.
     pub(super) fn take_each(
         mut bytes: &[u8],
         (from, to): (i64, i64),
         first: SeriesId,
-        offset: u64,
+        columns: Range<u64>,
     ) -> impl Iterator<Item = Option<ColumnEntry>> {
-        let (mut id, mut offset) = (first, offset);
+        let (mut id, mut offset) = (first, columns.start);
         std::iter::from_fn(move || {
             (!bytes.is_empty()).then(|| {
-                let entry = Self::take(&mut bytes, (from, to), id, offset);
+                let entry = Self::take(&mut bytes, (from, to), id, offset).filter(|entry| entry.end() <= columns.end);
                 match &entry {
                     Some(entry) => {
                         id = entry.id;
-                        offset = entry.offset + entry.bytes().0 + entry.bytes().1;
+                        offset = entry.end();
                     }
                     None => bytes = &[],
                 }

@@ -17,9 +17,10 @@
 //!
 //! Kinds are `B` a block, `D` a directory, `O` an opening (a directory without blocks, at the start of a recording that
 //! may be cut off). A reader skips kinds that it does not know. The directory stands twice and so does the trailer, at
-//! the end of the file, so that a damaged byte costs one block's one column at most (32 columns in a block's index, one
-//! block in its times). Where no directory is sound, the chunks from the front give the blocks, and the opening
-//! what they mean.
+//! the end of the file, and a wrong byte in times or index is put right by their checksum, so that a damaged byte costs
+//! one block's one column at most; more of them together 32 columns in a block's index, one block in its times. Where no
+//! directory is sound, the chunks from the front give the blocks, and the opening what they mean; of a block that was
+//! cut off its first columns are whole.
 //!
 //! ```text
 //! directory = log through varint  replaces list(text)  about list(text text)
@@ -33,7 +34,7 @@
 //!
 //! A block is a run of ticks of one source whose times rise; times go back between blocks only. Its chunk's head is
 //! its entry, and its payload the time column ([`crate::column::encode_times`]), the index, the columns.
-//! `offset` is where the payload begins in the file.
+//! `offset` is where the payload begins in the file; blocks stand there in the order of the directory.
 //!
 //! ```text
 //! entry = source varint (into the directory's)  first sequence varint  last sequence varint (less the first)

@@ -1,5 +1,6 @@
 //! What is written is read; what is damaged or cut off costs little and is never a wrong value.
 
+use super::entry::Blob;
 use super::*;
 use crate::catalog::VOCABULARY;
 use crate::column;
@@ -193,7 +194,7 @@ proptest! {
         let known = &mut Dictionaries::default();
         let _ = directory::decode(&bytes, known);
         if let Some(block) = BlockEntry::take(&mut bytes.as_slice(), 0) {
-            let _ = ColumnEntry::take_each(&bytes, (block.from, block.to), 0, 0).count();
+            let _ = ColumnEntry::take_each(&bytes, (block.from, block.to), 0, 0..u64::MAX).count();
         }
         if sign {
             bytes = [chunk::header(), bytes, chunk::trailer([12, 40]), chunk::trailer([12, 40])].concat();
@@ -221,7 +222,7 @@ fn flip_every_byte(tiers: bool) {
     let whole = Reader::open(bytes.as_slice()).expect("sound");
     let tiers_at = tiers_of(&whole);
     let (whole, _) = parts(&whole);
-    let mut seen = [0; 4];
+    let mut seen = [0; 2];
     for at in 0..bytes.len() {
         let mut bytes = bytes.clone();
         bytes[at] ^= 1 << (at % 8);
@@ -232,26 +233,21 @@ fn flip_every_byte(tiers: bool) {
         let lost = whole.len() - read.len();
         match damages.as_slice() {
             [] => assert_eq!(lost, 0, "byte {at}"),
-            [damage] => {
-                let (kind, most) = match damage.part {
-                    Part::Times => (0, 1),
-                    Part::Index(_) => (1, 32),
-                    _ => (2, 1),
-                };
-                seen[kind] += 1;
-                assert!((1..=most).contains(&lost), "{damage}");
+            [Damage { part: Part::Column(_), .. }] => {
+                seen[0] += 1;
+                assert_eq!(lost, 1, "byte {at}");
             }
-            more => panic!("{more:?}"),
+            more => panic!("byte {at}: {more:?}"),
         }
         // A tier's damage costs nothing: the buckets are made of the column. It is found when everything is read.
         if let Some((block, id, _)) = tiers_at.iter().find(|(_, _, bytes)| bytes.contains(&(at as u64))) {
-            seen[3] += 1;
+            seen[1] += 1;
             tier_holds(&reader, *block, &blocks[*block], *id);
             let found = reader.verify();
             assert!(found.len() == 1 && found[0].part == Part::Tier(*id), "{found:?}");
         }
     }
-    assert!(seen[..3].iter().all(|&n| n > 0) && (seen[3] > 0) == tiers, "{seen:?}");
+    assert!(seen[0] > 0 && (seen[1] > 0) == tiers, "{seen:?}");
 }
 
 #[test]
@@ -265,9 +261,41 @@ fn a_flipped_byte_of_an_hour_costs_one_column_at_most() {
 }
 
 #[test]
-fn a_cut_file_is_refused_and_a_recording_gives_what_came_before_the_cut() {
-    let (blocks, bytes) = small(true);
-    let mut rescued = [0; 3];
+fn two_flipped_bytes_of_times_or_index_cost_what_hangs_on_them_and_no_value_is_wrong() {
+    let (_, bytes) = small(true);
+    let whole = Reader::open(bytes.as_slice()).expect("sound");
+    let (all, _) = parts(&whole);
+    let mut seen = [0; 2];
+    for block in &whole.contents().blocks {
+        let (index, columns) = block.places().next().expect("a group");
+        for at in block.offset as usize..columns as usize - 1 {
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x40;
+            bad[at + 1] ^= 0x03;
+            let reader = Reader::open(bad.as_slice()).expect("sound directories");
+            let (read, damages) = parts(&reader);
+            let mut rest = all.iter();
+            assert!(read.iter().all(|part| rest.any(|p| p == part)), "byte {at}");
+            for damage in damages {
+                seen[usize::from(damage.part != Part::Times)] += 1;
+                assert!(matches!(damage.part, Part::Times | Part::Index(_)), "{damage}");
+            }
+            assert!(all.len() - read.len() <= if (at as u64) + 1 < index { 1 } else { 64 });
+        }
+    }
+    assert!(seen.iter().all(|&n| n > 0), "{seen:?}");
+}
+
+#[test]
+fn a_cut_file_is_refused_and_a_recording_gives_every_column_that_is_whole() {
+    let (_, bytes) = small(true);
+    let sound = Reader::open(bytes.as_slice()).expect("sound");
+    // Block, series, and where its column ends.
+    let mut ends = Vec::new();
+    for block in 0..sound.contents().blocks.len() {
+        ends.extend(sound.entries(block).0.iter().map(|entry| (block, entry.id, entry.offset + entry.raw.len)));
+    }
+    let mut rescued = 0;
     for cut in 0..bytes.len() {
         // Without its last trailer a segment is whole: the one before says the same.
         let whole = cut as u64 == bytes.len() as u64 - chunk::TRAILER;
@@ -279,17 +307,115 @@ fn a_cut_file_is_refused_and_a_recording_gives_what_came_before_the_cut() {
         if whole {
             continue;
         }
-        let Ok(reader) = Reader::rescue(bytes) else { continue };
+        let Ok(reader) = Reader::rescue(bytes) else {
+            assert!(rescued == 0 && (cut as u64) < ends[0].2, "cut at {cut}");
+            continue;
+        };
         assert!(!reader.complete());
-        let n = reader.contents().blocks.len();
-        rescued[n] += 1;
-        if rescued[n] == 1 {
-            (0..n).for_each(|i| holds(&reader, i, &blocks[i]));
-        }
+        let (read, damages) = parts(&reader);
+        let read: Vec<_> = read
+            .iter()
+            .filter_map(|(block, part, bytes)| {
+                Some((
+                    *block,
+                    match part {
+                        Part::Column(id) => *id,
+                        _ => return None,
+                    },
+                    bytes,
+                ))
+            })
+            .collect();
+        let expected = ends.iter().filter(|(.., end)| *end <= cut as u64);
+        assert!(
+            read.iter().map(|(block, id, _)| (*block, *id)).eq(expected.map(|(b, id, _)| (*b, *id))),
+            "cut at {cut}"
+        );
+        assert!(
+            read.iter().all(|(block, id, bytes)| sound.column(*block, *id).as_ref() == Ok(&Some((*bytes).clone())))
+        );
+        assert!(damages.iter().all(|damage| damage.io.is_some()), "what is missing is not damaged");
+        rescued = read.len();
     }
-    assert!(rescued.iter().all(|&n| n > 0), "{rescued:?}");
-    let whole = Reader::rescue(bytes.as_slice()).expect("sound");
-    assert!(whole.complete() && whole.contents().blocks.len() == 2);
+    assert_eq!(rescued, ends.len());
+    assert!(Reader::rescue(bytes.as_slice()).expect("sound").complete());
+}
+
+#[test]
+fn behind_a_damaged_head_the_next_block_is_found() {
+    let (blocks, bytes) = small(false);
+    let sound = Reader::open(bytes.as_slice()).expect("sound");
+    let first = sound.contents().blocks[0].offset as usize;
+    let end = sound.contents().blocks[1].offset + sound.contents().blocks[1].len().expect("a length");
+    for at in first - 30..first {
+        let mut bad = bytes[..end as usize].to_vec();
+        bad[at] ^= 0x21;
+        let reader = Reader::rescue(bad.as_slice()).expect("its opening is sound");
+        assert_eq!(reader.contents().blocks, sound.contents().blocks[1..], "byte {at}");
+        holds(&reader, 0, &blocks[1]);
+    }
+}
+
+/// Bytes that count how many of them are read.
+struct Counted<'a>(&'a [u8], std::cell::Cell<u64>);
+
+impl ReadAt for Counted<'_> {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.1.set(self.1.get() + len as u64);
+        self.0.read_at(offset, len)
+    }
+}
+
+#[test]
+fn four_times_the_bytes_of_a_crafted_file_are_four_times_the_work() {
+    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&contents(&[], 1), &[]), 0);
+    // The front of a block with a head of 8 KiB, again and again; sound chunks of no meaning between damaged ones.
+    let front = [&b"B"[..], &[0, 0x20, 0, 0], &[0; 8]].concat();
+    let sound = [chunk::chunk(b'x', &[], 0), b"BBBB".to_vec()].concat();
+    for pattern in [&front, &sound, &b"B".to_vec(), &b"BD\0\x01\0\0\0".to_vec()] {
+        let work = |len: usize| {
+            let fill: Vec<u8> = pattern.iter().copied().cycle().take(len).collect();
+            let bytes = [&chunk::header()[..], &opening, &fill].concat();
+            let counted = Counted(&bytes, std::cell::Cell::new(0));
+            let blocks = Reader::rescue(&counted).expect("an opening").contents().blocks.len();
+            assert_eq!(blocks, 0);
+            counted.1.get()
+        };
+        let (once, four) = (work(50_000), work(200_000));
+        assert!(four <= 5 * once && once <= 40 * 50_000, "{once} and {four} bytes read for {pattern:?}");
+    }
+}
+
+#[test]
+fn blocks_that_an_opening_names_are_none() {
+    let (_, bytes) = small(false);
+    let read = Reader::open(bytes.as_slice()).expect("sound").contents().clone();
+    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&read, &read.blocks), 0);
+    let bytes = [&chunk::header()[..], &opening].concat();
+    assert_eq!(Reader::rescue(bytes.as_slice()).expect("an opening").contents().blocks, []);
+}
+
+#[test]
+fn a_directory_that_names_bytes_twice_is_none() {
+    let (_, bytes) = small(false);
+    let mut read = Reader::open(bytes.as_slice()).expect("sound").contents().clone();
+    assert!(reader::fit(&read.blocks, bytes.size()));
+    read.blocks[1].offset = read.blocks[0].offset;
+    assert!(!reader::fit(&read.blocks, bytes.size()));
+    // Nor do columns reach out of their group.
+    let (block, column) = (&read.blocks[0], Blob { len: 900, crc: 0 });
+    let mut index = Vec::new();
+    ColumnEntry { id: 3, first: block.from, last: block.to, offset: 0, raw: column, tier: None }.put(
+        &mut index,
+        3,
+        (block.from, block.to),
+    );
+    let taken = |end| ColumnEntry::take_each(&index, (block.from, block.to), 3, 100..end).next().flatten();
+    assert!(taken(1_000).is_some() && taken(999).is_none());
 }
 
 #[test]
