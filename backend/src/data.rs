@@ -4,6 +4,7 @@ use crate::config::Config;
 #[cfg(unix)]
 use crate::config::user;
 use crate::keeper::Disk;
+use history::files::Shared;
 use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
 use std::io;
@@ -52,11 +53,19 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
             Err(format!("the data folder {} cannot be used: {error}.\nEnd that one, {ways_out}.", path.display()))
         }
         Err(error) => {
-            let whose = match &error {
+            let mend = match &error {
                 OpenError::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => foreign(path),
+                OpenError::Shared(Shared::Mode { ours: true, .. }) => {
+                    Some(format!("Keep them out with \"chmod go-w {}\"", path.display()))
+                }
+                // What is not ours, or is there for all, stays as it is.
+                OpenError::Shared(Shared::Mode { .. }) => Some(format!(
+                    "Name a folder in it, which is made for you alone, as --data-dir {}",
+                    path.join("watchglass").display()
+                )),
                 _ => None,
             };
-            let mend = whose.unwrap_or_else(|| "Mend that".into());
+            let mend = mend.unwrap_or_else(|| "Mend that".into());
             Err(format!("the data folder {} cannot be used: {error}.\n{mend}, {ways_out}.", path.display()))
         }
     }
@@ -119,6 +128,7 @@ fn said(path: &Path, found: &Found) {
         tracing::info!("the run before was not ended in order; its ticks were read from the log");
     }
     for (file, offset) in &report.torn {
-        tracing::info!("{file} ends in the middle of a record, at byte {offset}: that was never seen by anybody");
+        let means = "after a kill nothing that was seen is missing; a file that was cut off ends here";
+        tracing::info!("{file} ends in the middle of a record, at byte {offset}: {means}");
     }
 }

@@ -130,16 +130,76 @@ impl Disk {
         builder.create(&self.path)
     }
 
+    /// Whether others could put files or links of theirs into the folder: by its mode, which an access list shows in
+    /// the place of the group's rights, or as the owner of a link that leads to it. A sticky bit keeps nobody from
+    /// adding. Who may change a folder above it may lead us elsewhere; that is not looked at, since what we then make
+    /// there is new, ours alone, and follows no link.
+    ///
+    /// # Errors
+    /// As the system says.
+    #[cfg(unix)]
+    pub fn shared(&self) -> io::Result<Option<Shared>> {
+        use std::os::unix::fs::MetadataExt;
+        let (named, folder) = (self.path.symlink_metadata()?, self.path.metadata()?);
+        // SAFETY: the call takes nothing and cannot fail.
+        let own = unsafe { libc::geteuid() };
+        if named.is_symlink() && ![own, 0].contains(&named.uid()) {
+            return Ok(Some(Shared::Link { uid: named.uid() }));
+        }
+        let open = folder.mode() & 0o022 != 0;
+        let ours = folder.uid() == own && folder.mode() & 0o1000 == 0;
+        Ok(open.then_some(Shared::Mode { mode: folder.mode() & 0o7777, ours }))
+    }
+
+    /// Whether others could put files into the folder: not known on this system.
+    ///
+    /// # Errors
+    /// None here.
+    #[cfg(not(unix))]
+    pub fn shared(&self) -> io::Result<Option<Shared>> {
+        Ok(None)
+    }
+
     fn at(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 }
 
+/// Why a folder is not ours alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// It is reached by a link of another user.
+    Link {
+        /// Which.
+        uid: u32,
+    },
+    /// Its group or everybody may write to it.
+    Mode {
+        /// Its mode.
+        mode: u32,
+        /// It belongs to this user and is no common place as /tmp is, so that the mode can be mended.
+        ours: bool,
+    },
+}
+
+/// A file of our own: made for its owner alone, never reached by a link, and not waited for should it be a pipe.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+/// Opens a file that is there.
+fn plain(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let strange = || io::Error::other(format!("{} is a link or no plain file; remove it", path.display()));
+    let file = options.open(path).map_err(|error| match path.symlink_metadata() {
+        Ok(there) if !there.is_file() => strange(),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(strange()) }
 }
 
 impl Files for Disk {
@@ -150,7 +210,7 @@ impl Files for Disk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
-        Ok(Arc::new(File::open(self.at(name))?))
+        Ok(Arc::new(plain(private().read(true), &self.at(name))?))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn Append>> {
@@ -175,8 +235,9 @@ impl Files for Disk {
     }
 
     fn lock(&self) -> Result<Arc<dyn Lock>, LockError> {
-        let open = private().read(true).write(true).create(true).truncate(false).open(self.at(LOCK));
-        let file = open.map_err(LockError::Io)?;
+        let mut options = private();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = plain(&options, &self.at(LOCK)).map_err(LockError::Io)?;
         match file.try_lock() {
             Ok(()) => Ok(Arc::new(Held { file })),
             Err(TryLockError::WouldBlock) => {

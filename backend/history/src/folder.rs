@@ -1,6 +1,6 @@
 //! The data folder: who has it, what is in it at the start.
 
-use crate::files::{Content, Disk, Files, Lock, LockError};
+use crate::files::{Content, Disk, Files, Lock, LockError, Shared};
 use crate::log;
 use crate::replay::Replay;
 use crate::segments::{self, Segment};
@@ -42,6 +42,8 @@ pub enum OpenError {
         /// Which one, where it is known.
         pid: Option<u32>,
     },
+    /// Others may write to it, and could lead us astray with files and links of theirs.
+    Shared(Shared),
     /// A file of a later version.
     Newer {
         /// Which.
@@ -63,6 +65,8 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Locked { pid: Some(pid) } => write!(f, "process {pid} is using it"),
             OpenError::Locked { pid: None } => f.write_str("another process is using it"),
+            OpenError::Shared(Shared::Link { uid }) => write!(f, "it is a link of another user (uid {uid})"),
+            OpenError::Shared(Shared::Mode { mode, .. }) => write!(f, "others may write to it (mode {mode:04o})"),
             OpenError::Newer { file, version } => {
                 write!(
                     f,
@@ -137,6 +141,8 @@ pub struct Report {
     pub skipped_bytes: u64,
     /// Ticks in logs that could not be placed because one before them is damaged.
     pub skipped_ticks: u64,
+    /// Ticks that neither a segment nor a log holds, although later ones of their source are known.
+    pub missing_ticks: u64,
     /// Ticks that were taken from logs.
     pub ticks: u64,
     /// Log files that end in the middle of a record, and where: the rest was never written, which is no damage.
@@ -171,6 +177,9 @@ impl Folder {
     pub fn open(path: &Path, options: Options) -> Result<(Folder, Found), OpenError> {
         let disk = Disk::new(path);
         disk.make().map_err(io("make the folder"))?;
+        if let Some(shared) = disk.shared().map_err(io("look at the folder"))? {
+            return Err(OpenError::Shared(shared));
+        }
         Self::open_with(Arc::new(disk), options)
     }
 

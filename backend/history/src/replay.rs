@@ -218,7 +218,8 @@ impl Replay {
     }
 
     /// All of it.
-    pub(crate) fn finish(self) -> Found {
+    pub(crate) fn finish(mut self) -> Found {
+        self.report.missing_ticks = self.sources.iter().map(|known| known.runs.missing()).sum();
         let sources = self.sources.into_iter().map(|Known { mut source, runs, .. }| {
             (source.runs, source.state) = runs.finish();
             source

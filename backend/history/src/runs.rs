@@ -184,6 +184,18 @@ impl Runs {
         self.newest = self.newest.max(reading.state.map_or((0, 0), |state| (state.seq(), state.t())));
     }
 
+    /// Ticks that no file holds although later ones are known: of a log that was cut off where nothing shows it, too.
+    pub(crate) fn missing(&self) -> u64 {
+        let runs = self.runs.iter().map(|run| (run.base.seq() + 1, run.base.seq() + run.frames.len() as u64));
+        let mut spans: Vec<(u64, u64)> = self.sealed.iter().copied().chain(runs).filter(|(a, b)| a <= b).collect();
+        spans.sort_unstable();
+        let Some(&(first, _)) = spans.first() else { return 0 };
+        let (end, missing) = spans.into_iter().fold((first, 0), |(end, missing), (from, to)| {
+            (end.max(to), missing + from.saturating_sub(end.saturating_add(1)))
+        });
+        missing + self.last.saturating_sub(end)
+    }
+
     /// The runs in order of their sequences, and where the source goes on.
     pub(crate) fn finish(mut self) -> (Vec<Run>, TickState) {
         let ends = self.runs.iter().filter_map(|run| run.end.as_ref()).map(|end| (end.seq(), end.t()));

@@ -55,7 +55,7 @@ fn store(kept: &Counts) -> [Row; 11] {
     ]
 }
 
-fn folder(figures: &Figures) -> [Row; 9] {
+fn folder(figures: &Figures) -> [Row; 11] {
     [
         stands("segments", "Files of sealed history on disk.", figures.segments),
         stands("segment_bytes", "Bytes of sealed history on disk.", figures.segment_bytes),
@@ -68,6 +68,8 @@ fn folder(figures: &Figures) -> [Row; 9] {
         ),
         counts("log_unwritten", "Writes that the log could not take.", figures.unlogged),
         stands("log_skipped_bytes", "Bytes of the log that could not be read at the start.", figures.skipped_bytes),
+        stands("log_cut_files", "Log files that ended in the middle of a record at the start.", figures.cut_logs),
+        stands("history_missing_ticks", "Ticks that were stored once and missing at the start.", figures.missing_ticks),
         stands("history_failing", "1 while history is not written to disk.", figures.failing),
         stands("history_damaged", "Damaged places met at the start and in merging.", figures.damaged),
         stands("unclean_start", "1 when the run before was not ended in order.", figures.unclean),

@@ -39,8 +39,13 @@ pub struct Standing {
 impl Standing {
     /// At the start.
     pub fn new(report: &Report) -> Self {
-        let figures =
-            Figures { skipped_bytes: report.skipped_bytes, unclean: u64::from(report.unclean), ..Figures::default() };
+        let figures = Figures {
+            skipped_bytes: report.skipped_bytes,
+            missing_ticks: report.missing_ticks,
+            cut_logs: report.torn.len() as u64,
+            unclean: u64::from(report.unclean),
+            ..Figures::default()
+        };
         Standing { damaged: report.damages.len() as u64, figures, retried: None, told: CheckState::Ok }
     }
 

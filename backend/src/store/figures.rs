@@ -19,6 +19,10 @@ pub struct Figures {
     pub damaged: u64,
     /// Bytes of logs that were skipped at the start.
     pub skipped_bytes: u64,
+    /// Log files that ended in the middle of a record at the start.
+    pub cut_logs: u64,
+    /// Ticks that nothing held at the start, although later ones of their source were known.
+    pub missing_ticks: u64,
     /// 1 when the run before was not ended in order.
     pub unclean: u64,
 }

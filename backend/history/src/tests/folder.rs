@@ -169,3 +169,56 @@ fn a_folder_that_cannot_be_is_an_error_in_words() {
     let error = Folder::read_only(&temp.path().join("none")).err().unwrap().to_string();
     assert!(error.starts_with("cannot read the folder: "), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_others_may_write_to_is_refused_and_no_byte_is_touched() {
+    use crate::files::Shared;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let temp = TempDir::new().unwrap();
+    let data = temp.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    for (mode, ours) in [(0o770, Some(true)), (0o707, Some(true)), (0o1777, Some(false)), (0o755, None), (0o700, None)]
+    {
+        std::fs::set_permissions(&data, std::fs::Permissions::from_mode(mode)).unwrap();
+        match (open(&data), ours) {
+            (Err(OpenError::Shared(shared)), Some(ours)) => {
+                assert_eq!(shared, Shared::Mode { mode, ours });
+                assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+            }
+            (opened, None) => drop(opened.unwrap()),
+            (opened, _) => panic!("{mode:o}: {:?}", opened.err()),
+        }
+    }
+    // A link of our own is our own will.
+    symlink(&data, temp.path().join("link")).unwrap();
+    open(&temp.path().join("link")).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn no_name_of_ours_is_followed_to_a_file_elsewhere_or_waited_for() {
+    use std::os::unix::fs::symlink;
+    let temp = TempDir::new().unwrap();
+    let (data, mine) = (temp.path().join("data"), temp.path().join("mine"));
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(&mine, "4711, and more").unwrap();
+    let pipe = temp.path().join("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: `name` ends with a zero byte.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    for name in ["lock", "log-3"] {
+        for target in [&mine, &temp.path().join("nothing"), &pipe] {
+            symlink(target, data.join(name)).unwrap();
+            let error = open(&data).err().unwrap().to_string();
+            assert!(error.ends_with(&format!("{name} is a link or no plain file; remove it")), "{error}");
+            std::fs::remove_file(data.join(name)).unwrap();
+        }
+        std::fs::rename(&pipe, data.join(name)).unwrap();
+        assert!(open(&data).is_err());
+        std::fs::rename(data.join(name), &pipe).unwrap();
+    }
+    assert_eq!(std::fs::read(&mine).unwrap(), b"4711, and more");
+    assert!(!temp.path().join("nothing").exists());
+    open(&data).unwrap();
+}

@@ -144,3 +144,25 @@ fn late_samples_are_told_once() {
     let found = replay(&[&bytes, &bytes]);
     assert_eq!(found.sources[0].late, [(0, 5, 1.5), (1, 5, 2.5), (0, 6, 3.5)]);
 }
+
+#[test]
+fn ticks_that_a_cut_between_two_records_took_away_are_counted() {
+    let mut owner = Owner::new(1);
+    let first = owner.file(10);
+    owner.cut();
+    let second = owner.file(10);
+    let mut seen = std::collections::BTreeSet::new();
+    for (cut, record) in crate::log::scan(&first).0 {
+        if !matches!(record, crate::log::Record::Tick { .. }) {
+            continue;
+        }
+        let found = replay(&[&first[..cut as usize], &second]);
+        assert_eq!((&found.report.torn, &found.report.damages), (&vec![], &vec![]), "nothing shows it");
+        let there = owner.check(&found)[0].len() as u64;
+        // Before the first tick nobody knows of it.
+        assert_eq!(found.report.missing_ticks, if there > 10 { 20 - there } else { 0 }, "cut at {cut}");
+        seen.insert(found.report.missing_ticks);
+    }
+    assert_eq!(seen.len(), 10);
+    assert_eq!(replay(&[&first, &second]).report.missing_ticks, 0);
+}
