@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod door;
 mod export;
+mod files;
 mod history;
 mod house;
 mod prometheus;

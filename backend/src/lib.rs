@@ -9,6 +9,7 @@ pub mod data;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod file;
 pub mod http;
 pub mod keeper;
 pub mod live;

@@ -5,6 +5,7 @@
 use backend::clock::{self, Clock};
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use backend::doctor;
+use backend::file::{Whole, is_stdout};
 use shared::recording::Recording;
 use std::io::Write;
 use std::path::Path;
@@ -91,11 +92,16 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
             log: &tail.text(),
         };
         let names = doctor::names(config, &|name| std::env::var(name).ok());
-        if let Err(error) = std::fs::write(path, whole.write(&names)) {
+        let text = whole.write(&names);
+        let written =
+            Whole::create(path).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.finish()));
+        if let Err(error) = written {
             eprintln!("watchglass: cannot write {}: {error}", path.display());
             return ExitCode::from(1);
         }
-        eprintln!("The report is in {}. Read it before you pass it on.", path.display());
+        if !is_stdout(path) {
+            eprintln!("The report is in {}. Read it before you pass it on.", path.display());
+        }
     }
     if examination.healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

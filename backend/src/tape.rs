@@ -3,7 +3,7 @@
 use super::{Shown, serve};
 use backend::clock::{self, Clock};
 use backend::config::{Config, Tape, When};
-use backend::export::file::Whole;
+use backend::file::{self, Whole, is_stdout};
 use backend::recording;
 use backend::store::{Limits, Store};
 use history::Folder;
@@ -34,7 +34,7 @@ fn failed(sentence: String) -> ExitCode {
 
 /// Opens a recording or what others recorded; what is damaged is said.
 fn open(file: &Path) -> Result<Recording, String> {
-    let opened = runs::open(file, collectors::catalog());
+    let opened = runs::open(file, file::open, collectors::catalog());
     let recording = opened.map_err(|error| format!("cannot open {}: {error}", file.display()))?;
     for note in &recording.notes {
         eprintln!("watchglass: {}: {note}", file.display());
@@ -46,7 +46,9 @@ fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
     let cannot = |error: io::Error| format!("cannot write {}: {error}", output.display());
     let whole = recording.write(Whole::create(output).map_err(cannot)?).map_err(cannot)?;
     whole.finish().map_err(cannot)?;
-    eprintln!("The recording is in {}. Show it with: watchglass replay {0}", output.display());
+    if !is_stdout(output) {
+        eprintln!("The recording is in {}. Show it with: watchglass replay {0}", output.display());
+    }
     Ok(())
 }
 
@@ -102,7 +104,9 @@ fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) ->
         len += piece.len();
     }
     whole.finish().map_err(cannot)?;
-    eprintln!("The recording is in {} ({len} bytes). Show it with: watchglass replay {0}", file.display());
+    if !is_stdout(file) {
+        eprintln!("The recording is in {} ({len} bytes). Show it with: watchglass replay {0}", file.display());
+    }
     Ok(())
 }
 

@@ -23,9 +23,10 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 /// Folder of sources, room, and the rooms beside it that it may import.
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "clock", &[]),
-    ("backend/src", "config", &[]),
+    ("backend/src", "file", &[]),
+    ("backend/src", "config", &["file"]),
     ("backend/src", "store", &[]),
-    ("backend/src", "export", &["config", "store"]),
+    ("backend/src", "export", &["config", "file", "store"]),
     ("backend/src", "recording", &["store"]),
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "data", &["config", "keeper"]),

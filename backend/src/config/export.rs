@@ -47,7 +47,7 @@ pub struct Export {
     #[arg(long, value_name = "FORMAT", hide_possible_values = true,
         value_parser = PossibleValuesParser::new(["csv", "json", "openmetrics", "wandb-jsonl"]))]
     pub format: String,
-    /// Write this file, which appears when it is whole [default: standard output]
+    /// Write this file, which appears when it is whole, or - [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

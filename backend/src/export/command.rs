@@ -1,8 +1,8 @@
 //! `watchglass export`: what a data folder holds, written to standard output or a file.
 
-use super::file::Whole;
 use super::{Ask, Format, Pieces, Refused, select};
 use crate::config::Export;
+use crate::file::{Whole, is_stdout};
 use crate::store::{Limits, Store};
 use history::Folder;
 use std::fmt;
@@ -67,7 +67,7 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     let nothing = selection.wanted.is_empty();
     let form = format.form(&mut selection).map_err(refused)?;
     let pieces = Pieces::new(selection, form);
-    match &wanted.output {
+    match wanted.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
             let cannot = |error: io::Error| Failed::Output(format!("cannot write {}: {error}", path.display()));
             let mut file = Whole::create(path).map_err(cannot)?;

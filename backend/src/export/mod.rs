@@ -8,7 +8,6 @@
 
 pub mod command;
 mod events;
-pub mod file;
 mod forms;
 pub mod openmetrics;
 mod read;

@@ -141,16 +141,21 @@ impl Raw {
     }
 }
 
+/// How a file is opened to be read: who runs on a system refuses what is no plain file.
+type Opener = fn(&Path) -> io::Result<File>;
+
 /// Opens a file, or the folder of a W&B run. `catalog` is the table by which tags are read.
 ///
 /// # Errors
 /// [`ImportError`] when it cannot be read, is of no known kind or holds no sample of a known tag.
-pub fn open(path: &Path, catalog: Catalog) -> Result<Recording, ImportError> {
+pub fn open(path: &Path, opener: Opener, catalog: Catalog) -> Result<Recording, ImportError> {
     let path = if path.is_dir() { in_folder(path)? } else { path.to_path_buf() };
+    let mut bytes = Vec::new();
+    opener(&path)?.read_to_end(&mut bytes)?;
     let mut raw = Raw::default();
-    metadata(&path, &mut raw);
+    metadata(&path, opener, &mut raw);
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    opened(&std::fs::read(&path)?, &name, raw, catalog)
+    opened(&bytes, &name, raw, catalog)
 }
 
 /// Opens the bytes of a file of this name.
@@ -238,11 +243,11 @@ fn in_folder(folder: &Path) -> Result<PathBuf, ImportError> {
 }
 
 /// What W&B wrote of the machine beside the file, if it is there.
-fn metadata(path: &Path, raw: &mut Raw) {
+fn metadata(path: &Path, opener: Opener, raw: &mut Raw) {
     let Some(folder) = path.parent() else { return };
     let text = ["wandb-metadata.json", "files/wandb-metadata.json"].into_iter().find_map(|name| {
         let mut text = String::new();
-        File::open(folder.join(name)).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
+        opener(&folder.join(name)).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
         Some(text)
     });
     let Some(Value::Object(all)) = text.and_then(|text| serde_json::from_str(&text).ok()) else { return };

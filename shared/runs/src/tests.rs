@@ -223,14 +223,14 @@ fn the_folder_of_a_run_is_enough() {
     let files = folder.path().join("files");
     std::fs::create_dir(&files).expect("a folder");
     let write = |path: PathBuf, bytes: &[u8]| std::fs::write(path, bytes).expect("written");
-    assert!(open(folder.path(), catalog()).expect_err("empty").to_string().contains("wandb/run-"));
+    assert!(open(folder.path(), |path| File::open(path), catalog()).expect_err("empty").to_string().contains("wandb/run-"));
     write(files.join("wandb-events.jsonl"), LINES.as_bytes());
     write(files.join("wandb-metadata.json"), br#"{"host": "node-9", "gpu": "H100", "gpu_count": 8}"#);
-    let recorded = open(folder.path(), catalog()).expect("lines");
+    let recorded = open(folder.path(), |path| File::open(path), catalog()).expect("lines");
     assert_eq!(recorded.machines[0].info.name, "node-9");
     assert!(recorded.about.contains(&("gpus".into(), "8".into())), "{:?}", recorded.about);
     write(folder.path().join("run-3c1.wandb"), &log::tests::write(&run("0.31.0", &[&[("cpu", "1")]])));
-    let recorded = open(folder.path(), catalog()).expect("run");
+    let recorded = open(folder.path(), |path| File::open(path), catalog()).expect("run");
     assert_eq!(recorded.machines[0].series.len(), 1);
     assert_eq!(recorded.about[0], (TITLE.to_string(), "run-3c1.wandb".to_string()));
     assert_eq!(recorded.machines[0].blocks[0].ticks, 1);
