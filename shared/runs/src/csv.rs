@@ -1,7 +1,7 @@
 //! CSV: what W&B's charts and its API give as a file (a time column and a column a line), and our own export (a row a
 //! sample).
 
-use super::{ACCEPTED, Damage, ImportError, Raw};
+use super::{ACCEPTED, Damage, ImportError, LONGEST_TAG, Raw};
 use shared::date;
 use std::io::{BufRead, Read};
 
@@ -14,8 +14,8 @@ const COUNTED: [&str; 4] = ["_runtime", "relative time (wall)", "relative time (
 
 /// What to do with a column.
 enum Column {
-    /// A tag of a source.
-    Tag(String, String),
+    /// A tag of a source, and its place among the series once it has a sample.
+    Tag { source: String, tag: String, place: Option<usize> },
     /// Extremes beside a mean, steps, indices.
     Skip,
 }
@@ -32,14 +32,14 @@ pub fn read(mut file: impl BufRead, raw: &mut Raw) -> Result<(), ImportError> {
     let mut record = Vec::new();
     let mut at = next(&mut file, &mut record)?;
     let header = cells(&record).unwrap_or_default();
-    let table = table(&header, raw)?;
+    let mut table = table(&header, raw)?;
     loop {
         let len = next(&mut file, &mut record)?;
         if len == 0 {
             return Ok(());
         }
         if !record.iter().all(u8::is_ascii_whitespace) {
-            let took = cells(&record).is_some_and(|row| take(raw, &table, &row, header.len()));
+            let took = cells(&record).is_some_and(|row| take(raw, &mut table, &row, header.len()));
             if !took {
                 raw.damages.push(Damage { at, bytes: len });
             }
@@ -117,11 +117,15 @@ fn column(name: &str) -> Column {
     if tag.starts_with('_') {
         return Column::Skip;
     }
-    Column::Tag(run.to_string(), tag.strip_prefix("system/").unwrap_or(tag).to_string())
+    let tag = tag.strip_prefix("system/").unwrap_or(tag);
+    if tag.len().max(run.len()) > LONGEST_TAG {
+        return Column::Skip;
+    }
+    Column::Tag { source: run.to_string(), tag: tag.to_string(), place: None }
 }
 
 /// Takes a row in; false when it is none.
-fn take(raw: &mut Raw, table: &Table, row: &[String], width: usize) -> bool {
+fn take(raw: &mut Raw, table: &mut Table, row: &[String], width: usize) -> bool {
     if row.len() != width {
         return false;
     }
@@ -135,9 +139,13 @@ fn take(raw: &mut Raw, table: &Table, row: &[String], width: usize) -> bool {
         }
         Table::Wide { time, columns } => {
             let Some(t) = date::from_text(&row[*time]) else { return false };
-            for (column, cell) in columns.iter().zip(row) {
-                if let (Column::Tag(run, tag), Ok(v)) = (column, cell.trim().parse::<f64>()) {
-                    raw.sample(run, tag, t, v);
+            for (column, cell) in columns.iter_mut().zip(row) {
+                let Some(v) = cell.trim().parse::<f64>().ok().filter(|v| v.is_finite()) else { continue };
+                let Column::Tag { source, tag, place } = column else { continue };
+                *place = place.or_else(|| raw.place(source, tag));
+                match place {
+                    Some(place) => raw.add(*place, t, v),
+                    None => *column = Column::Skip,
                 }
             }
         }

@@ -10,7 +10,10 @@ mod csv;
 mod lines;
 mod log;
 mod records;
+mod steps;
+mod sums;
 mod tags;
+mod text;
 
 use serde_json::Value;
 use shared::catalog::Catalog;
@@ -89,12 +92,31 @@ impl From<io::Error> for ImportError {
 /// What can be opened, for errors.
 const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
 
+/// The most series that are taken from one file: as many as a source may have. Beyond them there is no run, only work.
+const MOST_SERIES: usize = 100_000;
+/// A longer tag is none: no path is as long.
+const LONGEST_TAG: usize = 4096;
+/// A tag that is put together of the names in nested objects is shorter, since its parts stand in the file once only.
+const LONGEST_NESTED: usize = 256;
+
+/// Samples of one spelling of a tag, in the order of the file.
+#[derive(Debug)]
+struct Series {
+    /// Empty: the run's own.
+    source: String,
+    tag: String,
+    samples: Vec<(i64, f64)>,
+}
+
 /// What a file said, its tags as they were spelled.
 #[derive(Debug, Default)]
 struct Raw {
-    /// Samples by source (empty: the run's own) and tag, in the order of the file.
-    series: HashMap<(String, String), Vec<(i64, f64)>>,
+    series: Vec<Series>,
+    /// Places in `series` by source and tag.
+    places: HashMap<String, HashMap<String, usize>>,
     samples: usize,
+    /// Samples whose tag is too long, or of series beyond the most.
+    left_out: u64,
     host: Option<String>,
     facts: Vec<(String, String)>,
     /// Version of W&B that wrote it: 0.31 is (0, 31).
@@ -112,18 +134,52 @@ impl Raw {
                     self.sample("", tag, t, v);
                 }
             }
-            Value::Object(parts) => parts.iter().for_each(|(name, value)| self.put(&format!("{tag}.{name}"), t, value)),
+            Value::Object(parts) => {
+                for (name, value) in parts {
+                    match tag.len() + name.len() < LONGEST_NESTED {
+                        true => self.put(&format!("{tag}.{name}"), t, value),
+                        false => self.left_out += 1,
+                    }
+                }
+            }
             _ => {}
         }
     }
 
     fn sample(&mut self, source: &str, tag: &str, t: i64, v: f64) {
-        if !v.is_finite() || self.samples >= MOST {
-            return;
+        if v.is_finite()
+            && let Some(place) = self.place(source, tag)
+        {
+            self.add(place, t, v);
         }
-        self.samples += 1;
-        let key = (source.to_string(), tag.to_string());
-        self.series.entry(key).or_default().push((t, v));
+    }
+
+    /// The place of a series; none of one beyond the most, or whose name is too long.
+    fn place(&mut self, source: &str, tag: &str) -> Option<usize> {
+        if source.len().max(tag.len()) > LONGEST_TAG {
+            self.left_out += 1;
+            return None;
+        }
+        steps::count(source.len() + tag.len());
+        if let Some(place) = self.places.get(source).and_then(|tags| tags.get(tag)) {
+            return Some(*place);
+        }
+        if self.series.len() >= MOST_SERIES {
+            self.left_out += 1;
+            return None;
+        }
+        let place = self.series.len();
+        self.series.push(Series { source: source.into(), tag: tag.into(), samples: Vec::new() });
+        self.places.entry(source.into()).or_default().insert(tag.into(), place);
+        Some(place)
+    }
+
+    /// Takes a sample of the series at this place in.
+    fn add(&mut self, place: usize, t: i64, v: f64) {
+        if v.is_finite() && self.samples < MOST {
+            self.samples += 1;
+            self.series[place].samples.push((t, v));
+        }
     }
 
     fn fact(&mut self, name: &str, text: String) {
@@ -166,8 +222,17 @@ pub fn from_bytes(bytes: &[u8], name: &str, catalog: Catalog) -> Result<Recordin
     opened(bytes, name, Raw::default(), catalog)
 }
 
-/// The name stands for a title where the file has none; `raw` has what is known from beside the file.
+/// The name stands for a title where the file has none; `raw` has what is known from beside the file. Of what the file
+/// says itself only what can be shown stands in notes and errors.
 fn opened(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<Recording, ImportError> {
+    match as_recording(bytes, name, raw, catalog) {
+        Ok(recording) => Ok(Recording { notes: text::all_safe(&recording.notes), ..recording }),
+        Err(ImportError::Unknown(sentence)) => Err(ImportError::Unknown(text::safe(&sentence))),
+        Err(error) => Err(error),
+    }
+}
+
+fn as_recording(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<Recording, ImportError> {
     let mut recording = match Recording::open(bytes) {
         Ok(recording) if recording.span().is_some() => recording,
         Ok(recording) => {

@@ -4,7 +4,7 @@ use super::records::{Header, Item, Record, Run, Stats, Time, Version};
 use super::*;
 use proptest::prelude::*;
 use prost::Message;
-use shared::catalog::VOCABULARY;
+use shared::catalog::{Draw, VOCABULARY};
 
 fn catalog() -> Catalog {
     Catalog::new(VOCABULARY.iter().copied().flatten().copied())
@@ -223,7 +223,9 @@ fn the_folder_of_a_run_is_enough() {
     let files = folder.path().join("files");
     std::fs::create_dir(&files).expect("a folder");
     let write = |path: PathBuf, bytes: &[u8]| std::fs::write(path, bytes).expect("written");
-    assert!(open(folder.path(), |path| File::open(path), catalog()).expect_err("empty").to_string().contains("wandb/run-"));
+    assert!(
+        open(folder.path(), |path| File::open(path), catalog()).expect_err("empty").to_string().contains("wandb/run-")
+    );
     write(files.join("wandb-events.jsonl"), LINES.as_bytes());
     write(files.join("wandb-metadata.json"), br#"{"host": "node-9", "gpu": "H100", "gpu_count": 8}"#);
     let recorded = open(folder.path(), |path| File::open(path), catalog()).expect("lines");
@@ -234,6 +236,95 @@ fn the_folder_of_a_run_is_enough() {
     assert_eq!(recorded.machines[0].series.len(), 1);
     assert_eq!(recorded.about[0], (TITLE.to_string(), "run-3c1.wandb".to_string()));
     assert_eq!(recorded.machines[0].blocks[0].ticks, 1);
+}
+
+#[test]
+fn memory_in_use_is_drawn_where_w_and_b_told_nothing_better() {
+    let drawn = |items: &[(&str, &str)]| -> Vec<(String, Draw)> {
+        let recorded = read_all(&log::tests::write(&run("0.15.12", &[items])));
+        let row = |def: &SeriesDef| &recorded.catalog.metrics[usize::from(def.metric)];
+        let mut all: Vec<_> =
+            recorded.sources[0].series.iter().map(|(def, _)| (recorded.catalog.tag(def), row(def).draw)).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let line = |tag: &str| (tag.to_string(), Draw::Line);
+    let hidden = |tag: &str| (tag.to_string(), Draw::Hidden);
+    for spelling in ["memory", "memory_percent", "system.memory", "system.memory_percent"] {
+        assert_eq!(drawn(&[(spelling, "40")]), [line("memory_percent")]);
+    }
+    // Utilisation of a GPU's memory is another thing, and the copies for a process stay behind the GPU itself.
+    let gpu = [("gpu.0.memory", "7"), ("gpu.process.0.memory", "7"), ("memory", "40")];
+    assert_eq!(drawn(&gpu), [line("gpu.0.memory"), hidden("gpu.process.0.memory"), line("memory_percent")]);
+    let both = [("memory_percent", "40"), ("memory.working_set_percent", "30")];
+    assert_eq!(drawn(&both), [line("memory.working_set_percent"), hidden("memory_percent")]);
+    // And it stays so in a recording that is made of it.
+    let file = log::tests::write(&run("0.15.12", &[&[("memory", "40"), (r"disk.\.usageGB", "5")]]));
+    let recording = from_bytes(&file, "file", catalog()).expect("a run");
+    let again = from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog()).expect("a recording");
+    let tags =
+        again.machines[0].series.iter().map(|def| (again.catalog.tag(def), again.catalog.metric(def).map(|m| m.draw)));
+    let mut tags: Vec<_> = tags.collect();
+    tags.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(tags, [("disk./.usageGB".to_string(), Some(Draw::Line)), ("memory_percent".into(), Some(Draw::Line))]);
+}
+
+#[test]
+fn a_line_of_200_000_keys_is_read_once_and_no_more_series_than_a_source_may_have_are_kept() {
+    let keys: Vec<String> = (0..200_000).map(|i| format!(r#""gpu.{i}.temp":{i}"#)).collect();
+    let line = format!(r#"{{"_timestamp":1714566896.789,{}}}"#, keys.join(","));
+    let mut raw = Raw::default();
+    let steps = steps::of(|| read(line.as_bytes(), &mut raw).expect("lines"));
+    assert!(steps <= line.len() as u64, "{steps} letters of names were looked at in {}", line.len());
+    assert_eq!((raw.series.len(), raw.left_out), (MOST_SERIES, 100_000));
+    // The work of telling tags is counted where they are told; here that many come out, and the rest is named.
+    raw.series.truncate(1_000);
+    let recorded = tags::assemble(raw, "file", catalog()).expect("known");
+    assert_eq!(recorded.sources[0].series.len(), 1_000);
+    assert_eq!(
+        recorded.notes,
+        ["100000 samples are left out: of more than 100000 series, or of tags that are too long"]
+    );
+}
+
+#[test]
+fn names_are_not_looked_at_for_every_cell_nor_put_together_without_end() {
+    let long = |len: usize| "x".repeat(len);
+    // A column with a long name over many rows, one with too long a one, and names in names.
+    let table = |rows: usize| format!("time,{},{}\n{}", long(4_000), long(5_000), "1714566896,1,1\n".repeat(rows));
+    let nested = |leaves: usize| {
+        let leaves: Vec<String> = (0..leaves).map(|i| format!(r#""{i}":1"#)).collect();
+        let (inner, long) = (leaves.join(","), long(10_000));
+        format!(r#"{{"_timestamp":1,"{long}":{{{inner}}},"a":{{"b":{{"c":{{{inner}}}}}}}}}"#)
+    };
+    for (n, make) in [(1_000, &table as &dyn Fn(usize) -> String), (1_000, &nested)] {
+        let work = |n: usize| {
+            let (text, mut raw) = (make(n), Raw::default());
+            let steps = steps::of(|| read(text.as_bytes(), &mut raw).expect("text"));
+            assert!(raw.samples > 0);
+            (steps, text.len() as u64)
+        };
+        let ((once, len), (four, _)) = (work(n), work(4 * n));
+        assert!(once <= 2 * len && four <= 5 * once, "{once} of {len}, then {four}");
+    }
+}
+
+#[test]
+fn what_a_file_names_is_fit_for_a_terminal() {
+    let names = ["\u{1b}]52;c;eA==\u{7}", "\u{9b}2J", &"y".repeat(3_000)];
+    let keys: Vec<String> = names.iter().map(|name| format!("{}:1", Value::from(*name))).collect();
+    let known = format!(r#"{{"_timestamp":1,"gpu.0.temp":1,{}}}"#, keys.join(","));
+    let unknown = format!(r#"{{"_timestamp":1,{}}}"#, keys.join(","));
+    let error = from_bytes(unknown.as_bytes(), "file", catalog()).expect_err("no tag").to_string();
+    let note = from_bytes(known.as_bytes(), "file", catalog()).expect("a tag").notes.join("\n");
+    // A recording brings notes of its own.
+    let mut recording = from_bytes(known.as_bytes(), "file", catalog()).expect("a tag");
+    recording.notes = vec![names.join(" ")];
+    let opened = from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog()).expect("a recording");
+    for text in [&error, &note, &opened.notes.join("\n")] {
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n') && text.contains("\\u{1b}"), "{text:?}");
+        assert!(text.len() < 1_500, "{} letters", text.len());
+    }
 }
 
 /// Whether every sample of the damaged file is one of the whole file.

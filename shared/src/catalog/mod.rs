@@ -316,6 +316,11 @@ impl Catalog {
     pub fn find(&self, text: &str) -> Result<Found, TagError> {
         tag::find(&self.metrics, text)
     }
+
+    /// The same where nobody is told which tag is nearest: for a file of many that are not known.
+    pub fn known(&self, text: &str) -> Option<Found> {
+        tag::known(&self.metrics, text)
+    }
 }
 
 /// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.

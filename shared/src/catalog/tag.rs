@@ -92,8 +92,16 @@ pub fn labels(instance: &str) -> Vec<(&str, String)> {
     all
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Templates that texts were compared with.
+    static READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// The instance, when the text is of this template.
 fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
+    #[cfg(test)]
+    READS.set(READS.get() + 1);
     let Some((before, after, numbers)) = split(template) else {
         return (template == text).then_some("");
     };
@@ -141,7 +149,18 @@ fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
             }
         }
     }
-    best.map(|(_, metric, instance)| (metric, instance))
+    best.map(|(_, metric, instance)| match placeholder(&metrics[usize::from(metric)].tag) {
+        "path" => (metric, with_slashes(instance)),
+        _ => (metric, instance),
+    })
+}
+
+/// W&B 0.15 wrote a path's slashes as backslashes, `disk.\.usageGB`. Paths of Windows begin with a drive, or with two.
+fn with_slashes(path: String) -> String {
+    match path.strip_prefix('\\') {
+        Some(rest) if !rest.starts_with('\\') => path.replace('\\', "/"),
+        _ => path,
+    }
 }
 
 /// Whether the text ends inside the value of `{name="value"}`.
@@ -159,23 +178,31 @@ fn in_quotes(text: &str) -> bool {
     inside
 }
 
-pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
+/// How often a label is looked for in one text: more are no tag, only work.
+const LABELS: usize = 8;
+
+/// What a text says with or without a label, as it stands.
+fn labelled(metrics: &[Metric], text: &str) -> Option<Found> {
     // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
     // Not so inside a quoted label value of a scraped sample.
-    for (at, _) in text.match_indices("/l:").filter(|(at, _)| !in_quotes(&text[..*at])) {
+    for (at, _) in text.match_indices("/l:").take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
-            return Ok(Found { metric, instance, label: Some(text[at + 3..].to_string()) });
+            return Some(Found { metric, instance, label: Some(text[at + 3..].to_string()) });
         }
     }
-    if let Some((metric, instance)) = read_bare(metrics, text) {
-        return Ok(Found { metric, instance, label: None });
-    }
+    read_bare(metrics, text).map(|(metric, instance)| Found { metric, instance, label: None })
+}
+
+pub(super) fn known(metrics: &[Metric], text: &str) -> Option<Found> {
     // W&B's files and its API put this before every tag of the system.
-    if let Some(Ok(found)) = text.strip_prefix("system.").map(|rest| find(metrics, rest)) {
-        return Ok(found);
-    }
-    let nearest = metrics.iter().min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
-    Err(TagError { tag: text.to_string(), nearest })
+    labelled(metrics, text).or_else(|| labelled(metrics, text.strip_prefix("system.")?))
+}
+
+pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
+    known(metrics, text).ok_or_else(|| {
+        let nearest = metrics.iter().min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
+        TagError { tag: text.to_string(), nearest }
+    })
 }
 
 /// Whether the text fits a pattern in which `*` stands for any run of characters, dots and slashes too.
@@ -296,6 +323,37 @@ mod tests {
             assert_eq!(catalog.metrics[usize::from(found.metric)].tag, tag, "{text}");
         }
         assert!(catalog.find("system.system.no").is_err());
+    }
+
+    #[test]
+    fn paths_with_backslashes_of_old_runs_are_the_paths_they_were() {
+        let catalog = catalog();
+        for (text, instance) in [
+            (r"disk.\.usageGB", "/"),
+            (r"system.disk.\.usagePercent/l:a", "/"),
+            (r"disk.\mnt\data.v2.usageGB", "/mnt/data.v2"),
+            (r"disk./mnt/odd\name.usageGB", r"/mnt/odd\name"),
+            (r"disk.C:\.usageGB", r"C:\"),
+            (r"disk.\\server\share.usageGB", r"\\server\share"),
+        ] {
+            assert_eq!(catalog.find(text).expect("known").instance, instance, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_full_of_labels_is_looked_at_a_few_times() {
+        let catalog = catalog();
+        let unknown = |labels: usize| format!("nothing{}", "/l:x".repeat(labels));
+        let reads = |text: &str| {
+            READS.set(0);
+            assert_eq!(catalog.known(text), None);
+            READS.get()
+        };
+        let rows = reads("nothing");
+        assert!(rows >= catalog.metrics.len() as u64);
+        assert_eq!(reads(&unknown(LABELS)), rows * (LABELS as u64 + 1));
+        assert_eq!(reads(&unknown(10 * LABELS)), reads(&unknown(LABELS)));
+        assert_eq!(reads(&"system.".repeat(50)), 2 * rows);
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! What a file says, fit to be shown: it may hold what a terminal obeys.
+
+/// Letters of one text, and texts of one file, that are shown at most.
+const LETTERS: usize = 1000;
+const TEXTS: usize = 50;
+
+/// The text with escapes in the place of what is not to be seen: control characters, marks that turn the direction of
+/// writing, ends of lines.
+pub fn safe(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let mut out = String::with_capacity(text.len().min(LETTERS));
+    for (letter, c) in text.chars().enumerate() {
+        match c {
+            _ if letter == LETTERS => {
+                out.push_str("...");
+                break;
+            }
+            c if hidden(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Likewise all of these, of very many the first.
+pub fn all_safe(texts: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = texts.iter().take(TEXTS).map(|text| safe(text)).collect();
+    let more = texts.len().saturating_sub(TEXTS);
+    all.extend((more > 0).then(|| format!("and {more} more notes")));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_as_an_escape() {
+        assert_eq!(
+            safe("a \u{1b}]0;x\u{7}b\r\nc\u{9b}d\u{202e}e é 热"),
+            "a \\u{1b}]0;x\\u{7}b\\r\\nc\\u{9b}d\\u{202e}e é 热"
+        );
+        assert_eq!(safe(&"x".repeat(5000)).len(), LETTERS + 3);
+        assert_eq!(all_safe(&vec!["n".into(); 70]).last().map(String::as_str), Some("and 20 more notes"));
+    }
+}
