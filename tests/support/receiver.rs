@@ -14,6 +14,8 @@ pub enum Answer {
     Take,
     /// Taken, but the connection ends before the answer.
     TakeAndClose,
+    /// Taken, and answered as if the connection were to stay; then it ends.
+    TakeAndLeave,
     /// Not taken: this status, header lines and body.
     Status(u16, &'static str, &'static str),
     /// Never answered.
@@ -109,11 +111,12 @@ fn serve(mut client: TcpStream, came: &Mutex<Came>, answer: &dyn Fn(usize) -> An
             if came.requests.is_empty() {
                 came.head = head;
             }
-            came.requests.push((body, matches!(answer, Answer::Take | Answer::TakeAndClose)));
+            came.requests.push((body, matches!(answer, Answer::Take | Answer::TakeAndClose | Answer::TakeAndLeave)));
             answer
         };
         match answer {
             Answer::Take => client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")?,
+            Answer::TakeAndLeave => return client.write_all(b"HTTP/1.1 204 No Content\r\n\r\n"),
             Answer::Status(code, headers, body) => {
                 let length = body.len();
                 write!(client, "HTTP/1.1 {code} No\r\ncontent-length: {length}\r\n{headers}\r\n{body}")?;

@@ -2,7 +2,7 @@
 //! Mimir, Thanos and most hosted services take and answer both.
 //!
 //! Reading order: [`follow`] (ticks behind a place in a source), [`batch`] (a request's worth of them), [`message`] (its
-//! bytes), [`server`] (what an answer means), [`place`] (how far we got, on disk), [`sender`] (the thread that puts them
+//! bytes), [`server`] (what an answer means), `link` (whether the connection was lost), [`place`] (how far we got, on disk), [`sender`] (the thread that puts them
 //! together), [`back`] (windows older than our own history).
 //!
 //! The sender reads what the store keeps, by sequence; it has no queue, and a tick never waits for it. What it was kept
@@ -11,6 +11,7 @@
 mod back;
 mod batch;
 mod follow;
+mod link;
 mod message;
 mod place;
 mod sender;
@@ -39,6 +40,8 @@ pub const CHECK: &str = "remote_write";
 pub struct Counts {
     /// Samples that the server took.
     pub sent: AtomicU64,
+    /// Samples that were sent once more because the connection was lost after the server had taken them.
+    pub resent: AtomicU64,
     /// Samples that the server refused for good.
     pub dropped: AtomicU64,
     /// Samples that were more than 12 h behind.
@@ -137,11 +140,16 @@ impl Remote {
     }
 
     /// The counts as rows for `GET /metrics`: name, kind, help and value.
-    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 7] {
+    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 8] {
         let c = &self.counts;
         let row = |name, help, count: &AtomicU64| (name, "counter", help, count.load(Relaxed));
         [
             row("remote_write_samples", "Samples that the other server took.", &c.sent),
+            row(
+                "remote_write_resent",
+                "Samples sent once more because the connection was lost behind them.",
+                &c.resent,
+            ),
             row("remote_write_dropped", "Samples that the other server refused for good.", &c.dropped),
             row("remote_write_expired", "Samples given up because they were more than 12 h behind.", &c.expired),
             row("remote_write_requests", "Requests, repeated ones included.", &c.requests),

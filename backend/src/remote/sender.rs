@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
 const BATCH: i64 = 15_000;
+/// How much of what was taken goes once more after the connection was lost, milliseconds: a server that was killed may
+/// have lost what it had not written.
+const AGAIN: i64 = 60_000;
 /// How often it is looked whether something is due.
 const LOOK: Duration = Duration::from_secs(1);
 /// The pause after the first failure; it doubles up to the longest.
@@ -32,6 +35,8 @@ pub struct Sender {
     places: Places,
     stop: Receiver<()>,
     followers: BTreeMap<SourceId, Follower>,
+    /// The losses of the connection after which a source has sent its last minute once more.
+    losses: BTreeMap<SourceId, u64>,
     /// A failure to write the places down was told.
     told: bool,
 }
@@ -39,7 +44,7 @@ pub struct Sender {
 impl Sender {
     pub(super) fn new(hub: Arc<Hub>, remote: Arc<Remote>, places: Places, stop: Receiver<()>) -> Self {
         let server = remote.server.clone();
-        Sender { hub, remote, server, places, stop, followers: BTreeMap::new(), told: false }
+        Sender { hub, remote, server, places, stop, followers: BTreeMap::new(), losses: BTreeMap::new(), told: false }
     }
 
     /// Runs to the end.
@@ -88,38 +93,80 @@ impl Sender {
                 seq
             }
             Next::Run(run) => {
-                if !self.send(source, place, &run)? {
-                    return Ok(false);
-                }
-                run.last
+                let Some(taken) = self.send(source, place, &run)? else { return Ok(false) };
+                self.keep(source, Place { seq: run.last, flight: None });
+                self.send_again(source, taken)?;
+                return Ok(true);
             }
         };
         self.keep(source, Place { seq, flight: None });
         Ok(true)
     }
 
-    /// Sends a run in requests of bounded size, each written down before it leaves. False where the disk did not hand
-    /// out what comes next, and it is waited for.
-    fn send(&mut self, source: &Source, place: Place, run: &Run) -> Result<bool, Stopped> {
+    /// Sends the last minute up to a tick once more, where the connection was lost since that was done last. Only behind a
+    /// run that is new, so that a server that ends every connection is sent each sample a bounded number of times. What
+    /// it holds already is equal, in time and value; a server that refuses it for that has lost nothing.
+    fn send_again(&mut self, source: &Source, through: u64) -> Result<(), Stopped> {
+        let losses = self.server.losses();
+        if self.losses.insert(source.id, losses).unwrap_or(0) == losses {
+            return Ok(());
+        }
+        let mut seq = through.saturating_sub((AGAIN / source.interval.max(1)).max(1) as u64);
+        while seq < through
+            && let Some(follower) = self.followers.get_mut(&source.id)
+        {
+            let run = match follower.next(&self.hub, seq, Some(through), 1) {
+                // It is not kept any more.
+                Next::Nothing => break,
+                Next::At(next) | Next::TooOld { seq: next, .. } => {
+                    seq = next.max(seq + 1);
+                    continue;
+                }
+                Next::Run(run) => run,
+            };
+            let mut from = 0;
+            while let Some(follower) = self.followers.get_mut(&source.id)
+                && (from as usize) < follower.names.len()
+            {
+                let batch = follower.names.batch(&run, from, None);
+                if batch.samples > 0 {
+                    self.deliver(&batch, true)?;
+                }
+                from = batch.to;
+            }
+            seq = run.last;
+        }
+        Ok(())
+    }
+
+    /// Sends a run in requests of bounded size, each written down before it leaves. The sequence up to which something was
+    /// taken before the connection was lost, should it have been; none where the disk did not hand out what comes next,
+    /// and it is waited for.
+    fn send(&mut self, source: &Source, place: Place, run: &Run) -> Result<Option<u64>, Stopped> {
+        let (losses, mut taken) = (self.server.losses(), place.seq);
+        let before = self.losses.get(&source.id).copied().unwrap_or(0) != losses;
         let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
         while let Some(follower) = self.followers.get_mut(&source.id)
             && (from as usize) < follower.names.len()
         {
             let batch = follower.names.batch(run, from, to.take());
             if run.refused() && follower.waits(self.hub.clock.steady()) {
-                return Ok(false);
+                return Ok(None);
             }
             if batch.samples > 0 {
                 let flight = Flight { through: run.last, from, to: batch.to };
                 self.keep(source, Place { seq: place.seq, flight: Some(flight) });
-                self.deliver(&batch)?;
+                self.deliver(&batch, false)?;
+                if !before && self.server.losses() == losses {
+                    taken = run.last;
+                }
             }
             from = batch.to;
         }
         if let Some(follower) = self.followers.get_mut(&source.id) {
             follower.over(run.refused());
         }
-        Ok(true)
+        Ok(Some(taken))
     }
 
     fn keep(&mut self, source: &Source, place: Place) {
@@ -130,16 +177,23 @@ impl Sender {
         }
     }
 
-    /// Sends one request until it is taken or refused.
-    fn deliver(&self, batch: &Batch) -> Result<(), Stopped> {
+    /// Sends one request until it is taken or refused; `again` where it was taken before.
+    fn deliver(&self, batch: &Batch, again: bool) -> Result<(), Stopped> {
         let counts = &self.remote.counts;
         let mut pause = FIRST;
         loop {
             counts.requests.fetch_add(1, Relaxed);
             let (reason, wait) = match self.server.write(&batch.body) {
                 Ok(()) => {
-                    counts.sent.fetch_add(batch.samples, Relaxed);
                     counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
+                    let count = if again { &counts.resent } else { &counts.sent };
+                    count.fetch_add(batch.samples, Relaxed);
+                    self.remote.stand(&self.hub, Standing::Well);
+                    return Ok(());
+                }
+                Err(Trouble::Refused(reason)) if again => {
+                    tracing::debug!(reason, "what was sent once more is refused: it is there");
+                    counts.resent.fetch_add(batch.samples, Relaxed);
                     self.remote.stand(&self.hub, Standing::Well);
                     return Ok(());
                 }

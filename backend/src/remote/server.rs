@@ -1,5 +1,6 @@
-//! The other server: one request, and what its answer means.
+//! The other server: one request, and what its answer means. `link.rs` tells when the connection to it was lost.
 
+use super::link::Link;
 use crate::clock::Clock;
 use crate::config::RemoteWrite;
 use std::io::Read;
@@ -11,10 +12,14 @@ use ureq::{Agent, Body, Error};
 
 const CONNECT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(30);
+/// How long a connection is kept that nothing goes over: longer than between any two requests.
+const IDLE: Duration = Duration::from_secs(180);
 /// The longest that a server may make us wait.
 const LONGEST: Duration = Duration::from_secs(300);
 /// Characters of a server's own words that are repeated.
 const WORDS: u64 = 300;
+/// Bytes that are read of an answer that says no more than that it took the request.
+const REST: u64 = 64 << 10;
 /// Bytes of an answer to a query.
 const ANSWER: u64 = 64 << 20;
 
@@ -35,6 +40,9 @@ pub enum Trouble {
 /// The server that is written to, and read from.
 pub struct Server {
     agent: Agent,
+    /// Of its own, so that what is read back does not end the connection that is written over.
+    reader: Agent,
+    link: Link,
     settings: RemoteWrite,
     clock: Arc<dyn Clock>,
 }
@@ -53,9 +61,11 @@ impl Server {
             .proxy(None)
             .user_agent(concat!("watchglass/", env!("CARGO_PKG_VERSION")))
             .max_idle_connections(1)
+            .max_idle_age(IDLE)
             .tls_config(tls)
             .build();
-        Server { agent: config.new_agent(), settings, clock }
+        let (agent, link) = Link::agent(config.clone());
+        Server { agent, reader: config.new_agent(), link, settings, clock }
     }
 
     /// The address that is written to, without secrets.
@@ -82,19 +92,32 @@ impl Server {
         for (name, value) in &self.settings.headers {
             request = request.header(name, value);
         }
-        match request.send(body) {
+        let sent = request.send(body);
+        self.link.answered(sent.as_ref().ok());
+        match sent {
             Ok(response) => self.taken(response),
             Err(error) => Err(Trouble::Later { reason: told(&error), wait: None }),
         }
+    }
+
+    /// How often the connection that is written over was lost: it broke, or it was gone when the next request came though
+    /// it was to stay. What was sent over it last may be lost, too, though it was taken.
+    pub fn losses(&self) -> u64 {
+        self.link.losses()
     }
 
     fn taken(&self, response: Response<Body>) -> Result<(), Trouble> {
         let status = response.status();
         if status.is_success() {
             // What is read to its end leaves the connection for the next request.
-            let _ = std::io::copy(&mut response.into_body().into_reader().take(WORDS), &mut std::io::sink());
+            let read = std::io::copy(&mut response.into_body().into_reader().take(REST), &mut std::io::sink());
+            if read.is_ok_and(|read| read == REST) {
+                self.link.given_up();
+            }
             return Ok(());
         }
+        // Of a long explanation the rest is not read, which ends the connection from our side.
+        self.link.given_up();
         let wait = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
         let wait = wait.and_then(|text| self.wait(text)).map(|wait| wait.min(LONGEST));
         let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).map(bare).unwrap_or_default();
@@ -133,7 +156,7 @@ impl Server {
     pub fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<String, String> {
         let base = self.settings.read_url.as_deref().ok_or("no server to read from is named")?;
         let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is none")?;
-        let mut request = self.agent.get(uri);
+        let mut request = self.reader.get(uri);
         for (name, value) in &self.settings.headers {
             request = request.header(name, value);
         }
