@@ -37,6 +37,8 @@ struct Plan {
 struct State {
     operations: Vec<String>,
     fault: Option<(usize, Fault)>,
+    /// Operations whose names begin so do not return.
+    hangs: Option<String>,
     full: bool,
     dead: bool,
     open: Vec<Arc<Tracked>>,
@@ -73,6 +75,11 @@ impl Faulty {
         state.fault = Some((state.operations.len() + n, fault));
     }
 
+    /// Operations that begin so, as `append q-`, do not return until [`heal`](Self::heal).
+    pub fn hang(&self, what: &str) {
+        lock(&self.plan.state).hangs = Some(what.into());
+    }
+
     /// What is in a file of this name cannot be read (`EIO`) until [`heal`](Self::heal), whoever has it open.
     pub fn unread(&self, name: &str) {
         lock(&self.plan.state).unread.insert(name.into());
@@ -81,7 +88,7 @@ impl Faulty {
     /// The disk has space, answers, and makes no errors again. The dead stay dead.
     pub fn heal(&self) {
         let mut state = lock(&self.plan.state);
-        (state.full, state.fault) = (false, None);
+        (state.full, state.fault, state.hangs) = (false, None, None);
         state.unread.clear();
         self.plan.healed.notify_all();
     }
@@ -123,7 +130,9 @@ impl Plan {
             return Some(Fault::Kill);
         }
         let now = state.operations.len();
-        state.operations.push(what);
+        state.operations.push(what.clone());
+        let hangs = |state: &mut State| state.hangs.as_ref().is_some_and(|begin| what.starts_with(begin));
+        state = self.healed.wait_while(state, hangs).unwrap_or_else(PoisonError::into_inner);
         let fault = state.fault.filter(|(at, _)| *at == now).map(|(_, fault)| fault);
         match fault {
             Some(Fault::Full) => state.full = true,

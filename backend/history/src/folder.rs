@@ -1,5 +1,6 @@
 //! The data folder: who has it, what is in it at the start.
 
+use crate::calls::{Calls, Noted};
 use crate::files::{Content, Disk, Files, Lock, LockError, Shared};
 use crate::log;
 use crate::replay::Replay;
@@ -27,6 +28,7 @@ pub struct Options {
 /// A data folder that this process has to itself. Another may take it once this and its [`Log`] are dropped.
 pub struct Folder {
     files: Arc<dyn Files>,
+    calls: Arc<Calls>,
     options: Options,
     serial: AtomicU64,
     logs: BTreeMap<u64, u64>,
@@ -192,11 +194,14 @@ impl Folder {
             LockError::Held { pid } => OpenError::Locked { pid },
             LockError::Io(error) => OpenError::Io { what: "lock the folder", error },
         })?;
+        let calls = Arc::<Calls>::default();
+        let files: Arc<dyn Files> = Arc::new(Noted::new(files, calls.clone()));
         let (found, read) = read(&*files)?;
         lock.sign();
         segments::remove(&*files, read.leftovers.iter().map(String::as_str))
             .map_err(io("remove a file that was left over"))?;
-        Ok((Folder { files, options, serial: AtomicU64::new(read.serial + 1), logs: read.logs, lock }, found))
+        let serial = AtomicU64::new(read.serial + 1);
+        Ok((Folder { files, calls, options, serial, logs: read.logs, lock }, found))
     }
 
     /// Reads a folder that another process may be writing to, without a change. Its newest record may be cut off.
@@ -228,6 +233,11 @@ impl Folder {
         // What is promised is 1 s and 5 s: a tenth of it is for the sync itself.
         let every = Duration::from_millis(if self.options.durable { 900 } else { 4_500 });
         Log::start(self.files.clone(), self.lock.clone(), self.logs.clone(), every)
+    }
+
+    /// Calls to its disk that have not returned, those of the log included.
+    pub fn calls(&self) -> &Arc<Calls> {
+        &self.calls
     }
 
     /// Its files, for [`segments::write`], [`crate::merge::merge`] and [`segments::remove`].

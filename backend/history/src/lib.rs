@@ -1,6 +1,6 @@
 //! History on disk: a write-ahead log of ticks, and sealed segments that are made of it. In the order to read it:
 //!
-//! - [`files`]: what is asked of a folder; [`faults`]: a folder that fails, for tests.
+//! - [`files`]: what is asked of a folder; [`calls`]: what it has not answered; [`faults`]: one that fails, for tests.
 //! - [`log`]: the bytes of a log file; [`journal`]: what is written into it, so that every record can be lost alone.
 //! - [`writer`]: the log that is being written.
 //! - [`segments`], [`merge`], [`retain`]: sealed history; `indexes` keeps in memory what is read most of it.
@@ -8,6 +8,7 @@
 //!
 //! This crate reads no wall clock, knows no network and prints nothing.
 
+pub mod calls;
 pub mod faults;
 pub mod files;
 pub mod folder;

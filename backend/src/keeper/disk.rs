@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::standing::{Standing, Trouble};
-use crate::live::Hub;
+use crate::live::{Hub, Writing};
 use crate::store::{Block, Chunk};
 use history::retain::{Limits, expired};
 use history::segments::{self, Kind, Name};
@@ -29,7 +29,6 @@ const SLACK: i64 = 3_600_000;
 
 /// A data folder, and what of it is not written yet.
 pub struct Disk {
-    path: PathBuf,
     folder: Folder,
     limits: Limits,
     segments: Vec<Arc<Segment>>,
@@ -39,22 +38,19 @@ pub struct Disk {
     sealed: u64,
     found_log: u64,
     tried: Duration,
-    /// Why segments are not written, merged or removed.
-    trouble: Option<Trouble>,
     /// Segments that could not be read while they were merged, by serial, and when that was.
     unread: BTreeMap<u64, Duration>,
-    standing: Standing,
+    standing: Arc<Standing>,
 }
 
 impl Disk {
     /// A folder as it was found.
     pub fn new(path: PathBuf, folder: Folder, found: Found, limits: Limits) -> Self {
-        let standing = Standing::new(&found.report);
+        let standing = Arc::new(Standing::new(path, folder.calls().clone(), &found.report));
         for damage in &found.report.damages {
             tracing::warn!("history: {damage}");
         }
         Disk {
-            path,
             folder,
             limits: Limits { retention: limits.retention.saturating_add(SLACK), ..limits },
             segments: found.segments,
@@ -62,7 +58,6 @@ impl Disk {
             sealed: 0,
             found_log: found.log,
             tried: Duration::ZERO,
-            trouble: None,
             unread: BTreeMap::new(),
             standing,
         }
@@ -71,6 +66,11 @@ impl Disk {
     /// Number of the last log file that was found.
     pub(super) fn found_log(&self) -> u64 {
         self.found_log
+    }
+
+    /// How it stands, for who tells it.
+    pub(super) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
     }
 
     /// Starts the log and begins its first file.
@@ -87,24 +87,18 @@ impl Disk {
         self.batches.push_back(batch);
     }
 
-    /// Does what is due: the log, segments, merging, retention; and says how it stands.
+    /// Does what is due: the log, segments, merging, retention. The disk may keep it for as long as it likes.
     pub(super) fn step(&mut self, hub: &Hub, now: i64) {
         let steady = hub.clock.steady();
-        if self.trouble.is_none() || steady.saturating_sub(self.tried) >= RETRY {
+        self.restart_log(hub, steady);
+        if !self.standing.troubled() || steady.saturating_sub(self.tried) >= RETRY {
             self.tried = steady;
             let written = self.write_batches(hub).and_then(|()| self.merge(hub, now, steady));
             // Whatever became of these: what goes makes room.
             let expired = self.expire(hub, now);
-            self.trouble = written.and(expired).err();
-            self.let_go();
-        }
-        let health = self.restart_log(hub, steady);
-        if let Some(health) = health {
             let bytes = self.segments.iter().map(|s| s.bytes()).sum();
-            let check = self.standing.check(&self.path, &health, self.trouble.as_ref(), self.segments.len(), bytes);
-            let mut store = hub.store();
-            store.set_check(&check);
-            store.set_figures(self.standing.figures());
+            self.standing.note(self.segments.len(), bytes, written.and(expired).err());
+            self.let_go();
         }
     }
 
@@ -122,14 +116,14 @@ impl Disk {
     }
 
     /// A log that failed is begun anew, with all that is in no segment and no chunk.
-    fn restart_log(&mut self, hub: &Hub, steady: Duration) -> Option<history::Health> {
-        let mut writing = hub.writing();
-        let health = writing.log.as_ref()?.health();
-        if health.failing.is_some() && self.standing.retry(steady) {
-            let opening = writing.told.opening(&hub.store(), true);
-            writing.log.as_ref()?.begin(opening);
+    fn restart_log(&self, hub: &Hub, steady: Duration) {
+        let failing = hub.writing().log.as_ref().is_some_and(|log| log.health().failing.is_some());
+        if failing && self.standing.retry(steady) {
+            let Writing { log, told, .. } = &mut *hub.writing();
+            if let Some(log) = log {
+                log.begin(told.opening(&hub.store(), true));
+            }
         }
-        Some(health)
     }
 
     fn write_batches(&mut self, hub: &Hub) -> Result<(), Trouble> {
@@ -213,7 +207,7 @@ impl Disk {
             for (file, damage) in &merged.damages {
                 tracing::warn!("history: {file}: {damage}");
             }
-            self.standing.damaged += merged.damages.len() as u64;
+            self.standing.damaged(merged.damages.len());
             let mut store = hub.store();
             for source in store.sources() {
                 let own = |b: &shared::segment::BlockEntry| {

@@ -5,7 +5,8 @@
 //! written stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the
 //! segment, and at last from the hour that the segment was merged into.
 //!
-//! `disk.rs` writes, merges and removes segments and gets the log going again; `standing.rs` says how it stands.
+//! `disk.rs` writes, merges and removes segments and gets the log going again; `standing.rs` says how it stands, from a
+//! thread of its own in [`run`].
 
 mod disk;
 mod standing;
@@ -71,6 +72,7 @@ impl Keeper {
         }
         if let Some(disk) = &mut self.disk {
             disk.step(&self.hub, now);
+            disk.standing().look(&self.hub);
         }
     }
 
@@ -105,12 +107,30 @@ impl Keeper {
 /// Keeps history until `stop`. A fault of the keeper's own ends it, not the page, which says so.
 pub fn run(mut keeper: Keeper, stop: &AtomicBool) {
     let hub = keeper.hub.clone();
-    let kept = catch_unwind(AssertUnwindSafe(|| {
-        while !stop.load(Ordering::Relaxed) {
-            std::thread::park_timeout(LOOK);
-            keeper.step();
+    let standing = keeper.disk.as_ref().map(|disk| disk.standing().clone());
+    let ended = AtomicBool::new(false);
+    let ends = || stop.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed);
+    let kept = std::thread::scope(|scope| {
+        if let Some(standing) = &standing {
+            let look = || {
+                while !ends() {
+                    std::thread::park_timeout(LOOK);
+                    standing.look(&hub);
+                }
+            };
+            if let Err(error) = std::thread::Builder::new().name("keeper-look".into()).spawn_scoped(scope, look) {
+                tracing::error!(%error, "a disk that hangs will not be told: the thread could not be started");
+            }
         }
-    }));
+        let kept = catch_unwind(AssertUnwindSafe(|| {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::park_timeout(LOOK);
+                keeper.step();
+            }
+        }));
+        ended.store(true, Ordering::Relaxed);
+        kept
+    });
     if kept.is_err() {
         hub.store().set_check(&standing::gone());
     }

@@ -1,20 +1,26 @@
 //! How the history on disk stands, for people and for `/metrics`.
+//!
+//! The keeper notes what it met. Who tells it is another thread: the keeper itself may be waiting for the disk.
 
+use crate::live::Hub;
 use crate::store::Figures;
+use history::calls::Calls;
 use history::{Health, Report};
 use shared::wire::{Check, CheckState};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A disk that has not answered for this long hangs.
-const HUNG: Duration = Duration::from_secs(5);
+/// A disk that has not returned from one call for this long hangs.
+pub(super) const HUNG: Duration = Duration::from_secs(5);
 
 /// How long a log that failed is left alone after it was begun anew: first, and at the most.
 const FIRST: Duration = Duration::from_secs(10);
 const LAST: Duration = Duration::from_secs(300);
 
 /// What the disk refused.
+#[derive(Debug)]
 pub(super) struct Trouble {
     what: &'static str,
     error: io::Error,
@@ -26,10 +32,20 @@ impl Trouble {
     }
 }
 
-/// How it stands, and what was found at the start.
+/// How it stands.
 pub struct Standing {
-    pub(super) damaged: u64,
+    path: PathBuf,
+    calls: Arc<Calls>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen last, and what was found at the start.
+struct Seen {
     figures: Figures,
+    /// Why segments are not written, merged or removed.
+    trouble: Option<Trouble>,
+    /// The oldest call that had not returned at the last look, and since when it is known.
+    call: Option<(u64, Duration)>,
     /// When the log was begun anew last, while it fails, and how long it is left alone since.
     retried: Option<(Duration, Duration)>,
     /// As it was told last.
@@ -37,77 +53,105 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// At the start.
-    pub fn new(report: &Report) -> Self {
+    /// At the start; `calls` are those of the folder at this path.
+    pub fn new(path: PathBuf, calls: Arc<Calls>, report: &Report) -> Self {
         let figures = Figures {
             skipped_bytes: report.skipped_bytes,
             missing_ticks: report.missing_ticks,
             cut_logs: report.torn.len() as u64,
             unclean: u64::from(report.unclean),
+            damaged: report.damages.len() as u64,
             ..Figures::default()
         };
-        Standing { damaged: report.damages.len() as u64, figures, retried: None, told: CheckState::Ok }
+        let seen = Seen { figures, trouble: None, call: None, retried: None, told: CheckState::Ok };
+        Standing { path, calls, seen: Mutex::new(seen) }
     }
 
-    /// Counts as they stood at the last look.
-    pub fn figures(&self) -> Figures {
-        self.figures
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what the keeper met: segments and their bytes, and why it does not go on.
+    pub(super) fn note(&self, segments: usize, bytes: u64, trouble: Option<Trouble>) {
+        let mut seen = self.seen();
+        (seen.figures.segments, seen.figures.segment_bytes) = (segments as u64, bytes);
+        seen.trouble = trouble;
+    }
+
+    /// Places were damaged.
+    pub(super) fn damaged(&self, places: usize) {
+        self.seen().figures.damaged += places as u64;
+    }
+
+    /// Whether segments are not written, merged or removed.
+    pub(super) fn troubled(&self) -> bool {
+        self.seen().trouble.is_some()
     }
 
     /// Whether it is time to begin the log anew, which is then noted: all that is in memory alone goes into it, while
     /// nothing is appended, so a disk that stays broken is tried less and less.
-    pub(super) fn retry(&mut self, now: Duration) -> bool {
-        let wait = match self.retried {
+    pub(super) fn retry(&self, now: Duration) -> bool {
+        let mut seen = self.seen();
+        let wait = match seen.retried {
             None => FIRST,
             Some((last, wait)) if now.saturating_sub(last) >= wait => (wait * 2).min(LAST),
             Some(_) => return false,
         };
-        self.retried = Some((now, wait));
+        seen.retried = Some((now, wait));
         true
     }
 
-    /// Takes a look: the log, what segments met, how many there are.
-    pub(super) fn check(
-        &mut self,
-        path: &Path,
-        health: &Health,
-        trouble: Option<&Trouble>,
-        segments: usize,
-        bytes: u64,
-    ) -> Check {
-        let failing = health.failing.is_some();
+    /// Looks at the log and the disk, and tells the store. It waits for neither.
+    pub(super) fn look(&self, hub: &Hub) {
+        let Some(health) = hub.writing().log.as_ref().map(|log| log.health()) else { return };
+        let mut seen = self.seen();
+        let check = seen.check(&self.path, &health, self.calls.oldest(), hub.clock.steady());
+        let mut store = hub.store();
+        store.set_check(&check);
+        store.set_figures(seen.figures);
+    }
+}
+
+impl Seen {
+    /// Whether one and the same call has been under way for too long.
+    fn hangs(&mut self, oldest: Option<u64>, now: Duration) -> bool {
+        let since = match (oldest, self.call) {
+            (Some(oldest), Some((call, since))) if call == oldest => since,
+            _ => now,
+        };
+        self.call = oldest.map(|oldest| (oldest, since));
+        oldest.is_some() && now.saturating_sub(since) >= HUNG
+    }
+
+    fn check(&mut self, path: &Path, health: &Health, oldest: Option<u64>, now: Duration) -> Check {
+        let hung = self.hangs(oldest, now);
         self.figures = Figures {
-            segments: segments as u64,
-            segment_bytes: bytes,
             log_bytes: health.bytes,
             unlogged: health.dropped,
             unsynced_ms: health.unsynced_for.map_or(0, |age| age.as_millis() as u64),
-            failing: u64::from(failing || trouble.is_some()),
-            damaged: self.damaged,
+            failing: u64::from(hung || health.failing.is_some() || self.trouble.is_some()),
             ..self.figures
         };
-        let hung = health.waiting_for.filter(|age| *age >= HUNG);
         let folder = path.display();
-        let (state, reason, remedy) = match (&health.failing, trouble, hung) {
-            (_, _, Some(age)) => (
+        let (state, reason, remedy) = match (&health.failing, &self.trouble) {
+            _ if hung => (
                 CheckState::Hung,
                 format!(
-                    "history is not being written: the disk of {folder} has not answered for {} s; the last 15 minutes and more stay in memory",
-                    age.as_secs()
+                    "history is not being written: the disk of {folder} does not answer; the last 15 minutes and more stay in memory"
                 ),
                 "see whether the disk or the network share works; --data-dir chooses another".to_string(),
             ),
-            (Some(error), ..) => (
+            (Some(error), _) => (
                 CheckState::Failed,
                 format!("history is not being written: {error}; the last 15 minutes and more stay in memory"),
                 remedy(error, path),
             ),
-            (None, Some(Trouble { what, error }), None) => (
+            (None, Some(Trouble { what, error })) => (
                 CheckState::Failed,
                 format!("history is not being sealed: {what}: {error}; ticks are logged, and stay in memory"),
                 remedy(&error.to_string(), path),
             ),
-            (None, None, None) => (CheckState::Ok, String::new(), String::new()),
+            (None, None) => (CheckState::Ok, String::new(), String::new()),
         };
         if state == CheckState::Ok {
             self.retried = None;

@@ -175,3 +175,54 @@ fn a_clock_that_is_set_by_an_hour_and_back_loses_nothing_and_leaves_a_mark() {
     let steps: Vec<bool> = snapshot.blocks().iter().map(Block::clock_step).collect();
     assert_eq!(steps, [false, true, true]);
 }
+
+#[test]
+fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
+    // The log's writing and syncing, and the keeper's own segment.
+    for what in ["append log-", "sync log-", "create q-", "append q-", "sync q-"] {
+        let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+        let mut bench = Bench::open(folder.path(), &clock);
+        bench.ticks(890);
+        let Bench { hub, mut keeper, faulty, source, .. } = bench;
+        let standing = keeper.disk.as_ref().expect("a disk").standing().clone();
+        let failing = || {
+            standing.look(&hub);
+            hub.store().counts().history.expect("figures").failing
+        };
+        assert_eq!(failing(), 0);
+        let before = faulty.operations().len();
+        faulty.hang(what);
+        assert!(hub.append(source, hub.clock.wall() + 1, false, &[1.0]).is_some());
+        let keeping = std::thread::spawn(move || {
+            keeper.cut();
+            keeper.step();
+            keeper
+        });
+        let until = |what: &str, so: &mut dyn FnMut() -> bool| {
+            let begin = std::time::Instant::now();
+            while !so() {
+                assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        until(what, &mut || faulty.operations()[before..].iter().any(|operation| operation.starts_with(what)));
+        assert_eq!(failing(), 0, "{what}: it has just begun");
+        // What is quick may be under way beside it at one look, and not at the next.
+        until(what, &mut || {
+            clock.pass(standing::HUNG);
+            failing() == 1
+        });
+        let (checks, _) = hub.store().checks(source);
+        let check = checks.iter().find(|check| check.id == "history").expect("a check");
+        assert!(check.state == CheckState::Hung && check.reason.contains("does not answer"), "{check:?}");
+        // The next tick is taken in all the same.
+        assert!(hub.append(source, hub.clock.wall() + 2, false, &[2.0]).is_some());
+        faulty.heal();
+        let mut keeper = keeping.join().expect("it goes on");
+        until(what, &mut || {
+            clock.pass(Duration::from_secs(1));
+            keeper.step();
+            failing() == 0
+        });
+    }
+}
