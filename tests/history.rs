@@ -1,5 +1,7 @@
 //! History on disk through the real binary: what was seen once is there after whatever ends the server.
 
+use backend::config::RemoteWrite;
+use backend::remote::Remote;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,9 +10,11 @@ use tempfile::TempDir;
 use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
 use watchglass_tests::patience::until;
+use watchglass_tests::receiver::{Answer, Receiver};
 use watchglass_tests::server::{Server, watchglass};
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::{as_user, binary};
+use watchglass_tests::stage::Stage;
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")
@@ -178,4 +182,55 @@ fn without_a_flag_history_is_in_the_state_folder() {
         assert_eq!((mode(&folder.path().join("watchglass")), mode(&log)), (0o700, 0o600), "for its owner alone");
     }
     drop(server);
+}
+
+#[test]
+fn one_instant_has_one_value_wherever_it_is_asked_for() {
+    let stage = Stage::with_past(1);
+    let receiver = Receiver::start(|_| Answer::Take);
+    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
+    let remote = Remote::start(stage.hub(), settings, None);
+    let (newest, values) = stage.hub().store().newest(0).expect("it has measured");
+    let sent = || receiver.samples().values().map(|own| own.len()).max().unwrap_or(0);
+    until("all of it is sent", || (sent() == 400).then_some(()));
+    // The clock is set back by half a minute and 400 ms, and once more: instants that are new, and others that are not.
+    let others: Vec<f64> = values.iter().map(|_| 1.0).collect();
+    let append = |t: i64| stage.hub().append(0, t, t % 1_000 == 0, &others).is_some();
+    for second in 0..30 {
+        let t = newest - 30_000 + second * 1_000;
+        assert!(append(t - 400) && !append(t) && !append(t - 400));
+    }
+    let repeated = stage.hub().store().counts().refused_again;
+    assert_eq!(repeated, 60 * others.len() as u64);
+    let metrics = stage.get("/metrics").body;
+    assert!(metrics.contains(&format!("\nwatchglass_self_refused_again_total {repeated}\n")), "{metrics}");
+    // As it was measured first: between 50 and 70 at whole seconds, and 1 between them.
+    let check = |what: &str, samples: Vec<(i64, f64)>| {
+        assert_eq!(samples.len(), 430, "{what}");
+        let times: std::collections::BTreeSet<i64> = samples.iter().map(|(t, _)| *t).collect();
+        assert_eq!(times.len(), 430, "{what}: no instant twice");
+        assert!(samples.iter().all(|(t, v)| (*v == 1.0) == (t % 1_000 != 0)), "{what}: {samples:?}");
+    };
+    let ms = |seconds: f64| (seconds * 1e3).round() as i64;
+    let tag = "tag=cpu.7.cpu_percent&from=0&to=4000000000";
+    for round in ["in the head", "sealed"] {
+        let query: Value = serde_json::from_str(&stage.get(&format!("/api/v1/query?{tag}")).body).expect("JSON");
+        let points = query["series"][0]["points"].as_array().expect("points").iter();
+        check(round, points.filter_map(|p| Some((ms(p[0].as_f64()?), p[1].as_f64()?))).collect());
+        let csv = stage.get(&format!("/api/v1/export?format=openmetrics&{tag}")).body;
+        let lines = csv.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+            let (rest, time) = line.rsplit_once(' ')?;
+            Some((ms(time.parse().ok()?), rest.rsplit_once(' ')?.1.parse::<f64>().ok()? * 100.0))
+        });
+        check(round, lines.collect());
+        let whole = stage.hub().store().snapshot(0, i64::MIN, i64::MAX).expect("a source");
+        let counted: u32 = whole.buckets(&[7], 60_000, false)[0].iter().map(|bucket| bucket.count).sum();
+        assert_eq!(counted, 430, "{round}");
+        stage.hub().store().seal(0);
+    }
+    until("what is new is sent", || (sent() == 430).then_some(()));
+    for own in receiver.samples().values() {
+        assert!(own.len() == 430 && own.values().all(|values| values.len() == 1), "none twice");
+    }
+    assert_eq!(remote.counts.dropped.load(std::sync::atomic::Ordering::Relaxed), 0);
 }

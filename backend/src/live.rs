@@ -119,7 +119,8 @@ impl Hub {
     }
 
     /// Appends a tick of a source: it is logged, where there is a log, before anybody sees it. `values` are by series id,
-    /// NaN is absent. Its sequence, or none for an unknown source and after [`close`](Self::close). Readers hear of it
+    /// NaN is absent. Its sequence, or none for an unknown source, at an instant that has its tick, and after
+    /// [`close`](Self::close). Readers hear of it
     /// with the next [`announce`](Self::announce).
     pub fn append(&self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
         let mut writing = self.writing();

@@ -1,6 +1,7 @@
 //! A server whose machine does what a test says: its clock stands until it is moved, its samples and checks are made up.
 //! The page and the paths are the real ones.
 
+use crate::server::{Answer, ask};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
 use backend::http::{App, door::Door, listen, router};
@@ -89,6 +90,17 @@ impl Stage {
         stage
     }
 
+    /// What its server holds, of which it is the first source.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// What its server answers to GET.
+    pub fn get(&self, path: &str) -> Answer {
+        let addr = self.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("its address");
+        ask(addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
+    }
+
     /// So many seconds go by, with a tick in each.
     pub fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
@@ -117,7 +129,7 @@ impl Stage {
             _ => 50.0 + ((t / INTERVAL + i as i64 * 7) % 20) as f64,
         };
         let values: Vec<f64> = self.series.iter().enumerate().map(value).collect();
-        store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values).expect("a source");
+        store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values);
     }
 
     /// Ticks each second until `so` is, which is asked a few times in between.

@@ -39,7 +39,7 @@ pub(super) fn health(app: &App, text: &mut String, open: bool) {
     }
 }
 
-fn store(kept: &Counts) -> [Row; 11] {
+fn store(kept: &Counts) -> [Row; 12] {
     [
         counts("ticks", "Ticks appended to the store.", kept.ticks),
         counts("samples", "Samples appended to the store.", kept.samples),
@@ -50,6 +50,11 @@ fn store(kept: &Counts) -> [Row; 11] {
         counts("late_samples", "Samples stored after their tick.", kept.late),
         counts("refused_future", "Samples refused because they were ahead of the clock.", kept.refused_future),
         counts("refused_old", "Samples refused because they were older than the retention.", kept.refused_old),
+        counts(
+            "refused_again",
+            "Samples refused because the clock was set back to an instant that has its values.",
+            kept.refused_again,
+        ),
         counts("duplicate_samples", "Late samples that were there already.", kept.duplicates),
         counts("refused_series", "Series refused because their source has too many.", kept.series_refused),
     ]

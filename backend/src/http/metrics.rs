@@ -40,7 +40,7 @@ type Current = (Arc<str>, SeriesDef, f64);
 
 /// How far back the newest sample of a slow series may lie, milliseconds: as far as Prometheus itself looks.
 const BACK: i64 = 300_000;
-/// By how much a source's newest tick may be late, beyond two of its intervals, milliseconds.
+/// By how much a source's newest tick may be late, or ahead of a clock that was set back, beyond two of its intervals, milliseconds.
 const SLACK: i64 = 5_000;
 
 /// Current values of every source. A value is current until two intervals of its series have gone by; a series that is
@@ -51,7 +51,8 @@ fn current(app: &App) -> (Arc<Catalog>, Vec<Current>) {
     let store = app.hub.store();
     let catalog = store.catalog().clone();
     for source in store.sources() {
-        let Some((t, values)) = store.newest(source.id).filter(|(t, _)| now - t <= 2 * source.interval + SLACK) else {
+        let Some((t, values)) = store.newest(source.id).filter(|(t, _)| (now - t).abs() <= 2 * source.interval + SLACK)
+        else {
             continue;
         };
         let host = Arc::<str>::from(source.name);

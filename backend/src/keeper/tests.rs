@@ -160,7 +160,7 @@ fn a_clock_that_is_set_by_an_hour_and_back_loses_nothing_and_leaves_a_mark() {
     let tick = |bench: &mut Bench, t: i64, step: bool| {
         bench.hub.append(bench.source, t, step, &[1.0]).expect("open");
     };
-    for (at, step) in [(0, false), (3_600, true), (0, true)] {
+    for (at, step) in [(0, false), (3_600, true), (60, true)] {
         for s in 0..60 {
             tick(&mut bench, T0 + (at + s) * 1_000, step && s == 0);
         }
@@ -174,6 +174,92 @@ fn a_clock_that_is_set_by_an_hour_and_back_loses_nothing_and_leaves_a_mark() {
     assert_eq!(samples.len(), 180);
     let steps: Vec<bool> = snapshot.blocks().iter().map(Block::clock_step).collect();
     assert_eq!(steps, [false, true, true]);
+}
+
+/// A clock that is set at random, over cuts, merges and kills: of each instant there is one value, the first.
+#[test]
+fn one_instant_has_one_value_in_memory_in_the_log_in_segments_and_after_a_kill() {
+    for seed in 0..4u64 {
+        let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+        let mut bench = Bench::open(folder.path(), &clock);
+        let (mut known, mut again) = (std::collections::BTreeMap::new(), 0);
+        let mut random = seed;
+        let mut next = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        let (mut t, mut number) = (T0, 0.0);
+        for round in 0..60 {
+            // Mostly on, often back by seconds, now and then by quarters of an hour.
+            t += [0, 0, -7_000, -30_000, -900_000, 1_800_000][next(6) as usize];
+            for _ in 0..next(40) {
+                (t, number) = (t + 1_000, number + 1.0);
+                // The third series is there in half of the ticks.
+                let third = if next(2) == 0 { number } else { f64::NAN };
+                let values = [number, number, third];
+                let seq = bench.hub.append(bench.source, t, false, &values);
+                match known.entry(t) {
+                    std::collections::btree_map::Entry::Vacant(place) => {
+                        assert!(seq.is_some());
+                        place.insert(values);
+                    }
+                    std::collections::btree_map::Entry::Occupied(_) => {
+                        assert_eq!(seq, None);
+                        again += values.iter().filter(|v| v.is_finite()).count() as u64;
+                    }
+                }
+            }
+            match round % 12 {
+                3 | 9 => bench.keeper.cut(),
+                6 => {
+                    clock.pass(Duration::from_secs(3_600));
+                    bench.keeper.step();
+                }
+                10 => {
+                    assert_eq!(bench.hub.store().counts().refused_again, std::mem::take(&mut again));
+                    drop(bench);
+                    bench = Bench::open(folder.path(), &clock);
+                }
+                _ => {}
+            }
+            if round % 4 == 3 {
+                for (series, samples) in bench.read()[..3].iter().enumerate() {
+                    let first = known.iter().map(|(t, values)| (*t, values[series])).filter(|(_, v)| v.is_finite());
+                    assert_eq!(*samples, first.collect::<Vec<_>>(), "seed {seed}, round {round}, series {series}");
+                }
+                let snapshot = bench.hub.store().snapshot(bench.source, i64::MIN, i64::MAX).expect("a source");
+                let counts: u32 =
+                    snapshot.buckets(&bench.ids[..1], 60_000, false).remove(0).iter().map(|b| b.count).sum();
+                assert_eq!(known.len() as u32, counts, "in buckets, too");
+            }
+        }
+        assert_eq!(bench.hub.store().counts().refused_again, again);
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_is_told_until_it_is_where_it_was() {
+    let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+    let mut bench = Bench::open(folder.path(), &clock);
+    bench.ticks(10);
+    clock.step(-5_000);
+    let told = |bench: &Bench| {
+        let (checks, _) = bench.hub.store().checks(bench.source);
+        checks.iter().find(|check| check.id == "clock").map(|check| (check.state, check.reason.clone()))
+    };
+    for second in 0..5 {
+        clock.pass(Duration::from_secs(1));
+        assert_eq!(bench.hub.append(bench.source, bench.hub.clock.wall(), second == 0, &[7.0]), None);
+        let (state, reason) = told(&bench).expect("it is told");
+        assert!(state == CheckState::Partial && reason.contains("about 5 s"), "{reason}");
+    }
+    bench.ticks(5);
+    bench.holds(T0, 15);
+    assert_eq!(told(&bench), Some((CheckState::Ok, String::new())));
+    bench.keeper.cut();
+    let snapshot = bench.hub.store().snapshot(bench.source, 0, i64::MAX).expect("a source");
+    let steps: Vec<_> = snapshot.blocks().iter().map(|b| (b.ticks(), b.clock_step())).collect();
+    assert_eq!(steps, [(10, false), (5, true)], "the mark is where values go on");
 }
 
 #[test]

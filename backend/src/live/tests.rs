@@ -341,3 +341,36 @@ fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks()
     assert_eq!(found[1].iter().map(|b| b.max).fold(0.0, f64::max), 7_005.0);
     assert!(found[1].iter().all(|b| b.min == 5.0 || b.count == 1));
 }
+
+#[test]
+fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
+    let mut bench = Bench::new();
+    let (mut session, mut state, mut shown) = (Session::new(bench.hub.clone()), TickState::default(), Vec::new());
+    session.receive(open(300_000, None)).unwrap();
+    for (step, ticks) in [(0, 20), (-10_000, 15), (-7_500, 12), (3_600_000, 5)] {
+        bench.clock.step(step);
+        for _ in 0..ticks {
+            bench.tick(1);
+            while let Some(bytes) = next(&mut session) {
+                match decode_server(&bytes).unwrap() {
+                    Received::Control(ServerMessage::Series { defs, .. }) => state.extend(defs.iter().map(|_| 100.0)),
+                    Received::Control(_) => {}
+                    Received::Ticks(_, frames) => {
+                        for frame in frames {
+                            if let Applied::Tick { .. } = state.apply(frame).unwrap() {
+                                shown.push((state.t(), state.values()[0]));
+                            }
+                        }
+                        session.receive(PageMessage::Ack { messages: session.sent }).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let first = (1..=20).chain(31..=35).map(|n| (T0 + if n > 20 { n - 10 } else { n } * 1_000, (n % 100) as f64));
+    // Between two seconds there was nothing before.
+    let between = (36..=47).map(|n| (T0 + (n - 10) * 1_000 - 7_500, f64::from(n as i32 % 100)));
+    let ahead = (48..=52).map(|n| (T0 + (n - 10) * 1_000 - 7_500 + 3_600_000, (n % 100) as f64));
+    assert_eq!(shown, first.chain(between).chain(ahead).collect::<Vec<_>>());
+    assert_eq!(bench.hub.store().counts().refused_again, 10);
+}

@@ -1,5 +1,6 @@
 //! What is kept of one source.
 
+use super::instants::Instants;
 use super::read::Late;
 use super::{Block, Frame, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
@@ -39,6 +40,11 @@ pub(super) struct Kept {
     /// The earliest time in the head.
     head_from: i64,
     pub late: Arc<Late>,
+    pub instants: Instants,
+    /// The clock was set at a tick that was left out.
+    pub clock_step: bool,
+    /// The newest tick was left out.
+    pub set_back: bool,
 }
 
 impl Kept {
@@ -61,6 +67,9 @@ impl Kept {
             head: 0,
             head_from: i64::MAX,
             late: Arc::default(),
+            instants: Instants::default(),
+            clock_step: false,
+            set_back: false,
         }
     }
 
@@ -109,6 +118,7 @@ impl Kept {
             // The clock may have been set back: what it stamped before stays within.
             *span = Some(span.map_or((t, t), |(first, last)| (first.min(t), last.max(t))));
         }
+        self.instants.take(t);
         self.head_from = self.head_from.min(t);
         self.frames.push_back(Arc::new(frame));
         self.head += 1;
@@ -125,6 +135,9 @@ impl Kept {
         let needed = self.cuts.first().map_or(self.base.seq(), |cut| cut.base.seq());
         while self.frames.front().is_some_and(|f| f.seq <= needed) {
             self.frames.pop_front();
+        }
+        if let Some(oldest) = self.oldest() {
+            self.instants.forget(oldest);
         }
         self.cuts.push(stretch.clone());
         self.base = self.state.clone();

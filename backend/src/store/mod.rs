@@ -12,6 +12,7 @@ mod chunk;
 mod damage;
 mod figures;
 mod hold;
+mod instants;
 mod kept;
 mod late;
 mod read;
@@ -31,7 +32,7 @@ use kept::Kept;
 use shared::catalog::{Catalog, Chart, Metric};
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
-use shared::wire::{Check, Source, SourceId, encode_ticks};
+use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
 use std::sync::Arc;
 
 /// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks lose to the codec's headers,
@@ -115,6 +116,8 @@ pub struct Counts {
     pub refused_old: u64,
     /// Late samples that were there already.
     pub duplicates: u64,
+    /// Samples refused because the clock was set back to an instant that has its tick.
+    pub refused_again: u64,
     /// Damaged columns and blocks that readers met.
     pub damaged: u64,
     /// The data folder; none where nothing is kept on disk.
@@ -238,11 +241,27 @@ impl Store {
     }
 
     /// Encodes the next tick of a source, which nobody sees before it is [pushed](Self::push); `values` are by series id,
-    /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded.
+    /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded. None for an unknown source,
+    /// and at an instant that has its tick: the first one stays, and the values of this one are counted.
     pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
-        let encoder = &mut self.sources.get_mut(usize::from(source))?.encoder;
-        let frame = encoder.encode(t, clock_step, values);
-        Some(Encoded { source, frame: Frame::new(source, encoder.seq(), t, clock_step, &frame) })
+        let kept = self.sources.get_mut(usize::from(source))?;
+        if let Some(until) = kept.instants.taken(t) {
+            let known = &values[..values.len().min(kept.defs.len())];
+            self.counts.refused_again += known.iter().filter(|v| v.is_finite()).count() as u64;
+            kept.clock_step |= clock_step;
+            if !std::mem::replace(&mut kept.set_back, true) {
+                self.set_check(&clock(Some(until.saturating_sub(t) / 1_000 + 1)));
+            }
+            return None;
+        }
+        // The mark of a tick that was left out is on the next one.
+        let clock_step = std::mem::take(&mut kept.clock_step) | clock_step;
+        let frame = kept.encoder.encode(t, clock_step, values);
+        let frame = Frame::new(source, kept.encoder.seq(), t, clock_step, &frame);
+        if std::mem::take(&mut kept.set_back) {
+            self.set_check(&clock(None));
+        }
+        Some(Encoded { source, frame })
     }
 
     /// Makes an encoded tick the newest. Returns its sequence.
@@ -359,6 +378,23 @@ impl Store {
             damaged: self.damages.count(),
             ..self.counts
         }
+    }
+}
+
+/// How the clock stands; `left` is for how many seconds ticks are left out, none where they are stored.
+fn clock(left: Option<i64>) -> Check {
+    let reason = left.map(|left| {
+        format!(
+            "the clock was set back: for about {left} s nothing new is stored or shown, because these instants have their values"
+        )
+    });
+    Check {
+        id: "clock".into(),
+        state: if left.is_some() { CheckState::Partial } else { CheckState::Ok },
+        tried: Vec::new(),
+        found: "one instant has one value".into(),
+        remedy: if left.is_some() { "nothing: it ends by itself".into() } else { String::new() },
+        reason: reason.unwrap_or_default(),
     }
 }
 

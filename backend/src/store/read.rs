@@ -50,10 +50,16 @@ impl Snapshot {
         t >= self.from && t <= self.to
     }
 
-    /// Samples (time in ms, value) of each of these series within the span, both ends included, in order of time. Where
-    /// the clock was set back one instant may have two samples, the one that was taken first standing first.
+    /// Samples (time in ms, value) of each of these series within the span, both ends included, in order of time; of one
+    /// instant the one that was taken first.
     pub fn samples(&self, ids: &[SeriesId]) -> Vec<Vec<(i64, f64)>> {
         let mut all = vec![Vec::new(); ids.len()];
+        // A late sample that is there twice came before the tick of its instant.
+        for (samples, id) in all.iter_mut().zip(ids) {
+            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
+                samples.extend(late.range(self.from..=self.to).map(|(t, v)| (*t, *v)));
+            }
+        }
         for block in &self.blocks {
             let Some(times) = self.damages.checked(block, None, block.read_times()) else { continue };
             for (samples, &id) in all.iter_mut().zip(ids) {
@@ -66,12 +72,10 @@ impl Snapshot {
                 samples.extend(values.get(id as usize).filter(|v| v.is_finite()).map(|v| (t, *v)));
             }
         });
-        for (samples, id) in all.iter_mut().zip(ids) {
-            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
-                samples.extend(late.range(self.from..=self.to).map(|(t, v)| (*t, *v)));
-            }
-            if !samples.is_sorted_by_key(|(t, _)| *t) {
+        for samples in &mut all {
+            if !samples.is_sorted_by(|a, b| a.0 < b.0) {
                 samples.sort_by_key(|(t, _)| *t);
+                samples.dedup_by_key(|(t, _)| *t);
             }
         }
         all

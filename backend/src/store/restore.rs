@@ -83,6 +83,9 @@ impl Store {
             chunk.columns.iter().for_each(|(id, _)| kept.seen(*id, chunk.from, chunk.to));
         }
         kept.put(chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect());
+        for block in kept.blocks.iter().filter(|block| !block.late()) {
+            kept.instants.take_block(block);
+        }
         kept.insert(&found.late);
         self.sources.push(kept);
         chunks
