@@ -314,10 +314,12 @@ impl Sampler {
 
     /// An answer, in time or late.
     fn take_report(&mut self, mut report: Report) {
-        for (def, instance) in &report.new {
+        for (slot, def, instance) in std::mem::take(&mut report.new) {
             let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
-            let id = self.intern(def, instance.clone(), section).unwrap_or(SeriesId::MAX);
-            self.parts[report.part].ids.push(id);
+            let id = self.intern(def, instance, section).unwrap_or(SeriesId::MAX);
+            let ids = &mut self.parts[report.part].ids;
+            ids.resize(ids.len().max(slot + 1), SeriesId::MAX);
+            ids[slot] = id;
         }
         let part = &mut self.parts[report.part];
         part.asked = None;

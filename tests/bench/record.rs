@@ -60,7 +60,7 @@ fn record(seconds: usize) -> (Recording, Recording) {
         .iter()
         .filter_map(|entry| (entry.open)(&options, &Roots::default()).ok())
         .flatten()
-        .map(|part| (part.collector, Out::default(), 0usize, Vec::<usize>::new()))
+        .map(|part| (part.collector, Out::default(), Vec::<usize>::new()))
         .collect();
     let start = Instant::now();
     for second in 0..seconds {
@@ -82,16 +82,16 @@ fn record(seconds: usize) -> (Recording, Recording) {
         }
         procfs.ticks.push(values);
         let mut row = vec![f64::NAN; own.steps.len()];
-        for (collector, out, known, ids) in &mut parts {
+        for (collector, out, ids) in &mut parts {
             out.begin(start.elapsed());
             // What fails is absent, as in the sampler.
             let _ = collector.collect(out);
-            for (def, _) in out.slots(*known) {
-                ids.push(own.steps.len());
+            for (slot, def, _) in out.news() {
+                ids.resize(ids.len().max(slot + 1), 0);
+                ids[slot] = own.steps.len();
                 own.steps.push(def.steps);
                 row.push(f64::NAN);
             }
-            *known = ids.len();
             ids.iter().zip(out.values()).for_each(|(&id, &v)| row[id] = v);
         }
         own.ticks.push(row);

@@ -37,7 +37,7 @@ fn main() {
         println!(
             "{name:12} {:14} {:4} series  median {median:7.1} us  p95 {p95:7.1} us",
             part.name,
-            out.slots(0).count()
+            out.slots().count()
         );
         host += if HOST.contains(name) { median } else { 0.0 };
     }

@@ -1,12 +1,19 @@
 //! The numbers of GPUs over all vendors: `gpu.{i}` is one space, and a number once given stays with its GPU.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The most GPUs of which only other programs tell that have a number at a time.
+const SCRAPED: usize = 1_024;
+/// How long one of those keeps its number while nothing is told of it and all numbers are taken.
+const GONE: Duration = Duration::from_secs(900);
 
 /// Which number stands for which GPU. Shared by the collectors of all vendors, also while they are opened anew.
 #[derive(Debug, Default)]
 pub struct GpuNumbers {
-    // Identities are UUIDs and PCI addresses: as many as this machine ever showed, so nothing has to be forgotten.
+    // Identities are UUIDs and PCI addresses: as many as this machine ever showed, so nothing of a driver has to be
+    // forgotten. What is scraped is bounded.
     given: Mutex<HashMap<String, Given>>,
     /// Name and PCI address by identity, as far as they were asked for.
     about: Mutex<HashMap<String, About>>,
@@ -23,19 +30,49 @@ struct Given {
     number: u32,
     /// A driver on this machine reports the GPU.
     driven: bool,
+    /// The machine that it sits in, by what another program tells.
+    host: Option<String>,
+    /// When another program told of it last.
+    told: Duration,
 }
 
 impl GpuNumbers {
     /// The number of a GPU: the one that it has; else the wanted one; else, when another GPU has that, the lowest above
     /// it that none ever had. `identity` is what stays with the GPU: UUID or PCI address.
     pub fn claim(&self, identity: &str, wanted: u32) -> u32 {
-        self.given(identity, wanted, true).unwrap_or(wanted)
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = given.get_mut(identity) {
+            known.driven = true;
+            known.host = None;
+            return known.number;
+        }
+        let number = free(&given, wanted);
+        given.insert(identity.to_string(), Given { number, driven: true, host: None, told: Duration::ZERO });
+        number
     }
 
-    /// Likewise for a GPU that another program tells of; none when a driver here reports the same GPU, so that it is not
-    /// counted twice.
-    pub fn claim_scraped(&self, identity: &str, wanted: u32) -> Option<u32> {
-        self.given(identity, wanted, false)
+    /// Likewise for a GPU that another program tells of, at this monotonic time, and that sits in this machine; none when
+    /// a driver here reports the same GPU, so that it is not counted twice, and beyond [`SCRAPED`] of them.
+    pub fn claim_scraped(&self, identity: &str, wanted: u32, host: Option<&str>, now: Duration) -> Option<u32> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = given.get_mut(identity) {
+            known.told = now;
+            if known.host.as_deref() != host && !known.driven {
+                known.host = host.map(str::to_string);
+            }
+            return (!known.driven).then_some(known.number);
+        }
+        let scraped = |given: &HashMap<String, Given>| given.values().filter(|known| !known.driven).count();
+        if scraped(&given) >= SCRAPED {
+            given.retain(|_, known| known.driven || now.saturating_sub(known.told) < GONE);
+            if scraped(&given) >= SCRAPED {
+                return None;
+            }
+        }
+        let number = free(&given, wanted);
+        let host = host.map(str::to_string);
+        given.insert(identity.to_string(), Given { number, driven: false, host, told: now });
+        Some(number)
     }
 
     /// Says what else is known of a GPU.
@@ -55,7 +92,8 @@ impl GpuNumbers {
         Some(short.unwrap_or(pci).to_lowercase())
     }
 
-    /// Number and labels of every GPU that has a number, in their order: `uuid`, `pci` and `name`, those that are known.
+    /// Number and labels of every GPU that has a number, in their order: `uuid`, `pci`, `name`, and `hostname` of one of
+    /// which only another program tells, those that are known.
     pub fn known(&self) -> Vec<(u32, Vec<(&'static str, String)>)> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,25 +106,20 @@ impl GpuNumbers {
                 let address = |text: &&String| text.split(':').count() == 3 && !text.contains(' ');
                 let pci = about.and_then(|about| about.pci.as_ref()).or(Some(identity).filter(address));
                 let name = about.and_then(|about| about.name.as_ref());
-                let labels = [("uuid", uuid), ("pci", pci), ("name", name)];
+                let host = given.host.as_ref();
+                let labels = [("uuid", uuid), ("pci", pci), ("name", name), ("hostname", host)];
                 (given.number, labels.into_iter().filter_map(|(label, value)| Some((label, value?.clone()))).collect())
             })
             .collect();
         all.sort_unstable();
         all
     }
+}
 
-    fn given(&self, identity: &str, wanted: u32, driven: bool) -> Option<u32> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = given.get_mut(identity) {
-            known.driven |= driven;
-            return (driven || !known.driven).then_some(known.number);
-        }
-        let taken = |number: &u32| given.values().any(|other| other.number == *number);
-        let number = (wanted..=u32::MAX).find(|number| !taken(number)).unwrap_or(wanted);
-        given.insert(identity.to_string(), Given { number, driven });
-        Some(number)
-    }
+/// The wanted number, or the lowest above it that no GPU has.
+fn free(given: &HashMap<String, Given>, wanted: u32) -> u32 {
+    let taken: HashSet<u32> = given.values().map(|known| known.number).collect();
+    (wanted..=u32::MAX).find(|number| !taken.contains(number)).unwrap_or(wanted)
 }
 
 #[cfg(test)]
@@ -130,10 +163,26 @@ mod tests {
     #[test]
     fn what_is_scraped_gives_way_to_a_driver() {
         let numbers = GpuNumbers::default();
-        assert_eq!(numbers.claim_scraped("GPU-1", 0), Some(0));
-        assert_eq!(numbers.claim_scraped("GPU-2", 0), Some(1));
+        let told = |identity: &str| numbers.claim_scraped(identity, 0, Some("node-1"), Duration::ZERO);
+        assert_eq!([told("GPU-1"), told("GPU-2")], [Some(0), Some(1)]);
         assert_eq!(numbers.claim("GPU-1", 0), 0);
-        assert_eq!(numbers.claim_scraped("GPU-1", 0), None);
-        assert_eq!(numbers.claim_scraped("GPU-2", 0), Some(1));
+        assert_eq!([told("GPU-1"), told("GPU-2")], [None, Some(1)]);
+        let hosts: Vec<bool> =
+            numbers.known().iter().map(|(_, l)| l.iter().any(|(name, _)| *name == "hostname")).collect();
+        assert_eq!(hosts, [false, true]);
+    }
+
+    #[test]
+    fn gpus_that_are_told_of_and_come_and_go_for_ever_are_bounded() {
+        let numbers = GpuNumbers::default();
+        numbers.claim("own", 0);
+        let told = |i: u64, second: u64| {
+            numbers.claim_scraped(&format!("GPU-{i}"), 0, None, Duration::from_secs(second)).is_some()
+        };
+        assert!((0..1_024).all(|i| told(i, i)));
+        assert!(!told(1_024, 899), "all were told of within a quarter of an hour");
+        assert!((1_024..5_000).all(|i| told(i, 1_000 + i)), "those that are gone give their numbers back");
+        assert!(numbers.known().len() <= 1_025);
+        assert_eq!(numbers.claim("own", 7), 0);
     }
 }

@@ -1,10 +1,18 @@
 //! Where a collector puts what it read.
 
 use shared::catalog::MetricDef;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+/// How long a slot is kept in which nothing is put: less than the quarter of an hour after which the store lets a series
+/// go, so that no slot that is put anew is one of a series that the store has given up.
+const GONE: Duration = Duration::from_secs(600);
+/// Time between two looks for slots that are gone.
+const LOOK: Duration = Duration::from_secs(60);
+
 /// What stands in a tag's placeholder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instance<'a> {
     /// The tag has no placeholder.
     None,
@@ -57,17 +65,42 @@ impl OwnInstance {
 struct Slot {
     def: &'static MetricDef,
     instance: OwnInstance,
+    /// Which one it is; see [`Out::find`].
+    hash: u64,
+    /// When something was put last.
+    put: Duration,
+}
+
+impl Slot {
+    fn is(&self, def: &'static MetricDef, instance: Instance<'_>) -> bool {
+        std::ptr::eq(self.def, def) && self.instance.is(instance)
+    }
+
+    fn named(&self) -> (&'static MetricDef, String) {
+        let instance = match &self.instance {
+            OwnInstance::None => String::new(),
+            OwnInstance::Index(i) => i.to_string(),
+            OwnInstance::Name(name) => name.to_string(),
+        };
+        (self.def, instance)
+    }
 }
 
 /// The readings of one collector. A series gets its slot when it is first put and keeps it; a slot that is not put in a
-/// tick is absent in it.
+/// tick is absent in it, and one that is not put for ten minutes goes to the next series that is new.
 #[derive(Debug, Default)]
 pub struct Out {
-    slots: Vec<Slot>,
+    slots: Vec<Option<Slot>>,
     values: Vec<f64>,
     // Collectors put the same series in the same order each tick, so the next slot is nearly always the right one.
     next: usize,
+    by_hash: HashMap<u64, usize>,
+    hasher: RandomState,
+    free: Vec<usize>,
+    /// Slots that were given to a series since these were taken last.
+    news: Vec<usize>,
     at: Duration,
+    looked: Duration,
     wall: i64,
 }
 
@@ -77,6 +110,21 @@ impl Out {
         self.values.fill(f64::NAN);
         self.next = 0;
         self.at = at;
+        if at.saturating_sub(self.looked) >= LOOK {
+            self.looked = at;
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        for (at, place) in self.slots.iter_mut().enumerate() {
+            if let Some(slot) = place.take_if(|slot| self.at.saturating_sub(slot.put) >= GONE) {
+                self.by_hash.remove(&slot.hash);
+                self.free.push(at);
+            }
+        }
+        // What was never told and is gone need not be told.
+        self.news.retain(|at| self.slots[*at].is_some());
     }
 
     /// Says what the wall clock shows in this tick, milliseconds since the Unix epoch.
@@ -96,24 +144,39 @@ impl Out {
 
     /// Puts a reading in the unit of the row, rounded to the row's stored steps. Not a number is absent.
     pub fn put<'a>(&mut self, def: &'static MetricDef, instance: impl Into<Instance<'a>>, value: f64) {
-        let instance = instance.into();
-        let n = self.slots.len();
-        let found = (0..n).map(|i| (self.next + i) % n).find(|&i| {
-            let slot = &self.slots[i];
-            std::ptr::eq(slot.def, def) && slot.instance.is(instance)
-        });
-        let slot = found.unwrap_or_else(|| {
-            let instance = match instance {
-                Instance::None => OwnInstance::None,
-                Instance::Index(i) => OwnInstance::Index(i),
-                Instance::Name(name) => OwnInstance::Name(name.into()),
-            };
-            self.slots.push(Slot { def, instance });
-            self.values.push(f64::NAN);
-            n
-        });
+        let slot = self.place(def, instance.into());
         self.next = slot + 1;
         self.values[slot] = if value.is_finite() { shared::series::quantize(value, def.steps) } else { f64::NAN };
+    }
+
+    fn place(&mut self, def: &'static MetricDef, instance: Instance<'_>) -> usize {
+        let at = self.at;
+        if let Some(slot) = self.slots.get_mut(self.next).and_then(Option::as_mut).filter(|slot| slot.is(def, instance))
+        {
+            slot.put = at;
+            return self.next;
+        }
+        let hash = self.hasher.hash_one((std::ptr::from_ref(def).addr(), instance));
+        if let Some(slot) = self.by_hash.get(&hash)
+            && let Some(known) = self.slots[*slot].as_mut().filter(|known| known.is(def, instance))
+        {
+            known.put = at;
+            return *slot;
+        }
+        let instance = match instance {
+            Instance::None => OwnInstance::None,
+            Instance::Index(i) => OwnInstance::Index(i),
+            Instance::Name(name) => OwnInstance::Name(name.into()),
+        };
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.values.push(f64::NAN);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = Some(Slot { def, instance, hash, put: at });
+        self.by_hash.insert(hash, slot);
+        self.news.push(slot);
+        slot
     }
 
     /// Puts a reading if there is one.
@@ -128,25 +191,31 @@ impl Out {
         &self.values
     }
 
-    /// Row and instance of the slots from `first` on.
-    pub fn slots(&self, first: usize) -> impl Iterator<Item = (&'static MetricDef, String)> {
-        self.slots[first.min(self.slots.len())..].iter().map(|slot| {
-            let instance = match &slot.instance {
-                OwnInstance::None => String::new(),
-                OwnInstance::Index(i) => i.to_string(),
-                OwnInstance::Name(name) => name.to_string(),
-            };
-            (slot.def, instance)
-        })
+    /// Row and instance of the slot at this position; none when it stands for no series now.
+    pub fn slot(&self, at: usize) -> Option<(&'static MetricDef, String)> {
+        self.slots.get(at)?.as_ref().map(Slot::named)
+    }
+
+    /// Row and instance of every slot that stands for a series.
+    pub fn slots(&self) -> impl Iterator<Item = (&'static MetricDef, String)> {
+        self.slots.iter().flatten().map(Slot::named)
+    }
+
+    /// Position, row and instance of the slots that were given to a series since this was called last. A position may come
+    /// again, for another series.
+    pub fn news(&mut self) -> Vec<(usize, &'static MetricDef, String)> {
+        let news = std::mem::take(&mut self.news);
+        news.into_iter().filter_map(|at| self.slot(at).map(|(def, instance)| (at, def, instance))).collect()
     }
 
     /// Tag and value of everything present, sorted by tag; for golden tests.
     pub fn present(&self) -> Vec<(String, f64)> {
         let mut all: Vec<_> = self
-            .slots(0)
+            .slots
+            .iter()
             .zip(&self.values)
             .filter(|(_, v)| v.is_finite())
-            .map(|((def, instance), &v)| (def.tag_of(&instance), v))
+            .filter_map(|(slot, &v)| slot.as_ref().map(Slot::named).map(|(def, instance)| (def.tag_of(&instance), v)))
             .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
@@ -169,7 +238,29 @@ mod tests {
         out.put(&cpu::CORE_PERCENT, 3u32, 30.004);
         out.put(&cpu::CPU_PERCENT, (), f64::NAN);
         assert_eq!(out.present(), [("cpu.3.cpu_percent".to_string(), 30.0)]);
-        assert_eq!(out.slots(0).count(), 5);
+        assert_eq!(out.slots().count(), 5);
         assert_eq!(out.values().len(), 5);
+    }
+
+    #[test]
+    fn a_slot_that_nothing_is_put_in_goes_to_another_series_and_that_is_told() {
+        let mut out = Out::default();
+        let tick = |out: &mut Out, second: u64, names: &[&str]| {
+            out.begin(Duration::from_secs(second));
+            names.iter().for_each(|name| out.put(&shared::catalog::disk::USAGE_PERCENT, *name, second as f64 / 100.0));
+            out.news().into_iter().map(|(at, _, name)| (at, name)).collect::<Vec<_>>()
+        };
+        let told = |news: &[(usize, &str)]| news.iter().map(|(at, name)| (*at, name.to_string())).collect::<Vec<_>>();
+        assert_eq!(tick(&mut out, 0, &["/", "/a"]), told(&[(0, "/"), (1, "/a")]));
+        assert_eq!(tick(&mut out, 599, &["/"]), []);
+        assert_eq!(tick(&mut out, 600, &["/", "/b"]), told(&[(2, "/b")]), "looked at less than a minute ago");
+        assert_eq!(tick(&mut out, 660, &["/", "/c", "/b"]), told(&[(1, "/c")]));
+        assert_eq!(out.present().len(), 3);
+        assert_eq!(tick(&mut out, 720, &["/a", "/"]), told(&[(3, "/a")]), "it has come back");
+        for second in 1_000..100_000u64 {
+            tick(&mut out, second, &["/", &format!("/mnt/{second}")]);
+        }
+        assert!(out.values().len() < 700, "{} slots", out.values().len());
+        assert_eq!(out.slots().count(), out.by_hash.len());
     }
 }

@@ -440,7 +440,7 @@ mod tests {
         let outs = both(crate::network::open, network::open, false);
         agree(&outs, &RECEIVED, 10e6);
         let links = |out: &Out| {
-            let received = out.slots(0).filter(|(def, _)| std::ptr::eq(*def, &DEVICE_RECEIVED));
+            let received = out.slots().filter(|(def, _)| std::ptr::eq(*def, &DEVICE_RECEIVED));
             received.map(|(_, name)| name).collect::<std::collections::BTreeSet<_>>()
         };
         assert!(links(&outs[0]).is_subset(&links(&outs[1])));

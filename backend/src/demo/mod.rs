@@ -47,7 +47,6 @@ struct Feed {
     machine: Machine,
     source: SourceId,
     out: Out,
-    known: usize,
     last: i64,
 }
 
@@ -65,7 +64,7 @@ impl Demo {
             let machine = Machine::new(fleet, number, now - AGO);
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
-            Feed { machine, source, out: Out::default(), known: 0, last: i64::MIN }
+            Feed { machine, source, out: Out::default(), last: i64::MIN }
         };
         Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval }
     }
@@ -152,11 +151,10 @@ impl Feed {
         self.out.begin(Duration::ZERO);
         self.machine.read(t, &mut self.out);
         // Series get their numbers in the order of the slots, and nobody else adds any to this source.
-        for (def, instance) in self.out.slots(self.known).collect::<Vec<_>>() {
+        for (_, def, instance) in self.out.news() {
             if let Some(metric) = store.catalog().position(def.tag) {
                 store.intern(self.source, SeriesDef { metric, instance });
             }
-            self.known += 1;
         }
         store.append(self.source, t, clock_step, self.out.values());
         self.last = t;

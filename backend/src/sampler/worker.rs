@@ -24,13 +24,11 @@ pub(super) const SLOW: u64 = 4_000;
 pub(super) struct Sensor {
     collector: Box<dyn Collector>,
     out: Out,
-    /// Slots that were told.
-    known: usize,
 }
 
 impl Sensor {
     pub fn new(part: Part) -> Box<Self> {
-        Box::new(Sensor { collector: part.collector, out: Out::default(), known: 0 })
+        Box::new(Sensor { collector: part.collector, out: Out::default() })
     }
 }
 
@@ -52,8 +50,8 @@ pub(super) struct Report {
     pub part: usize,
     /// By slot; NaN is absent.
     pub values: Vec<f64>,
-    /// Slots that appeared with this reading.
-    pub new: Vec<(&'static MetricDef, String)>,
+    /// Slots that stand for another series since the reading before.
+    pub new: Vec<(usize, &'static MetricDef, String)>,
     /// How it went.
     pub result: Result<(), CollectError>,
     /// How long it took.
@@ -233,8 +231,7 @@ fn read(Request { part, at, wall, mut sensor }: Request) -> Report {
     let result = read.unwrap_or_else(|_| {
         Err(CollectError::failed("it panicked and was stopped; the log says where; restart to try again"))
     });
-    let new: Vec<_> = sensor.out.slots(sensor.known).collect();
-    sensor.known += new.len();
+    let new = sensor.out.news();
     let values = sensor.out.values().to_vec();
     Report { part, values, new, result, micros, sensor: (!ended).then_some(sensor) }
 }

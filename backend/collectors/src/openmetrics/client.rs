@@ -57,11 +57,15 @@ pub(super) struct Client {
     uri: Uri,
     headers: Vec<(String, String)>,
     limits: Limits,
+    /// What it is asked for.
+    accept: &'static str,
 }
 
 // Either format is read; OpenMetrics says where a page ends.
 const ACCEPT: &str =
     "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.8,text/plain;q=0.5,*/*;q=0.1";
+/// For endpoints whose OpenMetrics is none.
+const ACCEPT_TEXT: &str = "text/plain;version=0.0.4,text/plain;q=0.5,*/*;q=0.1";
 const REDIRECTS: usize = 3;
 
 /// Checks the address of an endpoint.
@@ -113,12 +117,16 @@ impl Client {
             // An endpoint is named by its own address; a proxy in the environment is meant for something else.
             .proxy(None)
             .user_agent(concat!("watchglass/", env!("CARGO_PKG_VERSION")))
-            .accept(ACCEPT)
             .accept_encoding("gzip")
             .max_idle_connections(1)
             .tls_config(tls)
             .build();
-        Client { agent: config.new_agent(), uri, headers, limits }
+        Client { agent: config.new_agent(), uri, headers, limits, accept: ACCEPT }
+    }
+
+    /// From now on it is asked for the text format, and for OpenMetrics no more.
+    pub(super) fn ask_for_text(&mut self) {
+        self.accept = ACCEPT_TEXT;
     }
 
     /// Fetches the page once.
@@ -136,6 +144,9 @@ impl Client {
 
     fn ask(&self, uri: &Uri) -> Result<Response<Body>, Failure> {
         let mut request = self.agent.get(uri);
+        if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header::ACCEPT.as_str())) {
+            request = request.header(header::ACCEPT, self.accept);
+        }
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }

@@ -1,5 +1,6 @@
 //! Pages of DCGM's exporter: which of its fields are readings of a GPU, in what unit, and what is no reading at all.
 
+use super::key::Labels;
 use shared::catalog::{MetricDef, gpu, gpu_profile as profile};
 use shared::unit::Unit;
 
@@ -72,13 +73,15 @@ pub(super) struct Reading {
     pub identity: String,
     /// Its index as DCGM counts.
     pub index: u32,
+    /// The machine that it sits in, as far as the page says.
+    pub host: Option<String>,
     /// Of the device that MIG cuts from the GPU, when it is not the whole.
     pub mig: Option<u32>,
 }
 
 impl Reading {
     /// None for other samples.
-    pub(super) fn of(endpoint: &str, name: &str, labels: &[(&str, String)]) -> Option<Reading> {
+    pub(super) fn of(endpoint: &str, name: &str, labels: &Labels<'_>) -> Option<Reading> {
         let field = name.strip_prefix(PREFIX)?;
         let (_, def, factor) = *FIELDS.iter().find(|(known, ..)| *known == field)?;
         let label = |name: &str| labels.iter().find(|(l, v)| *l == name && !v.is_empty()).map(|(_, v)| v.as_str());
@@ -87,8 +90,11 @@ impl Reading {
             None => None,
         };
         let index = label("gpu").or_else(|| label("device")?.strip_prefix("nvidia"))?.parse().ok()?;
-        let identity = label("UUID").map_or_else(|| format!("{endpoint}, GPU {index}"), str::to_string);
-        Some(Reading { def, factor, identity, index, mig })
+        // One page may tell of many nodes, each of which counts its GPUs from 0.
+        let host = label("Hostname").or_else(|| label("instance")).map(str::to_string);
+        let node = host.as_ref().map_or(String::new(), |host| format!(", {host}"));
+        let identity = label("UUID").map_or_else(|| format!("{endpoint}{node}, GPU {index}"), str::to_string);
+        Some(Reading { def, factor, identity, index, host, mig })
     }
 
     /// What stands in the tag's place, when the GPU has this number.
@@ -113,8 +119,8 @@ impl Reading {
 mod tests {
     use super::*;
 
-    fn labels<'a>(pairs: &[(&'a str, &str)]) -> Vec<(&'a str, String)> {
-        pairs.iter().map(|(l, v)| (*l, v.to_string())).collect()
+    fn labels<'a>(pairs: &[(&'a str, &str)]) -> Labels<'a> {
+        pairs.iter().map(|(l, v)| ((*l).into(), v.to_string())).collect()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which samples of an endpoint are kept.
 
+use super::key::Labels;
 use regex::Regex;
 
 /// One filter as a user writes it: a regular expression for `{endpoint}.{sample name}`, and one for each of some labels.
@@ -31,8 +32,9 @@ impl Filters {
     }
 
     /// Whether a sample is kept; `name` is `{endpoint}.{sample name}`.
-    pub(super) fn keep(&self, name: &str, labels: &[(&str, String)]) -> bool {
-        let matches = |(label, regex): &(String, Regex)| labels.iter().any(|(l, v)| l == label && regex.is_match(v));
+    pub(super) fn keep(&self, name: &str, labels: &Labels<'_>) -> bool {
+        let matches =
+            |(label, regex): &(String, Regex)| labels.iter().any(|(l, v)| **l == **label && regex.is_match(v));
         self.0.is_empty() || self.0.iter().any(|(regex, wanted)| regex.is_match(name) && wanted.iter().all(matches))
     }
 }
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn any_filter_keeps_and_all_its_labels_must_match() {
-        let labels = [("gpu", "0".to_string()), ("pod", "train-7".to_string())];
+        let labels = vec![("gpu".into(), "0".to_string()), ("pod".into(), "train-7".to_string())];
         let keeps =
             |filters: &[Filter]| Filters::new(filters).expect("expressions").keep("dcgm.DCGM_FI_DEV_TEMP", &labels);
         assert!(keeps(&[]));

@@ -20,6 +20,17 @@ impl Histogram {
         self.before.clear();
     }
 
+    /// Its counts have moved: where each of them is found now, none for those that are forgotten. False when no bucket is
+    /// left.
+    pub(super) fn moved(&mut self, to: &[Option<usize>]) -> bool {
+        let buckets = self.buckets.len();
+        self.buckets = self.buckets.iter().filter_map(|(bound, at)| Some((*bound, to[*at]?))).collect();
+        if self.buckets.len() < buckets {
+            self.before.clear();
+        }
+        !self.buckets.is_empty()
+    }
+
     /// The quantiles of what was counted since the call before; none at first, when nothing was counted, when a bucket
     /// is missing, and after a reset.
     pub(super) fn quantiles(&mut self, counts: &[f64]) -> Option<[f64; 3]> {

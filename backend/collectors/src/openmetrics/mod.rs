@@ -1,15 +1,20 @@
 //! Endpoints that print Prometheus or OpenMetrics text: exporters, servers, schedulers.
 //!
 //! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalogue when it is first
-//! seen. Read `page.rs` (lines to series), then `text.rs` (the formats), `client.rs` (how a page is fetched) and
-//! `dcgm.rs` (pages of GPUs).
+//! seen. Read `page.rs` (lines to series), then `text.rs` and `key.rs` (the formats), `strict.rs` (the rules of
+//! OpenMetrics), `client.rs` (how a page is fetched) and `dcgm.rs` (pages of GPUs).
 
 mod client;
 pub(crate) mod dcgm;
 mod filter;
 mod histogram;
+mod key;
+mod known;
+mod left;
 mod page;
 mod row;
+mod strict;
+mod strict_family;
 mod text;
 
 pub use filter::Filter;
@@ -35,7 +40,7 @@ pub static SAMPLES: MetricDef = MetricDef::gauge("monitor.scrape.{endpoint}.samp
 pub static DROPPED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.dropped", Unit::Count)
     .title("Scraped samples dropped")
     .on("monitor.scrape.dropped", "{endpoint}")
-    .help("Samples left out since the start because the endpoint has more series than its limit. A filter on the endpoint keeps those that matter.");
+    .help("Samples left out since the start: beyond the endpoint's limit of series, beyond one of labels, or such as nobody can be told of. Doctor says which and why.");
 
 /// Scrapes that gave nothing.
 pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.failed", Unit::Count)
@@ -46,7 +51,7 @@ pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.fai
 /// What is told of each endpoint.
 pub static ROWS: &[&MetricDef] = &[&SAMPLES, &DROPPED, &FAILED];
 
-/// The most series of an endpoint, quantiles of histograms included.
+/// The most series of an endpoint within a quarter of an hour, quantiles of histograms included.
 pub const SERIES: usize = 10_000;
 
 /// An endpoint as a user names it. Its debug form tells no header's value.
@@ -141,11 +146,23 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
     Ok(Part { name: endpoint.name.clone(), tried: vec![shown], collector: Box::new(scraper) })
 }
 
-/// Reads pages that were fetched otherwise, as the bench does: puts what an endpoint of this name prints. False when the
-/// text is no page.
-pub fn reader(name: &str) -> impl FnMut(&str, &mut Out) -> bool + use<> {
+/// Reads pages that were fetched otherwise, as the bench does: puts what an endpoint of this name prints, as OpenMetrics
+/// when the second argument says so. The number of samples that were left out; none when the text is no page.
+pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> + use<> {
     let mut page = Page::new(name, Filters::default(), Default::default(), SERIES);
-    move |text, out| page.read(text, false, out).is_ok()
+    move |text, open, out| page.read(text, open, out).ok().map(|counts| counts.left.count())
+}
+
+/// Checks that a page keeps the rules of OpenMetrics 1.0.
+///
+/// # Errors
+/// The line that does not, and why.
+pub fn check(page: &str) -> Result<(), String> {
+    strict::check(page).map_err(|bad| match bad {
+        Bad::Rule(line, fault) => format!("line {line} has {fault}"),
+        Bad::Line(line) => format!("line {line} is no sample"),
+        Bad::Truncated => "it does not end with # EOF".into(),
+    })
 }
 
 struct Scraper {
@@ -181,20 +198,23 @@ impl Scraper {
     fn scrape(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let told = |reason: &str| CollectError::failed(format!("{}: {reason}", self.name));
         let fetched = self.client.fetch().map_err(|failure| told(&failure.0))?;
-        let Counts { samples, dropped } =
-            self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
-                Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
-                Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
-            })?;
+        let Counts { samples, left } = self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
+            Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
+            Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
+            Bad::Rule(line, fault) => {
+                if fetched.open {
+                    // Most exporters print the older format too, of which what is odd costs itself alone.
+                    self.client.ask_for_text();
+                }
+                told(&format!("line {line} has {fault}, so nothing of the page was taken"))
+            }
+        })?;
         out.put(&SAMPLES, self.name.as_str(), samples as f64);
-        self.dropped += dropped as u64;
-        if dropped == 0 {
+        self.dropped += left.count() as u64;
+        if left.count() == 0 {
             return Ok(());
         }
-        let reason = format!(
-            "{}: {dropped} of {samples} samples are beyond the limit of {SERIES} series and were dropped: give the endpoint `filters`",
-            self.name
-        );
+        let reason = format!("{}: {} of {samples} samples were left out: {left}", self.name, left.count());
         Err(CollectError::partial(reason))
     }
 }

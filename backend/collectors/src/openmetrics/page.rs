@@ -1,235 +1,196 @@
 //! From a page's lines to series.
 //!
 //! An endpoint prints the same lines in the same order each time, so the key of each line is kept and compared as bytes;
-//! labels are parsed, sorted and matched against filters only when a line is new.
+//! labels are parsed, sorted and matched against filters only when a line is new. `known.rs` keeps the lines, and
+//! forgets those that were not seen for a while.
 
 use super::dcgm::{self, Reading};
 use super::filter::Filters;
 use super::histogram::{Histogram, QUANTILES};
-use super::row::{self, Family, Part};
+use super::key;
+use super::known::{Known, Quantiles, Target};
+use super::left::{Left, Why};
+use super::row::{self, Family, Part, Rows};
+use super::strict;
 use super::text::{self, About, Bad};
 use crate::Out;
 use crate::numbers::GpuNumbers;
-use shared::catalog::MetricDef;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// A line that was seen before.
-struct Known {
-    /// Name and labels as printed.
-    key: Box<str>,
-    target: Target,
-}
-
-/// Where a line's value goes.
-enum Target {
-    Series(&'static MetricDef, Box<str>),
-    /// DCGM's: absent when it is a sentinel.
-    Dcgm(&'static MetricDef, Box<str>),
-    /// A reading of a GPU; the series is for a GPU that a driver reports already.
-    Gpu(Reading, &'static MetricDef, Box<str>),
-    /// A histogram takes it in.
-    Bucket,
-    /// No filter keeps it.
-    Left,
-}
-
-/// A histogram and the series of its quantiles.
-struct Quantiles {
-    def: &'static MetricDef,
-    instances: [Box<str>; 3],
-    histogram: Histogram,
-}
 
 /// What a page had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Samples printed.
     pub samples: usize,
-    /// Samples left out because the endpoint has too many series.
-    pub dropped: usize,
+    /// Those of them that were left out.
+    pub left: Left,
 }
+
+/// What the comments of a page say, by family.
+type Families<'a> = HashMap<Cow<'a, str>, Family<'a>>;
 
 /// The series of one endpoint.
 pub(super) struct Page {
     endpoint: String,
     filters: Filters,
     numbers: Arc<GpuNumbers>,
-    /// The most lines and quantiles that are kept.
-    limit: usize,
-    known: Vec<Known>,
-    by_key: HashMap<Box<str>, usize>,
-    rows: HashMap<Box<str>, &'static MetricDef>,
-    histograms: Vec<Quantiles>,
-    by_histogram: HashMap<String, usize>,
-    /// Series so far, quantiles too.
-    series: usize,
-    /// By known line, of this page.
-    values: Vec<f64>,
+    known: Known,
+    rows: Rows,
 }
 
 impl Page {
     pub(super) fn new(endpoint: &str, filters: Filters, numbers: Arc<GpuNumbers>, limit: usize) -> Self {
-        Page {
-            endpoint: endpoint.into(),
-            filters,
-            numbers,
-            limit,
-            known: Vec::new(),
-            by_key: HashMap::new(),
-            rows: HashMap::new(),
-            histograms: Vec::new(),
-            by_histogram: HashMap::new(),
-            series: 0,
-            values: Vec::new(),
-        }
+        Page { endpoint: endpoint.into(), filters, numbers, known: Known::new(limit), rows: Rows::new(endpoint) }
     }
 
     /// Reads a page and puts what it says; a page that is not whole or not well-formed puts nothing.
     pub(super) fn read(&mut self, page: &str, open: bool, out: &mut Out) -> Result<Counts, Bad> {
-        let counts = self.values_of(page, open)?;
+        match open {
+            true => strict::check(page)?,
+            false => text::whole(page, false)?,
+        }
+        self.known.begin(out.at());
+        let counts = self.values_of(page)?;
         self.put(out);
         Ok(counts)
     }
 
-    fn values_of(&mut self, page: &str, open: bool) -> Result<Counts, Bad> {
-        text::whole(page, open)?;
-        self.values.fill(f64::NAN);
+    fn values_of(&mut self, page: &str) -> Result<Counts, Bad> {
         let mut counts = Counts::default();
-        let mut families: Option<HashMap<&str, Family<'_>>> = None;
+        let mut families: Option<Families<'_>> = None;
         let (mut rest, mut next) = (page, 0);
         while !rest.is_empty() {
-            let bad = || Bad::Line(1 + page[..page.len() - rest.len()].matches('\n').count());
+            let line = || 1 + page[..page.len() - rest.len()].matches('\n').count();
+            let bad = || Bad::Line(line());
             match rest.as_bytes()[0] {
                 b' ' | b'\t' | b'\r' | b'\n' => {
                     rest = &rest[1..];
                     continue;
                 }
                 b'#' => {
-                    let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
-                    if line.trim_end() == "# EOF" {
-                        break;
-                    }
-                    rest = after;
+                    rest = rest.split_once('\n').map_or("", |(_, after)| after);
                     continue;
                 }
                 _ => {}
             }
-            let expected = self.known.get(next).map(|known| &*known.key);
             let begins =
                 |key: &str| rest.starts_with(key) && matches!(rest.as_bytes().get(key.len()), Some(b' ' | b'\t'));
-            let (len, found) = match expected.filter(|key| begins(key)) {
+            let (len, found) = match self.known.key(next).filter(|key| begins(key)) {
                 Some(key) => (key.len(), Some(next)),
                 None => {
-                    let len = text::key(rest).ok_or_else(bad)?;
-                    (len, self.by_key.get(&rest[..len]).copied())
+                    let len = key::key(rest).ok_or_else(bad)?;
+                    (len, self.known.find(&rest[..len]))
                 }
             };
             let (key, behind) = rest.split_at(len);
-            let (value, taken) = text::value(behind).ok_or_else(bad)?;
+            let value = text::value(behind).ok_or_else(bad)?;
             counts.samples += 1;
-            let found = found.or_else(|| self.add(key, families.get_or_insert_with(|| families_of(page))));
-            match found {
-                Some(at) => {
-                    self.values[at] = value;
-                    next = at + 1;
-                }
-                None => counts.dropped += 1,
+            if counts.samples > strict::SAMPLES {
+                return Err(Bad::Rule(line(), "more than 1,000,000 samples"));
             }
-            rest = &behind[taken..];
+            let found = match (found, value.number) {
+                (Some(at), Some(_)) => Ok(Some(at)),
+                (_, Some(_)) => self.add(key, families.get_or_insert_with(|| families_of(page))),
+                (_, None) if self.is_left(key) => Ok(None),
+                (_, None) => Err(Why::Native),
+            };
+            match (found, value.number) {
+                (Ok(Some(at)), Some(number)) if self.known.take(at, number, value.stamp) => next = at + 1,
+                (Ok(Some(at)), _) if self.known.is_left(at) => {}
+                (Ok(Some(_)), _) => counts.left.add(Why::Again, line),
+                (Err(why), _) => counts.left.add(why, line),
+                (Ok(None), _) => {}
+            }
+            rest = &behind[value.taken..];
         }
         Ok(counts)
     }
 
-    /// A line that is new. None when there are too many already.
-    fn add(&mut self, key: &str, families: &HashMap<&str, Family<'_>>) -> Option<usize> {
-        // Twice: lines that no filter keeps and buckets are remembered too.
-        if self.series >= self.limit || self.known.len() >= 2 * self.limit {
-            return None;
-        }
-        let (name, labels) = text::parts(key);
-        let at = self.known.len();
-        let target = self.target(at, name, &labels, families)?;
-        if !matches!(target, Target::Left | Target::Bucket) {
-            self.series += 1;
-        }
-        self.known.push(Known { key: key.into(), target });
-        self.by_key.insert(key.into(), at);
-        self.values.push(f64::NAN);
-        Some(at)
+    /// Whether no filter keeps the sample.
+    fn is_left(&self, key: &str) -> bool {
+        let (name, labels, _) = key::parts(key);
+        !self.filters.keep(&format!("{}.{name}", self.endpoint), &labels)
     }
 
-    fn target(
-        &mut self,
-        at: usize,
-        name: &str,
-        labels: &[(&str, String)],
-        families: &HashMap<&str, Family<'_>>,
-    ) -> Option<Target> {
-        if !self.filters.keep(&format!("{}.{name}", self.endpoint), labels) {
-            return Some(Target::Left);
+    /// A line that is new; none where no filter keeps it and there is no room to remember that.
+    fn add(&mut self, key: &str, families: &Families<'_>) -> Result<Option<usize>, Why> {
+        let (name, labels, odd) = key::parts(key);
+        let keep = self.filters.keep(&format!("{}.{name}", self.endpoint), &labels);
+        if let Some(why) = Why::of(&name, &labels, odd) {
+            return if keep { Err(why) } else { Ok(None) };
         }
-        let bound = labels.iter().find(|(l, _)| *l == "le").and_then(|(_, v)| v.parse::<f64>().ok());
-        let (family, part) = row::classify(name, bound.is_some(), |name| families.get(name).copied());
+        let same = self.known.same((&name, &labels));
+        if let Some(at) = self.known.find_same(same) {
+            return Ok(Some(at));
+        }
+        if !keep {
+            return Ok(self.known.has_room(0, key).then(|| self.known.push(key, same, Target::Left)));
+        }
+        let bound = labels.iter().find(|(l, _)| l == "le").and_then(|(_, v)| v.parse::<f64>().ok());
+        let (family, part) = row::classify(&name, bound.is_some(), |name| families.get(name).copied());
         if let (Part::Bucket, Some(bound)) = (part, bound) {
-            return self.bucket(at, name, bound, labels, &family).then_some(Target::Bucket);
+            return self.bucket(key, same, &name, bound, labels, &family).map(Some);
+        }
+        if !self.known.has_room(1, key) {
+            return Err(Why::Series);
         }
         let part = if part == Part::Bucket { Part::Gauge } else { part };
-        let def = self.row(name, &family, part);
-        let instance = text::write_labels(labels).into_boxed_str();
-        Some(match Reading::of(&self.endpoint, name, labels) {
+        let (def, instance) = self.rows.series(&name, &family, part, &labels);
+        let target = match Reading::of(&self.endpoint, &name, &labels) {
             Some(reading) => Target::Gpu(reading, def, instance),
-            None if dcgm::is_dcgm(name) => Target::Dcgm(def, instance),
+            None if dcgm::is_dcgm(&name) => Target::Dcgm(def, instance),
             None => Target::Series(def, instance),
-        })
-    }
-
-    fn row(&mut self, name: &str, family: &Family<'_>, part: Part) -> &'static MetricDef {
-        if let Some(def) = self.rows.get(name) {
-            return def;
-        }
-        let def = row::make(&self.endpoint, name, family, part);
-        self.rows.insert(name.into(), def);
-        def
-    }
-
-    /// Takes a bucket into its histogram; false when there is no room for a new one.
-    fn bucket(&mut self, at: usize, name: &str, bound: f64, labels: &[(&str, String)], family: &Family<'_>) -> bool {
-        let base = name.strip_suffix("_bucket").unwrap_or(name);
-        let mut others: Vec<_> = labels.iter().filter(|(l, _)| *l != "le").cloned().collect();
-        let id = format!("{base}{}", text::write_labels(&others));
-        let index = match self.by_histogram.get(&id) {
-            Some(index) => *index,
-            None => {
-                if self.series + QUANTILES.len() > self.limit {
-                    return false;
-                }
-                self.series += QUANTILES.len();
-                let def = self.row(base, family, Part::Gauge);
-                let instances = QUANTILES.map(|(q, _)| {
-                    others.retain(|(l, _)| *l != "quantile");
-                    others.push(("quantile", q.to_string()));
-                    others.sort_by(|a, b| a.0.cmp(b.0));
-                    text::write_labels(&others).into_boxed_str()
-                });
-                self.histograms.push(Quantiles { def, instances, histogram: Histogram::default() });
-                self.by_histogram.insert(id, self.histograms.len() - 1);
-                self.histograms.len() - 1
-            }
         };
-        self.histograms[index].histogram.add(bound, at);
-        true
+        Ok(Some(self.known.push(key, same, target)))
+    }
+
+    /// Takes a bucket into its histogram.
+    fn bucket(
+        &mut self,
+        key: &str,
+        same: u64,
+        name: &str,
+        bound: f64,
+        mut labels: key::Labels<'_>,
+        family: &Family<'_>,
+    ) -> Result<usize, Why> {
+        let base = name.strip_suffix("_bucket").unwrap_or(name);
+        labels.retain(|(l, _)| l != "le");
+        let id = format!("{base}{}", key::write_labels(&labels));
+        let is_new = !self.known.histograms.contains_key(&id);
+        if !self.known.has_room(if is_new { QUANTILES.len() } else { 0 }, key) {
+            return Err(Why::Series);
+        }
+        if is_new {
+            let mut series = QUANTILES.map(|(q, _)| {
+                labels.retain(|(l, _)| l != "quantile");
+                labels.push(("quantile".into(), q.to_string()));
+                labels.sort_by(|a, b| a.0.cmp(&b.0));
+                self.rows.series(base, family, Part::Gauge, &labels)
+            });
+            let instances = series.each_mut().map(|(_, instance)| std::mem::take(instance));
+            let quantiles = Quantiles { def: series[0].0, instances, histogram: Histogram::default() };
+            self.known.push_histogram(id.clone(), quantiles);
+        }
+        let at = self.known.push(key, same, Target::Bucket);
+        if let Some(quantiles) = self.known.histograms.get_mut(&id) {
+            quantiles.histogram.add(bound, at);
+        }
+        Ok(at)
     }
 
     fn put(&mut self, out: &mut Out) {
-        for (known, &value) in self.known.iter().zip(&self.values) {
-            match &known.target {
+        let now = out.at();
+        for (line, &value) in self.known.lines.iter().zip(&self.known.values) {
+            match &line.target {
                 _ if value.is_nan() => {}
                 Target::Series(def, instance) => out.put(def, &**instance, value),
                 Target::Dcgm(..) | Target::Gpu(..) if dcgm::is_sentinel(value) => {}
                 Target::Dcgm(def, instance) => out.put(def, &**instance, value),
                 Target::Gpu(reading, def, instance) => {
-                    match self.numbers.claim_scraped(&reading.identity, reading.index) {
+                    match self.numbers.claim_scraped(&reading.identity, reading.index, reading.host.as_deref(), now) {
                         Some(number) if reading.mig.is_none() => {
                             out.put_some(reading.def, number, reading.value(value))
                         }
@@ -240,8 +201,8 @@ impl Page {
                 Target::Bucket | Target::Left => {}
             }
         }
-        for quantiles in &mut self.histograms {
-            if let Some(values) = quantiles.histogram.quantiles(&self.values) {
+        for quantiles in self.known.histograms.values_mut() {
+            if let Some(values) = quantiles.histogram.quantiles(&self.known.values) {
                 for (instance, value) in quantiles.instances.iter().zip(values) {
                     out.put(quantiles.def, &**instance, value);
                 }
@@ -250,10 +211,16 @@ impl Page {
     }
 }
 
+/// The most families of which something is remembered: each sample that is kept may have one.
+const FAMILIES: usize = 2 * super::SERIES;
+
 /// What the comments of a page say, by family.
-fn families_of(page: &str) -> HashMap<&str, Family<'_>> {
-    let mut families: HashMap<&str, Family<'_>> = HashMap::new();
+fn families_of(page: &str) -> Families<'_> {
+    let mut families = Families::new();
     for (name, about) in page.lines().filter(|line| line.starts_with('#')).filter_map(text::about) {
+        if families.len() >= FAMILIES && !families.contains_key(&name) {
+            continue;
+        }
         let family = families.entry(name).or_default();
         match about {
             About::Type(kind) => family.kind = Some(kind),

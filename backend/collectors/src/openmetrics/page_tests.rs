@@ -24,6 +24,17 @@ fn tags(text: &str) -> Vec<(String, f64)> {
     present
 }
 
+/// Of a page of which nothing is left out.
+fn whole(samples: usize) -> Counts {
+    Counts { samples, left: Left::default() }
+}
+
+/// Samples, and those that were left out.
+fn left(result: Result<Counts, Bad>) -> (usize, usize) {
+    let counts = result.expect("a page");
+    (counts.samples, counts.left.count())
+}
+
 fn is(present: &[(String, f64)], expected: &[(&str, f64)]) {
     let expected: Vec<_> = expected.iter().map(|(tag, v)| (tag.to_string(), *v)).collect();
     assert_eq!(present, expected);
@@ -53,7 +64,7 @@ odd{path=\"/l:\\\"x\\\\\"} -1
 fn every_kind_of_sample_becomes_its_series() {
     let mut page = page("e");
     let (result, first) = read(&mut page, SERVING, false);
-    assert_eq!(result, Ok(Counts { samples: 13, dropped: 0 }));
+    assert_eq!(result, Ok(whole(13)));
     let same = [
         ("openmetrics.e.bare", 2.5),
         ("openmetrics.e.ledger_total", 41.0),
@@ -90,7 +101,7 @@ fn rows_say_kind_unit_and_help_and_openmetrics_counters_are_not_lost() {
     out.begin(Duration::ZERO);
     page.read(text, true, &mut out).expect("a page");
     let rows: Vec<_> =
-        out.slots(0).map(|(def, instance)| (def.tag, def.kind, def.unit, def.draw, def.help, instance)).collect();
+        out.slots().map(|(def, instance)| (def.tag, def.kind, def.unit, def.draw, def.help, instance)).collect();
     use shared::catalog::{Draw, Kind};
     use shared::unit::Unit;
     let tag = "openmetrics.e.reads_bytes_total{labels}";
@@ -116,7 +127,7 @@ fn series_stay_themselves_when_lines_come_go_and_move() {
         expected.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(out.present(), expected, "{text}");
     }
-    assert_eq!(out.slots(0).count(), 5);
+    assert_eq!(out.slots().count(), 5);
 }
 
 #[test]
@@ -125,14 +136,157 @@ fn beyond_the_limit_samples_are_dropped_and_counted_and_the_rest_stays() {
     let text: String = (0..8).map(|i| format!("x{{i=\"{i}\"}} {i}\n")).collect();
     for _ in 0..3 {
         let (result, present) = read(&mut page, &text, false);
-        assert_eq!(result, Ok(Counts { samples: 8, dropped: 3 }));
+        assert_eq!(left(result), (8, 3));
         assert_eq!(present.len(), 5);
     }
     // A histogram has three series of its own.
     let mut page = Page::new("e", Filters::default(), Arc::default(), 5);
     let bucket = |h: &str| format!("{h}_bucket{{le=\"1\"}} 1\n{h}_bucket{{le=\"+Inf\"}} 1\n");
     let (result, _) = read(&mut page, &format!("{}{}a 1\nb 2\nc 3\n", bucket("h"), bucket("g")), false);
-    assert_eq!(result, Ok(Counts { samples: 7, dropped: 3 }));
+    assert_eq!(left(result), (7, 3));
+}
+
+/// Reads a page at this second.
+fn at(page: &mut Page, out: &mut Out, second: u64, text: &str) -> (usize, usize) {
+    out.begin(Duration::from_secs(second));
+    left(page.read(text, false, out))
+}
+
+#[test]
+fn labels_that_change_for_ever_are_stored_for_ever_and_take_no_more_room() {
+    let mut page = Page::new("e", Filters::default(), Arc::default(), 100);
+    let mut out = Out::default();
+    for i in 0..1_000u64 {
+        let text = format!("stays 1\njob{{id=\"{i}\"}} {i}\nt_bucket{{id=\"{}\",le=\"+Inf\"}} 1\n", i / 100);
+        // A new job every 10 s: 90 within a quarter of an hour, and a new histogram with three quantiles every 1,000 s.
+        assert_eq!(at(&mut page, &mut out, 10 * i, &text), (3, 0), "scrape {i}");
+        assert!(
+            out.present().iter().any(|(tag, v)| *tag == format!("openmetrics.e.job{{id=\"{i}\"}}") && *v == i as f64)
+        );
+        assert!(page.known.lines.len() <= 100 && out.values().len() <= 100 && page.known.histograms.len() <= 2);
+    }
+}
+
+#[test]
+fn more_labels_than_the_limit_within_a_quarter_of_an_hour_are_dropped_until_others_are_gone() {
+    let mut page = Page::new("e", Filters::default(), Arc::default(), 100);
+    let mut out = Out::default();
+    let stored: Vec<u64> =
+        (0..2_000).filter(|i| at(&mut page, &mut out, *i, &format!("job{{id=\"{i}\"}} 1\n")).1 == 0).collect();
+    let expected: Vec<u64> = (0..100).chain(900..1_000).chain(1_800..1_900).collect();
+    // The look for what is gone comes every 10 s.
+    assert!(stored.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 20), "{stored:?}");
+    assert_eq!(stored.len(), 300, "{stored:?}");
+}
+
+#[test]
+fn names_that_change_for_ever_make_no_rows_for_ever_and_keep_their_tags() {
+    let mut page = Page::new("e", Filters::default(), Arc::default(), 10_000);
+    let mut out = Out::default();
+    for i in 0..2_500u64 {
+        assert_eq!(at(&mut page, &mut out, i, &format!("n{i}{{a=\"b\"}} {i}\n")), (1, 0));
+        is(&out.present(), &[(&format!("openmetrics.e.n{i}{{a=\"b\"}}"), i as f64)]);
+    }
+    let rows: std::collections::HashSet<_> = out.slots().map(|(def, _)| def.tag).collect();
+    assert!(rows.len() <= row::MOST + 1, "{} rows", rows.len());
+}
+
+#[test]
+fn what_cannot_be_kept_costs_itself_alone() {
+    let long = "v".repeat(1_025);
+    let many: String = (0..33).map(|i| format!("l{i}=\"\",")).collect();
+    let text = format!(
+        "a 1\nb{{l=\"{long}\"}} 2\nc{{{many}}} 3\n{}{{}} 4\nd{{x=\"1\",x=\"2\"}} 5\ne{{__name__=\"f\"}} 6\ng{{__x=\"\"}} 7\n\
+         h {{count:1,sum:2,schema:0,zero_threshold:0,zero_count:1}}\na 8\n{{\"my.metric\",\"a.b\"=\"c\"}} 9\nz 10\n",
+        "n".repeat(257)
+    );
+    let mut page = page("e");
+    for _ in 0..2 {
+        let (result, present) = read(&mut page, &text, false);
+        is(
+            &present,
+            &[("openmetrics.e.a", 1.0), ("openmetrics.e.my_metric{a_b=\"c\"}", 9.0), ("openmetrics.e.z", 10.0)],
+        );
+        assert_eq!(
+            result.expect("a page").left.to_string(),
+            "1 with more than 32 labels (the first in line 3); 1 with a name of more than 256 bytes (the first in line 4); \
+             1 with a label of more than 1024 bytes (the first in line 2); 3 with a name or a label that is there twice, is \
+             empty, or begins with `__`: correct the exporter (the first in line 5); 1 of a series that was on the page \
+             before: correct the exporter (the first in line 9); 1 that are native histograms: have the exporter print \
+             classic buckets too (the first in line 8)"
+        );
+    }
+    // What no filter keeps is nobody's loss.
+    let filters = Filters::new(&[Filter { name: "^e\\.[az]$".into(), labels: Vec::new() }]).expect("expressions");
+    let mut page = Page::new("e", filters, Arc::default(), 10);
+    let (result, present) = read(&mut page, &text, false);
+    assert_eq!((left(result), present.len()), ((11, 1), 2), "the second a alone is left out");
+}
+
+#[test]
+fn a_series_that_is_there_twice_counts_once_unless_it_says_when() {
+    for (text, counts, value) in [
+        ("a 1\na 2\n", (2, 1), 1.0),
+        ("a NaN\na 2\n", (2, 1), f64::NAN),
+        ("a 1 100\na 2 200\na 3 150\n", (3, 1), 2.0),
+        ("a 1 100\na 2\n", (2, 1), 1.0),
+        ("a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n", (2, 1), 1.0),
+        ("a{x_y=\"1\"} 1\n{\"a\",\"x.y\"=\"1\"} 2\n", (2, 1), 1.0),
+    ] {
+        let mut page = page("e");
+        for _ in 0..2 {
+            let (result, present) = read(&mut page, text, false);
+            assert_eq!(left(result), counts, "{text}");
+            assert_eq!(present.first().map(|(_, v)| *v), Some(value).filter(|v| v.is_finite()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn keys_beyond_their_bytes_are_dropped() {
+    let mut page = page("e");
+    let label = "v".repeat(1_000);
+    let text: String = (0..9_000).map(|i| format!("a{{i=\"{i}\",l=\"{label}\"}} 1\n")).collect();
+    let (result, present) = read(&mut page, &text, false);
+    let counts = left(result);
+    assert_eq!(counts.0 - counts.1, present.len());
+    assert!((8_000..8_390).contains(&present.len()), "{}", present.len());
+}
+
+#[test]
+fn the_rules_of_openmetrics_are_for_openmetrics() {
+    let text = "# TYPE a counter\na_total -1\n# TYPE b gauge\nb 2\n# EOF\n";
+    let (result, present) = read(&mut page("e"), text, true);
+    assert_eq!((result, present.len()), (Err(Bad::Rule(2, "a counter below zero")), 0));
+    let (result, present) = read(&mut page("e"), text, false);
+    assert_eq!((result, present.len()), (Ok(whole(2)), 2));
+    // In the text format it is a comment like any other.
+    assert_eq!(tags("a 1\n# EOF\nb 2\n").len(), 2);
+}
+
+#[test]
+fn gpus_of_several_machines_are_told_apart() {
+    let numbers = Arc::new(GpuNumbers::default());
+    let mut page = Page::new("e", Filters::default(), numbers.clone(), 100);
+    let line = |host: &str, gpu: u32, temp: u32| {
+        format!("DCGM_FI_DEV_GPU_TEMP{{gpu=\"{gpu}\",device=\"nvidia{gpu}\",{host}}} {temp}\n")
+    };
+    let nodes = ["Hostname=\"node-a\"", "Hostname=\"node-b\"", "instance=\"node-c:9400\""];
+    let text: String = nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(n, host)| [line(host, 0, 10 * n as u32), line(host, 1, 10 * n as u32 + 1)])
+        .collect();
+    let (_, present) = read(&mut page, &text, false);
+    let temps: Vec<f64> = present.iter().map(|(_, v)| *v).collect();
+    assert!(present.iter().enumerate().all(|(i, (tag, _))| *tag == format!("gpu.{i}.temp")), "{present:?}");
+    assert_eq!(temps, [0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+    let hosts: Vec<String> = numbers
+        .known()
+        .into_iter()
+        .map(|(_, labels)| labels.into_iter().find(|(name, _)| *name == "hostname").expect("its machine").1)
+        .collect();
+    assert_eq!(hosts, ["node-a", "node-a", "node-b", "node-b", "node-c:9400", "node-c:9400"]);
 }
 
 #[test]
@@ -142,7 +296,7 @@ fn filters_keep_what_they_match() {
     let filters = Filters::new(&[keep("^e\\.a$", "i", "^1$")]).expect("expressions");
     let mut page = Page::new("e", filters, Arc::default(), 10);
     let (result, present) = read(&mut page, "a{i=\"1\"} 1\na{i=\"2\"} 2\na 3\nb{i=\"1\"} 4\n", false);
-    assert_eq!(result, Ok(Counts { samples: 4, dropped: 0 }));
+    assert_eq!(result, Ok(whole(4)));
     is(&present, &[("openmetrics.e.a{i=\"1\"}", 1.0)]);
 }
 
@@ -310,7 +464,7 @@ fn recordings_of_servers_give_their_lists() {
         assert!(compared >= 7, "{name}: {compared} values");
         if let Some(samples) = json.get("_samples") {
             assert_eq!(Some(counts.samples as u64), samples.as_u64());
-            assert_eq!(counts.dropped, 0);
+            assert_eq!(counts.left, Left::default());
         }
         survives_every_cut(&text, if text.len() > 100_000 { 4_999 } else { 1 });
     }
@@ -328,7 +482,7 @@ fn the_parser_data_of_prometheus_is_read() {
         let Some(text) = recording(name) else { return };
         let (result, present) = read(&mut page("e"), &text, true);
         let printed = text.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(result, Ok(Counts { samples: printed, dropped: 0 }));
+        assert_eq!(result, Ok(whole(printed)));
         assert!(printed > 40, "{printed}");
         assert!(present.iter().any(|(tag, _)| tag == some), "{present:?}");
         for end in (0..text.len() - 5).filter(|end| text.is_char_boundary(*end)) {
@@ -368,7 +522,7 @@ fn pages_of_other_tools_are_read_whole() {
         let Some(text) = recordings::text(name) else { return };
         let printed = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
         let (result, present) = read(&mut page("e"), &text, false);
-        assert_eq!(result, Ok(Counts { samples: printed, dropped: 0 }), "{name}");
+        assert_eq!(result, Ok(whole(printed)), "{name}");
         assert!(!present.is_empty(), "{name}");
         survives_every_cut(&text, 1);
     }

@@ -1,9 +1,12 @@
 //! The catalogue row of a scraped sample's name. Rows live as long as the program, since collectors name a row by a
-//! constant; the limit of an endpoint's series bounds how many there are.
+//! constant, so an endpoint makes [`MOST`] at most. Names that it prints beyond them stand under the row that stands for
+//! any sample: under the same tag and with every value, but without a chart, a unit and a help of their own.
 
+use super::key::{self, Labels};
 use super::text::Type;
 use shared::catalog::{Draw, Kind, MetricDef, Range, openmetrics::SAMPLE};
 use shared::unit::Unit;
+use std::collections::HashMap;
 
 /// What a page says of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -92,8 +95,41 @@ const LABELS: &str = "{labels}";
 /// Longest help that is kept, in characters.
 const HELP: usize = 400;
 
+/// The most rows that an endpoint makes.
+pub(super) const MOST: usize = 2_000;
+
+/// The rows of an endpoint.
+pub(super) struct Rows {
+    endpoint: String,
+    made: HashMap<Box<str>, &'static MetricDef>,
+}
+
+impl Rows {
+    pub(super) fn new(endpoint: &str) -> Self {
+        Rows { endpoint: endpoint.into(), made: HashMap::new() }
+    }
+
+    /// Row and instance of a sample.
+    pub(super) fn series(
+        &mut self,
+        name: &str,
+        family: &Family<'_>,
+        part: Part,
+        labels: &Labels<'_>,
+    ) -> (&'static MetricDef, Box<str>) {
+        let labels = key::write_labels(labels);
+        if !self.made.contains_key(name) && self.made.len() < MOST {
+            self.made.insert(name.into(), make(&self.endpoint, name, family, part));
+        }
+        match self.made.get(name) {
+            Some(def) => (def, labels.into()),
+            None => (&SAMPLE, format!("{}.{name}{labels}", self.endpoint).into()),
+        }
+    }
+}
+
 /// The row of a sample's name at an endpoint.
-pub(super) fn make(endpoint: &str, name: &str, family: &Family<'_>, part: Part) -> &'static MetricDef {
+fn make(endpoint: &str, name: &str, family: &Family<'_>, part: Part) -> &'static MetricDef {
     let unit = unit(name, family.unit, part);
     let keep = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let tag = keep(format!("{}{LABELS}", SAMPLE.tag_of(&format!("{endpoint}.{name}"))));

@@ -74,10 +74,30 @@ fn too_many_series_are_dropped_counted_and_said() {
     for tick in 1..=2 {
         let (result, present) = ticker.tick();
         let error = result.expect_err("too many");
-        assert!(error.partial && error.reason.contains("7 of 10007 samples are beyond the limit"), "{}", error.reason);
+        assert!(
+            error.partial && error.reason.contains("7 of 10007 samples were left out: 7 beyond the limit"),
+            "{}",
+            error.reason
+        );
         assert_eq!(present.len(), SERIES);
         assert_eq!(ticker.own("dropped"), Some(7.0 * f64::from(tick)));
     }
+}
+
+#[test]
+fn an_endpoint_whose_openmetrics_is_none_is_asked_for_the_text_format() {
+    let server = Server::new(|head, to| {
+        let open = head.to_ascii_lowercase().contains("application/openmetrics-text");
+        let kind = if open { "application/openmetrics-text; version=1.0.0" } else { "text/plain; version=0.0.4" };
+        let body = "# TYPE a counter\na 1\n# EOF\n";
+        write!(to, "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    });
+    let mut ticker = Ticker::new(endpoint(&server.url));
+    let (result, present) = ticker.tick();
+    let error = result.expect_err("no OpenMetrics");
+    let said = "e: line 3 has a name that another family above has or claims, so nothing of the page was taken";
+    assert_eq!((error.reason.as_str(), error.partial, present.len()), (said, false, 0));
+    assert_eq!(ticker.tick(), (Ok(()), vec![("openmetrics.e.a".to_string(), 1.0)]));
 }
 
 #[test]

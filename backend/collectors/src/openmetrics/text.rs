@@ -2,7 +2,10 @@
 //!
 //! What both allow is read: names with colons, samples that nothing announces, blanks after commas, escapes, time
 //! stamps, exemplars, NaN, infinities and exponents. A line that is none of this makes the whole page [`Bad`], since a
-//! page that is damaged in one place cannot be trusted in another.
+//! page that is damaged in one place cannot be trusted in another. A page of OpenMetrics is looked through by `strict.rs` before.
+
+use super::key;
+use std::borrow::Cow;
 
 /// A page that is not, or not wholly, of these formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub(super) enum Bad {
     Truncated,
     /// The line with this number is neither a comment nor a sample.
     Line(usize),
+    /// The line with this number is not as OpenMetrics wants it, and why.
+    Rule(usize, &'static str),
 }
 
 /// What a `# TYPE` line says.
@@ -26,7 +31,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    fn read(word: &str) -> Option<Type> {
+    pub(super) fn read(word: &str) -> Option<Type> {
         Some(match word {
             "counter" => Type::Counter,
             "gauge" => Type::Gauge,
@@ -49,11 +54,11 @@ pub(super) enum About<'a> {
 }
 
 /// Family and statement of a comment line; none for any other comment.
-pub(super) fn about(line: &str) -> Option<(&str, About<'_>)> {
+pub(super) fn about(line: &str) -> Option<(Cow<'_, str>, About<'_>)> {
     let rest = line.strip_prefix('#')?.trim_start_matches([' ', '\t']);
     let (word, rest) = rest.split_once([' ', '\t'])?;
-    let rest = rest.trim_start_matches([' ', '\t']);
-    let (family, said) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+    let rest = rest.trim_start_matches([' ', '\t']).trim_end_matches('\r');
+    let (family, said) = key::family(rest)?;
     let said = said.trim_matches([' ', '\t', '\r']);
     let about = match word {
         "TYPE" => About::Type(Type::read(said)?),
@@ -61,7 +66,7 @@ pub(super) fn about(line: &str) -> Option<(&str, About<'_>)> {
         "UNIT" => About::Unit(said),
         _ => return None,
     };
-    Some((family.trim_end_matches('\r'), about))
+    Some((family, about))
 }
 
 /// Whether a page is whole: it ends with a line's end, and with `# EOF` when it is OpenMetrics.
@@ -71,123 +76,38 @@ pub(super) fn whole(page: &str, open: bool) -> Result<(), Bad> {
     if ended || (!open && (page.is_empty() || trimmed.len() < page.len())) { Ok(()) } else { Err(Bad::Truncated) }
 }
 
-/// Name with labels as printed: how much of `text` they take. None when it does not begin with them.
-pub(super) fn key(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = name_end(bytes, 0, b":")?;
-    if bytes.get(at) != Some(&b'{') {
-        return Some(at);
-    }
-    at = blanks(bytes, at + 1);
-    while bytes.get(at) != Some(&b'}') {
-        at = blanks(bytes, name_end(bytes, at, b"")?);
-        at = blanks(bytes, expect(bytes, at, b'=')?);
-        at = blanks(bytes, quoted_end(bytes, expect(bytes, at, b'"')?)?);
-        match bytes.get(at)? {
-            b',' => at = blanks(bytes, at + 1),
-            b'}' => {}
-            _ => return None,
-        }
-    }
-    Some(at + 1)
+/// What stands behind a key.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Value {
+    /// The number; none where it is a native histogram, which is read over.
+    pub number: Option<f64>,
+    /// The time stamp, in the format's own unit: it only orders samples of one series.
+    pub stamp: Option<f64>,
+    /// How much of the text the rest of the line takes, its end included.
+    pub taken: usize,
 }
 
-fn blanks(bytes: &[u8], at: usize) -> usize {
-    at + bytes[at.min(bytes.len())..].iter().take_while(|&&b| b == b' ' || b == b'\t').count()
-}
-
-fn expect(bytes: &[u8], at: usize, byte: u8) -> Option<usize> {
-    (bytes.get(at) == Some(&byte)).then_some(at + 1)
-}
-
-fn name_end(bytes: &[u8], at: usize, more: &[u8]) -> Option<usize> {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || more.contains(&b);
-    let n = bytes.get(at..)?.iter().take_while(|&&b| fits(b)).count();
-    (n > 0 && !bytes[at].is_ascii_digit()).then_some(at + n)
-}
-
-/// Past the closing quote.
-fn quoted_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\n' => return None,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
-/// The value behind a key, and how much of `text` the rest of the line takes, its end included. Time stamp and exemplar
-/// are read over: what counts is what the endpoint says now, at the tick's own time.
-pub(super) fn value(text: &str) -> Option<(f64, usize)> {
+/// The value behind a key. An exemplar is read over, and so is the time: what counts is what the endpoint says now, at the
+/// tick's own time.
+pub(super) fn value(text: &str) -> Option<Value> {
     let end = text.find('\n').unwrap_or(text.len());
     let line = text[..end].trim_matches([' ', '\t', '\r']);
+    let taken = (end + 1).min(text.len());
+    if line.starts_with('{') {
+        return line.contains('}').then_some(Value { number: None, stamp: None, taken });
+    }
     let (number, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     let rest = rest.trim_start_matches([' ', '\t']);
+    let mut stamp = None;
     if !rest.is_empty() && !rest.starts_with('#') {
-        let (stamp, rest) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
-        stamp.parse::<f64>().ok()?;
+        let (printed, rest) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
+        stamp = Some(printed.parse::<f64>().ok()?);
         let rest = rest.trim_start_matches([' ', '\t']);
         if !rest.is_empty() && !rest.starts_with('#') {
             return None;
         }
     }
-    Some((number.parse().ok()?, (end + 1).min(text.len())))
-}
-
-/// Name and labels of a key that [`key`] accepted, values unescaped, in order of name.
-pub(super) fn parts(key: &str) -> (&str, Vec<(&str, String)>) {
-    let Some((name, mut rest)) = key.split_once('{') else { return (key, Vec::new()) };
-    let mut labels = Vec::new();
-    while let Some((label, after)) = rest.split_once('=') {
-        let Some(after) = after.trim_start().strip_prefix('"') else { break };
-        let Some(end) = quoted_end(after.as_bytes(), 0) else { break };
-        labels.push((label.trim_matches([' ', '\t', ',']), unescape(&after[..end - 1])));
-        rest = &after[end..];
-    }
-    labels.sort_by(|a, b| a.0.cmp(b.0));
-    (name, labels)
-}
-
-fn unescape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some(c @ ('\\' | '"')) => out.push(c),
-                Some(c) => out.extend(['\\', c]),
-                None => out.push('\\'),
-            },
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Labels as they stand in a tag: `{a="1",b="2"}`, sorted and escaped; nothing when there are none.
-pub(super) fn write_labels(labels: &[(&str, String)]) -> String {
-    let mut out = String::new();
-    for (name, value) in labels {
-        out.push(if out.is_empty() { '{' } else { ',' });
-        out.push_str(name);
-        out.push_str("=\"");
-        for c in value.chars() {
-            match c {
-                '\\' => out.push_str("\\\\"),
-                '"' => out.push_str("\\\""),
-                '\n' => out.push_str("\\n"),
-                c => out.push(c),
-            }
-        }
-        out.push('"');
-    }
-    if !out.is_empty() {
-        out.push('}');
-    }
-    out
+    Some(Value { number: Some(number.parse().ok()?), stamp, taken })
 }
 
 #[cfg(test)]
@@ -196,10 +116,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn sample(line: &str) -> Option<(String, f64)> {
-        let end = key(line)?;
-        let (value, _) = value(&line[end..])?;
-        let (name, labels) = parts(&line[..end]);
-        Some((format!("{name}{}", write_labels(&labels)), value))
+        let end = key::key(line)?;
+        let value = value(&line[end..])?;
+        let (name, labels, _) = key::parts(&line[..end]);
+        Some((format!("{name}{}", key::write_labels(&labels)), value.number?))
+    }
+
+    #[test]
+    fn a_native_histogram_is_read_over() {
+        let text = "x{a=\"1\"} {count:2,sum:3,schema:0,positive_spans:[0:1],positive_deltas:[2]} 5 # {} 1\ny 1";
+        let found = value(&text[key::key(text).expect("a key")..]).expect("a value");
+        assert_eq!((found.number, &text[text.len() - 3..]), (None, "y 1"));
+        assert_eq!(value(" {count:2\n"), None);
+        assert_eq!(value(" 1 17 # {} 1\n").and_then(|v| v.stamp), Some(17.0));
     }
 
     #[test]
@@ -247,10 +176,15 @@ mod tests {
 
     #[test]
     fn comments_are_told_apart() {
-        assert_eq!(about("# TYPE a:b counter\r"), Some(("a:b", About::Type(Type::Counter))));
-        assert_eq!(about("#  HELP x  Some  text. "), Some(("x", About::Help("Some  text."))));
-        assert_eq!(about("# HELP x"), Some(("x", About::Help(""))));
-        assert_eq!(about("# UNIT x_seconds seconds"), Some(("x_seconds", About::Unit("seconds"))));
+        for (comment, family, said) in [
+            ("# TYPE a:b counter\r", "a:b", About::Type(Type::Counter)),
+            ("#  HELP x  Some  text. ", "x", About::Help("Some  text.")),
+            ("# HELP x", "x", About::Help("")),
+            ("# UNIT x_seconds seconds", "x_seconds", About::Unit("seconds")),
+            ("# HELP \"a b.c\" Some text.", "a_b_c", About::Help("Some text.")),
+        ] {
+            assert_eq!(about(comment), Some((family.into(), said)), "{comment}");
+        }
         for comment in ["# TYPE x untyped", "# TYPE x unknown", "# EOF", "#", "# a comment", "x 1"] {
             assert_eq!(about(comment), None, "{comment}");
         }
@@ -273,20 +207,9 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused_but_never_panics(text in "[a-z_{}\"=, \\\\#\n0-9é.+:-]{0,60}|.{0,60}") {
             let _ = (about(&text), value(&text), whole(&text, true));
-            if let Some(end) = key(&text) {
-                let _ = parts(&text[..end]);
+            if let Some(end) = key::key(&text) {
                 let _ = value(&text[end..]);
             }
-        }
-
-        #[test]
-        fn labels_come_back(labels in prop::collection::btree_map("[a-zA-Z_][a-zA-Z0-9_]{0,5}", ".{0,8}", 0..4)) {
-            let labels: Vec<(&str, String)> = labels.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-            let text = format!("x{} 1", write_labels(&labels));
-            let end = key(&text).expect("a key");
-            prop_assert_eq!(&text[end..], " 1");
-            let (name, read) = parts(&text[..end]);
-            prop_assert_eq!((name, read), ("x", labels));
         }
     }
 }

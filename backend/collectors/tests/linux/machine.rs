@@ -84,7 +84,7 @@ impl Running {
             out.begin(self.at);
             self.outcomes.push(part.collector.collect(out));
             readings.extend(out.present());
-            for (def, _) in out.slots(0) {
+            for (def, _) in out.slots() {
                 let named = self.entry.metrics.iter().copied().flatten().any(|row| std::ptr::eq(*row, def));
                 assert!(named, "the entry {} does not name {}", self.entry.name, def.tag);
             }

@@ -1,0 +1,187 @@
+//! The lines of an endpoint that were seen, and where their values go.
+//!
+//! What was not seen for [`GONE`] is forgotten and gives its place back: labels that change for ever take as much room as
+//! those of a quarter of an hour.
+
+use super::dcgm::Reading;
+use super::histogram::{Histogram, QUANTILES};
+use super::left::KEYS;
+use shared::catalog::MetricDef;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a line is kept that is not seen any more: as long as the newest samples stay in memory as ticks.
+pub(super) const GONE: Duration = Duration::from_secs(900);
+/// Time between two looks for what is gone.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Where a line's value goes.
+pub(super) enum Target {
+    Series(&'static MetricDef, Box<str>),
+    /// DCGM's: absent when it is a sentinel.
+    Dcgm(&'static MetricDef, Box<str>),
+    /// A reading of a GPU; the series is for a GPU that a driver reports already.
+    Gpu(Reading, &'static MetricDef, Box<str>),
+    /// A histogram takes it in.
+    Bucket,
+    /// No filter keeps it.
+    Left,
+}
+
+impl Target {
+    fn is_series(&self) -> bool {
+        !matches!(self, Target::Bucket | Target::Left)
+    }
+}
+
+/// A line that was seen before.
+pub(super) struct Line {
+    /// Name and labels as printed.
+    key: Arc<str>,
+    /// Name and labels whatever their order and their quotes.
+    same: u64,
+    pub target: Target,
+    seen: Duration,
+    /// On this page.
+    here: bool,
+    stamp: Option<f64>,
+}
+
+/// A histogram and the series of its quantiles.
+pub(super) struct Quantiles {
+    pub def: &'static MetricDef,
+    pub instances: [Box<str>; 3],
+    pub histogram: Histogram,
+}
+
+/// Everything that is known of an endpoint's pages.
+pub(super) struct Known {
+    /// The most series.
+    limit: usize,
+    pub lines: Vec<Line>,
+    by_key: HashMap<Arc<str>, usize>,
+    by_same: HashMap<u64, usize>,
+    hasher: RandomState,
+    pub histograms: BTreeMap<String, Quantiles>,
+    /// Series now, quantiles too.
+    series: usize,
+    /// Bytes of their keys.
+    bytes: usize,
+    /// By line, of this page.
+    pub values: Vec<f64>,
+    now: Duration,
+    looked: Duration,
+}
+
+impl Known {
+    pub(super) fn new(limit: usize) -> Self {
+        Known {
+            limit,
+            lines: Vec::new(),
+            by_key: HashMap::new(),
+            by_same: HashMap::new(),
+            hasher: RandomState::new(),
+            histograms: BTreeMap::new(),
+            series: 0,
+            bytes: 0,
+            values: Vec::new(),
+            now: Duration::ZERO,
+            looked: Duration::ZERO,
+        }
+    }
+
+    /// Begins a page: no line was seen on it. `now` is monotonic.
+    pub(super) fn begin(&mut self, now: Duration) {
+        self.now = now;
+        if now.saturating_sub(self.looked) >= LOOK {
+            self.looked = now;
+            self.forget();
+        }
+        self.values.fill(f64::NAN);
+        self.lines.iter_mut().for_each(|line| line.here = false);
+    }
+
+    /// The key of the line at this position.
+    pub(super) fn key(&self, at: usize) -> Option<&str> {
+        self.lines.get(at).map(|line| &*line.key)
+    }
+
+    /// The position of a line as printed.
+    pub(super) fn find(&self, key: &str) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// What stands for this name and these labels.
+    pub(super) fn same(&self, parts: impl Hash) -> u64 {
+        self.hasher.hash_one(parts)
+    }
+
+    /// The position of a line that says the same in another spelling.
+    pub(super) fn find_same(&self, same: u64) -> Option<usize> {
+        self.by_same.get(&same).copied()
+    }
+
+    /// Whether no filter keeps a line.
+    pub(super) fn is_left(&self, at: usize) -> bool {
+        matches!(self.lines[at].target, Target::Left)
+    }
+
+    /// Whether there is room for one more line that takes this many series.
+    pub(super) fn has_room(&self, series: usize, key: &str) -> bool {
+        // Twice: lines that no filter keeps and buckets are remembered too.
+        let lines = self.lines.len() < 2 * self.limit;
+        lines && self.series + series <= self.limit && self.bytes + key.len() <= KEYS
+    }
+
+    /// Keeps a new line; its position.
+    pub(super) fn push(&mut self, key: &str, same: u64, target: Target) -> usize {
+        let (at, key) = (self.lines.len(), Arc::<str>::from(key));
+        self.series += usize::from(target.is_series());
+        self.bytes += key.len();
+        self.by_key.insert(key.clone(), at);
+        self.by_same.insert(same, at);
+        self.lines.push(Line { key, same, target, seen: self.now, here: false, stamp: None });
+        self.values.push(f64::NAN);
+        at
+    }
+
+    /// Keeps a new histogram.
+    pub(super) fn push_histogram(&mut self, id: String, quantiles: Quantiles) {
+        self.series += QUANTILES.len();
+        self.histograms.insert(id, quantiles);
+    }
+
+    /// Takes the value of a line; false when its series was on the page before, unless this is a later sample of it.
+    pub(super) fn take(&mut self, at: usize, value: f64, stamp: Option<f64>) -> bool {
+        let line = &mut self.lines[at];
+        // Finer than a billionth of the format's unit they are one time.
+        let later =
+            matches!((line.stamp, stamp), (Some(before), Some(now)) if (now * 1e9).trunc() > (before * 1e9).trunc());
+        if line.here && !later {
+            return false;
+        }
+        (line.here, line.seen, line.stamp) = (true, self.now, stamp);
+        self.values[at] = value;
+        true
+    }
+
+    fn forget(&mut self) {
+        let alive = |line: &Line| self.now.saturating_sub(line.seen) < GONE;
+        if self.lines.iter().all(alive) {
+            return;
+        }
+        let mut places = 0..;
+        let to: Vec<Option<usize>> =
+            self.lines.iter().map(|line| if alive(line) { places.next() } else { None }).collect();
+        self.lines.retain(alive);
+        self.histograms.retain(|_, quantiles| quantiles.histogram.moved(&to));
+        self.by_key = self.lines.iter().enumerate().map(|(at, line)| (line.key.clone(), at)).collect();
+        self.by_same = self.lines.iter().enumerate().map(|(at, line)| (line.same, at)).collect();
+        self.values = vec![f64::NAN; self.lines.len()];
+        let series = self.lines.iter().filter(|line| line.target.is_series()).count();
+        self.series = series + QUANTILES.len() * self.histograms.len();
+        self.bytes = self.lines.iter().map(|line| line.key.len()).sum();
+    }
+}

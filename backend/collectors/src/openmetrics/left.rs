@@ -1,0 +1,126 @@
+//! Samples of a page that are left out alone: beyond a limit, or such as cannot be said to anybody.
+
+use super::SERIES;
+use super::key::{Labels, Odd};
+use std::fmt;
+
+/// The most labels of a sample.
+const LABELS: usize = 32;
+/// The longest name of a sample or of a label, bytes.
+const NAME: usize = 256;
+/// The longest value of a label, bytes.
+const VALUE: usize = 1024;
+/// What the keys of an endpoint's series may take, bytes.
+pub(super) const KEYS: usize = 8 << 20;
+
+/// Why a sample is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Series,
+    Labels,
+    Name,
+    Value,
+    Odd,
+    Again,
+    Native,
+}
+
+const ALL: [Why; 7] = [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd, Why::Again, Why::Native];
+
+impl Why {
+    /// Why a sample with this name and these labels is left out, whatever else is on the page.
+    pub(super) fn of(name: &str, labels: &Labels<'_>, odd: Option<Odd>) -> Option<Why> {
+        let long = |name: &str| name.len() > NAME;
+        match () {
+            () if labels.len() > LABELS => Some(Why::Labels),
+            () if long(name) || labels.iter().any(|(name, _)| long(name)) => Some(Why::Name),
+            () if labels.iter().any(|(_, value)| value.len() > VALUE) => Some(Why::Value),
+            () => odd.map(|_| Why::Odd),
+        }
+    }
+
+    fn said(self) -> String {
+        match self {
+            Why::Series => format!(
+                "beyond the limit of {SERIES} series within a quarter of an hour, or of {} MiB of their names and labels: \
+                 give the endpoint `filters`",
+                KEYS >> 20
+            ),
+            Why::Labels => format!("with more than {LABELS} labels"),
+            Why::Name => format!("with a name of more than {NAME} bytes"),
+            Why::Value => format!("with a label of more than {VALUE} bytes"),
+            Why::Odd => {
+                "with a name or a label that is there twice, is empty, or begins with `__`: correct the exporter".into()
+            }
+            Why::Again => "of a series that was on the page before: correct the exporter".into(),
+            Why::Native => "that are native histograms: have the exporter print classic buckets too".into(),
+        }
+    }
+}
+
+/// How many samples of a page were left out, by reason, and on which line the first of each stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Left([(usize, usize); ALL.len()]);
+
+impl Left {
+    pub(super) fn add(&mut self, why: Why, line: impl FnOnce() -> usize) {
+        let (count, first) = &mut self.0[why as usize];
+        *count += 1;
+        if *count == 1 {
+            *first = line();
+        }
+    }
+
+    /// All of them.
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().map(|(count, _)| count).sum()
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let some = ALL.iter().zip(&self.0).filter(|(_, (count, _))| *count > 0);
+        for (i, (why, (count, line))) in some.enumerate() {
+            let comma = if i > 0 { "; " } else { "" };
+            write!(f, "{comma}{count} {} (the first in line {line})", why.said())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_is_met_exactly() {
+        let label = |name: usize, value: usize| ("l".repeat(name).into(), "v".repeat(value));
+        let many = |n: usize| -> Labels<'static> { (0..n).map(|i| (format!("l{i}").into(), String::new())).collect() };
+        for (name, labels, why) in [
+            (256, many(32), None),
+            (257, many(0), Some(Why::Name)),
+            (1, many(33), Some(Why::Labels)),
+            (1, vec![label(256, 1024)], None),
+            (1, vec![label(257, 0)], Some(Why::Name)),
+            (1, vec![label(1, 1025)], Some(Why::Value)),
+        ] {
+            assert_eq!(Why::of(&"n".repeat(name), &labels, None), why);
+        }
+        assert_eq!(Why::of("x", &many(1), Some(Odd::Twice)), Some(Why::Odd));
+    }
+
+    #[test]
+    fn each_reason_is_told_with_its_count_and_its_first_line() {
+        let mut left = Left::default();
+        assert_eq!((left.count(), left.to_string()), (0, String::new()));
+        left.add(Why::Value, || 7);
+        left.add(Why::Native, || 8);
+        left.add(Why::Value, || 9);
+        assert_eq!(left.count(), 3);
+        let said = left.to_string();
+        assert!(
+            said.starts_with("2 with a label of more than 1024 bytes (the first in line 7); 1 that are native"),
+            "{said}"
+        );
+    }
+}
