@@ -97,6 +97,42 @@ fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
 }
 
 #[test]
+fn a_hostile_page_costs_itself_and_ours_stay_whole() {
+    let odd = endpoint(|n| {
+        format!(
+            "# TYPE x_total counter\nx_total -1\ny{{a=\"1\",a=\"2\"}} 1\ny{{__name__=\"z\"}} 1\nwatchglass_self_ticks 1\n\
+             long{{l=\"{}\"}} 1\n{{\"quoted.name\",\"a.b\"=\"c\"}} 1\nnative {{count:1,sum:1,schema:0}}\nfine {n}\n",
+            "v".repeat(1 << 20)
+        )
+    });
+    let huge = endpoint(|_| "a 1\n".repeat((9 << 20) / 4));
+    let server = Server::start(["--interval", "100ms", "--openmetrics", &format!("odd={odd},huge={huge}")]);
+    let reason = |part: &str| {
+        until(part, || {
+            let checks = json(&server, "/api/v1/doctor")["checks"].as_array().cloned().unwrap_or_default();
+            let check = checks.into_iter().find(|c| c["id"] == "openmetrics")?;
+            check["reason"].as_str().filter(|reason| reason.contains(part)).map(str::to_string)
+        })
+    };
+    reason("huge: it is larger than 8 MiB");
+    let said =
+        reason("odd: 4 of 8 samples were left out: 1 with a label of more than 1024 bytes (the first in line 6)");
+    assert!(said.contains("native histograms") && said.contains("begins with `__`"), "{said}");
+    let fine = json(&server, "/api/v1/query?tag=openmetrics.odd.fine");
+    assert!(fine["series"][0]["points"].as_array().is_some_and(|points| !points.is_empty()));
+    let page = server.get("/metrics", &["Accept: application/openmetrics-text"]).body;
+    assert_eq!(collectors::openmetrics::check(&page), Ok(()), "{page}");
+    assert!(page.contains("\nquoted_name{") && !page.contains("\nx_total"), "{page}");
+    // A counter below zero, and a name that one of our own claims.
+    assert!(page.contains("\nwatchglass_self_unexposed_series 2\n"), "{page}");
+    let text = server.get("/metrics", &[]).body;
+    assert!(text.contains("\nx_total{"), "{text}");
+    let open = server.get("/api/v1/export?format=openmetrics&tag=openmetrics.*&tag=monitor.*&from=-60s", &[]).body;
+    assert_eq!(collectors::openmetrics::check(&open), Ok(()), "{open}");
+    assert!(open.contains("\nfine{") && !open.contains("\nx_total{"), "{open}");
+}
+
+#[test]
 fn debians_node_exporter_is_read_as_it_prints() {
     let Some(exporter) = programs::node_exporter() else { return };
     let server = Server::start(["--openmetrics", &format!("node=http://{}/metrics", exporter.addr)]);

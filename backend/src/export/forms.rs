@@ -7,6 +7,7 @@ use shared::catalog::Kind;
 use shared::catalog::prometheus::Family;
 use shared::csv::cell;
 use shared::rollup::Bucket;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// Writes series one after another. Of a series come either points or buckets, at least one.
@@ -205,28 +206,37 @@ pub struct Open {
     /// Of the series at hand: conversion of its values, and name with labels.
     scale: Option<Family>,
     about: String,
+    /// Time of the sample before.
+    last: i64,
+    /// Series and samples that OpenMetrics cannot say.
+    left: (usize, usize),
 }
 
 impl Open {
     /// Puts the series in order of their families, since a family's samples must stand together.
     pub fn new(selection: &mut Selection) -> Self {
-        let exposed = selection.wanted.iter().map(|w| Exposed::of(&selection.catalog, &w.def));
-        let mut keyed: Vec<(String, super::Wanted)> =
-            exposed.map(|e| e.family.name).zip(selection.wanted.iter().cloned()).collect();
+        let (mut families, mut keys) = (openmetrics::Families::default(), HashSet::new());
+        let mut keyed: Vec<(String, super::Wanted)> = Vec::new();
+        for wanted in &selection.wanted {
+            let exposed = Exposed::of(&selection.catalog, &wanted.def);
+            if let Some(exposed) = exposed.filter(|exposed| keys.insert(exposed.key(&wanted.host))) {
+                families.add(&exposed);
+                keyed.push((exposed.family.name, wanted.clone()));
+            }
+        }
+        let left = (selection.wanted.len() - keyed.len(), 0);
         keyed.sort_by(|(a, x), (b, y)| (a, x.source, x.id).cmp(&(b, y.source, y.id)));
         selection.wanted = keyed.into_iter().map(|(_, wanted)| wanted).collect();
-        let mut families = openmetrics::Families::default();
-        for wanted in &selection.wanted {
-            families.add(&Exposed::of(&selection.catalog, &wanted.def));
-        }
-        Open { families, family: String::new(), scale: None, about: String::new() }
+        Open { families, family: String::new(), scale: None, about: String::new(), last: i64::MIN, left }
     }
 }
 
 impl Form for Open {
     fn series(&mut self, text: &mut String, selection: &Selection, wanted: usize) {
         let wanted = &selection.wanted[wanted];
-        let exposed = Exposed::of(&selection.catalog, &wanted.def);
+        // What cannot be said was taken out of the selection.
+        let Some(exposed) = Exposed::of(&selection.catalog, &wanted.def) else { return };
+        self.last = i64::MIN;
         if self.family != exposed.family.name {
             self.family.clone_from(&exposed.family.name);
             self.families.head(text, &exposed, true);
@@ -236,9 +246,17 @@ impl Form for Open {
     }
 
     fn point(&mut self, text: &mut String, t: i64, v: f64) {
+        let Some(family) = &self.scale else { return };
+        let value = family.value(v);
+        // A counter is at least zero, and time does not go back.
+        if !openmetrics::can_be(family.kind, value, true) || t <= self.last {
+            self.left.1 += 1;
+            return;
+        }
+        self.last = t;
         text.push_str(&self.about);
         text.push(' ');
-        number(text, self.scale.as_ref().map_or(v, |family| family.value(v)));
+        number(text, value);
         text.push(' ');
         seconds(text, t);
         text.push('\n');
@@ -250,6 +268,10 @@ impl Form for Open {
     }
 
     fn end(&mut self, text: &mut String) {
+        let (series, samples) = self.left;
+        if self.left != (0, 0) {
+            tracing::warn!(series, samples, "OpenMetrics cannot say some of what was exported, and it was left out");
+        }
         text.push_str("# EOF\n");
     }
 }

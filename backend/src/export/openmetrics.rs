@@ -1,11 +1,12 @@
 //! The text that Prometheus reads: heads of families, and samples under their names and labels. Both formats, the text
-//! format 0.0.4 and OpenMetrics 1.0.
+//! format 0.0.4 and OpenMetrics 1.0. What neither can say is left out, and whoever writes counts it: one name that is none
+//! would cost a reader the whole page.
 
 use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, SOURCE, Type, labels};
 use shared::series::SeriesDef;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// Content type of OpenMetrics.
@@ -22,10 +23,16 @@ pub struct Exposed<'a> {
 }
 
 impl<'a> Exposed<'a> {
-    /// A series of this table.
-    pub fn of(catalog: &'a Catalog, def: &'a SeriesDef) -> Self {
-        let metric = &catalog.metrics[usize::from(def.metric)];
-        Exposed { family: Family::of(metric), help: &metric.help, labels: labels(metric, &def.instance) }
+    /// A series of this table; none when its names are none for Prometheus, or a label is there twice.
+    pub fn of(catalog: &'a Catalog, def: &'a SeriesDef) -> Option<Self> {
+        let metric = catalog.metric(def)?;
+        let labels = labels(metric, &def.instance);
+        let mut names: Vec<&str> = labels.iter().map(|(name, _)| &**name).chain([SOURCE]).collect();
+        names.sort_unstable();
+        let twice = names.windows(2).any(|pair| pair[0] == pair[1]);
+        let family = Family::of(metric);
+        let fits = !twice && names.iter().all(|name| is_name(name, false) && !name.starts_with("__"));
+        (fits && is_name(&family.name, true)).then_some(Exposed { family, help: &metric.help, labels })
     }
 
     /// Name and labels of its samples: `name{source="here",gpu="0"}`.
@@ -36,6 +43,25 @@ impl<'a> Exposed<'a> {
         }
         text.push('}');
         text
+    }
+}
+
+/// Whether a value of the base unit can be said of such a family: OpenMetrics has no counters below zero.
+pub fn can_be(kind: Type, value: f64, open: bool) -> bool {
+    !open || kind != Type::Counter || value >= 0.0
+}
+
+/// Whether a text is a name of a sample, or of a label.
+fn is_name(text: &str, colons: bool) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || (colons && b == b':');
+    text.bytes().all(fits) && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
+}
+
+/// The names that a family claims in OpenMetrics, for itself and for its samples.
+fn claims(name: &str, counts: bool) -> Vec<String> {
+    match name.strip_suffix("_total").filter(|_| counts) {
+        Some(family) => vec![family.into(), name.into(), format!("{family}_created")],
+        None => vec![name.into()],
     }
 }
 
@@ -52,9 +78,30 @@ pub(crate) fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
 #[derive(Default)]
 pub struct Families {
     types: HashMap<String, Type>,
+    /// Names that families claim that stand on the page beside those of the table.
+    taken: HashSet<String>,
 }
 
 impl Families {
+    /// A family stands on the page beside those of the table; `name` is that of its samples.
+    pub fn take(&mut self, name: &str, counts: bool) {
+        self.taken.extend(claims(name, counts));
+    }
+
+    /// Whether a series can be said beside what is taken.
+    pub fn has_room(&self, series: &Exposed<'_>) -> bool {
+        !self.taken.contains(&series.family.name)
+    }
+
+    /// Whether a counter is the only one that claims its names.
+    fn is_counter(&self, family: &Family) -> bool {
+        let (own, open) = (family.name.as_str(), family.open_name());
+        let others = [format!("{open}_created_total"), format!("{own}_total")];
+        let of_which = open.strip_suffix("_created").map(|open| format!("{open}_total"));
+        let met = |name: &String| name != own && (self.types.contains_key(name) || self.taken.contains(name));
+        !claims(own, true).iter().chain(&others).chain(&of_which).any(met)
+    }
+
     /// Takes a series into account.
     pub fn add(&mut self, series: &Exposed<'_>) {
         // Labels that belong to histograms and summaries, of which only samples are kept.
@@ -73,8 +120,7 @@ impl Families {
     pub fn head(&self, text: &mut String, series: &Exposed<'_>, open: bool) {
         let family = &series.family;
         let mut kind = self.types.get(&family.name).copied().unwrap_or(family.kind);
-        if open && kind == Type::Counter && self.types.contains_key(family.open_name()) {
-            // Its name without `_total` is another's.
+        if open && kind == Type::Counter && !self.is_counter(family) {
             kind = Type::Unknown;
         }
         let name = if open && kind == Type::Counter { family.open_name() } else { &family.name };
@@ -86,7 +132,8 @@ impl Families {
         };
         let _ = writeln!(text, "# HELP {name} {}", escape(series.help, open));
         let _ = writeln!(text, "# TYPE {name} {word}");
-        if open && !family.unit.is_empty() {
+        // A counter that is none here ends otherwise.
+        if open && !family.unit.is_empty() && name.ends_with(&format!("_{}", family.unit)) {
             let _ = writeln!(text, "# UNIT {name} {}", family.unit);
         }
     }
@@ -116,7 +163,7 @@ mod tests {
     fn scraped_samples_keep_their_name_and_labels() {
         let catalog = scraped(&[("my-node.node_cpu_seconds_total", Kind::Counter)]);
         let def = def(0, r#"{cpu="0",source="x \" y"}"#);
-        let exposed = Exposed::of(&catalog, &def);
+        let exposed = Exposed::of(&catalog, &def).expect("names");
         let key = r#"node_cpu_seconds_total{source="h\\",endpoint="my-node",cpu="0",exported_source="x \" y"}"#;
         assert_eq!(exposed.key("h\\"), key);
         let mut families = Families::default();
@@ -132,7 +179,7 @@ mod tests {
         let catalog = scraped(&rows);
         let defs = [def(0, ""), def(1, ""), def(3, r#"{quantile="0.5"}"#)];
         let mut families = Families::default();
-        let exposed: Vec<_> = defs.iter().map(|def| Exposed::of(&catalog, def)).collect();
+        let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::of(&catalog, def)).collect();
         exposed.iter().for_each(|e| families.add(e));
         let head = |at: usize, open: bool| {
             let mut text = String::new();
@@ -144,10 +191,44 @@ mod tests {
         assert_eq!(head(1, true), "# TYPE x_total unknown", "x is taken");
         assert_eq!(head(2, false), "# TYPE y untyped");
         let other = def(2, "");
-        families.add(&Exposed::of(&catalog, &other));
+        families.add(&Exposed::of(&catalog, &other).expect("names"));
         let mut text = String::new();
         families.head(&mut text, &exposed[0], true);
         assert!(text.contains("# TYPE x unknown"), "two endpoints disagree: {text}");
+    }
+
+    #[test]
+    fn counters_whose_names_another_claims_are_unknown() {
+        for (names, kind) in [
+            (&["a.x_total", "a.y"] as &[&str], "# TYPE x counter"),
+            (&["a.x_total", "a.x_created"], "# TYPE x_total unknown"),
+            (&["a.x_total", "a.x_created_total"], "# TYPE x_total unknown"),
+            (&["a.x_created_total", "a.x_total"], "# TYPE x_created_total unknown"),
+            (&["a.x_total", "a.x_total_total"], "# TYPE x_total unknown"),
+        ] {
+            let rows: Vec<_> = names.iter().map(|name| (*name, Kind::Counter)).collect();
+            let catalog = scraped(&rows);
+            let defs: Vec<_> = (0..rows.len()).map(|i| def(i as u16, "")).collect();
+            let exposed: Vec<_> = defs.iter().filter_map(|def| Exposed::of(&catalog, def)).collect();
+            let mut families = Families::default();
+            exposed.iter().for_each(|series| families.add(series));
+            let mut text = String::new();
+            families.head(&mut text, &exposed[0], true);
+            assert!(text.contains(&format!("{kind}\n")), "{names:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_is_not_said() {
+        let catalog =
+            scraped(&[("e.x", Kind::Gauge), ("e.x-y", Kind::Gauge), ("e.9", Kind::Gauge), ("e.", Kind::Gauge)]);
+        let said = |metric, instance: &str| Exposed::of(&catalog, &def(metric, instance)).is_some();
+        assert!(said(0, "") && said(0, "{a=\"1\",source=\"2\",exported_source=\"3\"}"));
+        for instance in ["{a=\"1\",a=\"2\"}", "{__name__=\"y\"}", "{__a=\"y\"}", "{a.b=\"y\"}", "{=\"y\"}", "{1=\"y\"}"]
+        {
+            assert!(!said(0, instance), "{instance}");
+        }
+        assert!(!said(1, "") && !said(2, "") && !said(3, ""));
     }
 
     #[test]
@@ -155,7 +236,7 @@ mod tests {
         let mut catalog = Catalog::default();
         catalog.metrics.push(Metric::from(&shared::catalog::disk::USAGE_PERCENT));
         let def = def(0, "/mnt/a\\b\n\"");
-        let key = Exposed::of(&catalog, &def).key("node\"1");
+        let key = Exposed::of(&catalog, &def).expect("names").key("node\"1");
         assert_eq!(key, "watchglass_filesystem_used_ratio{source=\"node\\\"1\",mountpoint=\"/mnt/a\\\\b\\n\\\"\"}");
     }
 }

@@ -2,13 +2,15 @@
 //! [`shared::catalog::prometheus`]; the text format 0.0.4, or OpenMetrics where the caller accepts it.
 
 use super::{App, error, health::health};
-use crate::export::openmetrics::{Exposed, Families, OPENMETRICS, PROMETHEUS};
+use crate::export::openmetrics::{Exposed, Families, OPENMETRICS, PROMETHEUS, can_be};
 use crate::export::text::number;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use shared::catalog::Catalog;
+use shared::catalog::prometheus::Type;
 use shared::series::{SeriesDef, SeriesId};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
@@ -16,15 +18,11 @@ pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
     let open = accept.contains("application/openmetrics-text");
     // Reading what slow series had last may take milliseconds.
     let page = tokio::task::spawn_blocking(move || {
-        let mut text = String::with_capacity(64 * 1024);
         let (catalog, current) = current(&app);
-        values(&catalog, &current, &mut text, open);
-        super::gpus::rows(&app, &mut text);
-        health(&app, &mut text, open);
-        if open {
-            text.push_str("# EOF\n");
-        }
-        text
+        let mut own = String::new();
+        super::gpus::rows(&app, &mut own);
+        health(&app, &mut own, open);
+        written(&catalog, &current, &own, open)
     });
     let Ok(text) = page.await else {
         return error(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be written; the log says why");
@@ -83,24 +81,63 @@ fn still(samples: &[(i64, f64)], now: i64) -> Option<f64> {
     (now - last <= 2 * (last - before)).then_some(*value)
 }
 
-/// Family by family, in the order of their names: a family's samples must stand together.
-fn values(catalog: &Catalog, current: &[Current], text: &mut String, open: bool) {
-    let mut exposed: Vec<(Exposed<'_>, &Current)> =
-        current.iter().map(|one| (Exposed::of(catalog, &one.1), one)).collect();
-    exposed.sort_by(|(a, _), (b, _)| a.family.name.cmp(&b.family.name));
+/// Families of our own that are written already, by the name of their samples, and whether they count.
+fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
+    let mut blocks = BTreeMap::new();
+    for block in own.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("# HELP ")) {
+        let word = |line: &str, at: usize| line.split([' ', '{']).nth(at).unwrap_or("").to_string();
+        let kind = block.iter().find(|line| line.starts_with("# TYPE ")).map(|line| word(line.trim_end(), 3));
+        if let Some(sample) = block.iter().find(|line| !line.starts_with('#')) {
+            blocks.insert(word(sample, 0), (block.concat(), kind.as_deref() == Some("counter")));
+        }
+    }
+    blocks
+}
+
+/// The family that counts what this page cannot say.
+const LEFT: &str = "watchglass_self_unexposed_series";
+const LEFT_HELP: &str = "Series that this page leaves out since it cannot say them: a name or a label that is none for \
+    Prometheus or is there twice, or, in OpenMetrics, a counter below zero.";
+
+/// The page: family by family, in the order of their names, since a family's samples must stand together. `own` are
+/// families that are written already; what another Watchglass printed under the same names stands with them.
+fn written(catalog: &Catalog, current: &[Current], own: &str, open: bool) -> String {
+    let mut blocks = blocks(own);
+    blocks.insert(LEFT.into(), (String::new(), false));
     let mut families = Families::default();
-    exposed.iter().for_each(|(series, _)| families.add(series));
-    let mut family = "";
-    for (series, (host, _, v)) in &exposed {
+    blocks.iter().for_each(|(name, (_, counts))| families.take(name, *counts));
+    let (mut keys, mut exposed) = (HashSet::new(), Vec::new());
+    for (host, def, v) in current {
+        let Some(series) = Exposed::of(catalog, def) else { continue };
+        let block = blocks.get(&series.family.name);
+        let kind = if block.is_some_and(|(_, counts)| *counts) { Type::Counter } else { series.family.kind };
+        let (key, value) = (series.key(host), series.family.value(*v));
+        let said = (block.is_some() || families.has_room(&series)) && can_be(kind, value, open);
+        if said && keys.insert(key.clone()) {
+            families.add(&series);
+            exposed.push((series, key, value));
+        }
+    }
+    exposed.sort_by(|(a, ..), (b, ..)| a.family.name.cmp(&b.family.name));
+    let left = current.len() - exposed.len();
+    blocks.insert(LEFT.into(), (format!("# HELP {LEFT} {LEFT_HELP}\n# TYPE {LEFT} gauge\n{LEFT} {left}\n"), false));
+    let (mut text, mut family) = (String::with_capacity(64 * 1024), "");
+    for (series, key, value) in &exposed {
         if family != series.family.name {
             family = &series.family.name;
-            families.head(text, series, open);
+            match blocks.remove(family) {
+                Some((block, _)) => text.push_str(&block),
+                None => families.head(&mut text, series, open),
+            }
         }
-        text.push_str(&series.key(host));
+        text.push_str(key);
         text.push(' ');
-        number(text, series.family.value(*v));
+        number(&mut text, *value);
         text.push('\n');
     }
+    blocks.values().for_each(|(block, _)| text.push_str(block));
+    text.push_str(if open { "# EOF\n" } else { "" });
+    text
 }
 
 #[cfg(test)]
@@ -142,12 +179,105 @@ mod tests {
         }
         let one = |host: &str, metric, v| (Arc::<str>::from(host), SeriesDef { metric, instance: String::new() }, v);
         let current = [one("x", first, 1.0), one("x", first + 1, 2.0), one("y", first, 3.0)];
-        let mut text = String::new();
-        values(&catalog, &current, &mut text, false);
+        let text = written(&catalog, &current, "", false);
         assert_eq!(text.matches("# TYPE load1 gauge").count(), 1);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("load1")).collect();
         let expected = [("x", "a-b", 1), ("x", "a_b", 2), ("y", "a-b", 3)];
         let expected = expected.map(|(s, e, v)| format!("load1{{source=\"{s}\",endpoint=\"{e}\"}} {v}"));
         assert_eq!(lines, expected);
+    }
+
+    /// The page of what an endpoint printed, in one of the two forms.
+    fn scraped(page: &str, open: bool) -> String {
+        let (mut out, mut catalog, mut current) = (collectors::Out::default(), collectors::catalog(), Vec::new());
+        out.begin(std::time::Duration::ZERO);
+        let Some(_) = collectors::openmetrics::reader("e")(page, false, &mut out) else { return String::new() };
+        for (slot, def, instance) in out.news() {
+            let row = shared::catalog::Metric::from(def);
+            let metric = catalog.position(def.tag).unwrap_or_else(|| {
+                catalog.metrics.push(row);
+                catalog.metrics.len() as u16 - 1
+            });
+            if out.values()[slot].is_finite() {
+                current.push((Arc::<str>::from("a \"host\""), SeriesDef { metric, instance }, out.values()[slot]));
+            }
+        }
+        let own = match open {
+            true => {
+                "# HELP watchglass_self_ticks Ticks.\n# TYPE watchglass_self_ticks counter\nwatchglass_self_ticks_total 5\n"
+            }
+            false => {
+                "# HELP watchglass_self_ticks_total Ticks.\n# TYPE watchglass_self_ticks_total counter\nwatchglass_self_ticks_total 5\n"
+            }
+        };
+        written(&catalog, &current, own, open)
+    }
+
+    /// Both forms are whole: OpenMetrics by its rules; in the text format each family is there once and its samples with
+    /// it, and every sample is a series of its own.
+    fn is_valid(page: &str) -> Result<(), String> {
+        let fault = |what: &str, text: &str| Err(format!("{what}\n--- of\n{page}\n--- in\n{text}"));
+        let open = scraped(page, true);
+        if let Err(reason) = collectors::openmetrics::check(&open)
+            && !open.is_empty()
+        {
+            return fault(&reason, &open);
+        }
+        let text = scraped(page, false);
+        let (mut seen, mut family) = (HashSet::new(), "");
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+                Some((name, _)) if !seen.insert(name) => return fault(line, &text),
+                Some((name, _)) => family = name,
+                None if line.starts_with('#') || line.split(['{', ' ']).next() == Some(family) => {}
+                None => return fault(line, &text),
+            }
+        }
+        let left = collectors::openmetrics::reader("back")(&text, false, &mut collectors::Out::default());
+        if left == Some(0) { Ok(()) } else { fault("samples that do not come back", &text) }
+    }
+
+    #[test]
+    fn whatever_a_page_says_ours_is_valid() {
+        for page in [
+            "x{a=\"1\",a=\"2\"} 1\n",
+            "x{__name__=\"y\"} 1\n",
+            "# TYPE x_total counter\nx_total -1\nx_total{a=\"1\"} 2\n",
+            "# TYPE x_total counter\nx_total 1\n# TYPE x_created gauge\nx_created 1.5\n",
+            "# TYPE x counter\nx 1\nx_total 2\n",
+            "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_sum -1\nh_count 1\n",
+            "x{source=\"1\",exported_source=\"2\",endpoint=\"3\"} 1\n",
+            "watchglass_self_ticks 1\nwatchglass_self_ticks_total 7\nwatchglass_self_ticks_created 7\n",
+            "watchglass_self_ticks_total -7\nwatchglass_self_unexposed_series 3\nwatchglass_gpu_energy_joules 2\n",
+            "# HELP x \\ \"quoted\" \\n\nx{a=\"\\\\ \\\" \\n\"} 1\n{\"a b\",\"c d\"=\"e\"} 2\n",
+        ] {
+            is_valid(page).unwrap_or_else(|fault| panic!("{fault}"));
+        }
+        // What can be said is said, and the rest is counted.
+        let page = "# TYPE x_total counter\nx_total -1\nwatchglass_self_ticks 1\nwatchglass_self_ticks_total 7\n";
+        let (text, open) = (scraped(page, false), scraped(page, true));
+        assert!(
+            text.contains("\nx_total{source=\"a \\\"host\\\"\",endpoint=\"e\"} -1\n") && !open.contains("\nx_total{")
+        );
+        assert!(text.contains("\nwatchglass_self_unexposed_series 1\n"), "{text}");
+        assert!(open.contains("\nwatchglass_self_unexposed_series 2\n"), "{open}");
+        for text in [text, open] {
+            assert!(text.contains("\nwatchglass_self_ticks_total 5\nwatchglass_self_ticks_total{source="), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_pages_say_ours_is_valid(
+            lines in proptest::collection::vec(
+                "# TYPE (x|y|x_total|y_total|watchglass_self_ticks_total) (counter|gauge|histogram|summary|untyped)\n\
+                 |(x|y|watchglass_self_ticks|watchglass_cpu_utilization_ratio)(_total|_created|_info|_bucket|_sum|_count|_total_total)?\
+                 (\\{((a|b|le|quantile|source|endpoint|exported_source|__name__|__x|\"c.d\")=\"[^\"\\\\\n]{0,3}\",){0,3}\\})? -?(1|0.5|NaN|[+]Inf)( [0-9])?\n",
+                0..12,
+            ),
+        ) {
+            let valid = is_valid(&lines.concat());
+            proptest::prop_assert!(valid.is_ok(), "{}", valid.unwrap_err());
+        }
     }
 }
