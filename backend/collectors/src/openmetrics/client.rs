@@ -178,6 +178,10 @@ impl Client {
                     .into(),
             );
         }
+        // One that says how long it is need not be read to be refused.
+        if response.body().content_length().is_some_and(|length| length > self.limits.body) {
+            return Err(self.too_large());
+        }
         let body = Capped { inner: response.into_body().into_reader(), left: self.limits.body };
         let mut bytes = Vec::new();
         let most = self.limits.unpacked;
@@ -194,9 +198,13 @@ impl Client {
         Ok(Fetched { open: kind == "application/openmetrics-text", text })
     }
 
+    fn too_large(&self) -> Failure {
+        format!("it is larger than {} MiB: give the endpoint fewer series to print", self.limits.body >> 20).into()
+    }
+
     fn broken(&self, error: std::io::Error) -> Failure {
         if error.get_ref().is_some_and(|inner| inner.is::<TooLarge>()) {
-            return format!("it is larger than {} MiB", self.limits.body >> 20).into();
+            return self.too_large();
         }
         match Error::from(error) {
             Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {

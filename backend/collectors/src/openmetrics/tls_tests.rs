@@ -72,9 +72,11 @@ fn server(connections: usize) -> u16 {
 
 fn fetch(url: &str, roots: Option<RootCerts>) -> Result<Fetched, Failure> {
     let uri = address(url).expect("an address");
+    // A busy machine may take its time.
+    let limits = Limits { connect: Duration::from_secs(5), ..Limits::of(true) };
     match roots {
-        Some(roots) => Client::trusting(uri, Vec::new(), Limits::of(true), roots).fetch(),
-        None => Client::new(uri, Vec::new(), Limits::of(true)).fetch(),
+        Some(roots) => Client::trusting(uri, Vec::new(), limits, roots).fetch(),
+        None => Client::new(uri, Vec::new(), limits).fetch(),
     }
 }
 
