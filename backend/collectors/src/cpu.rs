@@ -71,18 +71,18 @@ impl Cpu {
         if let (Some(before), Some(now)) = (self.whole, whole)
             && let Some(share) = Share::between(&before, &now)
         {
-            out.put(&cpu::CPU_PERCENT, (), share.busy);
-            out.put(&cpu::USER_PERCENT, (), share.user);
-            out.put(&cpu::SYSTEM_PERCENT, (), share.system);
-            out.put(&cpu::IOWAIT_PERCENT, (), share.iowait);
-            out.put(&cpu::STEAL_PERCENT, (), share.steal);
+            out.put_rounded(&cpu::CPU_PERCENT, (), share.busy);
+            out.put_rounded(&cpu::USER_PERCENT, (), share.user);
+            out.put_rounded(&cpu::SYSTEM_PERCENT, (), share.system);
+            out.put_rounded(&cpu::IOWAIT_PERCENT, (), share.iowait);
+            out.put_rounded(&cpu::STEAL_PERCENT, (), share.steal);
         }
         for (i, (core, now)) in self.now.iter().enumerate() {
             // Cores keep their order, so the same position is nearly always right; not after one went offline.
             let at = |(id, _): &&(u32, Times)| id == core;
             let before = self.before.get(i).filter(at).or_else(|| self.before.iter().find(at));
             let share = before.and_then(|(_, before)| Share::between(before, now));
-            out.put_some(&cpu::CORE_PERCENT, *core, share.map(|share| share.busy));
+            out.put_rounded(&cpu::CORE_PERCENT, *core, share.map(|share| share.busy));
         }
         if !self.now.is_empty() {
             out.put(&cpu::CORES, (), self.now.len() as f64);

@@ -39,7 +39,7 @@ impl Collector for Usage {
         let space = blocks.space().ok_or_else(|| {
             CollectError::failed(format!("{}: this file system has no size (it holds no files of its own)", self.name))
         })?;
-        out.put(&disk::USAGE_PERCENT, &*self.name, space.percent);
+        out.put_rounded(&disk::USAGE_PERCENT, &*self.name, space.percent);
         out.put(&disk::USAGE_GB, &*self.name, space.used / GIB);
         Ok(())
     }

@@ -63,12 +63,13 @@ impl GpuReading {
         put(&gpu::MEMORY_OVERDRIVE, self.overdrive, 0.0, 100.0);
         let total = put(&gpu::MEMORY_TOTAL_BYTES, self.memory_total, 1.0, ANY);
         let used = put(&gpu::MEMORY_ALLOCATED_BYTES, self.memory_used, 0.0, total.unwrap_or(ANY));
-        let percent = used.zip(total).map(|(used, total)| 100.0 * used / total);
+        let percent = used.zip(total).map(|(used, total)| gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total));
         put(&gpu::MEMORY_ALLOCATED, percent.or(self.memory_percent), 0.0, 100.0);
         let power = put(&gpu::POWER_WATTS, self.power, 0.0, 2000.0);
         // A limit of zero is one that is not set.
         let limit = put(&gpu::POWER_LIMIT_WATTS, self.power_limit, 0.001, 4000.0);
-        put(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit), 0.0, ANY);
+        let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
+        put(&gpu::POWER_PERCENT, share, 0.0, ANY);
         put(&gpu::ENERGY_JOULES, self.energy, 0.0, ANY);
         put(&gpu::TEMP, self.temp, -40.0, 150.0);
         put(&gpu::MEMORY_TEMP, self.memory_temp, -40.0, 150.0);

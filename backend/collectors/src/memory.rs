@@ -91,13 +91,13 @@ impl Group {
             Err(error) => return sources.failed(|| format!("{}: {error}", self.current.path().display())),
         };
         sources.answered();
-        out.put(&memory::PERCENT, (), 100.0 * current / self.limit);
+        out.put_rounded(&memory::PERCENT, (), 100.0 * current / self.limit);
         out.put(&memory::AVAILABLE, (), (self.limit - current).max(0.0) / MIB);
         match self.stat.read().map(|text| cgroup::value_of(text, "inactive_file")) {
             Ok(Some(inactive)) => {
                 let used = (current - inactive as f64).max(0.0);
                 out.put(&memory::USED, (), used);
-                out.put(&memory::WORKING_SET, (), 100.0 * used / self.limit);
+                out.put_rounded(&memory::WORKING_SET, (), 100.0 * used / self.limit);
             }
             Ok(None) => sources.failed(|| format!("{}: no inactive_file", self.stat.path().display())),
             Err(error) => sources.failed(|| format!("{}: {error}", self.stat.path().display())),
@@ -133,12 +133,18 @@ impl Host {
                 _ => continue,
             };
             *value = fields(&line[colon + 1..]).next().and_then(number).map(|kib| kib as f64 * KIB);
-            if host.writeback.is_some() {
-                // It is the last of them in every kernel's order; the rest of the file is as long again.
+            if host.is_whole() {
+                // The rest of the file is as long again.
                 break;
             }
         }
         host
+    }
+
+    /// Whether every field is there; the pattern names all, so that none can be forgotten.
+    fn is_whole(&self) -> bool {
+        let Host { total, available, cached, dirty, writeback, swap_total, swap_free } = self;
+        [total, available, cached, dirty, writeback, swap_total, swap_free].into_iter().all(Option::is_some)
     }
 
     fn put(&self, out: &mut Out) {
@@ -148,7 +154,7 @@ impl Host {
         if let Some((total, free)) = self.swap_total.zip(self.swap_free) {
             let used = (total - free).max(0.0);
             out.put(&memory::SWAP_USED, (), used);
-            out.put(&memory::SWAP_PERCENT, (), if total > 0.0 { 100.0 * used / total } else { 0.0 });
+            out.put_rounded(&memory::SWAP_PERCENT, (), if total > 0.0 { 100.0 * used / total } else { 0.0 });
         }
     }
 
@@ -158,8 +164,8 @@ impl Host {
         if let Some((total, available)) = self.total.zip(self.available).filter(|(total, _)| *total > 0.0) {
             let used = (total - available).max(0.0);
             out.put(&memory::USED, (), used);
-            out.put(&memory::PERCENT, (), 100.0 * used / total);
-            out.put(&memory::WORKING_SET, (), 100.0 * used / total);
+            out.put_rounded(&memory::PERCENT, (), 100.0 * used / total);
+            out.put_rounded(&memory::WORKING_SET, (), 100.0 * used / total);
         }
     }
 }
@@ -176,6 +182,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_field_is_found_in_any_order(
+            lines in Just(["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback", "SwapTotal", "SwapFree", "Other"])
+                .prop_shuffle()
+        ) {
+            let text: String = lines.iter().map(|name| format!("{name}: 4 kB\n")).collect();
+            prop_assert!(Host::parse(text.as_bytes()).is_whole(), "{text}");
+        }
+
         #[test]
         fn no_text_panics(text: Vec<u8>) {
             Host::parse(&text);

@@ -68,7 +68,7 @@ impl Collector for Monitor {
             let passed = out.at().checked_sub(at)?.as_secs_f64();
             (passed > 0.0).then(|| 100.0 * used.saturating_sub(before).as_secs_f64() / passed)
         });
-        out.put_some(&CPU, (), percent);
+        out.put_rounded(&CPU, (), percent);
         out.put(&RSS, (), self.own.resident()? / MIB);
         Ok(())
     }

@@ -142,11 +142,22 @@ impl Out {
         self.at
     }
 
-    /// Puts a reading in the unit of the row, rounded to the row's stored steps. Not a number is absent.
+    /// Puts a value that was computed, rounded to the row's steps ([`MetricDef::rounded`]), if there is one.
+    pub fn put_rounded<'a>(
+        &mut self,
+        def: &'static MetricDef,
+        instance: impl Into<Instance<'a>>,
+        computed: impl Into<Option<f64>>,
+    ) {
+        self.put_some(def, instance, computed.into().map(|value| def.rounded(value)));
+    }
+
+    /// Puts a reading in the unit of the row, as it was reported. Not a number is absent.
     pub fn put<'a>(&mut self, def: &'static MetricDef, instance: impl Into<Instance<'a>>, value: f64) {
         let slot = self.place(def, instance.into());
         self.next = slot + 1;
-        self.values[slot] = if value.is_finite() { shared::series::quantize(value, def.steps) } else { f64::NAN };
+        // Adding zero makes 0 of -0, which no stored integer stands for.
+        self.values[slot] = if value.is_finite() { value + 0.0 } else { f64::NAN };
     }
 
     fn place(&mut self, def: &'static MetricDef, instance: Instance<'_>) -> usize {
@@ -225,7 +236,7 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::catalog::cpu;
+    use shared::catalog::{cpu, gpu};
 
     #[test]
     fn a_slot_that_is_not_put_is_absent_and_comes_back_to_its_own_series() {
@@ -235,7 +246,7 @@ mod tests {
             out.put(&cpu::CORE_PERCENT, core, f64::from(core));
         }
         out.begin(Duration::from_secs(1));
-        out.put(&cpu::CORE_PERCENT, 3u32, 30.004);
+        out.put_rounded(&cpu::CORE_PERCENT, 3u32, 30.004);
         out.put(&cpu::CPU_PERCENT, (), f64::NAN);
         assert_eq!(out.present(), [("cpu.3.cpu_percent".to_string(), 30.0)]);
         assert_eq!(out.slots().count(), 5);
@@ -262,5 +273,28 @@ mod tests {
         }
         assert!(out.values().len() < 700, "{} slots", out.values().len());
         assert_eq!(out.slots().count(), out.by_hash.len());
+    }
+
+    #[test]
+    fn what_was_reported_is_kept_to_the_last_digit() {
+        let mut out = Out::default();
+        out.begin(Duration::ZERO);
+        let reported = [
+            (&gpu::POWER_WATTS, 123.456_789),
+            (&gpu::TEMP, 45.678),
+            (&gpu::UTILISATION, 33.333_333_333_333_336),
+            (&gpu::SM_CLOCK, 1410.25),
+            (&gpu::MEMORY_ALLOCATED_BYTES, 1_234_567_891.0),
+            (&cpu::UPTIME, f64::from(0.1f32)),
+        ];
+        for (def, value) in reported {
+            out.put(def, 0u32, value);
+            out.put_some(def, 1u32, Some(-0.0));
+        }
+        let values: Vec<u64> = out.values().iter().map(|value| value.to_bits()).collect();
+        assert_eq!(values, reported.iter().flat_map(|(_, value)| [value.to_bits(), 0]).collect::<Vec<_>>());
+        out.begin(Duration::from_secs(1));
+        out.put_rounded(&gpu::POWER_WATTS, 0u32, 123.456_789);
+        assert_eq!(out.present()[0].1, 123.457);
     }
 }

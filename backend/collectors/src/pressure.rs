@@ -72,7 +72,7 @@ impl Collector for Pressure {
                 {
                     let percent = before.zip(now).and_then(|(before, now)| percent(before, now, passed));
                     if let Some(row) = row {
-                        out.put_some(row, (), percent);
+                        out.put_rounded(row, (), percent);
                     }
                 }
             }

@@ -41,7 +41,7 @@ impl Collector for Temperature {
                 count += 1.0;
             }
             if count > 0.0 {
-                out.put(&cpu::TEMPERATURE, (), sum / count);
+                out.put_rounded(&cpu::TEMPERATURE, (), sum / count);
                 return Ok(());
             }
         }

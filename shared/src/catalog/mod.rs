@@ -127,7 +127,7 @@ impl MetricDef {
         }
     }
 
-    /// A reading. Percentages that we compute are kept to 0.01; change that with [`steps`](Self::steps).
+    /// A reading. Percentages that we compute are rounded to 0.01; change that with [`steps`](Self::steps).
     pub const fn gauge(tag: &'static str, unit: Unit) -> Self {
         let steps = match unit {
             Unit::Percent => 100.0,
@@ -189,7 +189,13 @@ impl MetricDef {
         self
     }
 
-    /// Sets the steps per unit in which values are stored; 0 keeps them as read.
+    /// A value that was computed, rounded to the row's steps: its further digits say nothing and would be stored all the
+    /// same. What a device reported is not for rounding.
+    pub fn rounded(&self, computed: f64) -> f64 {
+        crate::series::quantize(computed, self.steps)
+    }
+
+    /// Sets the steps per unit in which values are stored: those that fall on a step cost least. 0: none do.
     pub const fn steps(mut self, steps: Steps) -> Self {
         self.steps = steps;
         self

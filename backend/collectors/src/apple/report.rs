@@ -50,7 +50,7 @@ impl Report {
         out.put_some(&gpu::TEMP, i, degrees(self.gpu_temp));
         let used = self.memory_used.zip(self.memory_total).filter(|(_, total)| *total > 0.0);
         let share = used.and_then(|(used, total)| percent(used / total));
-        out.put_some(&apple::MEMORY_PERCENT, (), share);
+        out.put_rounded(&apple::MEMORY_PERCENT, (), share);
     }
 }
 

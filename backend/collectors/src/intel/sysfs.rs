@@ -3,6 +3,7 @@
 use crate::gpu_reading::GpuReading;
 use crate::read::drm::{self, Card, number};
 use crate::{CollectError, Collector, Options, Out, Part, Roots};
+use shared::catalog::gpu;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ impl IntelCard {
 fn watts(before: Energy, now: Energy) -> Option<f64> {
     let seconds = now.at.checked_sub(before.at)?.as_secs_f64();
     let joules = (now.microjoules - before.microjoules) / 1e6;
-    (before.counter == now.counter && seconds > 0.0 && joules >= 0.0).then(|| joules / seconds)
+    (before.counter == now.counter && seconds > 0.0 && joules >= 0.0)
+        .then(|| gpu::POWER_WATTS.rounded(joules / seconds))
 }
 
 /// A card's files; which there are is asked once.
@@ -136,7 +138,7 @@ mod tests {
     use super::*;
     use crate::recordings;
     use serde_json::Value;
-    use shared::catalog::{MetricDef, gpu};
+    use shared::catalog::MetricDef;
 
     fn parts(sys: &Path) -> Vec<Part> {
         let roots = Roots { sys: sys.into(), ..Roots::default() };

@@ -204,7 +204,7 @@ impl Page {
         for quantiles in self.known.histograms.values_mut() {
             if let Some(values) = quantiles.histogram.quantiles(&self.known.values) {
                 for (instance, value) in quantiles.instances.iter().zip(values) {
-                    out.put(quantiles.def, &**instance, value);
+                    out.put_rounded(quantiles.def, &**instance, value);
                 }
             }
         }

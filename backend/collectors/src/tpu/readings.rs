@@ -187,7 +187,7 @@ impl Readings {
         }
         for (device, used) in &self.used {
             let total = self.total.get(device).filter(|total| **total > 0.0 && used <= total);
-            out.put_some(&tpu::HBM_PERCENT, *device, total.map(|total| 100.0 * used / total));
+            out.put_rounded(&tpu::HBM_PERCENT, *device, total.map(|total| 100.0 * used / total));
         }
         for (label, size) in &self.queues {
             out.put(&tpu::QUEUE, label.as_str(), *size);
@@ -216,9 +216,9 @@ fn put_all<'a, I: Into<crate::Instance<'a>> + Copy>(
     counts: &Counts,
     out: &mut Out,
 ) {
-    out.put_some(&rows[tpu::MEAN], label, counts.mean());
+    out.put_rounded(&rows[tpu::MEAN], label, counts.mean());
     for (position, share) in SHARES {
-        out.put_some(&rows[position], label, counts.percentile(share));
+        out.put_rounded(&rows[position], label, counts.percentile(share));
     }
 }
 

@@ -106,8 +106,9 @@ impl Family {
             Scale::Times(factor) => value / factor,
             Scale::Over(divisor) => value * divisor,
         };
-        // Takes back what the two conversions rounded.
-        quantize(stored, self.steps)
+        // Takes back what the two conversions rounded, and no more: what was reported between two steps stays there.
+        let near = quantize(stored, self.steps);
+        if (near - stored).abs() <= 4.0 * f64::EPSILON * stored.abs() { near } else { stored }
     }
 }
 
