@@ -9,8 +9,6 @@ use std::collections::HashSet;
 /// and the test below insists on it.
 const WAITING: &[(&str, &[&[&MetricDef]])] = &[
     ("tpu", &[rows::tpu::LIBRARY]),
-    // What W&B sent for two years and macOS still counts, but no library reads.
-    ("recoveries", &[rows::gpu::LEGACY]),
     // Rates that W&B derives for its terminal view; ours are drawn from the counters, so nobody will send them.
     ("wandb", &[rows::wandb::ROWS]),
 ];

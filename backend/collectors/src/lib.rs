@@ -286,7 +286,7 @@ pub static COLLECTORS: &[Entry] = &[
     Entry {
         name: "apple",
         about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
-        metrics: &[rows::apple::ROWS, &[&rows::gpu::FREQUENCY]],
+        metrics: &[rows::gpu::ROWS, rows::gpu::APPLE, rows::apple::ROWS],
         open: apple::open,
     },
     Entry {

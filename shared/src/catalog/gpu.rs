@@ -25,7 +25,7 @@ pub static MEMORY_ALLOCATED_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryA
     .title("GPU memory used")
     .on("gpu.memory", LINE)
     .steps(KIB)
-    .help("Device memory in use, memory reserved by the driver included where it counts it. NVML memory info, used; AMD VRAM used.");
+    .help("Device memory in use, memory reserved by the driver included where it counts it. NVML memory info, used; AMD VRAM used; on Apple silicon IOAccelerator statistics by ioreg, In use system memory.");
 
 /// Total, the limit on the memory chart.
 pub static MEMORY_TOTAL_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryTotalBytes", Unit::Bytes)
@@ -85,13 +85,13 @@ pub static MEMORY_READ_WRITE_ACTIVITY: MetricDef =
 pub static MEMORY_ALLOCATED: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocated", Unit::Percent)
     .title("GPU memory used, share")
     .on("gpu.memory.percent", LINE)
-    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
+    .help("100 x device memory in use / device memory that exists. NVML memory info; AMD VRAM used and total; on Apple silicon, which has one memory for all, what the GPU uses of the machine's: IOAccelerator statistics by ioreg, In use system memory. W&B before 0.31 sent AMD's memory busy share here on ROCm 5.");
 
 /// Power, percent of the limit.
 pub static POWER_PERCENT: MetricDef = MetricDef::gauge("gpu.{i}.powerPercent", Unit::Percent)
     .title("GPU power, share of the limit")
     .on("gpu.power.percent", LINE)
-    .help("100 x gpu.{i}.powerWatts / gpu.{i}.enforcedPowerLimitWatts; it can exceed 100 for a moment.");
+    .help("100 x gpu.{i}.powerWatts / gpu.{i}.enforcedPowerLimitWatts; it can exceed 100 for a moment. Absent on Apple silicon, which tells no limit: W&B before 0.18.4 divided by 16.5 W on every chip.");
 
 /// Mean power from the energy counter.
 pub static POWER_MEAN_WATTS: MetricDef = MetricDef::gauge("gpu.{i}.powerMeanWatts", Unit::Watts)
@@ -188,7 +188,7 @@ pub static RECOVERIES: MetricDef = MetricDef::counter("gpu.{i}.recoveryCount", U
     .title("GPU recoveries, Apple")
     .on("gpu.errors.recoveries", LINE)
     .help(
-        "Times that the driver restarted the GPU. Apple's IOAccelerator statistics; W&B sent it from 0.16.1 to 0.18.3.",
+        "Times that the driver restarted the GPU. Apple's IOAccelerator statistics by ioreg, recoveryCount; W&B sent it from 0.16.1 to 0.18.3.",
     );
 
 /// Video encoder.
@@ -262,8 +262,8 @@ pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE
 /// What Intel has beside the common rows.
 pub static INTEL: &[&MetricDef] = &[&FREQUENCY];
 
-/// What W&B sent once, and nobody sends now.
-pub static LEGACY: &[&MetricDef] = &[&RECOVERIES];
+/// What only Apple silicon has beside the common rows.
+pub static APPLE: &[&MetricDef] = &[&FREQUENCY, &RECOVERIES];
 
 /// Names that only DCGM's exporter leads W&B to.
 pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_FREE];

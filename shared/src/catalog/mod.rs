@@ -339,7 +339,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu_parts::ROWS,
     gpu::AMD,
     gpu::INTEL,
-    gpu::LEGACY,
+    gpu::APPLE,
     gpu::DCGM,
     ipu::ROWS,
     tpu::DEVICE,

@@ -1,8 +1,10 @@
 //! Apple silicon: cores by kind, GPU, power and temperatures, without root.
 //!
 //! The reading itself is macmon's; [`sampler`] hands its answers to [`report`], which says what they mean. Where it cannot
-//! read the sensors, [`powermetrics`] takes their place, as root.
+//! read the sensors, [`powermetrics`] takes their place, as root. What the GPU has of the memory is [`accelerator`]'s.
 
+#[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
+mod accelerator;
 #[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]
 mod powermetrics;
 #[cfg(any(test, all(target_os = "macos", target_arch = "aarch64")))]

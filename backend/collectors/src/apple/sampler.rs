@@ -1,7 +1,7 @@
 //! macmon's sampler on a thread of its own: it holds handles of the system that may not change threads.
 
-use super::powermetrics;
 use super::report::{Cluster, Report};
+use super::{accelerator, powermetrics};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use macmon::{CpuTierMetrics, Metrics, Sampler};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,7 +10,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 const SHORTEST: u32 = 100;
 
 /// Opens the sensors.
-pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let mut parts = sensors(options)?;
+    parts.push(accelerator::part(options.gpu_numbers.claim("apple", 0), crate::host::memory_bytes(roots)));
+    Ok(parts)
+}
+
+fn sensors(options: &Options) -> Result<Vec<Part>, OpenError> {
     let tried = vec!["IOReport, SMC and IOHID".to_string()];
     let worker = match Worker::start() {
         Ok(worker) => worker,
