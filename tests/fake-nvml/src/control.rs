@@ -23,9 +23,19 @@ impl Fake {
     /// # Panics
     /// When the library was not built or the scenario is not one.
     pub fn new(scenario: &str) -> Fake {
+        Fake::without(&[], scenario)
+    }
+
+    /// Likewise, of a driver that does not have these functions: they are not exported.
+    ///
+    /// # Panics
+    /// Likewise, and when a function is not there to be left out.
+    pub fn without(functions: &[&str], scenario: &str) -> Fake {
         let dir = tempfile::tempdir().expect("a folder for the library");
         let library = dir.path().join("libfake_nvml.so");
-        std::fs::copy(built(), &library).expect("the library can be copied");
+        let mut bytes = std::fs::read(built()).expect("the library can be read");
+        functions.iter().for_each(|function| rename(&mut bytes, function));
+        std::fs::write(&library, bytes).expect("the library can be written");
         std::fs::write(dir.path().join("scenario.json"), scenario).expect("the scenario can be written");
         let name = CString::new(library.as_os_str().as_bytes()).expect("a path without NUL");
         // SAFETY: the name is a C string; the library's only initialiser is Rust's own.
@@ -71,6 +81,19 @@ impl Fake {
         // SAFETY: the callers above name the types with which `exports` defines these functions, and sizes are equal.
         unsafe { std::mem::transmute_copy(&symbol) }
     }
+}
+
+/// Gives a function another name in the library's tables, so that it is not found under its own.
+fn rename(library: &mut [u8], function: &str) {
+    let name: Vec<u8> = [b"\0", function.as_bytes(), b"\0"].concat();
+    let mut found = 0;
+    for at in 0..library.len().saturating_sub(name.len()) {
+        if library[at..].starts_with(&name) {
+            library[at + 1] = b'-';
+            found += 1;
+        }
+    }
+    assert!(found > 0, "{function} is not in the library");
 }
 
 /// The library as Cargo built it: beside the test's binary, or near the folder above.

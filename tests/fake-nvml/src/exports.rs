@@ -2,7 +2,7 @@
 
 #![allow(non_snake_case, reason = "they are NVML's names")]
 
-use crate::scenario::{Gpu, Mig, Scenario};
+use crate::scenario::{Gpu, Mig, Process, Scenario};
 use crate::state::{
     FUNCTION_NOT_FOUND, GPU_IS_LOST, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, SUCCESS, TIMEOUT,
     VERSION_MISMATCH, enter, with,
@@ -352,43 +352,56 @@ fn list<T>(items: Vec<T>, count: *mut c_uint, out: *mut T) -> Code {
     SUCCESS
 }
 
-fn processes(
+fn processes<T>(
     call: &'static str,
     kind: char,
     device: nvmlDevice_t,
     count: *mut c_uint,
-    out: *mut nvmlProcessInfo_t,
+    out: *mut T,
+    entry: fn(&Process) -> T,
 ) -> Code {
-    let gpu = match gpu(call, device) {
-        Ok(gpu) => gpu,
-        Err(code) => return code,
-    };
-    let of_kind = gpu.processes.iter().filter(|process| process.kind.contains(kind));
-    let items = of_kind.map(|process| nvmlProcessInfo_t {
+    match gpu(call, device) {
+        Ok(gpu) => {
+            let of_kind = gpu.processes.iter().filter(|process| process.kind.contains(kind));
+            list(of_kind.map(entry).collect(), count, out)
+        }
+        Err(code) => code,
+    }
+}
+
+fn first(process: &Process) -> nvmlProcessInfo_v1_t {
+    nvmlProcessInfo_v1_t { pid: process.pid, usedGpuMemory: process.used_gpu_memory.unwrap_or(u64::MAX) }
+}
+
+fn second(process: &Process) -> nvmlProcessInfo_v2_t {
+    nvmlProcessInfo_v2_t {
         pid: process.pid,
         usedGpuMemory: process.used_gpu_memory.unwrap_or(u64::MAX),
         gpuInstanceId: process.gpu_instance_id.unwrap_or(c_uint::MAX),
         computeInstanceId: process.compute_instance_id.unwrap_or(c_uint::MAX),
-    });
-    list(items.collect(), count, out)
+    }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetComputeRunningProcesses_v3(
-    device: nvmlDevice_t,
-    count: *mut c_uint,
-    out: *mut nvmlProcessInfo_t,
-) -> Code {
-    processes("nvmlDeviceGetComputeRunningProcesses_v3", 'C', device, count, out)
+/// One function of the process lists: its name, the letter of the processes that it lists, and its entries.
+macro_rules! process_list {
+    ($($name:ident, $kind:literal, $entry:ty, $make:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(device: nvmlDevice_t, count: *mut c_uint, out: *mut $entry) -> Code {
+            processes(stringify!($name), $kind, device, count, out, $make)
+        }
+    )* };
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn nvmlDeviceGetGraphicsRunningProcesses_v3(
-    device: nvmlDevice_t,
-    count: *mut c_uint,
-    out: *mut nvmlProcessInfo_t,
-) -> Code {
-    processes("nvmlDeviceGetGraphicsRunningProcesses_v3", 'G', device, count, out)
+process_list! {
+    nvmlDeviceGetComputeRunningProcesses_v3, 'C', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetComputeRunningProcesses_v2, 'C', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetComputeRunningProcesses, 'C', nvmlProcessInfo_v1_t, first;
+    nvmlDeviceGetGraphicsRunningProcesses_v3, 'G', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetGraphicsRunningProcesses_v2, 'G', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetGraphicsRunningProcesses, 'G', nvmlProcessInfo_v1_t, first;
+    nvmlDeviceGetMPSComputeRunningProcesses_v3, 'M', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetMPSComputeRunningProcesses_v2, 'M', nvmlProcessInfo_v2_t, second;
+    nvmlDeviceGetMPSComputeRunningProcesses, 'M', nvmlProcessInfo_v1_t, first;
 }
 
 #[unsafe(no_mangle)]

@@ -157,7 +157,7 @@ pub struct Pcie {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// `C`, `G` or `C+G`.
+    /// `C`, `G`, `C+G`, or `M` for a client of the multi-process service.
     #[serde(rename = "type", default)]
     pub kind: String,
     /// Bytes; absent where the driver does not say.

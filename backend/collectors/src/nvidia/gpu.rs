@@ -1,11 +1,12 @@
 //! One GPU: what is asked of it in a tick, and what is kept from tick to tick to ask less.
 
 use super::gpm::Profile;
-use super::library::{Fields, Handle, Library, Process};
+use super::library::{Fields, Handle, Library};
 use super::mig::Parts;
 use super::rates::Rate;
 use super::reading::{Place, Reading};
 use super::retry::{Failure, Retry, failure};
+use super::users::{Process, Who};
 use nvml_wrapper::enum_wrappers::device::{
     Clock, EccCounter, MemoryError, MemoryLocation, TemperatureSensor, TemperatureThreshold,
 };
@@ -16,6 +17,9 @@ use std::time::Duration;
 /// How often what hardly changes is asked for again.
 const LIMITS_EVERY: Duration = Duration::from_secs(60);
 const LINK_EVERY: Duration = Duration::from_secs(10);
+
+/// How often it is asked whether somebody computes through the multi-process service, while nobody does.
+const SHARED_EVERY: Duration = Duration::from_secs(5);
 
 /// The calls that fail on their own; see [`Retry`].
 #[derive(Clone, Copy)]
@@ -37,6 +41,7 @@ pub(super) enum Call {
     Throttle,
     Compute,
     Graphics,
+    Shared,
     Shares,
     Profile,
 }
@@ -58,7 +63,7 @@ impl Call {
             Call::Encoder => "encoder",
             Call::Decoder => "decoder",
             Call::Throttle => "throttle reasons",
-            Call::Compute | Call::Graphics => "processes",
+            Call::Compute | Call::Graphics | Call::Shared => "processes",
             Call::Shares => "shares of processes",
             Call::Profile => "profiling counters",
         }
@@ -97,6 +102,8 @@ pub(super) struct Gpu {
     nvlink: [Rate; 2],
     profile: Profile,
     parts: Parts,
+    /// When nobody computed through the multi-process service.
+    unshared: Option<Duration>,
     /// The driver's clock at the newest share of a process.
     shares_since: u64,
 }
@@ -118,6 +125,7 @@ impl Gpu {
             nvlink: Default::default(),
             profile: Profile::new(None),
             parts: Parts::default(),
+            unshared: None,
             shares_since: 0,
         }
     }
@@ -152,12 +160,12 @@ impl Gpu {
         if let Some((used, total)) = memory {
             asker.put(&gpu::MEMORY_ALLOCATED_BYTES, Some(used as f64));
             asker.put(&gpu::MEMORY_TOTAL_BYTES, Some(total as f64));
-            asker.put(&gpu::MEMORY_ALLOCATED, Some(100.0 * used as f64 / total as f64));
+            asker.put_rounded(&gpu::MEMORY_ALLOCATED, Some(100.0 * used as f64 / total as f64));
         }
         let temp = asker.ask(Call::Temperature, || device.temperature(TemperatureSensor::Gpu));
-        asker.put(&gpu::TEMP, temp.and_then(celsius));
+        asker.put(&gpu::TEMP, temp.map(f64::from).and_then(celsius));
         let fields = asker.ask(Call::Fields, || library.fields(self.handle)).unwrap_or_default();
-        asker.put(&gpu::MEMORY_TEMP, fields.memory_temp.and_then(|t| celsius(u32::try_from(t).ok()?)));
+        asker.put(&gpu::MEMORY_TEMP, fields.memory_temp.and_then(celsius));
         self.power(&mut asker, library, fields, at);
 
         let mut clock = |call, kind, row| {
@@ -188,7 +196,7 @@ impl Gpu {
             self.limits(&mut asker, library, at);
             self.links(&mut asker, library, fields, at);
             self.parts.read(&mut asker, library, self.handle, at);
-            self.processes(&mut asker, library, memory.map(|(_, total)| total));
+            self.processes(&mut asker, library, memory.map(|(_, total)| total), at);
         }
         self.retries = asker.retries;
         let mut reading = asker.reading;
@@ -206,27 +214,28 @@ impl Gpu {
 
     fn power(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
         let device = library.device(self.handle);
-        let power = fields.power.or_else(|| asker.ask(Call::Power, || device.power_usage()).map(u64::from));
-        let watts = |milliwatts: u64| (milliwatts <= 2_000_000).then(|| milliwatts as f64 / 1000.0);
+        let power = fields.power.or_else(|| asker.ask(Call::Power, || device.power_usage()).map(f64::from));
+        let watts = |milliwatts: f64| (milliwatts <= 2_000_000.0).then(|| milliwatts / 1000.0);
         let power = power.and_then(watts);
         asker.put(&gpu::POWER_WATTS, power);
         let limit = power.and_then(|_| self.power_limit.get(at, LIMITS_EVERY, || device.enforced_power_limit()));
         let limit = limit.and_then(|milliwatts| watts(milliwatts.into())).filter(|watts| *watts > 0.0);
         asker.put(&gpu::POWER_LIMIT_WATTS, limit);
-        asker.put(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit));
-        let energy = fields.energy.or_else(|| asker.ask(Call::Energy, || device.total_energy_consumption()));
-        asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules as f64 / 1000.0));
+        asker.put_rounded(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit));
+        let total = || device.total_energy_consumption().map(|millijoules| millijoules as f64);
+        let energy = fields.energy.or_else(|| asker.ask(Call::Energy, total));
+        asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules / 1000.0));
         let mean = self.energy.of(energy, at).map(|milliwatts| milliwatts / 1000.0);
-        asker.put(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
+        asker.put_rounded(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
     }
 
     fn limits(&mut self, asker: &mut Asker, library: &Library, at: Duration) {
         let device = library.device(self.handle);
         let core = self.max_temp.get(at, LIMITS_EVERY, || device.temperature_threshold(TemperatureThreshold::GpuMax));
-        asker.put(&gpu::MAX_OP_TEMP, core.and_then(celsius));
+        asker.put(&gpu::MAX_OP_TEMP, core.map(f64::from).and_then(celsius));
         let limit = || device.temperature_threshold(TemperatureThreshold::MemoryMax);
         let memory = self.max_memory_temp.get(at, LIMITS_EVERY, limit);
-        asker.put(&gpu::MEMORY_MAX_OP_TEMP, memory.and_then(celsius));
+        asker.put(&gpu::MEMORY_MAX_OP_TEMP, memory.map(f64::from).and_then(celsius));
         let [generation, width, max_generation, max_width] = &mut self.link;
         let count = |kept: Option<u32>| kept.filter(|n| (1..=64).contains(n)).map(f64::from);
         asker.put(&gpu_profile::PCIE_GEN, count(generation.get(at, LINK_EVERY, || device.current_pcie_link_gen())));
@@ -263,16 +272,19 @@ impl Gpu {
         }
     }
 
-    fn processes(&mut self, asker: &mut Asker, library: &Library, total: Option<u64>) {
-        let compute = asker.ask(Call::Compute, || library.compute_processes(self.handle)).unwrap_or_default();
-        let graphics = asker.ask(Call::Graphics, || library.graphics_processes(self.handle)).unwrap_or_default();
-        let mut all: Vec<Process> = compute;
+    fn processes(&mut self, asker: &mut Asker, library: &Library, total: Option<u64>, at: Duration) {
+        let mut list = |call, who| asker.ask(call, || library.processes(self.handle, who)).unwrap_or_default();
+        let mut all: Vec<Process> = list(Call::Compute, Who::Compute);
+        // The service's server computes too, so without it nobody computes through the service.
+        let rest = self.unshared.is_some_and(|then| at.saturating_sub(then) < SHARED_EVERY);
+        let shared = if all.is_empty() || rest { Vec::new() } else { list(Call::Shared, Who::Shared) };
+        self.unshared = if shared.is_empty() { self.unshared.filter(|_| rest).or(Some(at)) } else { None };
         // A process that computes and draws is in both lists, with the same figure.
-        graphics.into_iter().for_each(|process| {
+        for process in shared.into_iter().chain(list(Call::Graphics, Who::Graphics)) {
             if all.iter().all(|other| other.pid != process.pid) {
                 all.push(process);
             }
-        });
+        }
         let bytes = |process: &Process| process.memory.filter(|bytes| total.is_none_or(|total| *bytes <= total));
         for process in &all {
             asker.reading.put(
@@ -333,6 +345,11 @@ impl Asker {
         }
     }
 
+    /// Puts a value of the GPU itself that was computed, if there is one.
+    pub fn put_rounded(&mut self, def: &'static MetricDef, computed: Option<f64>) {
+        self.put(def, computed.map(|value| def.rounded(value)));
+    }
+
     /// Puts a reading of the GPU itself, if there is one.
     pub fn put(&mut self, def: &'static MetricDef, value: Option<f64>) {
         self.reading.put(def, Place::Gpu, value);
@@ -344,8 +361,8 @@ fn percent(value: u32) -> Option<f64> {
     (value <= 100).then(|| f64::from(value))
 }
 
-fn celsius(value: u32) -> Option<f64> {
-    (value > 0 && value <= 150).then(|| f64::from(value))
+fn celsius(value: f64) -> Option<f64> {
+    (value > 0.0 && value <= 150.0).then_some(value)
 }
 
 fn from_kib(kib: f64) -> f64 {

@@ -15,6 +15,9 @@ const STALL: Duration = Duration::from_millis(40);
 /// More GPUs than this in one machine hang at the same time only in nightmares; the rest waits.
 const MOST_THREADS: usize = 64;
 
+/// The library's functions are looked up and the driver is entered on these threads; memory goes with what is touched.
+const STACK: usize = 1 << 20;
+
 type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// A job that ended.
@@ -87,14 +90,17 @@ impl<T: Send + 'static> Lanes<T> {
         queue.jobs.push_back((round, key, Box::new(job)));
     }
 
+    /// Adds a job that nothing waits for and that begins at once, also between two rounds.
+    pub fn submit_behind(&self, key: usize, job: impl FnOnce() -> T + Send + 'static) {
+        self.submit(key, job);
+        self.wake(&mut self.0.lock());
+    }
+
     /// Lets the round run until all of its jobs have ended, at most for `patience`; gives what ended.
     pub fn run(&self, patience: Duration) -> Vec<Finished<T>> {
         let end = Instant::now() + patience;
         let mut queue = self.0.lock();
-        if queue.idle == 0 && !queue.jobs.is_empty() {
-            self.start(&mut queue);
-        }
-        self.0.work.notify_one();
+        self.wake(&mut queue);
         while queue.open > 0 {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -110,12 +116,19 @@ impl<T: Send + 'static> Lanes<T> {
         std::mem::take(&mut queue.finished)
     }
 
+    fn wake(&self, queue: &mut Queue<T>) {
+        if queue.idle == 0 && !queue.jobs.is_empty() {
+            self.start(queue);
+        }
+        self.0.work.notify_one();
+    }
+
     fn start(&self, queue: &mut Queue<T>) {
         if queue.threads >= MOST_THREADS {
             return;
         }
         let shared = self.0.clone();
-        let thread = std::thread::Builder::new().name("nvidia lane".into()).stack_size(256 * 1024);
+        let thread = std::thread::Builder::new().name("nvidia lane".into()).stack_size(STACK);
         // Without a thread the round ends unanswered, and the next one tries again.
         queue.threads += usize::from(thread.spawn(move || work(&shared)).is_ok());
     }

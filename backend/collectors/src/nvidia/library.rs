@@ -28,27 +28,19 @@ unsafe impl Send for Sample {}
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fields {
     /// °C.
-    pub memory_temp: Option<u64>,
+    pub memory_temp: Option<f64>,
     /// Milliwatts at this instant.
-    pub power: Option<u64>,
+    pub power: Option<f64>,
     /// Millijoules since the driver was loaded.
-    pub energy: Option<u64>,
+    pub energy: Option<f64>,
     /// Bytes since the driver was loaded.
-    pub pcie_tx: Option<u64>,
+    pub pcie_tx: Option<f64>,
     /// Likewise.
-    pub pcie_rx: Option<u64>,
+    pub pcie_rx: Option<f64>,
     /// KiB since the driver was loaded, over all links.
-    pub nvlink_tx: Option<u64>,
+    pub nvlink_tx: Option<f64>,
     /// Likewise.
-    pub nvlink_rx: Option<u64>,
-}
-
-/// A process on a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub pid: u32,
-    /// Bytes; absent where the driver does not say.
-    pub memory: Option<u64>,
+    pub nvlink_rx: Option<f64>,
 }
 
 /// Of all links together.
@@ -56,8 +48,6 @@ const ALL_LINKS: c_uint = c_uint::MAX;
 
 /// More processes than most GPUs ever have; where there are more, a second call asks with room enough.
 const ROOM: u32 = 64;
-
-type List<T> = unsafe extern "C" fn(nvmlDevice_t, *mut c_uint, *mut T) -> nvmlReturn_t;
 
 impl Library {
     /// Loads the library and starts it.
@@ -80,6 +70,11 @@ impl Library {
     pub fn handle(&self, index: u32) -> Result<Handle, NvmlError> {
         // SAFETY: the handle is used through this library only.
         Ok(Handle(unsafe { self.0.device_by_index(index)?.handle() }))
+    }
+
+    /// A GPU's handle as the library's own functions take it.
+    pub(super) fn raw(&self, handle: Handle) -> nvmlDevice_t {
+        handle.0
     }
 
     /// The GPU behind a handle.
@@ -108,7 +103,7 @@ impl Library {
     /// As the library's.
     pub fn memory(&self, handle: Handle) -> Result<(u64, u64), NvmlError> {
         match self.device(handle).memory_info() {
-            Err(NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound | NvmlError::UnexpectedVariant(25)) => {
+            Err(error) if is_older(&error) => {
                 let call = nvml_sym(self.0.lib().nvmlDeviceGetMemoryInfo.as_ref())?;
                 // SAFETY: all zero is a valid value of a struct of numbers, and the library fills it.
                 let memory = unsafe {
@@ -149,22 +144,6 @@ impl Library {
         };
         let [memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx] = values.map(|value| number(&value));
         Ok(Fields { memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx })
-    }
-
-    /// Who computes on it.
-    ///
-    /// # Errors
-    /// As the library's.
-    pub fn compute_processes(&self, handle: Handle) -> Result<Vec<Process>, NvmlError> {
-        processes(*nvml_sym(self.0.lib().nvmlDeviceGetComputeRunningProcesses_v3.as_ref())?, handle)
-    }
-
-    /// Who draws on it.
-    ///
-    /// # Errors
-    /// As the library's.
-    pub fn graphics_processes(&self, handle: Handle) -> Result<Vec<Process>, NvmlError> {
-        processes(*nvml_sym(self.0.lib().nvmlDeviceGetGraphicsRunningProcesses_v3.as_ref())?, handle)
     }
 
     /// Process, percent of the multiprocessors, and when, for what was measured after `since` (µs of the driver's
@@ -243,42 +222,38 @@ impl Library {
     }
 }
 
+/// Whether a driver says by this error that it has an older form of the call only.
+pub(super) fn is_older(error: &NvmlError) -> bool {
+    matches!(error, NvmlError::FailedToLoadSymbol(_) | NvmlError::FunctionNotFound | NvmlError::UnexpectedVariant(25))
+}
+
 /// A field's value, when it has one; fields of ours are never negative.
 #[allow(non_upper_case_globals, reason = "the bindings name their constants like C")]
 #[allow(clippy::unnecessary_cast, reason = "this one is 32 bits wide under Windows")]
-fn number(field: &nvmlFieldValue_t) -> Option<u64> {
+fn number(field: &nvmlFieldValue_t) -> Option<f64> {
     if field.nvmlReturn != 0 {
         return None;
     }
     let value = field.value;
+    let whole = |number: u64| (number != u64::MAX).then_some(number as f64);
     // SAFETY: the type says which member the library wrote; all are plain numbers.
-    unsafe {
+    let number = unsafe {
         match field.valueType {
-            nvmlValueType_enum_NVML_VALUE_TYPE_DOUBLE => (value.dVal >= 0.0).then_some(value.dVal as u64),
+            nvmlValueType_enum_NVML_VALUE_TYPE_DOUBLE => Some(value.dVal),
             nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_INT => Some(value.uiVal.into()),
-            nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG => Some(value.ulVal as u64),
-            nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG_LONG => Some(value.ullVal),
-            nvmlValueType_enum_NVML_VALUE_TYPE_SIGNED_LONG_LONG => u64::try_from(value.sllVal).ok(),
-            nvmlValueType_enum_NVML_VALUE_TYPE_SIGNED_INT => u64::try_from(value.siVal).ok(),
+            nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG => whole(value.ulVal as u64),
+            nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_LONG_LONG => whole(value.ullVal),
+            nvmlValueType_enum_NVML_VALUE_TYPE_SIGNED_LONG_LONG => Some(value.sllVal as f64),
+            nvmlValueType_enum_NVML_VALUE_TYPE_SIGNED_INT => Some(value.siVal.into()),
             nvmlValueType_enum_NVML_VALUE_TYPE_UNSIGNED_SHORT => Some(value.usVal.into()),
             _ => None,
         }
-        .filter(|value| *value != u64::MAX)
-    }
-}
-
-fn processes(call: List<nvmlProcessInfo_t>, handle: Handle) -> Result<Vec<Process>, NvmlError> {
-    // SAFETY: `list` gives room for as many as it says.
-    let found = list(|count, out| unsafe { call(handle.0, count, out) })?;
-    let process = |info: &nvmlProcessInfo_t| Process {
-        pid: info.pid,
-        memory: Some(info.usedGpuMemory).filter(|bytes| *bytes != u64::MAX),
     };
-    Ok(found.iter().map(process).collect())
+    number.filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 /// A list of a length that may change while we ask for it.
-fn list<T: Copy>(mut call: impl FnMut(*mut c_uint, *mut T) -> nvmlReturn_t) -> Result<Vec<T>, NvmlError> {
+pub(super) fn list<T: Copy>(mut call: impl FnMut(*mut c_uint, *mut T) -> nvmlReturn_t) -> Result<Vec<T>, NvmlError> {
     let mut room = ROOM;
     for _ in 0..3 {
         let mut items: Vec<T> = Vec::with_capacity(room as usize);

@@ -64,7 +64,11 @@ impl Parts {
                 Ok((used, total)) if total > 0 && used <= total => {
                     let place = Place::Part(part.index);
                     asker.reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used as f64));
-                    asker.reading.put(&gpu::MEMORY_ALLOCATED, place, Some(100.0 * used as f64 / total as f64));
+                    asker.reading.put(
+                        &gpu::MEMORY_ALLOCATED,
+                        place,
+                        Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used as f64 / total as f64)),
+                    );
                 }
                 Ok(_) => {}
                 Err(error) => {

@@ -15,10 +15,12 @@ mod lanes;
 mod library;
 mod mig;
 mod open;
+mod probe;
 mod rates;
 mod reading;
 mod retry;
 mod smi;
+mod users;
 
 pub(crate) use self::open::open;
 
@@ -27,6 +29,7 @@ use self::fleet::{Fleet, State, Survey, survey};
 use self::gpu::Gpu;
 use self::lanes::{Finished, Lanes};
 use self::library::Library;
+use self::probe::Probe;
 use self::reading::Reading;
 use self::retry::Failure;
 use crate::process::Watched;
@@ -54,9 +57,9 @@ const LOOK_EVERY: (Duration, Duration) = (Duration::from_secs(10), Duration::fro
 /// How often a library that failed as a whole is started anew.
 const RESTART_EVERY: Duration = Duration::from_secs(60);
 
-/// When it is started anew because a GPU is lost, counted from the loss, and how often after that: each start costs the
-/// other GPUs a sample.
-const RESTART_LOST: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(300));
+/// What is said beside a lost GPU where there is no tool to ask for it.
+const BLIND: &str =
+    " (when it is back and stays silent here, start Watchglass anew: nvidia-smi, which would tell, was not found)";
 
 /// How long no process of the library's list must be found before its numbers count as another namespace's.
 const FOREIGN_FOR: Duration = Duration::from_secs(10);
@@ -65,12 +68,15 @@ const MOST_PROCESSES: usize = 512;
 
 /// The key of jobs that concern the library; a seat's job has the seat's position.
 const LIBRARY: usize = usize::MAX;
+/// The key of the question whether a lost GPU is back.
+const PROBE: usize = usize::MAX - 1;
 
 /// What a job gives back.
 enum Done {
     Started(Result<(Arc<Library>, Survey), String>),
     Surveyed(Result<Survey, String>),
     Read(Box<Gpu>, Reading),
+    Probed(bool),
 }
 
 struct Nvidia {
@@ -92,6 +98,8 @@ struct Nvidia {
     tables: Arc<Processes>,
     /// A job that concerns the library is under way.
     busy: bool,
+    /// What another process sees of lost GPUs.
+    probe: Probe,
     /// Why the library as a whole gives nothing.
     failed: Option<String>,
     last_tick: Option<Duration>,
@@ -116,6 +124,7 @@ impl Collector for Nvidia {
             answered |= self.accept(finished, at, Duration::ZERO, &watched, out);
         }
         self.judge(answered);
+        self.look_for_lost(at);
         self.foreign = self.are_pids_foreign().then(|| self.foreign.unwrap_or(at));
         self.put_xids(out);
         self.outcome(at, answered)
@@ -164,6 +173,7 @@ impl Nvidia {
     ) -> bool {
         match finished.result {
             None if finished.key == LIBRARY => self.busy = false,
+            None if finished.key == PROBE => self.probe.answered(None),
             None => {
                 if let Some(seat) = self.fleet.seats.get_mut(finished.key) {
                     (seat.state, seat.trouble) =
@@ -187,6 +197,7 @@ impl Nvidia {
                     Err(reason) => self.failed = Some(format!("the library does not count its GPUs: {reason}")),
                 }
             }
+            Some(Done::Probed(back)) => self.probe.answered(Some(back)),
             Some(Done::Read(gpu, reading)) => {
                 let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
                 let asked = if let State::Busy(asked) = seat.state { asked } else { at };
@@ -249,16 +260,21 @@ impl Nvidia {
     }
 
     fn is_restart_due(&self, at: Duration) -> bool {
-        let since = at.saturating_sub(self.restarted);
-        if self.library.is_none() || self.failed.is_some() {
-            return since >= RESTART_EVERY;
+        let failed = self.library.is_none() || self.failed.is_some();
+        failed && at.saturating_sub(self.restarted) >= RESTART_EVERY
+    }
+
+    /// Asks elsewhere for lost GPUs, and starts the library anew when one is back. Both begin when the tick has its
+    /// answers, so that they have the time until the next one.
+    fn look_for_lost(&mut self, at: Duration) {
+        if let Some(question) = self.probe.due(&self.fleet, at) {
+            self.lanes.submit_behind(PROBE, move || Done::Probed(question()));
         }
-        let lost = self.fleet.seats.iter().filter_map(|seat| seat.lost).min();
-        let busy = || self.fleet.seats.iter().any(|seat| matches!(seat.state, State::Busy(_)));
-        lost.is_some_and(|then| {
-            let again = if self.restarted > then { RESTART_LOST.1 } else { RESTART_LOST.0 };
-            at.saturating_sub(then) >= RESTART_LOST.0 && since >= again && !busy()
-        })
+        let is_read = self.fleet.seats.iter().any(|seat| matches!(seat.state, State::Busy(_)));
+        if self.probe.back && !self.busy && !is_read && self.library.is_some() {
+            self.probe.back = false;
+            self.restart(at);
+        }
     }
 
     fn restart(&mut self, at: Duration) {
@@ -267,7 +283,7 @@ impl Nvidia {
         self.fleet.forget_handles();
         let (old, path) = (self.library.take(), self.path.clone());
         self.busy = true;
-        self.lanes.submit(LIBRARY, move || Done::Started(open::start_anew(old, &path)));
+        self.lanes.submit_behind(LIBRARY, move || Done::Started(open::start_anew(old, &path)));
     }
 
     fn started(&mut self, library: Arc<Library>, survey: Survey, at: Duration) {
@@ -310,7 +326,8 @@ impl Nvidia {
                 }
                 (State::Busy(_), None) => reasons.push(format!("{name} is slow to answer")),
                 (_, Some(trouble)) if seat.lost.is_some() => {
-                    reasons.push(format!("{name} is lost and has not answered{since}: {trouble}"));
+                    let blind = if self.probe.is_blind() { BLIND } else { "" };
+                    reasons.push(format!("{name} is lost and has not answered{since}: {trouble}{blind}"));
                 }
                 (_, Some(trouble)) if self.failed.is_none() => reasons.push(format!("{name}: {trouble}")),
                 _ => {}

@@ -2,6 +2,7 @@
 
 use super::fleet::{Fleet, Survey, survey};
 use super::library::Library;
+use super::probe::Probe;
 use super::smi::{self, Smi};
 use super::{Lanes, Nvidia, RESTART_EVERY};
 use crate::numbers::GpuNumbers;
@@ -48,6 +49,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         foreign: None,
         tables: options.processes.clone(),
         busy: false,
+        probe: Probe::new(exec::find(&["nvidia-smi"], smi::DIRS, options.nvidia_command.as_deref()).ok()),
         failed: None,
         last_tick: None,
         looked: Duration::ZERO,

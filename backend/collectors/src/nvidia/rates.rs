@@ -4,17 +4,16 @@ use std::time::Duration;
 
 /// A counter's last reading.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rate(Option<(u64, Duration)>);
+pub(super) struct Rate(Option<(f64, Duration)>);
 
 impl Rate {
     /// Takes a reading and answers the growth per second since the one before. Absent for the first one, and where the
     /// counter fell: it was reset or wrapped, and which one nobody can tell.
-    pub fn of(&mut self, count: Option<u64>, at: Duration) -> Option<f64> {
+    pub fn of(&mut self, count: Option<f64>, at: Duration) -> Option<f64> {
         let before = std::mem::replace(&mut self.0, count.map(|count| (count, at)));
         let (count, (before, then)) = count.zip(before)?;
         let seconds = at.checked_sub(then)?.as_secs_f64();
-        let grown = count.checked_sub(before)?;
-        (seconds > 0.0).then(|| grown as f64 / seconds)
+        (seconds > 0.0 && count >= before).then(|| (count - before) / seconds)
     }
 }
 
@@ -26,7 +25,7 @@ mod tests {
     fn a_rate_needs_two_readings_and_a_counter_that_did_not_fall() {
         let mut rate = Rate::default();
         let readings = [
-            (Some(100), 0, None),
+            (Some(100u32), 0, None),
             (Some(300), 2, Some(100.0)),
             (Some(300), 3, Some(0.0)),
             (Some(10), 4, None),
@@ -36,7 +35,7 @@ mod tests {
             (Some(90), 7, None),
         ];
         for (count, at, per_second) in readings {
-            assert_eq!(rate.of(count, Duration::from_secs(at)), per_second, "at {at}");
+            assert_eq!(rate.of(count.map(f64::from), Duration::from_secs(at)), per_second, "at {at}");
         }
     }
 }

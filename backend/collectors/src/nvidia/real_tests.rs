@@ -74,8 +74,8 @@ fn call_times(path: &std::ffi::OsStr) {
     time("encoder", || format!("{:?}", device.encoder_utilization()));
     time("decoder", || format!("{:?}", device.decoder_utilization()));
     time("throttle", || format!("{:?}", device.current_throttle_reasons()));
-    time("compute processes", || format!("{:?}", library.compute_processes(gpu)));
-    time("graphics processes", || format!("{:?}", library.graphics_processes(gpu)));
+    time("compute processes", || format!("{:?}", library.processes(gpu, users::Who::Compute)));
+    time("graphics processes", || format!("{:?}", library.processes(gpu, users::Who::Graphics)));
     time("shares", || format!("{:?}", library.shares(gpu, 0)));
     time("link generation", || format!("{:?}", device.current_pcie_link_gen()));
     time("MIG mode", || format!("{:?}", device.mig_mode()));

@@ -106,7 +106,7 @@ impl Memory {
             return;
         };
         reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used));
-        reading.put(&gpu::MEMORY_ALLOCATED, place, Some(100.0 * used / total));
+        reading.put(&gpu::MEMORY_ALLOCATED, place, Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total)));
         if place == Place::Gpu {
             reading.put(&gpu::MEMORY_TOTAL_BYTES, place, Some(total));
         }
@@ -216,7 +216,8 @@ impl Gpu {
         self.put(&gpu::POWER_WATTS, power);
         let limit = self.power_limit.filter(|_| power.is_some());
         self.put(&gpu::POWER_LIMIT_WATTS, limit);
-        self.put(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit));
+        let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
+        self.put(&gpu::POWER_PERCENT, share);
         self.memory.put(Place::Gpu, &mut self.reading);
         self
     }

@@ -48,7 +48,10 @@ impl Bench {
     }
 
     fn with_options(scenario: &Value, options: Options) -> Bench {
-        let fake = Fake::new(&scenario.to_string());
+        Bench::with_library(Fake::new(&scenario.to_string()), options)
+    }
+
+    fn with_library(fake: Fake, options: Options) -> Bench {
         let options = Options { nvml_library: Some(fake.library().into()), ..options };
         let part = open(&options, &Roots::default()).map_err(|e| e.reason).expect("it opens").remove(0);
         Bench { fake, part, out: Out::default(), at: Duration::from_secs(1000), result: Ok(()) }
@@ -240,6 +243,32 @@ fn an_old_driver_is_read_by_its_older_calls() {
 }
 
 #[test]
+fn the_process_lists_of_older_drivers_are_read_in_their_own_layout() {
+    let lists = ["Compute", "Graphics", "MPSCompute"];
+    let of_version = |end: &str| lists.map(|list| format!("nvmlDeviceGet{list}RunningProcesses{end}"));
+    let mut used = gpu(0);
+    // More than one, so that a layout of another size would show.
+    used["processes"] = json!([
+        {"pid": 1, "type": "C", "used_gpu_memory": 4096, "gpu_instance_id": 7, "compute_instance_id": 9},
+        {"pid": 2, "type": "C", "used_gpu_memory": 8192}, {"pid": 3, "type": "C", "used_gpu_memory": null},
+        {"pid": 4, "type": "G", "used_gpu_memory": 12288}, {"pid": 5, "type": "G", "used_gpu_memory": 16384},
+        {"pid": 6, "type": "M", "used_gpu_memory": 20480}, {"pid": 7, "type": "M", "used_gpu_memory": 24576},
+    ]);
+    let scenario = machine(&[used]).to_string();
+    let (third, second) = (of_version("_v3"), of_version("_v2"));
+    for missing in [vec![], third.to_vec(), [third.clone(), second].concat()] {
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+        let mut bench = Bench::with_library(Fake::without(&missing, &scenario), Options::default());
+        let present = bench.tick();
+        let memory: Vec<(u32, f64)> =
+            (1..8).filter_map(|pid| Some((pid, *present.get(&format!("gpu.0.proc.{pid}.memoryUsedBytes"))?))).collect();
+        let wanted = [(1, 4096.0), (2, 8192.0), (4, 12288.0), (5, 16384.0), (6, 20480.0), (7, 24576.0)];
+        assert_eq!(memory, wanted, "without {missing:?}");
+        assert_eq!(bench.result, Ok(()));
+    }
+}
+
+#[test]
 fn a_transient_error_does_not_switch_a_reading_off() {
     let fault = json!([{"gpu": "GPU-0", "call": "nvmlDeviceGetTemperature", "code": 999, "for": 3}]);
     let mut bench = Bench::new(&with(all(2), "faults", fault));
@@ -279,6 +308,48 @@ fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index(
     assert_eq!((present["gpu.3.temp"], present["gpu.4.temp"]), (43.0, 44.0));
     bench.tick();
     assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn a_lost_gpu_costs_the_others_nothing_and_the_library_is_started_anew_once_it_is_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("lost"), "GPU-3, [GPU is lost]\n").expect("a file");
+    std::fs::write(dir.path().join("back"), "GPU-3, 43\n").expect("a file");
+    let tool = fake_tool::place(dir.path(), "nvidia-smi", "print lost");
+    let options = Options { nvidia_command: Some(tool.clone()), ..Options::default() };
+    let mut bench = Bench::with_options(&all(4), options);
+    assert_eq!(indices(&bench.tick()), [0, 1, 2, 3]);
+    let energy = bench.tick().keys().filter(|tag| tag.ends_with("powerMeanWatts")).count();
+    assert_eq!(energy, 4);
+    // It stays lost to the library until that is started anew.
+    bench.change(&with(all(4), "faults", json!([{"gpu": "GPU-3", "code": 15, "until_init": 2}])));
+    for second in 0..1_000 {
+        let present = bench.tick();
+        assert_eq!(indices(&present), [0, 1, 2], "second {second}");
+        let rates = present.keys().filter(|tag| tag.ends_with("powerMeanWatts")).count();
+        assert_eq!(rates, 3, "second {second}");
+        assert!(!bench.reason().contains("not found"), "{}", bench.reason());
+    }
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 1);
+    let asked = || fake_tool::starts(&tool).len();
+    assert!((1..5).contains(&asked()), "{} questions in 1000 s", asked());
+    fake_tool::place(dir.path(), "nvidia-smi", "print back");
+    let present = bench.until(|present| present.contains_key("gpu.3.temp"));
+    assert_eq!(indices(&present), [0, 1, 2, 3]);
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 2);
+}
+
+#[test]
+fn without_the_tool_a_lost_gpu_costs_nothing_either_and_what_to_do_is_said() {
+    let options = Options { nvidia_command: Some("/nowhere/nvidia-smi".into()), ..Options::default() };
+    let mut bench = Bench::with_options(&all(2), options);
+    bench.tick();
+    bench.change(&with(all(2), "faults", json!([{"gpu": "GPU-1", "code": 15}])));
+    for second in 0..700 {
+        assert_eq!(indices(&bench.tick()), [0], "second {second}");
+    }
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 1);
+    assert!(bench.reason().contains("start Watchglass anew"), "{}", bench.reason());
 }
 
 #[test]
