@@ -1,16 +1,14 @@
 //! Graphcore IPUs through the vendor's tools: `gc-inventory -j` for all devices at once, or `gc-info` device by device.
 //!
-//! W&B's tags are the tools' keys. Numbers that stand still (sizes, slots, link speeds) are put when a device is first
-//! seen and whenever they change; those that vary are put at each reading.
+//! W&B's tags are the tools' keys. W&B sends numbers that stand still (sizes, slots, link speeds) once; here all are put at
+//! each reading, so that none looks old.
 
 mod attributes;
 
 use self::attributes::{Attribute, Device};
-use crate::read::ancestry::descends;
+use crate::process::Watched;
 use crate::read::exec::{self, Limits};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
-use shared::catalog::ipu;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,8 +39,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         tools.extend(exec::find(&[INFO], DIRS, None));
     }
     let tried: Vec<String> = tools.iter().map(|tool| tool.display().to_string()).collect();
-    let graphcore =
-        Graphcore { tools, pids: options.pids.clone(), proc: roots.proc.clone(), listed: None, still: HashMap::new() };
+    let watched = (!options.pids.is_empty()).then(|| Watched::new(roots, &options.pids));
+    let graphcore = Graphcore { tools, watched, listed: None };
     Ok(Part::only(tried, graphcore))
 }
 
@@ -53,12 +51,10 @@ fn is_info(tool: &Path) -> bool {
 struct Graphcore {
     /// Tools to use, the first one that answers; those before it are dropped.
     tools: Vec<PathBuf>,
-    pids: Vec<u32>,
-    proc: PathBuf,
+    /// Absent where no process is watched: then all devices count.
+    watched: Option<Watched>,
     /// Devices by gc-info, and when they were listed.
     listed: Option<(Duration, Vec<u32>)>,
-    /// What stood still so far, by device and key.
-    still: HashMap<u32, HashMap<String, f64>>,
 }
 
 impl Collector for Graphcore {
@@ -69,10 +65,8 @@ impl Collector for Graphcore {
                 self.tools.remove(0);
                 continue;
             }
+            self.put(&devices, out);
             let any = !devices.is_empty();
-            for device in devices {
-                self.put(&device, out);
-            }
             return match trouble {
                 None => Ok(()),
                 Some(reason) if any => Err(CollectError::partial(reason)),
@@ -126,20 +120,15 @@ impl Graphcore {
         Ok(ids)
     }
 
-    fn put(&mut self, device: &Device, out: &mut Out) {
-        let watched = |pid| descends(&self.proc, pid, &self.pids);
-        if !self.pids.is_empty() && !device.user.is_some_and(watched) {
-            return;
-        }
-        let still = self.still.entry(device.id).or_default();
-        for (key, attribute) in &device.attributes {
-            match attribute {
-                Attribute::Varies(row, value) => out.put(row, device.id, *value),
-                Attribute::Speed(value) | Attribute::Other(value) => {
-                    if still.insert(key.clone(), *value) != Some(*value) {
-                        let speed = matches!(attribute, Attribute::Speed(_));
-                        out.put(if speed { &ipu::LINK_SPEED } else { &ipu::OTHER }, key.as_str(), *value);
-                    }
+    fn put(&mut self, devices: &[Device], out: &mut Out) {
+        let watched = self.watched.as_mut().map(Watched::pids);
+        let is_ours =
+            |device: &&Device| watched.as_ref().is_none_or(|pids| device.user.is_some_and(|user| pids.contains(&user)));
+        for device in devices.iter().filter(is_ours) {
+            for Attribute { row, instance, value } in &device.attributes {
+                match instance {
+                    Some(key) => out.put(row, key.as_str(), *value),
+                    None => out.put(row, device.id, *value),
                 }
             }
         }

@@ -41,9 +41,9 @@ pub(crate) mod cpu {
             self.system.refresh_cpu_usage();
             let cores = self.system.cpus();
             if std::mem::replace(&mut self.read_before, true) {
-                out.put(&cpu::CPU_PERCENT, (), f64::from(self.system.global_cpu_usage()));
+                out.put_rounded(&cpu::CPU_PERCENT, (), f64::from(self.system.global_cpu_usage()));
                 for (i, core) in cores.iter().enumerate() {
-                    out.put(&cpu::CORE_PERCENT, i, f64::from(core.usage()));
+                    out.put_rounded(&cpu::CORE_PERCENT, i, f64::from(core.usage()));
                 }
             }
             if !cores.is_empty() {
@@ -104,11 +104,11 @@ pub(crate) mod memory {
             out.put(&memory::TOTAL, (), self.total);
             out.put(&memory::USED, (), self.used);
             out.put(&memory::AVAILABLE, (), (self.total - self.used) / MIB);
-            out.put(&memory::PERCENT, (), percent);
-            out.put(&memory::WORKING_SET, (), percent);
+            out.put_rounded(&memory::PERCENT, (), percent);
+            out.put_rounded(&memory::WORKING_SET, (), percent);
             out.put(&memory::SWAP_TOTAL, (), self.swap_total);
             out.put(&memory::SWAP_USED, (), self.swap_used);
-            out.put(&memory::SWAP_PERCENT, (), 100.0 * self.swap_used / self.swap_total);
+            out.put_rounded(&memory::SWAP_PERCENT, (), 100.0 * self.swap_used / self.swap_total);
         }
     }
 }
@@ -203,7 +203,7 @@ pub(crate) mod disk_usage {
             let volume = volume.filter(|volume| volume.total_space() > 0);
             let volume = volume.ok_or_else(|| CollectError::failed(format!("{}: no volume", self.name)))?;
             let used = volume.total_space().saturating_sub(volume.available_space()) as f64;
-            out.put(&disk::USAGE_PERCENT, &*self.name, 100.0 * used / volume.total_space() as f64);
+            out.put_rounded(&disk::USAGE_PERCENT, &*self.name, 100.0 * used / volume.total_space() as f64);
             out.put(&disk::USAGE_GB, &*self.name, used / (1u64 << 30) as f64);
             Ok(())
         }
@@ -255,7 +255,7 @@ pub(crate) mod process {
     //! The watched processes with all their descendants, by their parents' numbers.
     use super::*;
     use shared::catalog::process;
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
     use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
     /// Number and start.
@@ -263,7 +263,8 @@ pub(crate) mod process {
 
     struct Processes {
         system: System,
-        watched: Vec<Identity>,
+        /// Those to watch, and since the last reading all that were found below them: they stay when those above them end.
+        watched: HashSet<Identity>,
         cores: Option<f64>,
         memory: Option<f64>,
         /// The tick before, and milliseconds of CPU time then.
@@ -277,7 +278,7 @@ pub(crate) mod process {
         let mut system = handle(System::new())?;
         refresh(&mut system);
         let started = |&pid: &u32| Some((Pid::from_u32(pid), system.process(Pid::from_u32(pid))?.start_time()));
-        let watched: Vec<_> = options.pids.iter().filter_map(started).collect();
+        let watched: HashSet<_> = options.pids.iter().filter_map(started).collect();
         if watched.is_empty() {
             let remedy = "start with --pid and the number of a process that runs";
             return Err(OpenError::absent(["sysinfo".to_string()], "no watched process runs", remedy));
@@ -310,6 +311,12 @@ pub(crate) mod process {
             }
             false
         }
+
+        /// Keeps those that live and belong.
+        fn keep(&mut self) {
+            let tree = self.system.processes().values().filter(|process| self.belongs(process));
+            self.watched = tree.map(|process| (process.pid(), process.start_time())).collect();
+        }
     }
 
     /// The watched processes' numbers, for collectors that see who uses a device.
@@ -331,18 +338,19 @@ pub(crate) mod process {
         }
 
         /// Those that live now.
-        pub fn pids(&mut self) -> std::collections::HashSet<u32> {
-            let Some(processes) = &mut self.0 else { return Default::default() };
+        pub fn pids(&mut self) -> HashSet<u32> {
+            let Some(processes) = &mut self.0 else { return HashSet::new() };
             refresh(&mut processes.system);
-            let tree = processes.system.processes().values().filter(|process| processes.belongs(process));
-            tree.map(|process| process.pid().as_u32()).collect()
+            processes.keep();
+            processes.watched.iter().map(|(pid, _)| pid.as_u32()).collect()
         }
     }
 
     impl Collector for Processes {
         fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
             refresh(&mut self.system);
-            let tree: Vec<&Process> = self.system.processes().values().filter(|p| self.belongs(p)).collect();
+            self.keep();
+            let tree: Vec<&Process> = self.system.processes().values().filter(|p| self.is_watched(p)).collect();
             if tree.is_empty() {
                 self.before = None;
                 return Err(CollectError::failed("the watched processes have ended"));
@@ -350,7 +358,7 @@ pub(crate) mod process {
             let bytes: f64 = tree.iter().map(|process| process.memory() as f64).sum();
             out.put(&process::PROCESSES, (), tree.len() as f64);
             out.put(&process::RSS, (), bytes / MIB);
-            out.put_some(&process::RSS_PERCENT, (), self.memory.map(|total| 100.0 * bytes / total));
+            out.put_rounded(&process::RSS_PERCENT, (), self.memory.map(|total| 100.0 * bytes / total));
             let now: HashMap<_, _> =
                 tree.iter().map(|p| ((p.pid(), p.start_time()), p.accumulated_cpu_time())).collect();
             if let Some((at, before)) = &self.before {
@@ -358,7 +366,7 @@ pub(crate) mod process {
                 let used = now.iter().map(used).sum::<u64>() as f64 / 1000.0;
                 let passed = out.at().saturating_sub(*at).as_secs_f64();
                 let share = self.cores.filter(|_| passed > 0.0).map(|cores| 100.0 * used / passed / cores);
-                out.put_some(&process::CPU, (), share);
+                out.put_rounded(&process::CPU, (), share);
             }
             self.before = Some((out.at(), now));
             Ok(())

@@ -6,7 +6,7 @@
 mod report;
 
 use self::report::Report;
-use crate::read::ancestry::descends;
+use crate::process::Watched;
 use crate::read::exec::{self, Stream};
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Part, Roots};
 use std::fs::File;
@@ -62,8 +62,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         stream,
         tool,
         _config: ours.map(|(file, _)| file),
-        pids: options.pids.clone(),
-        proc: roots.proc.clone(),
+        watched: (!options.pids.is_empty()).then(|| Watched::new(roots, &options.pids)),
         since: Instant::now(),
         newest: None,
         unread: None,
@@ -110,8 +109,8 @@ struct Trainium {
     tool: PathBuf,
     /// Our configuration lives as long as the tool may read it.
     _config: Option<File>,
-    pids: Vec<u32>,
-    proc: PathBuf,
+    /// Absent where no process is watched: then all runtimes count.
+    watched: Option<Watched>,
     /// When the last report came, or the start.
     since: Instant,
     newest: Option<Report>,
@@ -138,9 +137,11 @@ impl Collector for Trainium {
 impl Trainium {
     /// Takes the newest line that is a report.
     fn listen(&mut self) {
-        for line in self.stream.take().into_iter().rev() {
-            let watched = |pid| self.pids.is_empty() || descends(&self.proc, pid, &self.pids);
-            if let Some(report) = Report::read(&line.text, watched) {
+        let lines = self.stream.take();
+        let watched = self.watched.as_mut().filter(|_| !lines.is_empty()).map(Watched::pids);
+        for line in lines.into_iter().rev() {
+            let counts = |pid| watched.as_ref().is_none_or(|pids| pids.contains(&pid));
+            if let Some(report) = Report::read(&line.text, counts) {
                 self.since = line.at;
                 self.newest = Some(report);
                 self.unread = None;

@@ -1,7 +1,7 @@
 //! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was taken off the value, so they
 //! hold spaces, brackets and `%`.
 
-use super::MetricDef;
+use super::{Draw, MetricDef};
 use crate::unit::Unit;
 
 const LINE: &str = "IPU {i}";
@@ -60,6 +60,38 @@ pub static LINK_SPEED: MetricDef = MetricDef::gauge("ipu.{key}speed (GT/s)", Uni
     .on("ipu.link", "{key}speed")
     .help("Speed of a link of the IPU, the device's number before the key. Graphcore's device information, any key that ends in speed.");
 
+const fn identifier(tag: &'static str, help: &'static str) -> MetricDef {
+    MetricDef::gauge(tag, Unit::Count).on("ipu.other", "{key}").draw(Draw::Hidden).steps(0.0).help(help)
+}
+
+/// Which device, which process.
+pub static ID: MetricDef = identifier(
+    "ipu.{key}id",
+    "A number that names and does not measure, so no chart draws it: of the device, of the process that uses it, of its file. Graphcore's device information, any key that ends in id.",
+)
+.title("IPU, identifiers");
+
+/// Which of several.
+pub static INDEX: MetricDef = identifier(
+    "ipu.{key}index",
+    "Position of the IPU on its board; no chart draws it. Graphcore's device information, any key that ends in index.",
+)
+.title("IPU, indices");
+
+/// Which NUMA node.
+pub static NODE: MetricDef = identifier(
+    "ipu.{key}node",
+    "NUMA node next to the IPU; no chart draws it. Graphcore's device information, any key that ends in node.",
+)
+.title("IPU, NUMA node");
+
+/// Which slot.
+pub static SLOT: MetricDef = identifier(
+    "ipu.{key}slot",
+    "Slot that the IPU's board is in; no chart draws it. Graphcore's device information, any key that ends in slot.",
+)
+.title("IPU, slot");
+
 /// Every other number.
 pub static OTHER: MetricDef = MetricDef::gauge("ipu.{key}", Unit::Count)
     .title("IPU, other figures")
@@ -68,5 +100,18 @@ pub static OTHER: MetricDef = MetricDef::gauge("ipu.{key}", Unit::Count)
     .help("Any other number that Graphcore's device information holds, the device's number before the key. Its unit is the one that the key names, if any.");
 
 /// In order on screen.
-pub static ROWS: &[&MetricDef] =
-    &[&UTILISATION, &SESSION_UTILISATION, &POWER, &BOARD_POWER, &CLOCK, &BOARD_TEMP, &DIE_TEMP, &LINK_SPEED, &OTHER];
+pub static ROWS: &[&MetricDef] = &[
+    &UTILISATION,
+    &SESSION_UTILISATION,
+    &POWER,
+    &BOARD_POWER,
+    &CLOCK,
+    &BOARD_TEMP,
+    &DIE_TEMP,
+    &LINK_SPEED,
+    &ID,
+    &INDEX,
+    &NODE,
+    &SLOT,
+    &OTHER,
+];

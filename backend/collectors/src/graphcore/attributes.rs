@@ -10,22 +10,24 @@ pub(super) struct Device {
     pub id: u32,
     /// The process that uses it.
     pub user: Option<u32>,
-    /// Its numbers; for rows with free text the key is the instance, which begins with the device's number.
-    pub attributes: Vec<(String, Attribute)>,
+    /// Its numbers.
+    pub attributes: Vec<Attribute>,
 }
 
 /// A number and where it belongs.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Attribute {
-    /// A row of its own; it varies.
-    Varies(&'static MetricDef, f64),
-    /// Speed of a link.
-    Speed(f64),
-    /// Any other number; it stands still.
-    Other(f64),
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub row: &'static MetricDef,
+    /// For rows with free text: the device's number and what the row's tag does not say of the key.
+    pub instance: Option<String>,
+    pub value: f64,
 }
 
-/// A key that varies: its unit, its row, and the values that it can have.
+/// Ends of keys whose numbers say which one and not how much, and their rows.
+static IDENTIFIERS: &[(&str, &MetricDef)] =
+    &[("id", &ipu::ID), ("index", &ipu::INDEX), ("node", &ipu::NODE), ("slot", &ipu::SLOT)];
+
+/// A key with a row of its own: its unit, its row, and the values that it can have.
 type Varying = (&'static str, &'static str, &'static MetricDef, std::ops::RangeInclusive<f64>);
 static VARYING: &[Varying] = &[
     ("average board temp", "C", &ipu::BOARD_TEMP, -40.0..=150.0),
@@ -107,20 +109,26 @@ fn device<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Option
 }
 
 /// The number behind a key; none for text, `N/A`, a unit that is missing, or a value that the key cannot have.
-fn attribute(id: u32, key: &str, value: &str) -> Option<(String, Attribute)> {
+fn attribute(id: u32, key: &str, value: &str) -> Option<Attribute> {
     if let Some((_, unit, row, possible)) = VARYING.iter().find(|known| known.0 == key) {
         let value = with_unit(value, unit).filter(|value| possible.contains(value))?;
-        return Some((key.to_string(), Attribute::Varies(row, value)));
+        return Some(Attribute { row, instance: None, value });
     }
-    if key.ends_with("speed") {
-        // The row's tag ends in the word itself.
-        let before = key.strip_suffix("speed")?;
-        return Some((format!("{id}.{before}"), Attribute::Speed(with_unit(value, "GT/s")?)));
+    // The rows' tags end in these words themselves.
+    if let Some(before) = key.strip_suffix("speed") {
+        let value = with_unit(value, "GT/s")?;
+        return Some(Attribute { row: &ipu::LINK_SPEED, instance: Some(format!("{id}.{before}")), value });
     }
     if PRIVATE.contains(&key) {
         return None;
     }
-    Some((format!("{id}.{key}"), Attribute::Other(number(value)?)))
+    let value = number(value)?;
+    let identifier = IDENTIFIERS.iter().find_map(|(end, row)| {
+        let before = key.strip_suffix(end).filter(|before| before.is_empty() || before.ends_with(' '))?;
+        Some((*row, before))
+    });
+    let (row, rest) = identifier.unwrap_or((&ipu::OTHER, key));
+    Some(Attribute { row, instance: Some(format!("{id}.{rest}")), value })
 }
 
 fn with_unit(value: &str, unit: &str) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! The watched processes of a Linux host (`--pid`), each with all its descendants, counted once when trees overlap.
 //!
-//! A watched process is known by its number and its start. When it ends its tags are absent from then on, whoever gets
-//! its number.
+//! A process is known by its number and its start. When a watched one ends, what it started goes on to be watched, under
+//! whatever parent; when all have ended their tags are absent from then on, whoever gets their numbers.
 
 mod limits;
 pub(crate) mod stat;
@@ -76,20 +76,25 @@ impl Collector for Processes {
             out.put(&process::THREADS, (), alive().map(|stat| stat.threads as f64).sum());
             out.put(&process::PROCESSES, (), alive().count() as f64);
             out.put(&process::RSS, (), bytes / MIB);
-            out.put_some(&process::RSS_PERCENT, (), self.limits.memory.map(|limit| 100.0 * bytes / limit));
+            out.put_rounded(&process::RSS_PERCENT, (), self.limits.memory.map(|limit| 100.0 * bytes / limit));
             if let Some((at, uptime)) = last {
                 let used = used(&before, &self.tree.members, uptime) as f64 / self.ticks;
                 let passed = out.at().saturating_sub(at).as_secs_f64();
                 let share = self.limits.capacity.map(|cores| 100.0 * used / passed / cores);
-                out.put_some(&process::CPU, (), share.filter(|_| passed > 0.0));
+                out.put_rounded(&process::CPU, (), share.filter(|_| passed > 0.0));
             }
-            out.put_some(&process::THROTTLED, (), self.limits.throttled_percent());
+            out.put_rounded(&process::THROTTLED, (), self.limits.throttled_percent());
         }
-        let reasons: Vec<&str> = self.tree.roots.iter().filter_map(|root| root.gone.as_deref()).collect();
-        match reasons.len() {
-            0 => Ok(()),
-            n if n == self.tree.roots.len() => Err(CollectError::failed(reasons.join(", "))),
-            _ => Err(CollectError::partial(reasons.join(", "))),
+        let any = alive().next().is_some();
+        let orphans = |root: usize| self.tree.members.values().any(|m| m.root == root && !m.stat.ended);
+        let gone = self.tree.roots.iter().enumerate().filter_map(|(i, root)| Some((i, root.gone.as_deref()?)));
+        let reasons: Vec<String> = gone
+            .map(|(i, reason)| format!("{reason}{}", if orphans(i) { "; what it started goes on" } else { "" }))
+            .collect();
+        match reasons.join(", ") {
+            reason if reason.is_empty() => Ok(()),
+            reason if any => Err(CollectError::partial(reason)),
+            reason => Err(CollectError::failed(reason)),
         }
     }
 }
@@ -100,16 +105,20 @@ impl Processes {
             return;
         }
         self.looked = Some(now);
-        let alive = self.tree.roots.iter().filter(|root| root.gone.is_none());
-        self.limits.refresh(&self.roots, &alive.map(|root| root.pid).collect::<Vec<_>>());
+        let roots = &self.tree.roots;
+        let alive = roots.iter().filter(|root| root.gone.is_none()).map(|root| root.pid);
+        // Those whose watched process has ended stand for it.
+        let orphans = self.tree.members.iter().filter(|(_, m)| roots[m.root].gone.is_some() && !m.stat.ended);
+        let pids: Vec<u32> = alive.chain(orphans.map(|(&pid, _)| pid)).collect();
+        self.limits.refresh(&self.roots, &pids);
     }
 }
 
 /// Ticks of CPU time that the tree used between two readings.
 ///
 /// A process that ended passes its time to the parent that takes note of it; of that, what was counted while it lived is
-/// taken off, so that children that live for less than a tick count in full and none counts twice. A process that is
-/// new to the tree but was born before the first reading joined it late; its time until now was not the tree's.
+/// taken off, so that children that live for less than a tick count in full and none counts twice; one whose parent is
+/// outside the tree passes nothing to it. A process that is new to the tree but was born before the first reading joined it late; its time until now was not the tree's.
 fn used(before: &HashMap<u32, Member>, now: &HashMap<u32, Member>, uptime_before: Option<f64>) -> u64 {
     let known =
         |pid: &u32, stat: &Stat| before.get(pid).map(|member| member.stat).filter(|old| old.start == stat.start);
@@ -124,7 +133,7 @@ fn used(before: &HashMap<u32, Member>, now: &HashMap<u32, Member>, uptime_before
         }
     }
     for (pid, Member { stat, .. }) in before {
-        if now.get(pid).is_none_or(|member| member.stat.start != stat.start) {
+        if before.contains_key(&stat.parent) && now.get(pid).is_none_or(|member| member.stat.start != stat.start) {
             gone += stat.own + stat.reaped;
         }
     }

@@ -26,7 +26,8 @@ pub(super) struct Root {
 /// A process of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    root: usize,
+    /// Below which watched process it was found.
+    pub root: usize,
     pub stat: Stat,
 }
 
@@ -60,19 +61,19 @@ impl Tree {
 
     /// Reads the tree anew and answers what it was before.
     ///
-    /// A process belongs to the tree as long as it lives and the watched process above it does, also when its parent in
-    /// between ended and the kernel gave it another.
+    /// A process belongs to the tree as long as it lives, and so does what it starts, also when those above it ended and
+    /// the kernel gave it another parent.
     pub fn refresh(&mut self) -> HashMap<u32, Member> {
         let before = std::mem::take(&mut self.members);
         let threads: u64 = before.values().map(|member| member.stat.threads).sum();
         let by_children = self.lists_children && threads <= THREADS_ASKED;
         for root in 0..self.roots.len() {
             if self.check(root) {
-                self.add(root, self.roots[root].pid, None, by_children);
-                for (&pid, member) in before.iter().filter(|(_, member)| member.root == root) {
-                    self.add(root, pid, Some(member.stat.start), by_children);
-                }
+                self.add(root, self.roots[root].pid, self.roots[root].start, by_children);
             }
+        }
+        for (&pid, member) in &before {
+            self.add(member.root, pid, Some(member.stat.start), by_children);
         }
         if !by_children {
             self.look_at_new_processes();

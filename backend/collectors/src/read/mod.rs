@@ -1,7 +1,6 @@
 //! Reading: everything here touches the machine or turns its plain text into numbers; what the numbers mean is the
 //! collectors' part.
 
-pub(crate) mod ancestry;
 pub(crate) mod drm;
 pub(crate) mod dylib;
 pub(crate) mod exec;

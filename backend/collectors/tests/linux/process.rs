@@ -162,6 +162,7 @@ fn death_takes_the_processs_tags_and_reuse_of_its_number_does_not_bring_them_bac
     assert_eq!(count(&collector.next()), Some(2.0));
     let reused = process(10, 1, 90_000);
     proc.put(&reused);
+    proc.put(&process(20, 1, 91_000));
     assert_eq!(collector.next(), []);
     let (reason, partial) = collector.trouble().unwrap();
     assert_eq!(reason, "process 10 has ended, and its number belongs to another process now");
@@ -196,7 +197,66 @@ fn trees_that_overlap_count_once() {
     proc.end(20);
     proc.put(&with_children(process(10, 1, 500), &[(10, &[])]));
     proc.put(&process(30, 1, 700));
-    assert_eq!(count(&collector.next()), Some(1.0), "30 lived below 20");
+    assert_eq!(count(&collector.next()), Some(2.0), "30 goes on");
+}
+
+#[test]
+fn what_a_watched_process_started_goes_on_when_it_ends() {
+    for lists_children in [true, false] {
+        let proc = Proc::new(&[10, 50]);
+        let below = |process: Process, children: &[u32]| {
+            let pid = process.pid;
+            if lists_children { with_children(process, &[(pid, children)]) } else { with_children(process, &[]) }
+        };
+        proc.put(&below(process(10, 1, 500), &[20]));
+        proc.put(&below(process(20, 10, 600), &[30]));
+        proc.put(&using(below(process(30, 20, 700), &[]), 100, 0));
+        proc.put(&below(process(50, 1, 500), &[]));
+        proc.put(&process(99, 1, 600));
+        let mut collector = proc.machine.open("process");
+        assert_eq!(count(&collector.next()), Some(4.0));
+        // The watched one and its child end; the grandchild is init's now and starts another.
+        proc.end(10);
+        proc.end(20);
+        proc.put(&using(below(process(30, 1, 700), &[40]), 140, 0));
+        proc.put(&using(below(process(40, 30, 100_010), &[]), 40, 0));
+        proc.pass(1);
+        let now = collector.next();
+        assert_eq!((count(&now), value(&now, "cpu")), (Some(3.0), Some(10.0)), "80 of 800 ticks");
+        assert_eq!(collector.trouble(), Some(("process 10 has ended; what it started goes on", true)));
+        // The other watched one ends too; its end hides nothing.
+        proc.end(50);
+        proc.put(&using(below(process(30, 1, 700), &[]), 150, 0));
+        proc.put(&using(below(process(40, 1, 100_010), &[]), 50, 0));
+        assert_eq!(count(&collector.next()), Some(2.0));
+        // A number that is used again is no member, and the last one's end ends it.
+        proc.put(&below(process(30, 1, 200_000), &[]));
+        assert_eq!(count(&collector.next()), Some(1.0));
+        proc.end(40);
+        assert_eq!(collector.next(), []);
+        assert_eq!(collector.trouble(), Some(("process 10 has ended, process 50 has ended", false)));
+        proc.put(&below(process(40, 1, 100_010), &[]));
+        assert_eq!(collector.next(), [], "nothing comes back");
+    }
+}
+
+#[test]
+fn an_orphans_end_takes_nothing_from_what_others_reaped() {
+    let proc = Proc::new(&[10, 50]);
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[20])]));
+    proc.put(&using(process(20, 10, 600), 5_000, 0));
+    proc.put(&using(process(50, 1, 500), 0, 0));
+    let mut collector = proc.machine.open("process");
+    collector.next();
+    proc.end(10);
+    proc.put(&using(process(20, 1, 600), 5_000, 0));
+    proc.pass(1);
+    collector.next();
+    // Init takes note of the orphan's time, 50 of that of a child of its own.
+    proc.end(20);
+    proc.put(&using(process(50, 1, 500), 0, 80));
+    proc.pass(1);
+    assert_eq!(value(&collector.next(), "cpu"), Some(10.0), "80 of 800 ticks");
 }
 
 #[test]

@@ -68,9 +68,61 @@ fn a_process_and_its_child_are_watched_until_they_end() {
         std::thread::yield_now();
     }
     family.end();
-    let (now, outcome) = read(&mut part);
-    assert!(now.iter().all(|(tag, _)| tag == "proc.memory.oomKills"), "{now:?}");
+    // The child was killed first, and may be a moment behind.
+    let outcome = loop {
+        let (now, outcome) = read(&mut part);
+        if now.iter().all(|(tag, _)| tag == "proc.memory.oomKills") {
+            break outcome;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{now:?}");
+        std::thread::yield_now();
+    };
     assert!(outcome.unwrap_err().reason.ends_with("has ended"));
+}
+
+/// A group of processes, ended as a whole when the test ends.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // SAFETY: a plain system call; the group is that of our child, whose number is its own until it is waited for.
+        unsafe { libc::kill(-(self.0.id() as i32), libc::SIGKILL) };
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the test watches processes of its own")]
+fn orphans_of_a_watched_process_and_what_they_start_stay_watched() {
+    use std::os::unix::process::CommandExt;
+    let dir = tempfile::tempdir().unwrap();
+    let [end, go] = ["end", "go"].map(|name| dir.path().join(name));
+    assert!(Command::new("mkfifo").args([&end, &go]).status().unwrap().success());
+    // The shell starts another one and ends when it is told; the other one starts a sleep when it is told.
+    let script = "sh -c 'read x < \"$2\"; sleep 300 & wait' sh \"$1\" \"$2\" & read x < \"$1\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).args([&end, &go]).process_group(0);
+    let group = Group(command.spawn().unwrap());
+    let root = group.0.id();
+    let mut part = watch(root);
+    let mut out = Out::default();
+    let start = Instant::now();
+    let mut until = |wanted: f64, fits: &dyn Fn(Option<&str>) -> bool| loop {
+        out.begin(start.elapsed());
+        let reason = part.collector.collect(&mut out).err().map(|error| error.reason);
+        let count = out.present().into_iter().find(|(tag, _)| tag == "proc.processes").map(|(_, n)| n);
+        if count == Some(wanted) && fits(reason.as_deref()) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{count:?} processes instead of {wanted}: {reason:?}");
+        std::thread::yield_now();
+    };
+    until(2.0, &|reason| reason.is_none());
+    std::fs::write(&end, "\n").unwrap();
+    until(1.0, &|reason| reason.is_some_and(|reason| reason.ends_with("has ended; what it started goes on")));
+    std::fs::write(&go, "\n").unwrap();
+    until(2.0, &|reason| reason.is_some());
+    drop(group);
 }
 
 #[test]
