@@ -76,6 +76,7 @@ fn call_times(path: &std::ffi::OsStr) {
     time("throttle", || format!("{:?}", device.current_throttle_reasons()));
     time("compute processes", || format!("{:?}", library.processes(gpu, users::Who::Compute)));
     time("graphics processes", || format!("{:?}", library.processes(gpu, users::Who::Graphics)));
+    time("shared processes", || format!("{:?}", library.processes(gpu, users::Who::Shared)));
     time("shares", || format!("{:?}", library.shares(gpu, 0)));
     time("link generation", || format!("{:?}", device.current_pcie_link_gen()));
     time("MIG mode", || format!("{:?}", device.mig_mode()));

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 mod fdinfo;
+#[cfg(target_os = "linux")]
+mod held;
 mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod scan;

@@ -1,8 +1,10 @@
 //! Every process of a Linux machine, every five seconds.
 //!
-//! One `stat` file is read per process, and kept open where there are not too many: opening costs as much as reading. Disks, container and the exact resident set cost further files, so they are read
-//! for the watched tree and the busiest only. Arguments and environment are never read.
+//! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
+//! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`](super::held)):
+//! opening one costs more than reading it. Arguments and environment are never read.
 
+use super::held::{Held, Room};
 use super::{GpuUse, Processes, fdinfo};
 use crate::process::stat::{Stat, name_of};
 use crate::read::drm;
@@ -20,8 +22,6 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(4_900);
 /// Processes beside the watched tree whose details are read.
 const BUSIEST: usize = 50;
-/// Share of the files that we may have open that is kept for `stat` files.
-const HELD: u64 = 4;
 /// The kernel's own threads are children of this process; idle ones have no row.
 const KTHREADD: u32 = 2;
 
@@ -35,16 +35,17 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     } else {
         HashMap::new()
     };
+    let start = |&pid: &u32| Some((pid, Stat::read(&roots.proc, pid, &mut Vec::new())?.start));
     let scan = Scan {
         proc: roots.proc.clone(),
-        watched: options.pids.clone(),
+        watched: options.pids.iter().filter_map(start).collect(),
         users,
         known: HashMap::new(),
         at: None,
         buffer: Vec::new(),
         ticks: crate::host::ticks_per_second(),
         page: crate::host::page_size(),
-        room: room(),
+        room: Room::by_limit(),
         graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
     };
     Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
@@ -71,28 +72,34 @@ impl Collector for Tables {
 /// What is known of a process between two tables.
 #[derive(Default)]
 struct Known {
-    /// Its `stat` file. It stays this process's when the number is given to another: reading it then fails.
-    stat: Option<File>,
-    start: u64,
+    stat: Held,
+    statm: Held,
+    io: Held,
+    /// Absent while nothing is known.
+    start: Option<u64>,
     user: String,
     cpu_ticks: u64,
     /// Bytes read and written, when they were read last.
     disk: Option<(u64, u64)>,
     container: Option<String>,
+    /// It belongs to the watched tree, and goes on to when those above it end.
+    watched: bool,
+    /// It is among those whose details are read.
+    detailed: bool,
     seen: bool,
 }
 
 struct Scan {
     proc: PathBuf,
-    watched: Vec<u32>,
+    /// Number and start.
+    watched: HashMap<u32, u64>,
     users: HashMap<u32, String>,
     known: HashMap<u32, Known>,
     at: Option<Duration>,
     buffer: Vec<u8>,
     ticks: f64,
     page: u64,
-    /// How many more `stat` files may be kept open.
-    room: usize,
+    room: Room,
     /// There are GPUs whose drivers tell what each process holds.
     graphics: bool,
 }
@@ -113,11 +120,7 @@ impl Scan {
                 rows.push(row);
             }
         }
-        let room = &mut self.room;
-        self.known.retain(|_, known| {
-            *room += usize::from(!known.seen && known.stat.is_some());
-            known.seen
-        });
+        self.known.retain(|_, known| known.seen);
         self.mark_watched(&mut rows);
         rows.sort_by(|a, b| {
             (b.cpu.unwrap_or(0.0)).total_cmp(&a.cpu.unwrap_or(0.0)).then(b.rss.cmp(&a.rss)).then(a.pid.cmp(&b.pid))
@@ -125,9 +128,7 @@ impl Scan {
         let mut busiest = 0;
         for row in &mut rows {
             busiest += usize::from(!row.watched);
-            if row.watched || busiest <= BUSIEST {
-                self.details(row, seconds);
-            }
+            self.details(row, row.watched || busiest <= BUSIEST, seconds);
             if let Some((memory, share)) = gpus.get(&row.pid) {
                 (row.gpu_memory, row.gpu_share) = (Some(row.gpu_memory.unwrap_or(0) + memory), *share);
             }
@@ -137,33 +138,21 @@ impl Scan {
 
     /// A process by its `stat` file, and whether it used no CPU.
     fn row(&mut self, pid: u32, seconds: Option<f64>) -> Option<(Process, bool)> {
-        let held = self.known.get_mut(&pid).and_then(|known| known.stat.take());
-        self.room += usize::from(held.is_some());
-        let buffer = &mut self.buffer;
-        let held = held.and_then(|file| Some((fill(&file, buffer).ok()?, file)));
-        let (n, file) = match held {
-            Some(read) => read,
-            None => {
-                let file = File::open(self.proc.join(pid.to_string()).join("stat")).ok()?;
-                (fill(&file, buffer).ok()?, file)
-            }
-        };
+        let known = self.known.entry(pid).or_default();
+        let path = || self.proc.join(pid.to_string()).join("stat");
+        let n = known.stat.read(path, &mut self.buffer, &self.room)?;
         let text = &self.buffer[..n];
         let stat = Stat::parse(text)?;
         let name = String::from_utf8_lossy(name_of(text)?).into_owned();
-        let known = self.known.entry(pid).or_default();
-        let same = known.start == stat.start && known.cpu_ticks <= stat.own;
+        let same = known.start == Some(stat.start) && known.cpu_ticks <= stat.own;
         if !same {
             // The owner of the file is the process's user.
-            let uid = file.metadata().ok()?.uid();
+            let uid = std::fs::metadata(path()).ok()?.uid();
             let user = self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
-            *known = Known { start: stat.start, user, cpu_ticks: stat.own, ..Known::default() };
+            let stat_file = std::mem::take(&mut known.stat);
+            *known = Known { stat: stat_file, start: Some(stat.start), user, cpu_ticks: stat.own, ..Known::default() };
         }
         known.seen = true;
-        if self.room > 0 {
-            self.room -= 1;
-            known.stat = Some(file);
-        }
         let used = stat.own - known.cpu_ticks;
         known.cpu_ticks = stat.own;
         let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
@@ -180,8 +169,9 @@ impl Scan {
         Some((row, used == 0))
     }
 
-    /// Marks the watched processes and all their descendants.
-    fn mark_watched(&self, rows: &mut [Process]) {
+    /// Marks the watched processes, all their descendants, and what was marked before: the kernel gives the children of a
+    /// process that ended to another.
+    fn mark_watched(&mut self, rows: &mut [Process]) {
         if self.watched.is_empty() {
             return;
         }
@@ -189,46 +179,51 @@ impl Scan {
         for (i, row) in rows.iter().enumerate() {
             children.entry(row.parent).or_default().push(i);
         }
-        let mut next: Vec<usize> = (0..rows.len()).filter(|&i| self.watched.contains(&rows[i].pid)).collect();
+        let is_root = |pid: &u32, known: &Known| self.watched.get(pid).copied() == known.start && known.start.is_some();
+        let begins = |row: &Process| self.known.get(&row.pid).is_some_and(|k| k.watched || is_root(&row.pid, k));
+        let mut next: Vec<usize> = (0..rows.len()).filter(|&i| begins(&rows[i])).collect();
         while let Some(i) = next.pop() {
             if !std::mem::replace(&mut rows[i].watched, true) {
                 next.extend(children.get(&rows[i].pid).into_iter().flatten());
+                if let Some(known) = self.known.get_mut(&rows[i].pid) {
+                    known.watched = true;
+                }
             }
         }
     }
 
-    /// Exact resident set, disk traffic and container.
-    fn details(&mut self, row: &mut Process, seconds: Option<f64>) {
-        let dir = self.proc.join(row.pid.to_string());
+    /// Exact resident set, disk traffic and container, where they are `wanted`.
+    fn details(&mut self, row: &mut Process, wanted: bool, seconds: Option<f64>) {
         let Some(known) = self.known.get_mut(&row.pid) else { return };
-        if let Some(text) = read(&dir.join("statm"), &mut self.buffer)
-            && let Some(pages) = text.split(|&b| b == b' ').nth(1).and_then(number)
+        if !wanted {
+            if std::mem::take(&mut known.detailed) {
+                (known.statm, known.io, known.disk) = (Held::default(), Held::default(), None);
+            }
+            return;
+        }
+        known.detailed = true;
+        let dir = || self.proc.join(row.pid.to_string());
+        let buffer = &mut self.buffer;
+        if let Some(n) = known.statm.read(|| dir().join("statm"), buffer, &self.room)
+            && let Some(pages) = buffer[..n].split(|&b| b == b' ').nth(1).and_then(number)
         {
             row.rss = pages * self.page;
         }
         // Other users' processes keep this to themselves, unless we are root.
-        let disk = read(&dir.join("io"), &mut self.buffer).and_then(disk_bytes);
+        let disk = known.io.read(|| dir().join("io"), buffer, &self.room).and_then(|n| disk_bytes(&buffer[..n]));
         if let (Some(now), Some(before), Some(s)) = (disk, known.disk, seconds) {
             row.read = Some((now.0.saturating_sub(before.0) as f64 / s) as f32);
             row.written = Some((now.1.saturating_sub(before.1) as f64 / s) as f32);
         }
         known.disk = disk;
-        let container = known.container.get_or_insert_with(|| {
-            read(&dir.join("cgroup"), &mut self.buffer).and_then(container_of).unwrap_or_default()
-        });
+        let container = known
+            .container
+            .get_or_insert_with(|| read(&dir().join("cgroup"), buffer).and_then(container_of).unwrap_or_default());
         row.container.clone_from(container);
         if self.graphics && row.watched {
-            row.gpu_memory = fdinfo::gpu_memory(&dir, &mut self.buffer);
+            row.gpu_memory = fdinfo::gpu_memory(&dir(), buffer);
         }
     }
-}
-
-/// How many `stat` files may be kept open.
-fn room() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid rlimit that the call fills.
-    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    if asked == 0 { usize::try_from(limit.rlim_cur / HELD).unwrap_or(usize::MAX).min(1_000) } else { 0 }
 }
 
 fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {

@@ -25,14 +25,14 @@ impl Machine {
     fn scan(&self, watched: &[u32]) -> Scan {
         Scan {
             proc: self.0.path().into(),
-            watched: watched.to_vec(),
+            watched: watched.iter().map(|&pid| (pid, u64::from(1_000 + pid))).collect(),
             users: HashMap::new(),
             known: HashMap::new(),
             at: None,
             buffer: Vec::new(),
             ticks: 100.0,
             page: 4096,
-            room: 2,
+            room: Room::new(2),
             graphics: false,
         }
     }
@@ -87,6 +87,47 @@ fn the_watched_tree_is_marked_to_its_leaves() {
 }
 
 #[test]
+fn what_the_watched_tree_started_stays_marked_when_those_above_it_end() {
+    let machine = Machine::new();
+    for (pid, parent) in [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1)] {
+        machine.process(pid, "p", parent, 0, 1);
+    }
+    let mut scan = machine.scan(&[10]);
+    scan.table(at(0), &GpuUse::new()).unwrap();
+    for pid in ["10", "11"] {
+        std::fs::remove_dir_all(machine.0.path().join(pid)).unwrap();
+    }
+    machine.process(12, "p", 1, 0, 1);
+    machine.process(30, "p", 12, 0, 1);
+    let mut watched = |seconds| {
+        let table = scan.table(at(seconds), &GpuUse::new()).unwrap();
+        let mut watched: Vec<u32> = table.rows.iter().filter(|row| row.watched).map(|row| row.pid).collect();
+        watched.sort_unstable();
+        watched
+    };
+    assert_eq!(watched(5), [12, 30]);
+    // A number that was the watched one's and is used again is another process.
+    let stat = "10 (p) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 9999 0 1 0\n";
+    std::fs::create_dir(machine.0.path().join("10")).unwrap();
+    std::fs::write(machine.0.path().join("10/stat"), stat).unwrap();
+    assert_eq!(watched(10), [12, 30]);
+}
+
+#[test]
+fn a_process_as_old_as_the_machine_is_known_like_any_other() {
+    let machine = Machine::new();
+    let stat = "1 (init) S 0 1 1 0 -1 0 0 0 0 0 700 0 0 0 20 0 1 0 0 0 1 0\n";
+    std::fs::create_dir(machine.0.path().join("1")).unwrap();
+    std::fs::write(machine.0.path().join("1/stat"), stat).unwrap();
+    let mut scan = machine.scan(&[]);
+    scan.at = Some(at(0));
+    let table = scan.table(at(5), &GpuUse::new()).unwrap();
+    let init = row(&table, 1);
+    assert_eq!(init.cpu, None, "there is no reading before it");
+    assert!(!init.user.is_empty());
+}
+
+#[test]
 fn idle_threads_of_the_kernel_have_no_row_but_count() {
     let machine = Machine::new();
     machine.process(2, "kthreadd", 0, 0, 0);
@@ -118,6 +159,26 @@ fn details_are_read_of_the_watched_and_the_busiest() {
     assert_eq!((first.read, first.written), (Some(1000.0), Some(10.0)));
     assert_eq!(first.container, "0123456789ab");
     assert_eq!(table.rows.iter().filter(|row| row.read.is_some()).count(), BUSIEST);
+}
+
+#[test]
+fn who_comes_back_among_the_busiest_has_no_traffic_of_a_longer_time() {
+    let machine = Machine::new();
+    for pid in 100..=100 + BUSIEST as u32 {
+        machine.process(pid, "p", 1, 0, if pid == 100 { 9 } else { 5 });
+        std::fs::write(machine.0.path().join(format!("{pid}/io")), "read_bytes: 0\nwrite_bytes: 0\n").unwrap();
+    }
+    let mut scan = machine.scan(&[]);
+    let mut read = |seconds, pages, bytes| {
+        machine.process(100, "p", 1, 0, pages);
+        std::fs::write(machine.0.path().join("100/io"), format!("read_bytes: {bytes}\nwrite_bytes: 0\n")).unwrap();
+        row(&scan.table(at(seconds), &GpuUse::new()).unwrap(), 100).read
+    };
+    assert_eq!(read(0, 9, 0), None);
+    assert_eq!(read(5, 9, 500), Some(100.0));
+    assert_eq!(read(10, 1, 900), None, "it is the least of all now");
+    assert_eq!(read(15, 9, 10_000), None);
+    assert_eq!(read(20, 9, 10_500), Some(100.0));
 }
 
 #[test]
@@ -153,16 +214,17 @@ fn no_more_files_stay_open_than_there_is_room() {
         machine.process(pid, "one", 1, 5, 1);
     }
     let mut scan = machine.scan(&[]);
-    let open = |scan: &Scan| scan.known.values().filter(|known| known.stat.is_some()).count();
     for second in 0..3 {
         assert_eq!(scan.table(at(second * 5), &GpuUse::new()).unwrap().total, 5);
-        assert_eq!((open(&scan), scan.room), (2, 0));
+        assert_eq!(scan.room.left(), 0);
     }
     for pid in 10..14 {
         std::fs::remove_dir_all(machine.0.path().join(pid.to_string())).unwrap();
     }
     assert_eq!(scan.table(at(15), &GpuUse::new()).unwrap().total, 1);
-    assert_eq!(open(&scan) + scan.room, 2, "those that ended made room");
+    std::fs::remove_dir_all(machine.0.path().join("14")).unwrap();
+    assert_eq!(scan.table(at(20), &GpuUse::new()).unwrap().total, 0);
+    assert_eq!(scan.room.left(), 2, "those that ended made room");
 }
 
 #[test]
