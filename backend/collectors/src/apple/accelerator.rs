@@ -124,6 +124,15 @@ mod tests {
         assert_eq!(Statistics::read(&TEXT.replace("=1073741824", "=-5")).unwrap().used, None);
     }
 
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn where_the_tool_is_not_the_part_says_so_and_goes_on() {
+        let mut part = part(0, None);
+        assert_eq!((part.name.as_str(), part.tried.len()), ("GPU memory", 1));
+        let error = part.collector.collect(&mut Out::default()).unwrap_err();
+        assert!(error.reason.contains(TOOL) && !error.partial, "{}", error.reason);
+    }
+
     #[cfg(unix)]
     #[test]
     fn the_tool_is_run_at_most_every_five_seconds_and_its_words_are_the_reason() {
