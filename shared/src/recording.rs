@@ -503,15 +503,16 @@ mod tests {
         let source = Source { id: 0, name: "a".into(), interval: 1000, facts: Vec::new() };
         let contents = contents(&catalog, &[(source, series)], Vec::new());
         let mut writer = Writer::begin(Vec::new()).expect("memory");
-        let (ticks, blocks) = (column::MAX_TICKS, 100);
+        let (ticks, blocks) = (column::MAX_TICKS, 48);
+        let column = NewColumn::new(0, &vec![7.0; ticks], steps[0]);
         for from in 0..blocks {
             let times: Vec<i64> = (from..from + ticks as i64).collect();
             let run = Run { source: 0, first_seq: 0, last_seq: 0, times: &times, clock_step: false };
-            writer.block(run, [NewColumn::new(0, &vec![from as f64; ticks], steps[0])]).expect("memory");
+            writer.block(run, [column.clone()]).expect("memory");
         }
         let bytes = writer.finish(&contents).expect("memory");
         let most = UNPACKED.1 + UNPACKED.0 * bytes.len() as u64;
-        assert!(most < blocks as u64 * ticks as u64 / 2, "{} bytes", bytes.len());
+        assert!(most < blocks as u64 * ticks as u64, "{} bytes", bytes.len());
         let opened = Recording::open(bytes).expect("a recording");
         let lost = blocks as u64 - most / ticks as u64;
         assert!(opened.notes[0].starts_with(&format!("{lost} places are damaged")), "{:?}", opened.notes);

@@ -243,8 +243,8 @@ pub mod tests {
                 let bytes = [MAGIC, b"\0", &fill].concat();
                 steps::of(|| drop(read(&bytes)))
             };
-            let (once, four) = (work(4 * BLOCK), work(16 * BLOCK));
-            assert!(four <= 4 * once + once / 8 && once <= 20 * BLOCK as u64, "{once} and {four} for {pattern:?}");
+            let (once, four) = (work(BLOCK), work(4 * BLOCK));
+            assert!(four <= 4 * once + once / 8 && once <= 5 * BLOCK as u64, "{once} and {four} for {pattern:?}");
         }
     }
 }
