@@ -15,7 +15,7 @@ use collectors::{GpuNumbers, Processes};
 use history::Log;
 use shared::catalog::{Catalog, Layout};
 use shared::segment;
-use shared::series::SeriesId;
+use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{
     self, CREDIT, ColumnBytes, Columns, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, Recorded, ServerMessage, SourceId,
 };
@@ -120,8 +120,7 @@ impl Hub {
 
     /// Appends a tick of a source: it is logged, where there is a log, before anybody sees it. `values` are by series id,
     /// NaN is absent. Its sequence, or none for an unknown source, at an instant that has its tick, and after
-    /// [`close`](Self::close). Readers hear of it
-    /// with the next [`announce`](Self::announce).
+    /// [`close`](Self::close). Readers hear of it with the next [`announce`](Self::announce).
     pub fn append(&self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
         let mut writing = self.writing();
         if writing.closed {
@@ -197,6 +196,9 @@ impl Hub {
 /// The most rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
 const ROWS: usize = 250;
 
+/// The most series that are others than they were in one message; their names are as long as a page of metrics has them.
+const SERIES: usize = 100;
+
 /// A page's place in one source.
 struct Place {
     source: SourceId,
@@ -217,6 +219,8 @@ pub struct Session {
     window: i64,
     /// Rows of the table that the page knows.
     rows: usize,
+    /// The version of the table that it knows them by.
+    rows_version: u64,
 }
 
 /// What a page is to be sent next; [read](Next::read) it.
@@ -313,7 +317,16 @@ impl Part {
 impl Session {
     /// A session that has yet to be opened.
     pub fn new(hub: Arc<Hub>) -> Self {
-        Session { hub, places: Vec::new(), waiting: VecDeque::new(), sent: 0, acknowledged: 0, window: 0, rows: 0 }
+        Session {
+            hub,
+            places: Vec::new(),
+            waiting: VecDeque::new(),
+            sent: 0,
+            acknowledged: 0,
+            window: 0,
+            rows: 0,
+            rows_version: 0,
+        }
     }
 
     /// Takes in a message of the page.
@@ -342,9 +355,12 @@ impl Session {
                 if let Some(resume) = &resume {
                     self.rows = resume.rows as usize;
                 } else {
-                    let catalog = self.hub.store().catalog().clone();
+                    let (catalog, version) = {
+                        let store = self.hub.store();
+                        (store.catalog().clone(), store.replaced_rows(0).1)
+                    };
                     let (metrics, charts) = catalog.part(0, ROWS);
-                    self.rows = metrics.len();
+                    (self.rows, self.rows_version) = (metrics.len(), version);
                     let layout = Layout { charts, ..catalog.layout.clone() };
                     self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
                     self.say(&ServerMessage::Sources(sources.clone()));
@@ -416,7 +432,7 @@ impl Session {
         // Taken before the series are listed: a keyframe must not speak of one that appeared in between.
         let opening = self.hub.store().opening(source, from);
         self.places[at].series = 0;
-        self.announce_series(at);
+        self.announce_series(at, &[]);
         self.announce_checks(at);
         if let Some((blocks, keyframe, seq)) = opening {
             self.send_blocks(source, blocks);
@@ -427,18 +443,35 @@ impl Session {
         }
     }
 
-    /// Rows that the page does not know, then series that name them.
-    fn announce_series(&mut self, at: usize) {
+    /// Rows that the page does not know, then series that name them: those that are new, and those that it knows as others.
+    fn announce_series(&mut self, at: usize, renamed: &[SeriesId]) {
         let (source, mut first) = (self.places[at].source, self.places[at].series);
-        let (defs, catalog) = {
+        let (defs, others, catalog, (replaced, version)) = {
             let store = self.hub.store();
-            (store.series(source, first).to_vec(), store.catalog().clone())
+            let known = store.series(source, 0).get(..first).unwrap_or_default();
+            let other = |id: &SeriesId| Some((*id, known.get(*id as usize)?.clone()));
+            let others: Vec<(SeriesId, SeriesDef)> = renamed.iter().filter_map(other).collect();
+            let replaced = store.replaced_rows(self.rows_version);
+            (store.series(source, first).to_vec(), others, store.catalog().clone(), replaced)
         };
-        while catalog.metrics.len() > self.rows && !defs.is_empty() {
+        if defs.is_empty() && others.is_empty() {
+            return;
+        }
+        self.rows_version = version;
+        let known = self.rows;
+        for row in replaced.into_iter().filter(|row| usize::from(*row) < known) {
+            let (metrics, charts) = catalog.part(usize::from(row), 1);
+            self.say(&ServerMessage::Rows { first: u32::from(row), metrics, charts });
+        }
+        while catalog.metrics.len() > self.rows {
             let (metrics, charts) = catalog.part(self.rows, ROWS);
             let message = ServerMessage::Rows { first: self.rows as u32, metrics, charts };
             self.rows = catalog.metrics.len().min(self.rows + ROWS);
             self.say(&message);
+        }
+        for run in others.chunk_by(|a, b| a.0 + 1 == b.0).flat_map(|run| run.chunks(SERIES)) {
+            let defs = run.iter().map(|(_, def)| def.clone()).collect();
+            self.say(&ServerMessage::Series { source, first: run[0].0, defs });
         }
         let mut rest = &defs[..];
         while !rest.is_empty() {
@@ -491,12 +524,15 @@ impl Session {
     /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
     fn advance(&mut self, at: usize) {
         let Place { source, seq, .. } = self.places[at];
-        let since = self.hub.store().since(source, seq);
+        let (since, renamed) = {
+            let store = self.hub.store();
+            (store.since(source, seq), store.renamed(source, seq))
+        };
         self.announce_checks(at);
-        match since {
-            Since::Frames(frames) if frames.is_empty() => {}
-            Since::Frames(mut frames) => {
-                self.announce_series(at);
+        match (since, renamed) {
+            (Since::Frames(frames), _) if frames.is_empty() => {}
+            (Since::Frames(mut frames), Some(renamed)) => {
+                self.announce_series(at, &renamed);
                 let mut size = 0;
                 let fits = frames.iter().take_while(|f| {
                     size += f.message.len();
@@ -511,7 +547,7 @@ impl Session {
                 self.waiting.push_back(Next::Message(message));
                 self.sent += 1;
             }
-            Since::Lost => {
+            (Since::Lost, _) | (_, None) => {
                 self.hub.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.say(&ServerMessage::Resync);
                 // The page forgets all of its sources.
@@ -531,5 +567,7 @@ impl Session {
     }
 }
 
+#[cfg(test)]
+mod churn;
 #[cfg(test)]
 mod tests;

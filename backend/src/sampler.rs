@@ -57,6 +57,12 @@ const RETRY: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)]
 /// Section of what the sampler itself measures.
 const MONITOR: &str = "monitor";
 
+/// The number of a slot's series, and how often it was given anew by then; a slot that found no room has none.
+type Slot = Option<(SeriesId, u32)>;
+
+/// Ticks after which a series that found no room is tried again.
+const AGAIN: u64 = 60;
+
 /// One part as the sampler sees it.
 struct Running {
     entry: usize,
@@ -65,7 +71,7 @@ struct Running {
     /// How long its last reading took, microseconds.
     took: u64,
     /// Series of the part's slots.
-    ids: Vec<SeriesId>,
+    ids: Vec<Slot>,
     micros: SeriesId,
     ok: SeriesId,
     /// Tick in which it was asked, while it has not answered.
@@ -299,7 +305,9 @@ impl Sampler {
     fn intern(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Option<SeriesId> {
         let mut store = self.hub.store();
         let row = std::ptr::from_ref(def).addr();
-        let metric = match self.rows.get(&row) {
+        // A row that was away for long may have lost its place to another.
+        let is = |metric: &&u16| store.catalog().metrics.get(usize::from(**metric)).is_some_and(|m| m.tag == def.tag);
+        let metric = match self.rows.get(&row).filter(is) {
             Some(metric) => *metric,
             None => {
                 let chart = || Chart { id: def.chart.into(), title: def.title.into(), section: section.into() };
@@ -312,13 +320,42 @@ impl Sampler {
         store.intern(self.source, SeriesDef { metric, instance })
     }
 
+    fn slot(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Slot {
+        let id = self.intern(def, instance, section)?;
+        Some((id, *self.hub.store().generations(self.source).get(id as usize)?))
+    }
+
+    /// Asks anew for the numbers of series that were away for so long that theirs were given to others, and of those that
+    /// found no room.
+    fn renew(&mut self) {
+        let again = self.ticks.is_multiple_of(AGAIN);
+        let mut stale = Vec::new();
+        {
+            let store = self.hub.store();
+            let generations = store.generations(self.source);
+            for (index, part) in self.parts.iter().enumerate() {
+                let values = part.answer.iter().flat_map(|report| &report.values);
+                let present = part.ids.iter().zip(values).enumerate().filter(|(_, (_, v))| v.is_finite());
+                let old = |slot: &Slot| slot.map_or(again, |(id, of)| generations.get(id as usize) != Some(&of));
+                stale.extend(present.filter(|(_, (slot, _))| old(slot)).map(|(at, _)| (index, at)));
+            }
+        }
+        for (index, at) in stale {
+            let part = &self.parts[index];
+            let section = self.plan.chosen[part.entry].entry.name;
+            if let Some((def, instance)) = part.sensor.as_ref().and_then(|sensor| sensor.slot(at)) {
+                self.parts[index].ids[at] = self.slot(def, instance, section);
+            }
+        }
+    }
+
     /// An answer, in time or late.
     fn take_report(&mut self, mut report: Report) {
         for (slot, def, instance) in std::mem::take(&mut report.new) {
             let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
-            let id = self.intern(def, instance, section).unwrap_or(SeriesId::MAX);
+            let id = self.slot(def, instance, section);
             let ids = &mut self.parts[report.part].ids;
-            ids.resize(ids.len().max(slot + 1), SeriesId::MAX);
+            ids.resize(ids.len().max(slot + 1), None);
             ids[slot] = id;
         }
         let part = &mut self.parts[report.part];
@@ -418,9 +455,11 @@ impl Sampler {
         let late = self.intern(&monitor::LATE, String::new(), MONITOR);
         let steps = self.intern(&monitor::CLOCK_STEPS, String::new(), MONITOR);
         let checks = self.checks.changed();
+        self.renew();
         let mut store = self.hub.store();
         self.values.clear();
         self.values.resize(store.series(self.source, 0).len(), f64::NAN);
+        let generations = store.generations(self.source);
         let mut put = |id: SeriesId, value: f64| {
             if let Some(slot) = self.values.get_mut(id as usize) {
                 *slot = value;
@@ -428,7 +467,11 @@ impl Sampler {
         };
         for part in &mut self.parts {
             if let Some(report) = part.answer.take() {
-                part.ids.iter().zip(&report.values).for_each(|(&id, &v)| put(id, v));
+                for (slot, &v) in part.ids.iter().zip(&report.values) {
+                    if let Some((id, _)) = slot.filter(|(id, of)| generations.get(*id as usize) == Some(of)) {
+                        put(id, v);
+                    }
+                }
                 put(part.micros, report.micros as f64);
                 put(part.ok, f64::from(u8::from(report.result.is_ok())));
             } else if part.at == Some(steady) || part.asked.is_some() || part.sensor.is_none() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a series within its source: dense, given in order of first appearance, never reused while the server
-/// lives. Samples, frames and columns carry this number, never text.
+/// The number of a series within its source: dense, given in order of first appearance. One of which nothing is kept any
+/// more is given to another, which is told. Samples, frames and columns carry this number, never text.
 pub type SeriesId = u32;
 
 /// What a series is. Its tag is the metric's template with the instance in the placeholder's place.

@@ -11,7 +11,7 @@
 //!
 //! A keyframe is a frame against the empty state: all that is present is "changed". It sets the state and is no tick.
 
-use crate::series::{Steps, from_steps, to_steps};
+use crate::series::{SeriesId, Steps, from_steps, to_steps};
 use crate::varint::{put, take, take_array, take_slice, unzigzag, zigzag};
 
 const KEYFRAME: u8 = 1;
@@ -74,6 +74,13 @@ impl TickState {
     pub fn extend(&mut self, steps: impl IntoIterator<Item = Steps>) {
         self.steps.extend(steps);
         self.values.resize(self.steps.len(), f64::NAN);
+    }
+
+    /// A series that is absent means another from now on, with these steps.
+    pub fn redefine(&mut self, id: SeriesId, steps: Steps) {
+        if let (Some(known), Some(value)) = (self.steps.get_mut(id as usize), self.values.get_mut(id as usize)) {
+            (*known, *value) = (steps, f64::NAN);
+        }
     }
 
     /// Values by series id; NaN is absent.

@@ -15,7 +15,7 @@ use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change that an older page could not read; the page then asks to be reloaded.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
@@ -166,7 +166,8 @@ pub enum ServerMessage {
     Catalog(Catalog),
     /// All sources.
     Sources(Vec<Source>),
-    /// Series of a source from id `first` on; always ahead of the first frame that speaks of them.
+    /// Series of a source from id `first` on; always ahead of the first frame that speaks of them. One that is known as
+    /// another is not that any more: all values under its id are to be forgotten.
     Series {
         /// Whose.
         source: SourceId,
@@ -208,7 +209,8 @@ pub enum ServerMessage {
     },
     /// Answers [`PageMessage::Processes`]; `t` is 0 when there is no table.
     Processes(ProcessTable),
-    /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them.
+    /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them. One
+    /// takes the place of another that no series names any more.
     Rows {
         /// Position of the first.
         first: u32,

@@ -39,7 +39,7 @@ pub(super) fn health(app: &App, text: &mut String, open: bool) {
     }
 }
 
-fn store(kept: &Counts) -> [Row; 12] {
+fn store(kept: &Counts) -> [Row; 14] {
     [
         counts("ticks", "Ticks appended to the store.", kept.ticks),
         counts("samples", "Samples appended to the store.", kept.samples),
@@ -56,7 +56,13 @@ fn store(kept: &Counts) -> [Row; 12] {
             kept.refused_again,
         ),
         counts("duplicate_samples", "Late samples that were there already.", kept.duplicates),
-        counts("refused_series", "Series refused because their source has too many.", kept.series_refused),
+        counts("refused_series", "Times a series found no room; it is tried again every minute.", kept.series_refused),
+        stands("series", "Series with a value in the last 15 minutes.", kept.series_alive),
+        stands(
+            "stored_series",
+            "Series that are kept, those of which only history is left included.",
+            kept.series_stored,
+        ),
     ]
 }
 

@@ -254,6 +254,18 @@ async fn script(mut socket: WebSocket, app: &App) -> Result<(), Gone> {
 /// What is new in a source. It is followed from its newest tick on; a script that lost its place goes on from the newest,
 /// and the jump in `t` shows it.
 fn news(store: &Store, place: &mut Followed) -> News {
+    match store.renamed(place.source, place.state.seq()) {
+        Some(renamed) => {
+            for id in renamed {
+                let Some(tag) = place.tags.get_mut(id as usize) else { continue };
+                let Some(def) = store.series(place.source, id as usize).first() else { continue };
+                *tag = store.catalog().tag(def);
+                place.state.redefine(id, store.catalog().metric(def).map_or(0.0, |m| m.steps));
+            }
+        }
+        // Which numbers stand for other series is not known any more.
+        None => (place.state, place.tags) = (TickState::default(), Vec::new()),
+    }
     let defs = store.series(place.source, place.tags.len());
     place.state.extend(defs.iter().map(|d| store.catalog().metric(d).map_or(0.0, |m| m.steps)));
     place.tags.extend(defs.iter().map(|d| store.catalog().tag(d)));

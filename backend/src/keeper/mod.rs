@@ -84,6 +84,7 @@ impl Keeper {
             let mut store = self.hub.store();
             let sources = store.sources().into_iter().map(|source| source.id);
             let cut: Vec<_> = sources.filter_map(|id| Some((id, store.cut(id)?))).collect();
+            store.rest_rows();
             let opening = writing.log.is_some().then(|| writing.told.opening(&store, false));
             drop(store);
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));

@@ -312,3 +312,57 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         });
     }
 }
+
+#[test]
+fn series_that_come_and_go_keep_their_history_on_disk_over_kills_though_ids_are_given_anew() {
+    const MINUTE: i64 = 60_000;
+    const LIFE: usize = 5;
+    let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+    let mut bench = Bench::open(folder.path(), &clock);
+    let def = |n: usize| shared::series::SeriesDef { metric: (n % 3) as u16, instance: format!("n{n}") };
+    let value = |n: usize, tick: usize| ((n * 31 + tick * 7) % 9_973) as f64;
+    // A quarter has 15 ticks, the retention 720, and three series come with each.
+    let (ticks, new) = (20 * 60usize, 3);
+    let mut most = 0;
+    for tick in 0..ticks {
+        clock.pass(Duration::from_millis(MINUTE as u64));
+        let mut values = Vec::new();
+        {
+            let mut store = bench.hub.store();
+            store.renew(bench.source, MINUTE, Vec::new());
+            for n in (tick + 1).saturating_sub(LIFE) * new..(tick + 1) * new {
+                let id = store.intern(bench.source, def(n)).expect("room") as usize;
+                values.resize(values.len().max(id + 1), f64::NAN);
+                values[id] = value(n, tick);
+            }
+            most = most.max(store.series(bench.source, 0).len());
+        }
+        let t = T0 + (tick as i64 + 1) * MINUTE;
+        assert!(bench.hub.append(bench.source, t, false, &values).is_some());
+        bench.keeper.step();
+        if tick % 97 == 96 || tick + 1 == ticks {
+            drop(bench); // as by a kill
+            bench = Bench::open(folder.path(), &clock);
+            let store = bench.hub.store();
+            let series = store.series(bench.source, 0).to_vec();
+            let snapshot = store.snapshot(bench.source, i64::MIN, i64::MAX).expect("a source");
+            drop(store);
+            let mut seen = 0;
+            for (id, known) in (0..).zip(&series) {
+                let Some(n) = known.instance.strip_prefix('n').and_then(|n| n.parse::<usize>().ok()) else { continue };
+                let born = n / new;
+                let expected =
+                    (born..(born + LIFE).min(tick + 1)).map(|at| (T0 + (at as i64 + 1) * MINUTE, value(n, at)));
+                let samples = snapshot.samples(&[id]).remove(0);
+                // What has expired is not asked for; all else is there.
+                if born + 700 > tick {
+                    assert_eq!((samples, known), (expected.collect(), &def(n)), "series {n} after tick {tick}");
+                    seen += 1;
+                }
+            }
+            assert_eq!(seen, (tick + 1).min(700) * new, "each of them, once");
+        }
+    }
+    // 14 h, which is with the slack of segments, and not 20.
+    assert!(most < 15 * 60 * new + 30 * new, "{most} ids");
+}

@@ -34,16 +34,20 @@ impl Names {
         self.0.len()
     }
 
-    /// Adds the next series: its family, and its labels beside those of family and source.
-    pub fn push(&mut self, source: &str, series: Option<(Arc<Family>, Vec<Label>)>) {
-        self.0.push(series.map(|(family, mut labels)| {
+    /// Names the next series, or one that was another before: its family, and its labels beside those of family and source.
+    pub fn set(&mut self, id: SeriesId, source: &str, series: Option<(Arc<Family>, Vec<Label>)>) {
+        let named = series.map(|(family, mut labels)| {
             let label = |name: &str, value: &str| Label { name: name.into(), value: value.into() };
             labels.extend([label("__name__", &family.name), label(SOURCE, source)]);
             // An empty label is no label, and a receiver may refuse labels out of order.
             labels.retain(|label| !label.value.is_empty());
             labels.sort_by(|a, b| a.name.cmp(&b.name));
             Named { labels, family }
-        }));
+        });
+        match self.0.get_mut(id as usize) {
+            Some(known) => *known = named,
+            None => self.0.push(named),
+        }
     }
 
     /// The samples of a run from series `from` on, up to series `to` where it is known, else as many as fit.

@@ -29,8 +29,11 @@ pub struct Follower {
     source: Source,
     /// The labels of its series.
     pub names: Names,
-    /// By row of the table.
+    /// The newest tick when they were looked up last.
+    named_at: u64,
+    /// By row of the table, in its version.
     families: HashMap<u16, Arc<Family>>,
+    rows_version: u64,
     /// After the tick that was read last.
     state: Option<TickState>,
     /// Since when the disk has not handed out what is next.
@@ -115,7 +118,9 @@ impl Follower {
         Follower {
             source: source.clone(),
             names: Names::default(),
+            named_at: 0,
             families: HashMap::new(),
+            rows_version: 0,
             state: None,
             refused: None,
         }
@@ -250,17 +255,33 @@ impl Follower {
         }
     }
 
-    /// Learns the labels of series that are new.
+    /// Learns the labels of series that are new, or others than they were.
     fn announce(&mut self, store: &Store) {
         let catalog = store.catalog();
-        for def in store.series(self.source.id, self.names.len()) {
+        let (replaced, version) = store.replaced_rows(self.rows_version);
+        self.rows_version = version;
+        self.families.retain(|row, _| !replaced.contains(row));
+        let series = store.series(self.source.id, 0);
+        let renamed = store.renamed(self.source.id, self.named_at).unwrap_or_else(|| {
+            self.names = Names::default();
+            Vec::new()
+        });
+        self.named_at = store.state(self.source.id).map_or(0, TickState::seq);
+        let known = self.names.len() as SeriesId;
+        let others = renamed.into_iter().filter(|id| *id < known).collect::<Vec<_>>();
+        if !others.is_empty() || known == 0 {
+            // It holds the steps of those that were.
+            self.state = None;
+        }
+        for id in others.into_iter().chain(known..series.len() as SeriesId) {
+            let def = &series[id as usize];
             let named = catalog.metric(def).map(|metric| {
                 let family = self.families.entry(def.metric).or_insert_with(|| Arc::new(Family::of(metric)));
                 let own = prometheus::labels(metric, &def.instance).into_iter();
                 let own = own.map(|(name, value)| Label { name: name.into(), value: value.into() });
                 (family.clone(), own.collect())
             });
-            self.names.push(&self.source.name, named);
+            self.names.set(id, &self.source.name, named);
         }
     }
 }

@@ -137,6 +137,56 @@ fn a_row_that_is_met_at_run_time_joins_the_table_with_its_chart() {
     assert_eq!((chart.id.as_str(), chart.section.as_str()), ("met", "meets"));
 }
 
+/// A sensor of which one series is away for long, and another comes meanwhile.
+struct ComesBack(u32);
+impl Collector for ComesBack {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        static CAME: std::sync::LazyLock<shared::catalog::MetricDef> = std::sync::LazyLock::new(|| {
+            let row = shared::catalog::MetricDef::gauge("came.{labels}", shared::unit::Unit::Watts);
+            row.title("Came").on("came", "{labels}").help("It came and went.")
+        });
+        self.0 += 1;
+        if self.0 == 1 || self.0 > 1_060 {
+            out.put(&CAME, "a", f64::from(self.0));
+        }
+        if self.0 > 1_040 {
+            out.put(&CAME, "b", -f64::from(self.0));
+        }
+        Ok(())
+    }
+}
+static COMES_BACK: Entry = Entry {
+    name: "comes_back",
+    about: "Comes back.",
+    metrics: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), ComesBack(0))),
+};
+
+#[test]
+fn one_that_comes_back_after_its_number_was_given_to_another_gets_a_new_one() {
+    let mut sampler = sampler(vec![&COMES_BACK]);
+    let id = |sampler: &Sampler, tag: &str| {
+        let store = sampler.hub.store();
+        store.series(sampler.source, 0).iter().position(|def| store.catalog().tag(def) == tag)
+    };
+    let mut first = None;
+    for i in 1..=1_070u32 {
+        // Ten seconds apart: what the retention of an hour holds is 360 ticks.
+        let t = 1_700_000_000_000 + i64::from(i) * 10_000;
+        sampler.tick(t, Duration::from_secs(u64::from(i) * 10), false);
+        if i % 45 == 0 {
+            sampler.hub.store().seal(sampler.source);
+        }
+        let (a, b) = (value(&sampler, "came.a"), value(&sampler, "came.b"));
+        first = first.or(id(&sampler, "came.a"));
+        assert_eq!(a, Some(f64::from(i)).filter(|_| i == 1 || i > 1_060), "tick {i}");
+        assert_eq!(b, Some(-f64::from(i)).filter(|_| i > 1_040), "tick {i}");
+        if i > 1_040 {
+            assert_eq!(id(&sampler, "came.b"), first, "the number that was free");
+        }
+    }
+}
+
 static DOOR: Mutex<()> = Mutex::new(());
 static HANGS_OPENING: Entry = Entry {
     name: "hangs_opening",

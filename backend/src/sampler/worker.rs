@@ -30,6 +30,11 @@ impl Sensor {
     pub fn new(part: Part) -> Box<Self> {
         Box::new(Sensor { collector: part.collector, out: Out::default() })
     }
+
+    /// Row and instance of a slot.
+    pub fn slot(&self, at: usize) -> Option<(&'static MetricDef, String)> {
+        self.out.slot(at)
+    }
 }
 
 /// Asks for one reading.

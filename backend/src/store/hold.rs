@@ -13,11 +13,9 @@ impl Store {
             let Ok(times) = block.read_times() else { continue };
             block.columns(0, |column| {
                 if let Ok((id, bytes)) = column
-                    && let Some(span) = kept.spans.get_mut(id as usize)
                     && let Ok(Some(presence)) = column::presence(&bytes, times.len())
                 {
-                    let (first, last) = (times[presence.first], times[presence.last]);
-                    *span = Some(span.map_or((first, last), |(a, b)| (a.min(first), b.max(last))));
+                    kept.series.seen(id, times[presence.first], times[presence.last]);
                 }
                 true
             });

@@ -2,20 +2,18 @@
 
 use super::instants::Instants;
 use super::read::Late;
-use super::{Block, Frame, Stretch};
+use super::series::Series;
+use super::{Block, Frame, QUARTER, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Check, Source};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// One source.
 pub(super) struct Kept {
     pub info: Source,
-    pub defs: Vec<SeriesDef>,
-    pub ids: HashMap<SeriesDef, SeriesId>,
-    /// Times of the first and last sample by series.
-    pub spans: Vec<Option<(i64, i64)>>,
+    pub series: Series,
     pub checks: Arc<Vec<Check>>,
     /// How many of the checks, at the end, are of the server and not of a collector.
     pub of_server: usize,
@@ -51,9 +49,7 @@ impl Kept {
     pub fn new(info: Source) -> Self {
         Kept {
             info,
-            defs: Vec::new(),
-            ids: HashMap::new(),
-            spans: Vec::new(),
+            series: Series::default(),
             checks: Arc::default(),
             of_server: 0,
             checks_version: 0,
@@ -80,14 +76,30 @@ impl Kept {
         }
     }
 
+    /// How many ticks a series may lack before it is not alive any more: as many as the head holds.
+    pub fn patience(&self) -> u64 {
+        (QUARTER / self.info.interval.max(1)).max(1) as u64
+    }
+
     pub fn announce(&mut self, def: SeriesDef, steps: Steps) -> SeriesId {
-        let id = self.defs.len() as SeriesId;
+        let (id, reused) = self.series.add(def, self.state.seq());
+        if reused {
+            // It is absent in all of them, and in the frames between them.
+            for state in [&mut self.encoder, &mut self.state, &mut self.base] {
+                state.redefine(id, steps);
+            }
+        } else {
+            self.encoder.extend([steps]);
+            self.state.extend([steps]);
+        }
+        id
+    }
+
+    /// A series that was found; none takes the place of an id that stands for nothing.
+    pub fn restore(&mut self, def: Option<SeriesDef>, steps: Steps, sound: bool) {
+        self.series.restore(def, sound);
         self.encoder.extend([steps]);
         self.state.extend([steps]);
-        self.ids.insert(def.clone(), id);
-        self.defs.push(def);
-        self.spans.push(None);
-        id
     }
 
     /// Goes on after ticks that are known from elsewhere.
@@ -95,28 +107,13 @@ impl Kept {
         (self.encoder, self.base, self.state) = (state.clone(), state.clone(), state);
     }
 
-    /// Takes the place of an id that no series has any more.
-    pub fn announce_hole(&mut self, def: SeriesDef) -> SeriesId {
-        let id = self.announce(def.clone(), 0.0);
-        self.ids.remove(&def);
-        id
-    }
-
-    /// A series has samples somewhere between these times.
-    pub fn seen(&mut self, id: SeriesId, from: i64, to: i64) {
-        if let Some(span) = self.spans.get_mut(id as usize) {
-            *span = Some(span.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));
-        }
-    }
-
     /// Takes a frame in that follows the newest; how many samples it has.
     pub fn push(&mut self, frame: Frame) -> u64 {
         self.state.apply(frame.bytes()).expect("a tick is pushed before the next one is encoded");
         let (t, mut samples) = (frame.t, 0);
-        for (_, span) in self.state.values().iter().zip(&mut self.spans).filter(|(v, _)| v.is_finite()) {
+        for (id, _) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
             samples += 1;
-            // The clock may have been set back: what it stamped before stays within.
-            *span = Some(span.map_or((t, t), |(first, last)| (first.min(t), last.max(t))));
+            self.series.hear(id, t, frame.seq);
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);
@@ -136,13 +133,22 @@ impl Kept {
         while self.frames.front().is_some_and(|f| f.seq <= needed) {
             self.frames.pop_front();
         }
-        if let Some(oldest) = self.oldest() {
-            self.instants.forget(oldest);
-        }
         self.cuts.push(stretch.clone());
         self.base = self.state.clone();
         (self.head, self.head_from) = (0, i64::MAX);
+        self.let_go();
         Some(stretch)
+    }
+
+    /// Lets go what is known of what is not kept any more.
+    fn let_go(&mut self) {
+        let Some(oldest) = self.oldest() else { return };
+        self.instants.forget(oldest);
+        let (seq, ticks) = (self.state.seq(), self.patience());
+        let (late, values) = (&self.late, self.state.values());
+        self.series.let_go(seq, ticks, oldest, |id| late.contains_key(&id) || values[id as usize].is_finite());
+        // Who stands further back than the frames is sent everything anew.
+        self.series.forget_renamed(self.frames.front().map_or(seq, |frame| frame.seq - 1));
     }
 
     pub fn sealed(&mut self, stretch: &Arc<Stretch>, blocks: Vec<Block>) {

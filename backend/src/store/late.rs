@@ -74,7 +74,7 @@ impl Store {
 
 impl Kept {
     pub(super) fn insert(&mut self, samples: &[(SeriesId, i64, f64)]) {
-        samples.iter().for_each(|(id, t, _)| self.seen(*id, *t, *t));
+        samples.iter().for_each(|(id, t, _)| self.series.seen(*id, *t, *t));
         let late = Arc::make_mut(&mut self.late);
         for &(id, t, v) in samples {
             late.entry(id).or_default().entry(t).or_insert(v);

@@ -17,6 +17,8 @@ mod kept;
 mod late;
 mod read;
 mod restore;
+mod rows;
+mod series;
 mod told;
 
 pub use block::{Block, Unread};
@@ -26,10 +28,11 @@ pub use figures::Figures;
 pub use late::Inserted;
 pub use read::Snapshot;
 pub use restore::Unwritten;
+pub use series::MOST_STORED;
 pub use told::Told;
 
 use kept::Kept;
-use shared::catalog::{Catalog, Chart, Metric};
+use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
 use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
@@ -39,7 +42,8 @@ use std::sync::Arc;
 /// a longer head costs more to replay.
 pub const QUARTER: i64 = 900_000;
 
-/// Series that one source may have; further ones are refused and counted.
+/// Series that one source may have alive, which is with a value within as many ticks as a quarter of an hour has; further
+/// ones are refused and counted.
 pub const MOST_SERIES: usize = 100_000;
 
 /// Limits of what is kept.
@@ -106,8 +110,12 @@ pub struct Counts {
     pub chunk_samples: u64,
     /// Blocks dropped from memory because the byte limit was reached, before their time.
     pub chunks_dropped: u64,
-    /// Series refused because their source has [`MOST_SERIES`].
+    /// Series refused because their source has [`MOST_SERIES`] alive, or history of [`MOST_STORED`].
     pub series_refused: u64,
+    /// Series that are alive now.
+    pub series_alive: u64,
+    /// Series that are alive or have history.
+    pub series_stored: u64,
     /// Late samples taken in.
     pub late: u64,
     /// Samples refused because they lay more than [`late::AHEAD`] in the future.
@@ -127,6 +135,7 @@ pub struct Counts {
 /// The last hours of every source.
 pub struct Store {
     catalog: Arc<Catalog>,
+    rows: rows::Rows,
     limits: Limits,
     sources: Vec<Kept>,
     counts: Counts,
@@ -144,18 +153,13 @@ pub enum Since {
 impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        Store { catalog, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
+        let rows = rows::Rows::new(catalog.metrics.len());
+        Store { catalog, rows, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
     }
 
     /// The table.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
-    }
-
-    /// Adds a row to the table, with its chart, unless it is there; its position, or none when the table is full. Readers
-    /// keep the table that they have taken: rows are only ever added behind those that are there.
-    pub fn add_row(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
-        Arc::make_mut(&mut self.catalog).add(metric, chart)
     }
 
     /// Adds a source and gives it its number.
@@ -212,15 +216,17 @@ impl Store {
         self.counts.history = Some(figures);
     }
 
-    /// The number of a series, given at its first appearance; none for a row that is not in the table, and for a source
-    /// that has [`MOST_SERIES`].
+    /// The number of a series, given at its first appearance, and anew where nothing of it was kept any more, which its
+    /// [generation](Self::generations) tells; none for a row that is not in the table, and for a source that has
+    /// [`MOST_SERIES`] alive or history of [`MOST_STORED`].
     pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
         let kept = self.sources.get_mut(usize::from(source))?;
-        if let Some(&id) = kept.ids.get(&def) {
+        if let Some(id) = kept.series.id(&def) {
             return Some(id);
         }
         let steps = self.catalog.metric(&def)?.steps;
-        if kept.defs.len() >= MOST_SERIES {
+        let (seq, ticks) = (kept.state.seq(), kept.patience());
+        if !kept.series.room(seq, ticks) {
             self.counts.series_refused += 1;
             return None;
         }
@@ -229,13 +235,24 @@ impl Store {
 
     /// Series of a source from id `first` on.
     pub fn series(&self, source: SourceId, first: usize) -> &[SeriesDef] {
-        self.kept(source).and_then(|k| k.defs.get(first..)).unwrap_or_default()
+        self.kept(source).and_then(|k| k.series.defs().get(first..)).unwrap_or_default()
+    }
+
+    /// By series id how often the number was given to another series: who keeps a number keeps this one with it.
+    pub fn generations(&self, source: SourceId) -> &[u32] {
+        self.kept(source).map(|k| k.series.generations()).unwrap_or_default()
+    }
+
+    /// Series that are others, or nothing, to who knew them all at the tick of sequence `since`, in order of id; none where
+    /// that is not known any more.
+    pub fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
+        self.kept(source)?.series.renamed(since)
     }
 
     /// Times of the oldest sample kept and of the newest of a series.
     pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
         let kept = self.kept(source)?;
-        let (first, last) = (*kept.spans.get(id as usize)?)?;
+        let (first, last) = kept.series.span(id)?;
         let oldest = kept.oldest()?;
         (last >= oldest).then_some((first.max(oldest), last))
     }
@@ -246,7 +263,7 @@ impl Store {
     pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
         let kept = self.sources.get_mut(usize::from(source))?;
         if let Some(until) = kept.instants.taken(t) {
-            let known = &values[..values.len().min(kept.defs.len())];
+            let known = &values[..values.len().min(kept.series.defs().len())];
             self.counts.refused_again += known.iter().filter(|v| v.is_finite()).count() as u64;
             kept.clock_step |= clock_step;
             if !std::mem::replace(&mut kept.set_back, true) {
@@ -376,6 +393,8 @@ impl Store {
             chunk_bytes: self.sources.iter().map(|s| s.memory).sum(),
             chunk_samples: self.sources.iter().flat_map(|s| &s.blocks).map(Block::samples).sum(),
             damaged: self.damages.count(),
+            series_alive: self.sources.iter().map(|s| s.series.alive(s.state.seq(), s.patience()) as u64).sum(),
+            series_stored: self.sources.iter().map(|s| s.series.stored() as u64).sum(),
             ..self.counts
         }
     }

@@ -1,6 +1,7 @@
 //! A store of what was found in a data folder.
 
 use super::kept::Kept;
+use super::series::NO_ROW;
 use super::{Block, Chunk, Limits, Store, Stretch};
 use history::{Found, FoundSource, Segment};
 use shared::catalog::{Catalog, Chart, Metric};
@@ -8,9 +9,6 @@ use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
-
-/// The row of ids that no series has any more.
-const NO_ROW: u16 = u16::MAX;
 
 /// Ticks that were in logs alone, as columns: whose, and the runs.
 pub type Unwritten = Vec<(SourceId, Vec<Arc<Chunk>>)>;
@@ -27,7 +25,7 @@ impl Store {
         }
         let mut unwritten = Unwritten::new();
         for source in own.into_iter().chain(others) {
-            let chunks = store.restore(source, &rows, &found.segments);
+            let chunks = store.restore(source, &rows, found);
             unwritten.push(((store.sources.len() - 1) as SourceId, chunks));
         }
         (store, unwritten)
@@ -42,7 +40,8 @@ impl Store {
         self.add_row(row.clone(), chart)
     }
 
-    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], segments: &[Arc<Segment>]) -> Vec<Arc<Chunk>> {
+    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], all: &Found) -> Vec<Arc<Chunk>> {
+        let (segments, sound) = (&all.segments, all.report.damages.is_empty());
         let id = self.sources.len() as SourceId;
         let info = Source { id, name: found.name.clone(), interval: found.interval.max(1), facts: found.facts.clone() };
         let mut kept = Kept::new(info);
@@ -53,11 +52,7 @@ impl Store {
             let row = def.as_ref().and_then(|def| rows.get(usize::from(def.metric)).copied().flatten());
             let instance = def.as_ref().map(|def| def.instance.clone()).unwrap_or_default();
             let steps: Steps = row.map_or(0.0, |row| self.catalog.metrics[usize::from(row)].steps);
-            let def = SeriesDef { metric: row.unwrap_or(NO_ROW), instance };
-            match row {
-                Some(_) => kept.announce(def, steps),
-                None => kept.announce_hole(def),
-            };
+            kept.restore(def.is_some().then(|| SeriesDef { metric: row.unwrap_or(NO_ROW), instance }), steps, sound);
         }
         for segment in segments {
             let entries = segment.contents().sources.iter().zip(0u16..).filter(|(s, _)| s.name == found.name);
@@ -66,7 +61,7 @@ impl Store {
                 let blocks: Vec<Block> = blocks.map(|(at, _)| Block::Disk(segment.clone(), at)).collect();
                 let (from, to) = (blocks.iter().map(Block::from).min(), blocks.iter().map(Block::to).max());
                 if let (Some(from), Some(to)) = (from, to) {
-                    entry.series.iter().for_each(|series| kept.seen(series.id, from, to));
+                    entry.series.iter().for_each(|series| kept.series.seen(series.id, from, to));
                 }
                 kept.put(blocks);
             }
@@ -80,7 +75,7 @@ impl Store {
         });
         let chunks: Vec<Arc<Chunk>> = chunks.map(Arc::new).collect();
         for chunk in &chunks {
-            chunk.columns.iter().for_each(|(id, _)| kept.seen(*id, chunk.from, chunk.to));
+            chunk.columns.iter().for_each(|(id, _)| kept.series.seen(*id, chunk.from, chunk.to));
         }
         kept.put(chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect());
         for block in kept.blocks.iter().filter(|block| !block.late()) {
@@ -120,6 +115,6 @@ impl Store {
 
     /// Series of a source that has these ids, for a segment's directory.
     pub fn definition(&self, source: SourceId, id: SeriesId) -> Option<&SeriesDef> {
-        self.kept(source)?.defs.get(id as usize)
+        self.kept(source)?.series.defs().get(id as usize)
     }
 }

@@ -78,8 +78,8 @@ impl Told {
             self.0.source(out, source, &info.name, info.interval, &info.facts);
         }
         // A frame says how many series there are: its reader must have heard of the last.
-        let last = kept.defs.len().checked_sub(1).map(|last| last as SeriesId);
-        let defs = ids.into_iter().chain(last).filter_map(|id| Some((id, kept.defs.get(id as usize)?)));
+        let last = kept.series.defs().len().checked_sub(1).map(|last| last as SeriesId);
+        let defs = ids.into_iter().chain(last).filter_map(|id| Some((id, kept.series.defs().get(id as usize)?)));
         self.0.series(out, source, store.catalog(), defs);
     }
 }

@@ -78,6 +78,13 @@ impl Days {
         self.stretches.retain(|_, s| s.to >= before);
     }
 
+    /// Drops the minutes of a series.
+    pub fn forget_series(&mut self, series: SeriesId) {
+        for stretch in self.stretches.values_mut().chain(self.arriving.values_mut()) {
+            stretch.columns.retain(|id, _| *id != series);
+        }
+    }
+
     /// Sequence of the newest tick that is in it; what comes after is read from samples.
     pub fn last_seq(&self) -> u64 {
         self.stretches.values().map(|s| s.last_seq).max().unwrap_or(0)

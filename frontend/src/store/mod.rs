@@ -271,6 +271,49 @@ mod tests {
     }
 
     #[test]
+    fn a_series_that_is_another_now_has_none_of_its_values_and_is_drawn_in_its_own_chart() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        (0..900).for_each(|_| drop(server.tick()));
+        store.take(ServerMessage::Columns(server.sealed(0, 900)));
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        let key = server.state.keyframe();
+        store.ticks(0, &[&key]).unwrap();
+        let frame = server.tick();
+        store.ticks(0, &[&frame]).unwrap();
+        assert_eq!(read(&store, 0).len(), 901);
+        let charts = |store: &Store, id: u32| {
+            let drawn = store.sources[&0].charts.iter().filter(|(_, members)| members.lines.contains(&id));
+            drawn.map(|(chart, _)| chart.clone()).collect::<Vec<_>>()
+        };
+        let before = charts(&store, 0);
+        // What is known is told again, as to a page that resumes, and changes nothing.
+        store.take(ServerMessage::Series { source: 0, first: 0, defs: server.defs.clone() });
+        assert_eq!((read(&store, 0).len(), charts(&store, 0)), (901, before.clone()));
+        // Away, as it is told long before another comes; then a row with other steps.
+        server.state.encode(START + 901_000, false, &[f64::NAN, 901_000.0]);
+        let away = server.state.keyframe();
+        store.ticks(0, &[&away]).unwrap();
+        let other =
+            |m: &shared::catalog::Metric| m.steps != server.steps[0] && !m.chart.is_empty() && m.chart != before[0];
+        let metric = store.catalog.metrics.iter().position(other).unwrap() as u16;
+        let steps = store.catalog.metrics[usize::from(metric)].steps;
+        server.state.redefine(0, steps);
+        store.take(ServerMessage::Series {
+            source: 0,
+            first: 0,
+            defs: vec![SeriesDef { metric, instance: "x".into() }],
+        });
+        let frame = server.state.encode(START + 902_000, false, &[7.0, 902_000.0]);
+        assert_eq!(store.ticks(0, &[&frame]), Ok(true));
+        let present: Vec<(i64, f64)> = read(&store, 0).into_iter().filter(|(_, v)| v.is_finite()).collect();
+        assert_eq!(present, [(902, 7.0)]);
+        assert_eq!(read(&store, 1).iter().filter(|(_, v)| v.is_finite()).count(), 902, "the other is as it was");
+        assert!(charts(&store, 0) != before && charts(&store, 0).len() <= 1);
+        assert!(!store.sources[&0].charts.iter().any(|(chart, _)| *chart == before[0]), "it was alone in its chart");
+    }
+
+    #[test]
     fn an_hour_takes_the_place_of_its_quarters_and_a_quarter_none_of_an_hour() {
         let (mut server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);

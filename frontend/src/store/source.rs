@@ -131,13 +131,23 @@ impl Source {
         }
     }
 
-    /// Takes further series in; those that are known already are skipped.
+    /// Takes further series in; those that are known already are skipped, and those that are known as others forgotten.
     pub fn announce(&mut self, first: SeriesId, defs: Vec<SeriesDef>, catalog: &Catalog) {
-        let known = self.defs.len();
-        for def in defs.into_iter().skip(known.saturating_sub(first as usize)) {
-            let id = self.defs.len() as SeriesId;
+        for (id, def) in (first..).zip(defs) {
             let metric = catalog.metric(&def);
-            self.state.extend([metric.map_or(0.0, |m| m.steps)]);
+            let steps = metric.map_or(0.0, |m| m.steps);
+            match self.defs.get_mut(id as usize) {
+                Some(known) if *known == def => continue,
+                Some(known) => {
+                    *known = def;
+                    self.state.redefine(id, steps);
+                    self.forget_series(id);
+                }
+                None => {
+                    self.state.extend([steps]);
+                    self.defs.push(def);
+                }
+            }
             if let Some(m) = metric.filter(|m| !m.chart.is_empty()) {
                 let members = match m.draw {
                     Draw::Line => Some(&mut self.charts.or(m.chart.clone(), Members::default).lines),
@@ -148,10 +158,28 @@ impl Source {
                     list.push(id);
                 }
             }
-            self.defs.push(def);
         }
         self.newest.resize(self.defs.len(), 0);
         self.spacing.resize(self.defs.len(), 0);
+    }
+
+    /// Forgets all values of a series, and where it is drawn.
+    fn forget_series(&mut self, id: SeriesId) {
+        for members in self.charts.values_mut() {
+            members.lines.retain(|line| *line != id);
+            members.limits.retain(|limit| *limit != id);
+        }
+        self.charts.retain(|_, members| !members.lines.is_empty() || !members.limits.is_empty());
+        let at = id as usize;
+        self.head.iter_mut().filter_map(|tick| tick.values.get_mut(at)).for_each(|v| *v = f64::NAN);
+        for chunk in self.chunks.values_mut().chain(self.arriving.values_mut()) {
+            chunk.columns.retain(|series, _| *series != id);
+        }
+        self.days.forget_series(id);
+        for known in [&mut self.newest, &mut self.spacing] {
+            known.get_mut(at).into_iter().for_each(|known| *known = 0);
+        }
+        self.epoch += 1;
     }
 
     /// Time between two samples of a series, ms: the source's interval, or more for what is read seldom.

@@ -276,6 +276,18 @@ impl Catalog {
         Some(position)
     }
 
+    /// Puts a row in the place of one that no series names any more. A chart goes with its last row.
+    pub fn replace(&mut self, position: u16, metric: Metric, chart: Chart) {
+        let Some(place) = self.metrics.get_mut(usize::from(position)) else { return };
+        let old = std::mem::replace(place, metric);
+        if !self.metrics.iter().any(|m| m.chart == old.chart) {
+            self.layout.charts.retain(|c| c.id != old.chart);
+        }
+        if !self.layout.charts.iter().any(|c| c.id == chart.id) {
+            self.layout.charts.push(chart);
+        }
+    }
+
     /// The rows from position `first` on, at most `most`, with their charts.
     pub fn part(&self, first: usize, most: usize) -> (Vec<Metric>, Vec<Chart>) {
         let metrics: Vec<Metric> = self.metrics.iter().skip(first).take(most).cloned().collect();
@@ -284,12 +296,16 @@ impl Catalog {
         (metrics, charts)
     }
 
-    /// Takes in what [`part`](Self::part) gave; rows and charts that are here already are skipped.
+    /// Takes in what [`part`](Self::part) gave; a row that is here goes, charts that are here already are skipped.
     pub fn extend(&mut self, first: usize, metrics: Vec<Metric>, charts: Vec<Chart>) {
         let known: std::collections::HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
         self.layout.charts.extend(charts.into_iter().filter(|c| !known.contains(&c.id)));
-        if let Some(skip) = self.metrics.len().checked_sub(first) {
-            self.metrics.extend(metrics.into_iter().skip(skip));
+        for (at, metric) in (first..).zip(metrics) {
+            match at.cmp(&self.metrics.len()) {
+                std::cmp::Ordering::Less => self.metrics[at] = metric,
+                std::cmp::Ordering::Equal => self.metrics.push(metric),
+                std::cmp::Ordering::Greater => return,
+            }
         }
     }
 

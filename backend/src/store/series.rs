@@ -1,0 +1,192 @@
+//! The series of one source by id: those that are alive, those of which only history is left, and the ids that are free.
+//!
+//! A series is *alive* while it had a value within as many ticks as the head holds. One that is not, and of which nothing
+//! is kept any more, is let go: its id stands for nothing until the next cut, so that no log file and no page can take one
+//! series for the other, and then for the next series that comes.
+
+use super::MOST_SERIES;
+use shared::series::{SeriesDef, SeriesId};
+use std::collections::{HashMap, VecDeque};
+
+/// Series of one source that are alive or have history. What reads logs believes no id from 2^20 on.
+pub const MOST_STORED: usize = 1_000_000;
+
+/// The row of ids that stand for nothing.
+pub const NO_ROW: u16 = u16::MAX;
+
+/// What is known of the series of a source.
+#[derive(Default)]
+pub struct Series {
+    defs: Vec<SeriesDef>,
+    ids: HashMap<SeriesDef, SeriesId>,
+    /// Times of the first and last sample.
+    spans: Vec<Option<(i64, i64)>>,
+    /// Sequence of the newest tick with a value; 0 before the first of this run.
+    heard: Vec<u64>,
+    /// How often the id was let go.
+    generations: Vec<u32>,
+    /// Ids for the series that come next, the lowest last.
+    free: Vec<SeriesId>,
+    /// Let go at the newest cut.
+    resting: Vec<SeriesId>,
+    /// Ids that mean something else than they did, and the newest tick then.
+    renamed: VecDeque<(u64, SeriesId)>,
+    /// `renamed` is complete for who knew all ids at this tick.
+    complete_from: u64,
+    /// How many were alive after that tick.
+    counted: Option<(u64, usize)>,
+}
+
+impl Series {
+    /// By id; those of no row stand for nothing.
+    pub fn defs(&self) -> &[SeriesDef] {
+        &self.defs
+    }
+
+    /// The id of a series that is known.
+    pub fn id(&self, def: &SeriesDef) -> Option<SeriesId> {
+        self.ids.get(def).copied()
+    }
+
+    /// How often each id was let go: who holds an id holds this number with it.
+    pub fn generations(&self) -> &[u32] {
+        &self.generations
+    }
+
+    /// Times between which the samples of a series lie.
+    pub fn span(&self, id: SeriesId) -> Option<(i64, i64)> {
+        *self.spans.get(id as usize)?
+    }
+
+    /// Whether one more finds room; `seq` is the newest tick, and `ticks` are as many as the head holds.
+    pub fn room(&mut self, seq: u64, ticks: u64) -> bool {
+        if self.free.is_empty() && self.defs.len() >= MOST_STORED {
+            return false;
+        }
+        // Counting takes long, so it is done at most once a tick.
+        self.ids.len() < MOST_SERIES || self.counted(seq, ticks) < MOST_SERIES
+    }
+
+    fn counted(&mut self, seq: u64, ticks: u64) -> usize {
+        if self.counted.is_none_or(|(at, _)| at != seq) {
+            self.counted = Some((seq, self.alive(seq, ticks)));
+        }
+        self.counted.map_or(0, |(_, alive)| alive)
+    }
+
+    /// How many are alive.
+    pub fn alive(&self, seq: u64, ticks: u64) -> usize {
+        self.heard.iter().filter(|heard| lives(**heard, seq, ticks)).count()
+    }
+
+    /// How many are alive or have history.
+    pub fn stored(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Adds one; its id, and whether that stood for another before.
+    pub fn add(&mut self, def: SeriesDef, seq: u64) -> (SeriesId, bool) {
+        let reused = self.free.pop();
+        let id = reused.unwrap_or_else(|| self.extend());
+        self.heard[id as usize] = seq.max(1);
+        self.name(id, def);
+        if let Some((_, alive)) = &mut self.counted {
+            *alive += 1;
+        }
+        if reused.is_some() {
+            self.renamed.push_back((seq, id));
+        }
+        (id, reused.is_some())
+    }
+
+    /// Adds one that was found, or with none an id that stands for nothing, which is free where all files are `sound`: one
+    /// that cannot be read may know it.
+    pub fn restore(&mut self, def: Option<SeriesDef>, sound: bool) {
+        let id = self.extend();
+        match def {
+            Some(def) => self.name(id, def),
+            None if sound => self.resting.push(id),
+            None => {}
+        }
+    }
+
+    fn extend(&mut self) -> SeriesId {
+        let id = self.defs.len() as SeriesId;
+        self.defs.push(SeriesDef { metric: NO_ROW, instance: String::new() });
+        self.spans.push(None);
+        self.heard.push(0);
+        self.generations.push(0);
+        id
+    }
+
+    fn name(&mut self, id: SeriesId, def: SeriesDef) {
+        if def.metric != NO_ROW {
+            self.ids.insert(def.clone(), id);
+        }
+        self.defs[id as usize] = def;
+    }
+
+    /// A series has samples somewhere between these times.
+    pub fn seen(&mut self, id: SeriesId, from: i64, to: i64) {
+        if let Some(span) = self.spans.get_mut(id as usize) {
+            // The clock may have been set back: what it stamped before stays within.
+            *span = Some(span.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));
+        }
+    }
+
+    /// A series has a value in the newest tick.
+    pub fn hear(&mut self, id: SeriesId, t: i64, seq: u64) {
+        self.seen(id, t, t);
+        if let Some(heard) = self.heard.get_mut(id as usize) {
+            *heard = seq;
+        }
+    }
+
+    /// At a cut: lets those go that are not alive, end before `oldest`, the time of the oldest tick that is kept, and of
+    /// which nothing is left elsewhere, as `left` tells. Those of the cut before are free from now on.
+    pub fn let_go(&mut self, seq: u64, ticks: u64, oldest: i64, left: impl Fn(SeriesId) -> bool) {
+        self.free.append(&mut self.resting);
+        // The last one stays: a log says by it how many there are.
+        for at in 0..self.defs.len().saturating_sub(1) {
+            let id = at as SeriesId;
+            let gone = self.defs[at].metric != NO_ROW
+                && !lives(self.heard[at], seq, ticks)
+                && self.spans[at].is_none_or(|(_, last)| last < oldest)
+                && !left(id);
+            if gone {
+                let nothing = SeriesDef { metric: NO_ROW, instance: String::new() };
+                self.ids.remove(&std::mem::replace(&mut self.defs[at], nothing));
+                (self.spans[at], self.heard[at]) = (None, 0);
+                self.generations[at] = self.generations[at].wrapping_add(1);
+                self.resting.push(id);
+                self.renamed.push_back((seq, id));
+            }
+        }
+        self.free.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Forgets what nobody needs that stands at this tick or behind it.
+    pub fn forget_renamed(&mut self, seq: u64) {
+        while self.renamed.front().is_some_and(|(at, _)| *at < seq) {
+            self.renamed.pop_front();
+        }
+        self.complete_from = self.complete_from.max(seq);
+    }
+
+    /// Ids that may mean something else than they did to who knew all at this tick, in order; none where that is not known
+    /// any more.
+    pub fn renamed(&self, since: u64) -> Option<Vec<SeriesId>> {
+        if since < self.complete_from {
+            return None;
+        }
+        let later = self.renamed.iter().rev().take_while(|(at, _)| *at >= since);
+        let mut ids: Vec<SeriesId> = later.map(|(_, id)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Some(ids)
+    }
+}
+
+fn lives(heard: u64, seq: u64, ticks: u64) -> bool {
+    heard > 0 && seq.saturating_sub(heard) < ticks
+}
