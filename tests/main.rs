@@ -7,6 +7,7 @@ mod cli;
 mod demo;
 mod doctor;
 mod door;
+mod ends;
 mod export;
 mod files;
 mod history;

@@ -16,7 +16,10 @@ pub mod live;
 pub mod recording;
 pub mod remote;
 pub mod sampler;
+pub mod seldom;
+pub mod stderr;
 pub mod store;
+pub mod terminal;
 
 use clock::Clock;
 use config::{Config, Fleet};
@@ -34,10 +37,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::{Limits, Store};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// The most bytes of sealed columns in memory.
 const MEMORY: usize = 256 << 20;
+
+/// How often it is looked whether the log can be written.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Where a server listens, and how it and who started it tell each other.
+pub struct Serving {
+    /// Bound by [`bind`].
+    pub listeners: Vec<TcpListener>,
+    /// Becomes true when the server is to end.
+    pub stop: watch::Receiver<bool>,
+    /// Is sent on once requests are answered.
+    pub answering: oneshot::Sender<()>,
+}
 
 /// What the sampler is to do, by a configuration.
 pub fn plan(config: &Config) -> Plan {
@@ -86,7 +102,7 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> io::Result<Vec<TcpListener
 
 /// Collects and serves until `stop` becomes true; then within three seconds, hung collectors and disks or not. `data` is
 /// what [`data::open`] gave.
-pub async fn run(config: Config, data: Option<Data>, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
+pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let limits = Limits { retention, bytes: MEMORY };
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
@@ -110,28 +126,21 @@ pub async fn run(config: Config, data: Option<Data>, listeners: Vec<TcpListener>
             Err(error) => return tracing::error!(%error, "cannot start the threads of the log"),
         },
     };
-    serve(&config, hub, keeper, source, listeners, stop).await;
+    serve(&config, hub, keeper, source, serving).await;
 }
 
 /// Samples this machine into a hub's source, keeps its history, and serves the hub until `stop` becomes true, or the
 /// sampler ends.
-pub async fn serve(
-    config: &Config,
-    hub: Arc<Hub>,
-    keeper: Keeper,
-    source: SourceId,
-    listeners: Vec<TcpListener>,
-    stop: watch::Receiver<bool>,
-) {
+pub async fn serve(config: &Config, hub: Arc<Hub>, keeper: Keeper, source: SourceId, serving: Serving) {
     let (theirs, mut plan) = (hub.clone(), plan(config));
     plan.options.processes = hub.processes.clone();
     // Set once for each hub: here.
     let _ = hub.gpus.set((source, plan.options.gpu_numbers.clone()));
-    serve_while(config, hub, Some(keeper), listeners, stop, move |told| sampler::run(theirs, source, plan, told)).await;
+    serve_while(config, hub, Some(keeper), serving, move |told| sampler::run(theirs, source, plan, told)).await;
 }
 
 /// Simulates a fleet and serves it until `stop` becomes true.
-pub async fn run_demo(config: Config, fleet: Fleet, listeners: Vec<TcpListener>, stop: watch::Receiver<bool>) {
+pub async fn run_demo(config: Config, fleet: Fleet, serving: Serving) {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let told = clock.clone();
@@ -146,16 +155,11 @@ pub async fn run_demo(config: Config, fleet: Fleet, listeners: Vec<TcpListener>,
     let hub = Hub::of_simulated(store, clock, random(), retention);
     let theirs = hub.clone();
     let keeper = Keeper::in_memory(hub.clone());
-    serve_while(&config, hub, Some(keeper), listeners, stop, move |told| demo.run(theirs, told)).await;
+    serve_while(&config, hub, Some(keeper), serving, move |told| demo.run(theirs, told)).await;
 }
 
 /// Serves a recording until `stop` becomes true. Nothing is measured, stored or asked for.
-pub async fn run_recording(
-    config: Config,
-    recording: Recording,
-    listeners: Vec<TcpListener>,
-    stop: watch::Receiver<bool>,
-) {
+pub async fn run_recording(config: Config, recording: Recording, serving: Serving) {
     let (Some(recorded), simulated) = (recording.told(), recording.simulated()) else { return };
     let store = recording::store(recording, &collectors::catalog());
     let hub = Hub::of_recording(store, random(), recorded, simulated);
@@ -164,7 +168,7 @@ pub async fn run_recording(
             std::thread::park_timeout(Duration::from_secs(60));
         }
     };
-    serve_while(&config, hub, None, listeners, stop, idle).await;
+    serve_while(&config, hub, None, serving, idle).await;
 }
 
 /// Serves a hub until `stop` becomes true, or the work that fills it ends.
@@ -172,24 +176,26 @@ async fn serve_while(
     config: &Config,
     hub: Arc<Hub>,
     keeper: Option<Keeper>,
-    listeners: Vec<TcpListener>,
-    stop: watch::Receiver<bool>,
+    Serving { listeners, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
     let ended = Arc::new(AtomicBool::new(false));
     let told = ended.clone();
     let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
-    std::thread::Builder::new()
-        .name("sampler".into())
-        .spawn(move || {
-            work(told);
-            drop(alive); // or by a panic; either ends the server, which must not go on showing old values
-        })
-        .expect("the first thread can be started");
+    let work = move || {
+        work(told);
+        drop(alive); // or by a panic; either ends the server, which must not go on showing old values
+    };
+    if let Err(error) = std::thread::Builder::new().name("sampler".into()).spawn(work) {
+        return tracing::error!(%error, "cannot start the thread that samples");
+    }
     if let Some(keeper) = keeper {
         let told = ended.clone();
         let keep = move || keeper::run(keeper, &told);
-        std::thread::Builder::new().name("keeper".into()).spawn(keep).expect("the second thread can be started");
+        if let Err(error) = std::thread::Builder::new().name("keeper".into()).spawn(keep) {
+            ended.store(true, Ordering::Relaxed);
+            return tracing::error!(%error, "cannot start the thread that keeps history");
+        }
     }
     let door = Arc::new(http::door::Door::new(config));
     // What was not measured here and now is nobody else's history.
@@ -197,9 +203,12 @@ async fn serve_while(
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let remote = settings.map(|settings| Remote::start(&hub, settings, folder));
     let app = http::App::new(hub.clone(), door.clone(), config.base_path.clone(), stop.clone(), remote.clone());
+    let serving = http::listen::serve(listeners, http::router(app), door, stop);
+    let _ = answering.send(()); // Whoever waits for it may have gone.
     tokio::select! {
-        () = http::listen::serve(listeners, http::router(app), door, stop) => {}
+        () = serving => {}
         _ = sampler_gone => tracing::error!("the sampler has ended"),
+        () = watch_log(&hub) => {}
     }
     ended.store(true, Ordering::Relaxed);
     if let Some(remote) = remote {
@@ -207,6 +216,19 @@ async fn serve_while(
     }
     // Waits for the disk, for a while.
     let _ = tokio::task::spawn_blocking(move || hub.close()).await;
+}
+
+/// Tells every source how the log of the server stands while it cannot be written, and once it can again. Never ends.
+async fn watch_log(hub: &Hub) {
+    let mut well = true;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let trouble = stderr::check();
+        if !well || trouble.is_some() {
+            well = trouble.is_none();
+            hub.store().set_check(&trouble.unwrap_or_else(stderr::well));
+        }
+    }
 }
 
 /// A number that no other run has: sequences of different runs must not be mistaken for one another.

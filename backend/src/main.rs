@@ -6,19 +6,31 @@ use backend::clock::{self, Clock};
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use backend::doctor;
 use backend::file::{Whole, is_stdout};
+use backend::stderr::Stderr;
+use backend::terminal::complain;
 use shared::recording::Recording;
-use std::io::Write;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How long open connections may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the last lines of the log may take to be written.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Threads without which no server runs: two of the runtime, sampler, keeper, two of the history's log, one that reads, and
+/// what hosts the blocking work.
+const THREADS: usize = 8;
+
+mod signals;
 mod tape;
 
 fn main() -> ExitCode {
+    signals::keep_from_ending();
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
         Ok(Command::Serve(config)) => serve(config, Shown::Machine),
@@ -29,7 +41,7 @@ fn main() -> ExitCode {
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
         Err(error) => {
-            eprintln!("{error}");
+            complain(&error.to_string());
             ExitCode::from(error.status())
         }
     }
@@ -38,25 +50,30 @@ fn main() -> ExitCode {
 /// `watchglass export`.
 fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
     let Some(folder) = config.data_dir.as_deref().filter(|_| !config.memory) else {
-        eprintln!("watchglass: there is no data folder; name the server's with --data-dir");
+        complain("watchglass: there is no data folder; name the server's with --data-dir");
         return ExitCode::from(4);
     };
     match backend::export::command::run(folder, wanted, clock::System.wall()) {
         Ok(notes) => {
-            notes.iter().for_each(|note| eprintln!("watchglass: {note}"));
+            notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
             ExitCode::SUCCESS
         }
         Err(failed) => {
-            eprintln!("watchglass: {failed}");
+            complain(&format!("watchglass: {failed}"));
             ExitCode::from(failed.status())
         }
     }
 }
 
-/// Writes to standard output; a reader that has gone is no error.
+/// Prints to standard output.
 fn say(text: &str) -> ExitCode {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+    match backend::terminal::say(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("watchglass: standard output cannot be written: {error}"));
+            ExitCode::from(1)
+        }
+    }
 }
 
 fn filter(config: &Config) -> tracing_subscriber::EnvFilter {
@@ -64,9 +81,10 @@ fn filter(config: &Config) -> tracing_subscriber::EnvFilter {
     EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"))
 }
 
-fn log(config: &Config) {
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(std::io::stderr);
+fn log(config: &Config, stderr: &Stderr) {
+    let colour = io::IsTerminal::is_terminal(&io::stderr());
+    let stderr = stderr.clone();
+    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(move || stderr.clone());
     log.with_ansi(colour).init();
 }
 
@@ -82,7 +100,7 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         true => format!("{}\n", serde_json::json!({ "checks": examination.checks })),
         false => doctor::report(&examination),
     };
-    say(&text);
+    let said = say(&text);
     if let Some(path) = bundle {
         let (facts, configuration) = (collectors::facts(&config.roots()), config.to_toml());
         let whole = doctor::Bundle {
@@ -96,14 +114,14 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         let written =
             Whole::create(path).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.finish()));
         if let Err(error) = written {
-            eprintln!("watchglass: cannot write {}: {error}", path.display());
+            complain(&format!("watchglass: cannot write {}: {error}", path.display()));
             return ExitCode::from(1);
         }
         if !is_stdout(path) {
-            eprintln!("The report is in {}. Read it before you pass it on.", path.display());
+            complain(&format!("The report is in {}. Read it before you pass it on.", path.display()));
         }
     }
-    if examination.healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    if examination.healthy() { said } else { ExitCode::from(1) }
 }
 
 /// What the page shows.
@@ -116,38 +134,61 @@ enum Shown {
     Recording(Box<Recording>),
 }
 
+/// Whether the system grants the threads that a server needs: the runtime ends a program that gets none by a panic.
+fn threads() -> io::Result<()> {
+    let gate = Mutex::new(());
+    std::thread::scope(|scope| {
+        let _all_at_once = gate.lock();
+        (0..THREADS).try_for_each(|_| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
+            thread.map(drop)
+        })
+    })
+}
+
 fn serve(config: Config, shown: Shown) -> ExitCode {
-    log(&config);
-    // Two threads carry thousands of viewers; history is decoded on the blocking pool, which is empty when idle.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
+    let stderr = match threads().and_then(|()| Stderr::start()) {
+        Ok(stderr) => stderr,
         Err(error) => {
-            eprintln!("watchglass: cannot start: {error}");
+            complain(&format!("watchglass: the system grants not even {THREADS} threads: {error}"));
+            complain("Raise the limit of processes (ulimit -u, a container's pids) or of memory (ulimit -v).");
             return ExitCode::from(1);
         }
     };
-    let status = runtime.block_on(serve_until_asked(config, shown));
-    // Hung collectors sit on threads of their own: nobody waits for them.
-    runtime.shutdown_timeout(Duration::from_millis(200));
+    log(&config, &stderr);
+    // Two threads carry thousands of viewers; history is decoded on the blocking pool, which is empty when idle.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
+    let status = match runtime {
+        Ok(runtime) => {
+            let status = runtime.block_on(serve_until_asked(config, shown, &stderr));
+            // Hung collectors sit on threads of their own: nobody waits for them.
+            runtime.shutdown_timeout(Duration::from_millis(200));
+            status
+        }
+        Err(error) => {
+            stderr.line(&format!("watchglass: cannot start: {error}"));
+            ExitCode::from(1)
+        }
+    };
+    stderr.flush(LAST_WORDS);
     status
 }
 
-async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
+async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
     let listeners = match backend::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {
             let port = config.port;
-            eprintln!("watchglass: cannot listen on port {port}: {error}");
-            if error.kind() == std::io::ErrorKind::AddrInUse {
-                eprintln!("Another program holds it, perhaps another Watchglass. Take any free port with --port 0.");
+            stderr.line(&format!("watchglass: cannot listen on port {port}: {error}"));
+            if error.kind() == io::ErrorKind::AddrInUse {
+                stderr.line("Another program holds it, perhaps another Watchglass. Take any free port with --port 0.");
             }
             return ExitCode::from(3);
         }
     };
     let Some(address) = listeners.first().and_then(|l| l.local_addr().ok()) else {
-        eprintln!("watchglass: there is no address to listen on");
+        stderr.line("watchglass: there is no address to listen on");
         return ExitCode::from(3);
     };
     // Before the address is told: what asks at once is answered with all there is.
@@ -158,33 +199,39 @@ async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
     let data = match data {
         Ok(data) => data,
         Err(sentences) => {
-            eprintln!("watchglass: {sentences}");
+            stderr.line(&format!("watchglass: {sentences}"));
             return ExitCode::from(4);
         }
     };
-    say(&format!("http://{address}{}\n", config.base_path));
-    let _ = std::io::stdout().flush();
     if config.local_auth == LocalAuth::Off {
         tracing::warn!("--local-auth off: every user of this machine can read");
     } else if cfg!(not(target_os = "linux")) {
         tracing::warn!("this system cannot tell who calls: every user of this machine can read");
     }
+    let address = format!("http://{address}{}", config.base_path);
     let (stopping, stop) = watch::channel(false);
+    let (answering, answers) = oneshot::channel();
+    let serving = backend::Serving { listeners, stop, answering };
     let mut running = tokio::spawn(async move {
         match shown {
-            Shown::Machine => backend::run(config, data, listeners, stop).await,
-            Shown::Fleet(fleet) => backend::run_demo(config, fleet, listeners, stop).await,
-            Shown::Recording(recording) => backend::run_recording(config, *recording, listeners, stop).await,
+            Shown::Machine => backend::run(config, data, serving).await,
+            Shown::Fleet(fleet) => backend::run_demo(config, fleet, serving).await,
+            Shown::Recording(recording) => backend::run_recording(config, *recording, serving).await,
         }
     });
-    let name = tokio::select! {
-        name = asked_to_end() => name,
+    tokio::spawn(async move {
+        if answers.await.is_ok() {
+            tell(address);
+        }
+    });
+    let asked = tokio::select! {
+        asked = signals::asked_to_end() => asked,
         _ = &mut running => {
             tracing::error!("the server has failed; the log above says why");
             return ExitCode::from(1);
         }
     };
-    tracing::info!("{name}: ending");
+    tracing::info!("{}: {}", asked.name, asked.meaning);
     let _ = stopping.send(true);
     // Every connection holds a receiver until it has said goodbye.
     let ended = async { (running.await, stopping.closed().await).0 };
@@ -193,29 +240,19 @@ async fn serve_until_asked(config: Config, shown: Shown) -> ExitCode {
             tracing::error!(%error, "the server failed");
             ExitCode::from(1)
         }
-        _ => ExitCode::SUCCESS,
+        _ if asked.wanted => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
     }
 }
 
-/// Resolves with the name of the signal.
-#[cfg(unix)]
-async fn asked_to_end() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-        },
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
-            "SIGINT"
+/// Prints the address to open, from a thread of its own: nobody may be reading standard output.
+fn tell(address: String) {
+    let tell = move || {
+        if let Err(error) = backend::terminal::say(&format!("{address}\n")) {
+            tracing::warn!(%error, "standard output cannot be written; the address is {address}");
         }
+    };
+    if let Err(error) = std::thread::Builder::new().name("stdout".into()).spawn(tell) {
+        tracing::warn!(%error, "the address cannot be printed");
     }
-}
-
-/// Resolves with the name of the signal.
-#[cfg(not(unix))]
-async fn asked_to_end() -> &'static str {
-    let _ = tokio::signal::ctrl_c().await;
-    "Ctrl-C"
 }

@@ -11,6 +11,7 @@ mod worker;
 
 use crate::clock::Clock;
 use crate::live::Hub;
+use crate::seldom::Seldom;
 use checks::Checks;
 use collectors::{Entry, Options, Part, Roots, monitor};
 use shared::catalog::{Chart, Metric, MetricDef};
@@ -117,6 +118,8 @@ struct Sampler {
     ticks: u64,
     late: u64,
     clock_steps: u64,
+    /// Warnings that there is no thread.
+    no_thread: Seldom,
     values: Vec<f64>,
 }
 
@@ -218,6 +221,7 @@ impl Sampler {
             ticks: 0,
             late: 0,
             clock_steps: 0,
+            no_thread: Seldom::new(),
             values: Vec::new(),
             plan,
             hub,
@@ -415,7 +419,7 @@ impl Sampler {
         if round.waits()
             && let Err(error) = self.crew.start(&round)
         {
-            tracing::warn!(%error, "cannot start a thread to read with");
+            self.warn_of_no_thread(&error);
             for request in round.give_up().0 {
                 let part = &mut self.parts[request.part];
                 (part.sensor, part.asked) = (Some(request.sensor), None);
@@ -423,6 +427,12 @@ impl Sampler {
             }
         }
         round
+    }
+
+    fn warn_of_no_thread(&mut self, error: &std::io::Error) {
+        if let Some(before) = self.no_thread.came(Instant::now()) {
+            tracing::warn!(%error, before, "cannot start a thread to read with");
+        }
     }
 
     /// Waits for the answers of this tick.
@@ -441,7 +451,7 @@ impl Sampler {
             if quick.wants_help()
                 && let Err(error) = self.crew.start(&quick)
             {
-                tracing::warn!(%error, "cannot start a thread to read with");
+                self.warn_of_no_thread(&error);
             }
             if Instant::now() >= end {
                 return;

@@ -6,6 +6,7 @@ use backend::config::{Config, Tape, When};
 use backend::file::{self, Whole, is_stdout};
 use backend::recording;
 use backend::store::{Limits, Store};
+use backend::terminal::complain;
 use history::Folder;
 use shared::recording::Recording;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -28,7 +29,7 @@ pub fn run(config: Config, tape: Tape) -> ExitCode {
 }
 
 fn failed(sentence: String) -> ExitCode {
-    eprintln!("watchglass: {sentence}");
+    complain(&format!("watchglass: {sentence}"));
     ExitCode::from(1)
 }
 
@@ -37,7 +38,7 @@ fn open(file: &Path) -> Result<Recording, String> {
     let opened = runs::open(file, file::open, collectors::catalog());
     let recording = opened.map_err(|error| format!("cannot open {}: {error}", file.display()))?;
     for note in &recording.notes {
-        eprintln!("watchglass: {}: {note}", file.display());
+        complain(&format!("watchglass: {}: {note}", file.display()));
     }
     Ok(recording)
 }
@@ -47,7 +48,7 @@ fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
     let whole = recording.write(Whole::create(output).map_err(cannot)?).map_err(cannot)?;
     whole.finish().map_err(cannot)?;
     if !is_stdout(output) {
-        eprintln!("The recording is in {}. Show it with: watchglass replay {0}", output.display());
+        complain(&format!("The recording is in {}. Show it with: watchglass replay {0}", output.display()));
     }
     Ok(())
 }
@@ -72,7 +73,7 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
     let unread =
         |error: &dyn std::fmt::Display| format!("the data folder {} cannot be read: {error}", folder.display());
     let found = Folder::read_only(folder).map_err(|error| unread(&error))?;
-    found.report.damages.iter().for_each(|damage| eprintln!("watchglass: left out: {damage}"));
+    found.report.damages.iter().for_each(|damage| complain(&format!("watchglass: left out: {damage}")));
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
     let now = clock::System.wall();
@@ -105,7 +106,7 @@ fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) ->
     }
     whole.finish().map_err(cannot)?;
     if !is_stdout(file) {
-        eprintln!("The recording is in {} ({len} bytes). Show it with: watchglass replay {0}", file.display());
+        complain(&format!("The recording is in {} ({len} bytes). Show it with: watchglass replay {0}", file.display()));
     }
     Ok(())
 }

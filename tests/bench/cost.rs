@@ -244,7 +244,9 @@ pub fn fed(args: &[String]) -> ExitCode {
     let served = runtime.spawn(async move {
         let listeners = backend::bind(&config).await?;
         let keeper = backend::keeper::Keeper::in_memory(hub.clone());
-        backend::serve(&config, hub, keeper, source, listeners, stop).await;
+        let (answering, _) = tokio::sync::oneshot::channel();
+        let serving = backend::Serving { listeners, stop, answering };
+        backend::serve(&config, hub, keeper, source, serving).await;
         Ok::<_, std::io::Error>(())
     });
     std::thread::sleep(Duration::from_secs(5));

@@ -57,6 +57,16 @@ pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
+/// The binary, started by a line of shell in which it and its arguments are `"$@"`.
+#[cfg(unix)]
+pub fn watchglass_by<'a>(line: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let plain = watchglass(args);
+    let mut shell = command("/bin/sh");
+    shell.args(["-c", line, "sh"]).arg(plain.get_program()).args(plain.get_args()).stdin(Stdio::null());
+    shell.env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").env("XDG_STATE_HOME", "/dev/null");
+    shell
+}
+
 /// Runs the binary to its end.
 pub fn run<'a>(args: impl IntoIterator<Item = &'a str>) -> Output {
     watchglass(args).output().expect("the binary starts")
@@ -92,21 +102,49 @@ impl Server {
     }
 
     /// Likewise, with nothing added.
-    pub fn start_as_it_is(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    pub fn start_as_it_is(command: Command) -> Self {
+        Self::start_logging(command, Stdio::piped())
+    }
+
+    /// Likewise, with its log elsewhere.
+    pub fn start_logging(mut command: Command, stderr: Stdio) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the binary starts");
         let log = std::sync::Arc::new(Mutex::new(String::new()));
-        let (theirs, mut from) = (log.clone(), BufReader::new(child.stderr.take().expect("a pipe")));
+        if let Some(mut from) = child.stderr.take().map(BufReader::new) {
+            let theirs = log.clone();
+            std::thread::spawn(move || {
+                let mut line = String::new();
+                while from.read_line(&mut line).is_ok_and(|n| n > 0) {
+                    theirs.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
+                }
+            });
+        }
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (told, line) = std::sync::mpsc::sync_channel(1);
         std::thread::spawn(move || {
-            let mut line = String::new();
-            while from.read_line(&mut line).is_ok_and(|n| n > 0) {
-                theirs.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
-            }
+            let mut url = String::new();
+            let read = stdout.read_line(&mut url);
+            let _ = told.send((read.map(|_| url), stdout.into_inner())); // A test that has given up reads no more.
         });
-        let mut url = String::new();
-        let stdout = child.stdout.as_mut().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut url).expect("the first line");
-        let server = Server { child, url: url.trim_end().to_string(), log };
+        let mut server = Server { child, url: String::new(), log };
+        let (url, stdout) = line.recv_timeout(5 * PATIENCE).expect("it tells its address in time");
+        server.child.stdout = Some(stdout);
+        server.url = url.expect("the first line").trim_end().to_string();
         assert!(server.url.starts_with("http://"), "no address: {:?}; {}", server.url, server.log());
+        server
+    }
+
+    /// Starts it where its address cannot be read, and waits until it answers on this port.
+    pub fn start_untold(mut command: Command, port: u16, stdout: Stdio) -> Self {
+        command.args(["--memory", "--port"]).arg(port.to_string());
+        let child = command.stdout(stdout).stderr(Stdio::null()).spawn().expect("the binary starts");
+        let mut server = Server { child, url: format!("http://127.0.0.1:{port}/"), log: Default::default() };
+        let begin = std::time::Instant::now();
+        while TcpStream::connect(server.addr()).is_err() {
+            assert_eq!(server.child.try_wait().expect("a child"), None, "it has ended");
+            assert!(begin.elapsed() < PATIENCE, "it does not listen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         server
     }
 
@@ -130,9 +168,19 @@ impl Server {
     ///
     /// # Panics
     /// When it has not ended after 3 seconds, which is promised.
-    pub fn end(mut self) -> std::process::ExitStatus {
-        let kill = command("kill").arg(self.child.id().to_string()).status().expect("kill starts");
+    pub fn end(self) -> std::process::ExitStatus {
+        self.end_by("TERM")
+    }
+
+    /// Sends it a signal by its name, such as `HUP`.
+    pub fn signal(&self, name: &str) {
+        let kill = command("kill").args(["-s", name, &self.child.id().to_string()]).status().expect("kill starts");
         assert!(kill.success());
+    }
+
+    /// Likewise by another signal than SIGTERM.
+    pub fn end_by(mut self, signal: &str) -> std::process::ExitStatus {
+        self.signal(signal);
         let begin = std::time::Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {

@@ -110,7 +110,8 @@ pub struct Options {
     pub disk_paths: Vec<PathBuf>,
     /// Processes to watch, with descendants; empty: none.
     pub pids: Vec<u32>,
-    /// NVML indices to keep; empty: all.
+    /// GPUs to keep; empty: all. A number is the vendor's own: NVML's index, N of `cardN`, that of AMD's or Intel's tool,
+    /// 0 for Apple's.
     pub gpus: Vec<u32>,
     /// NVIDIA's library by path, instead of the system's.
     pub nvml_library: Option<PathBuf>,
@@ -138,10 +139,17 @@ pub struct Options {
     pub processes: Arc<Processes>,
 }
 
+impl Options {
+    /// Whether a GPU is to be read, by its vendor's own number for it.
+    pub(crate) fn keeps_gpu(&self, number: u32) -> bool {
+        self.gpus.is_empty() || self.gpus.contains(&number)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
-            disk_paths: vec!["/".into()],
+            disk_paths: vec![default_disk_path(cfg!(windows), None)],
             pids: Vec::new(),
             gpus: Vec::new(),
             nvml_library: None,
@@ -180,6 +188,16 @@ impl Roots {
     /// `proc` and `sys` below a folder.
     pub fn below(root: &std::path::Path) -> Self {
         Roots { proc: root.join("proc"), sys: root.join("sys") }
+    }
+}
+
+/// The path whose file system is watched when none is named: the root, on Windows that of the drive that the system is on
+/// (`system_drive` is the variable `SystemDrive`, such as `C:`).
+pub fn default_disk_path(windows: bool, system_drive: Option<&str>) -> PathBuf {
+    let is_drive = |text: &&str| matches!(text.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());
+    match windows {
+        false => "/".into(),
+        true => format!("{}\\", system_drive.filter(is_drive).unwrap_or("C:")).into(),
     }
 }
 
@@ -303,4 +321,23 @@ pub fn catalog() -> Catalog {
     let own = COLLECTORS.iter().flat_map(|entry| entry.metrics.iter());
     let rows = shared::catalog::VOCABULARY.iter().chain(own).copied().flatten().copied();
     Catalog::new(rows.filter(|def| seen.insert(def.tag)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_that_is_watched_by_itself_is_the_systems() {
+        for (windows, drive, path) in [
+            (false, None, "/"),
+            (false, Some("D:"), "/"),
+            (true, Some("D:"), "D:\\"),
+            (true, None, "C:\\"),
+            (true, Some(""), "C:\\"),
+            (true, Some("D:\\x"), "C:\\"),
+        ] {
+            assert_eq!(default_disk_path(windows, drive), PathBuf::from(path), "{drive:?}");
+        }
+    }
 }

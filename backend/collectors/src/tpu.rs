@@ -49,8 +49,15 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         }
         addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
         tried.push(addresses[0].to_string());
-        tool = Tool::find();
-        tried.extend(tool.iter().map(Tool::shown));
+        match Tool::find() {
+            Ok(found) => {
+                tried.push(found.shown());
+                tool = Some(found);
+            }
+            // It is one of two ways, and the one that takes no second of Python comes first.
+            Err(error) if error.kind != OpenErrorKind::Absent => tried.push(error.reason),
+            Err(_) => {}
+        }
     }
     let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| OpenError {
         kind: OpenErrorKind::Failed,

@@ -51,6 +51,8 @@ pub struct File {
     disk_paths: Option<Vec<PathBuf>>,
     #[serde(deserialize_with = "pids")]
     pid: Option<Vec<u32>>,
+    #[serde(deserialize_with = "gpus")]
+    gpu: Option<Vec<u32>>,
     #[serde(deserialize_with = "folder")]
     root: Option<PathBuf>,
     #[serde(deserialize_with = "log")]
@@ -74,8 +76,6 @@ struct Collector {
     every: Option<Duration>,
     #[serde(deserialize_with = "deadline")]
     deadline: Option<Duration>,
-    #[serde(deserialize_with = "gpus")]
-    gpus: Option<Vec<u32>>,
     #[serde(deserialize_with = "path")]
     library: Option<PathBuf>,
     #[serde(deserialize_with = "path")]
@@ -92,9 +92,8 @@ struct Collector {
 
 impl Collector {
     /// Keys that not every collector has: whether they were written, and the collectors that have them.
-    fn own_keys(&self) -> [(&'static str, bool, &'static [&'static str]); 7] {
+    fn own_keys(&self) -> [(&'static str, bool, &'static [&'static str]); 6] {
         [
-            ("gpus", self.gpus.is_some(), &["nvidia"]),
             ("library", self.library.is_some(), &["nvidia"]),
             ("command", self.command.is_some(), &["graphcore", "intel", "nvidia", "trainium"]),
             ("config", self.config.is_some(), &["trainium"]),
@@ -160,6 +159,7 @@ impl File {
         put(&mut config.embed, self.embed);
         put(&mut config.disk_paths, self.disk_paths);
         put(&mut config.pids, self.pid);
+        put(&mut config.gpus, self.gpu);
         put(&mut config.endpoints, self.openmetrics.map(|list| list.into_iter().map(|e| e.0).collect()));
         put(&mut config.log, self.log);
         put(&mut config.memory, self.memory);
@@ -170,7 +170,6 @@ impl File {
         config.remote_write = self.remote_write;
         for (name, settings) in self.collectors {
             let settings = settings.into_inner();
-            put(&mut config.gpus, settings.gpus.clone());
             config.nvml_library = settings.library.clone().or(config.nvml_library.take());
             if let Some(endpoints) = &settings.endpoints {
                 config.tpu_endpoints.clone_from(endpoints);
@@ -185,8 +184,16 @@ impl File {
     }
 }
 
-/// Serde's "unknown field `a`, expected one of `b`, `c`" in a user's words; other messages as they are.
+/// Serde's "unknown field `a`, expected one of `b`, `c`" in a user's words, and its "invalid type: string \"...\", expected a
+/// map" without the value, which may be a secret; other messages as they are.
 fn reworded(message: &str) -> String {
+    for (kind, trouble) in [("invalid type: ", "cannot stand here"), ("invalid value: ", "does not fit here")] {
+        if let Some((found, expected)) = message.strip_prefix(kind).and_then(|rest| rest.rsplit_once(", expected ")) {
+            let what = found.split(['"', '`']).next().unwrap_or_default().trim();
+            let article = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            return format!("{article} {what} {trouble}; write {expected}");
+        }
+    }
     if !message.starts_with("unknown field ") {
         return message.to_string();
     }

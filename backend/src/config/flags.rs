@@ -2,7 +2,7 @@
 
 use super::file::{nearest, unique};
 use super::{Config, ConfigError, Export, Fail, Fleet, LocalAuth, Tape, When, endpoints, export, fleet, value, when};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use collectors::openmetrics::Endpoint;
 use std::ffi::OsString;
@@ -52,7 +52,7 @@ pub struct Flags {
     /// Process to watch, with all it starts
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = value::pid, global = true, help_heading = "What is measured")]
     pid: Vec<u32>,
-    /// GPU to keep, by number [default: all]
+    /// GPU to keep, by its number in nvidia-smi or N of cardN [default: all]
     #[arg(long, value_name = "INDEX", value_delimiter = ',', value_parser = value::gpu, global = true, help_heading = "What is measured")]
     gpu: Vec<u32>,
     /// Path whose file system is watched [default: /]
@@ -205,9 +205,14 @@ fn command() -> clap::Command {
 
 pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
     let parsed = command().try_get_matches_from(args).and_then(|matches| Flags::from_arg_matches(&matches));
-    parsed.map_err(|error| match error.kind() {
+    parsed.map_err(|mut error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Say(error.to_string()),
         _ => {
+            let of_endpoint = |value: &ContextValue| value.to_string().starts_with("--openmetrics");
+            if error.get(ContextKind::InvalidArg).is_some_and(of_endpoint) {
+                // An address may have a password in it, wherever in the text.
+                error.insert(ContextKind::InvalidValue, ContextValue::String("***".into()));
+            }
             let text = error.to_string();
             Stop::Wrong(ConfigError::new(text.strip_prefix("error: ").unwrap_or(&text)))
         }

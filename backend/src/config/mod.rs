@@ -12,6 +12,7 @@ mod fleet;
 mod print;
 mod record;
 mod remote;
+mod secret;
 pub mod user;
 mod value;
 mod when;
@@ -102,7 +103,7 @@ pub struct Config {
     pub disk_paths: Vec<PathBuf>,
     /// Processes to watch, with descendants; empty: none.
     pub pids: Vec<u32>,
-    /// GPUs to keep; empty: all.
+    /// GPUs to keep, by their vendor's own number; empty: all.
     pub gpus: Vec<u32>,
     /// Folder below which /proc and /sys are read; none: this machine's own.
     pub root: Option<PathBuf>,
@@ -166,7 +167,7 @@ impl Default for Config {
             sudo_uid: None,
             local_auth: LocalAuth::Uid,
             embed: Vec::new(),
-            disk_paths: vec!["/".into()],
+            disk_paths: vec![collectors::default_disk_path(cfg!(windows), None)],
             pids: Vec::new(),
             gpus: Vec::new(),
             root: None,
@@ -243,7 +244,7 @@ impl CollectorConfig {
     }
 }
 
-/// Wrong usage or configuration: the sentences for standard error and the exit status.
+/// Wrong usage or configuration: the sentences for standard error, without what may be secret, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
@@ -251,7 +252,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     fn new(message: impl Into<String>) -> Self {
-        ConfigError { message: message.into() }
+        ConfigError { message: secret::hidden(&message.into()) }
     }
 
     /// The exit status that goes with it.
@@ -292,7 +293,12 @@ fn parse_with(
         Err(flags::Stop::Say(text)) => return Ok(Command::Say(text)),
         Err(flags::Stop::Wrong(error)) => return Err(error),
     };
-    let mut config = Config { collectors: collector_defaults(known), data_dir: state_folder(env), ..Config::default() };
+    let mut config = Config {
+        collectors: collector_defaults(known),
+        data_dir: state_folder(env),
+        disk_paths: vec![collectors::default_disk_path(cfg!(windows), env("SystemDrive").as_deref())],
+        ..Config::default()
+    };
     if let Some(path) = &flags.config {
         let text = read_file(path).map_err(|error| {
             ConfigError::new(format!("cannot read the configuration file {}: {error}", path.display()))

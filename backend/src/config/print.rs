@@ -19,6 +19,7 @@ pub fn to_toml(config: &Config) -> String {
     put("embed", list(config.embed.iter().map(String::as_str)));
     put("disk_paths", list(config.disk_paths.iter().map(|path| path.to_string_lossy().into_owned())));
     put("pid", list(config.pids.iter().map(|pid| i64::from(*pid))));
+    put("gpu", list(config.gpus.iter().map(|gpu| i64::from(*gpu))));
     if let Some(root) = &config.root {
         put("root", root.to_string_lossy().into_owned().into());
     }
@@ -51,7 +52,6 @@ fn collectors(config: &Config) -> Table {
             own.insert((*key).into(), show_duration(value).into());
         }
         if collector.name == "nvidia" {
-            own.insert("gpus".into(), list(config.gpus.iter().map(|gpu| i64::from(*gpu))));
             if let Some(library) = &config.nvml_library {
                 own.insert("library".into(), library.to_string_lossy().into_owned().into());
             }

@@ -163,7 +163,7 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
             "\n[collectors.nvidea]\nenabled = true",
             "w.toml, line 2: there is no collector \"nvidea\"; did you mean nvidia?",
         ),
-        ("[collectors.disk]\ngpus = [0]", "w.toml, line 1: `gpus` belongs below [collectors.nvidia]"),
+        ("[collectors.disk]\nlibrary = \"/x\"", "w.toml, line 1: `library` belongs below [collectors.nvidia]"),
         ("[collectors.tpu]\nconfig = \"/bin/x\"", "w.toml, line 1: `config` belongs below [collectors.trainium]"),
     ];
     for (file, sentence) in cases {
@@ -178,7 +178,8 @@ fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
     for (file, words) in [
         ("\ninterval = \"10ms\"", "line 2: 10ms is out of range; write 100ms to 1m"),
         ("interval = 1", "line 1: \"1\" is not a length of time"),
-        ("port = 70000", "line 1"),
+        ("port = 70000", "line 1: an integer does not fit here; write u16"),
+        ("memory = \"yes\"", "line 1: a string cannot stand here; write a boolean"),
         ("port = ", "line 1"),
         ("hosts = true", "a boolean cannot stand here"),
         ("interval = [\"1s\", \"2s\"]", "one value stands here, not a list"),
@@ -394,11 +395,35 @@ fn endpoints_that_cannot_be_say_why_and_no_secret() {
         ("a=ftp://b/", "write it like http://"),
         ("a.b=http://b/", "letters, digits"),
         ("a=http://me:secret@b/", "which belong into a header"),
+        ("a=http://b/ /?key=secret", "is not an address"),
+        ("http://me:secret@b/?x=y", "letters, digits"),
+        ("secret", "write a name and an address"),
+        ("a=http://me:se,cret@b/", "write a name and an address"),
         ("a=http://a/,a=http://b/", "two endpoints are called \"a\""),
     ] {
         let error = error(&["--openmetrics", flag], "");
-        // Clap repeats the flag's own value, which is on the command line anyway.
         assert!(error.contains(part), "{error}");
+        assert!(!error.contains("secret") && !error.contains("cret@"), "{error}");
+    }
+    let word = error(&["--openmetrics", "a=http://a/", "b=http://me:secret@b/?key=secret"], "");
+    assert!(word.contains("unrecognized subcommand") && !word.contains("secret"), "{word}");
+    for written in [
+        "[remote_write]\nurl = \"http://a/\"\nheaders = \"secret\"",
+        "[remote_write]\nurl = \"http://a/\"\nheaders = [\"secret\"]",
+        "[remote_write]\nurl = \"http://a/\"\nheaders = { a = secret }",
+        "[remote_write]\nurl = \"http://a/\"\nheaders = { a = \"secret }",
+        "[remote_write]\nurl = \"http://a/\"\nheaders = { a = [\"secret\"] }",
+        "[remote_write]\nurl = \"http://a/\"\nheaders = { a = \"secret, expected x\", b = \"\\q\" }",
+        "[remote_write]\nurl = [\"http://me:secret@a/\"]",
+        "remote_write = \"http://me:secret@a/\"",
+        "[[openmetrics]]\nname = \"a\"\nurl = \"http://a/\"\nheaders = \"secret\"",
+        "[[openmetrics]]\nname = \"http://me:secret@a/\"\nurl = \"http://a/\"",
+        "openmetrics = \"a=http://me:secret@a/\"",
+        "origins = \"http://me:secret@a/\"",
+        "port = \"secret\"",
+    ] {
+        let error = file_error(written);
+        assert!(error.contains("w.toml, line ") && !error.contains("secret"), "{written}: {error}");
     }
     for (keys, part) in [
         ("filters = [\"a(\"]", "is no regular expression"),

@@ -116,7 +116,8 @@ fn asked(config: &Config) -> Vec<(&'static str, String)> {
         let pids: Vec<String> = config.pids.iter().map(u32::to_string).collect();
         asked.push(("process", format!("--pid {}", pids.join(","))));
     }
-    if config.disk_paths != Config::default().disk_paths {
+    let own = collectors::default_disk_path(cfg!(windows), std::env::var("SystemDrive").ok().as_deref());
+    if config.disk_paths != [own] {
         asked.push(("disk_usage", "--disk-path".into()));
     }
     if config.nvml_library.is_some() {

@@ -24,6 +24,7 @@ pub(super) fn health(app: &App, text: &mut String, open: bool) {
     let mut rows = store(&kept).to_vec();
     rows.extend(kept.history.iter().flat_map(folder));
     rows.extend(live(&app.hub));
+    rows.push(counts("stderr_lines_dropped", "Lines of our log that could not be written.", crate::stderr::dropped()));
     for (name, kind, help, value) in app.remote.iter().flat_map(|remote| remote.figures()) {
         rows.push((name, kind == "counter", help, value as f64));
     }

@@ -1,14 +1,15 @@
 //! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
 
 use super::{Caller, door::Door, patient::Patient, peer};
+use crate::seldom::Seldom;
 use axum::Router;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -24,6 +25,14 @@ const CONNECTIONS: usize = 1024;
 const STRANGERS: usize = 16;
 /// Bytes of a request's head.
 const HEAD: usize = 16 * 1024;
+
+/// Warnings that callers can bring about as often as they like.
+static NOT_ACCEPTED: Mutex<Seldom> = Mutex::new(Seldom::new());
+static UNKNOWN: Mutex<Seldom> = Mutex::new(Seldom::new());
+
+fn came(seldom: &Mutex<Seldom>) -> Option<u64> {
+    seldom.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now())
+}
 
 /// Serves on the listeners until `stop` is true.
 pub async fn serve(listeners: Vec<TcpListener>, router: Router, door: Arc<Door>, stop: watch::Receiver<bool>) {
@@ -54,7 +63,9 @@ async fn accept(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, most likely: wait for connections to end instead of spinning.
-                tracing::warn!(%error, "cannot accept a connection");
+                if let Some(before) = came(&NOT_ACCEPTED) {
+                    tracing::warn!(%error, before, "cannot accept a connection");
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -96,7 +107,10 @@ fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
             None
         }
         Err(error) => {
-            tracing::warn!(%error, "cannot tell who calls; refused (--local-auth off admits everybody on this machine)");
+            if let Some(before) = came(&UNKNOWN) {
+                let way = "--local-auth off admits everybody on this machine";
+                tracing::warn!(%error, before, "cannot tell who calls; refused ({way})");
+            }
             Some(Caller { admitted: false })
         }
     }
@@ -150,7 +164,7 @@ where
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-    use tokio::time::Instant;
+    use tokio::time::Instant as TokioInstant;
 
     #[test]
     fn slashes_are_single_and_all_else_stays() {
@@ -174,7 +188,7 @@ mod tests {
         for (sent, answer) in [("GET / HTTP/1.1\r\nHost: loc", ""), ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "here")] {
             let ((mut theirs, ours), (_stopping, stop)) = (duplex(4096), watch::channel(false));
             tokio::spawn(connection(ours, Caller { admitted: true }, paths.clone(), stop));
-            let begun = Instant::now();
+            let begun = TokioInstant::now();
             theirs.write_all(sent.as_bytes()).await.unwrap();
             let mut read = String::new();
             theirs.read_to_string(&mut read).await.unwrap();

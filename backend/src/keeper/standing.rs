@@ -3,6 +3,7 @@
 //! The keeper notes what it met. Who tells it is another thread: the keeper itself may be waiting for the disk.
 
 use crate::live::Hub;
+use crate::seldom::Seldom;
 use crate::store::Figures;
 use history::calls::Calls;
 use history::{Health, Report};
@@ -10,7 +11,7 @@ use shared::wire::{Check, CheckState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A disk that has not returned from one call for this long hangs.
 pub(super) const HUNG: Duration = Duration::from_secs(5);
@@ -50,6 +51,10 @@ struct Seen {
     retried: Option<(Duration, Duration)>,
     /// As it was told last.
     told: CheckState,
+    /// Warnings that history is not written: a disk may fail and work in turn.
+    warned: Seldom,
+    /// The last of them was told, and not yet that it is over.
+    open: bool,
 }
 
 impl Standing {
@@ -63,7 +68,15 @@ impl Standing {
             damaged: report.damages.len() as u64,
             ..Figures::default()
         };
-        let seen = Seen { figures, trouble: None, call: None, retried: None, told: CheckState::Ok };
+        let seen = Seen {
+            figures,
+            trouble: None,
+            call: None,
+            retried: None,
+            told: CheckState::Ok,
+            warned: Seldom::new(),
+            open: false,
+        };
         Standing { path, calls, seen: Mutex::new(seen) }
     }
 
@@ -159,8 +172,17 @@ impl Seen {
         // Where nobody has a page open, the log tells.
         match std::mem::replace(&mut self.told, state) {
             before if before == state => {}
-            _ if state == CheckState::Ok => tracing::info!("history is being written again, in {folder}"),
-            _ => tracing::warn!("{reason}: {remedy}"),
+            _ if state == CheckState::Ok => {
+                if std::mem::take(&mut self.open) {
+                    tracing::info!("history is being written again, in {folder}");
+                }
+            }
+            _ => {
+                if let Some(before) = self.warned.came(Instant::now()) {
+                    tracing::warn!(before, "{reason}: {remedy}");
+                    self.open = true;
+                }
+            }
         }
         let id = "history".into();
         // No figure that changes by itself: a check is sent to every page when it changes.

@@ -22,6 +22,7 @@ pub use message::{Label, Sample, TimeSeries, WriteRequest};
 
 use crate::config::RemoteWrite;
 use crate::live::Hub;
+use crate::seldom::Seldom;
 use place::Places;
 use sender::Sender;
 use server::Server;
@@ -31,6 +32,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// The name of our check.
 pub const CHECK: &str = "remote_write";
@@ -63,6 +65,8 @@ pub struct Remote {
     server: Arc<Server>,
     standing: Mutex<Standing>,
     told_refusal: AtomicBool,
+    /// Warnings that it takes nothing: it may do so in turn with taking all.
+    waited: Mutex<Seldom>,
     /// Never sent on: its end is the word to stop.
     stop: Mutex<Option<SyncSender<()>>>,
 }
@@ -92,6 +96,7 @@ impl Remote {
             server,
             standing: Mutex::new(Standing::Starting),
             told_refusal: AtomicBool::new(false),
+            waited: Mutex::default(),
             stop: Mutex::new(Some(stop)),
         });
         let sender = Sender::new(hub.clone(), remote.clone(), places, stopped);
@@ -117,9 +122,17 @@ impl Remote {
                 tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
             }
             Standing::Waiting(reason) if !matches!(before, Standing::Waiting(_)) => {
-                tracing::warn!(server, reason, "not taken; sent again until it is, up to 12 h behind");
+                let came = self.waited.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now());
+                if let Some(before) = came {
+                    tracing::warn!(server, reason, before, "not taken; sent again until it is, up to 12 h behind");
+                }
             }
-            Standing::Well if matches!(before, Standing::Waiting(_)) => tracing::info!(server, "taken again"),
+            Standing::Well if matches!(before, Standing::Waiting(_)) => {
+                let seldom = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+                if seldom.passed_over() == 0 {
+                    tracing::info!(server, "taken again");
+                }
+            }
             _ => {}
         }
         hub.store().set_check(&self.check());

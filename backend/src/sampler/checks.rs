@@ -1,15 +1,33 @@
 //! How each collector stands, in words: what the page's "not available here" and doctor show.
 
+use crate::seldom::Seldom;
 use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Part};
 use shared::wire::{Check, CheckState};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// In the place of a part's number: what keeps a collector from opening.
+const WHOLE: usize = usize::MAX;
 
 /// One collector's check and the troubles of its parts.
 struct Standing {
     check: Check,
     parts: usize,
     troubles: BTreeMap<usize, (CheckState, String)>,
+    /// How often each state of each part was warned of: one that hangs and fails in turn is not to fill the log.
+    warned: Vec<(usize, CheckState, Seldom)>,
+}
+
+impl Standing {
+    /// Whether a state is to be warned of now; then how often it came since it was.
+    fn warns(&mut self, part: usize, state: CheckState) -> Option<u64> {
+        let same = |(p, s, _): &(usize, CheckState, Seldom)| *p == part && *s == state;
+        let at = self.warned.iter().position(same).unwrap_or_else(|| {
+            self.warned.push((part, state, Seldom::new()));
+            self.warned.len() - 1
+        });
+        self.warned[at].2.came(Instant::now())
+    }
 }
 
 /// How all collectors stand.
@@ -32,33 +50,42 @@ impl Checks {
                 },
                 parts: 0,
                 troubles: BTreeMap::new(),
+                warned: Vec::new(),
             })
             .collect();
         Checks { all, changed: true }
     }
 
     pub(super) fn not_opened(&mut self, entry: usize, error: OpenError) {
-        let check = &mut self.all[entry].check;
-        check.state = match error.kind {
+        let standing = &mut self.all[entry];
+        let state = match error.kind {
             OpenErrorKind::Absent => CheckState::Absent,
             OpenErrorKind::Denied => CheckState::Denied,
             OpenErrorKind::Failed => CheckState::Failed,
         };
-        if error.kind != OpenErrorKind::Absent {
-            tracing::warn!(collector = check.id, reason = error.reason, remedy = error.remedy, "cannot open");
+        standing.check.state = state;
+        if error.kind != OpenErrorKind::Absent
+            && let Some(before) = standing.warns(WHOLE, state)
+        {
+            let collector = &standing.check.id;
+            tracing::warn!(collector, reason = error.reason, remedy = error.remedy, before, "cannot open");
         }
+        let check = &mut standing.check;
         (check.tried, check.reason, check.remedy) = (error.tried, error.reason, error.remedy);
         self.changed = true;
     }
 
     /// It has not opened within its deadline. Its answer is taken all the same, should it ever come.
     pub(super) fn hangs_opening(&mut self, entry: usize, limit: Duration) {
+        let before = self.all[entry].warns(WHOLE, CheckState::Hung);
         let check = &mut self.all[entry].check;
         check.state = CheckState::Hung;
         check.reason =
             format!("opening it has not ended for more than {} s: its driver or tool hangs", limit.as_secs());
         check.remedy = "see what the vendor's own tool says; it goes on by itself once it is answered".into();
-        tracing::warn!(collector = check.id, reason = check.reason, "Hung");
+        if let Some(before) = before {
+            tracing::warn!(collector = check.id, reason = check.reason, before, "Hung");
+        }
         self.changed = true;
     }
 
@@ -100,8 +127,9 @@ impl Checks {
         }
         if let Some((state, reason)) = &trouble
             && before.is_none_or(|(s, _)| s != state)
+            && let Some(before) = standing.warns(part, *state)
         {
-            tracing::warn!(collector = standing.check.id, reason, "{state:?}");
+            tracing::warn!(collector = standing.check.id, reason, before, "{state:?}");
         }
         match trouble {
             Some(trouble) => {
@@ -125,5 +153,22 @@ impl Checks {
     /// All checks, when something changed since the last call.
     pub(super) fn changed(&mut self) -> Option<Vec<Check>> {
         std::mem::take(&mut self.changed).then(|| self.all.iter().map(|s| s.check.clone()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hangs_and_fails_in_turn_is_warned_of_once_each() {
+        let mut checks = Checks::new(collectors::COLLECTORS.iter());
+        let standing = &mut checks.all[0];
+        let states = [CheckState::Hung, CheckState::Failed];
+        let said: Vec<_> = states.iter().cycle().take(126).filter_map(|state| standing.warns(0, *state)).collect();
+        assert_eq!(said, [0, 0]);
+        assert_eq!(standing.warns(1, CheckState::Failed), Some(0), "another part");
+        let passed_over: Vec<u64> = standing.warned.iter().map(|(.., seldom)| seldom.passed_over()).collect();
+        assert_eq!(passed_over, [62, 62, 0]);
     }
 }

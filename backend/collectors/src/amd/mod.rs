@@ -33,7 +33,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     }
     let cards = drm::cards(&roots.sys, DRIVERS);
     if !cards.is_empty() {
-        return Ok(cards.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
+        return Ok(drm::kept(cards, options)?.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
     }
     let mut tried = vec![drm::folder(&roots.sys).display().to_string()];
     for tool in [&tool::ROCM_SMI, &tool::AMD_SMI] {
@@ -65,6 +65,24 @@ mod tests {
         assert_eq!(error.kind, OpenErrorKind::Absent);
         assert!(error.tried[0].ends_with("class/drm") && error.tried.contains(&"rocm-smi".to_string()));
         assert!(error.remedy.contains("modprobe amdgpu"), "{}", error.remedy);
+    }
+
+    #[test]
+    fn only_chosen_cards_are_read() {
+        let sys = tempfile::tempdir().unwrap();
+        for (card, pci) in [("card0", "0000:03:00.0"), ("card1", "0000:0c:00.0")] {
+            let device = sys.path().join("sys/class/drm").join(card).join("device");
+            std::fs::create_dir_all(&device).unwrap();
+            std::fs::write(device.join("uevent"), format!("DRIVER=amdgpu\nPCI_SLOT_NAME={pci}\n")).unwrap();
+        }
+        let names = |gpus: &[u32]| {
+            let options = Options { gpus: gpus.to_vec(), ..Options::default() };
+            let parts = open(&options, &Roots::below(sys.path()));
+            parts.map(|parts| parts.into_iter().map(|part| part.name).collect::<Vec<_>>()).map_err(|e| e.kind)
+        };
+        assert_eq!(names(&[]).map(|all| all.len()), Ok(2));
+        assert_eq!(names(&[1, 7]), Ok(vec!["card1 0000:0c:00.0".to_string()]));
+        assert_eq!(names(&[7]), Err(OpenErrorKind::Absent));
     }
 
     #[test]

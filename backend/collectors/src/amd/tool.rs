@@ -3,12 +3,10 @@
 
 use super::{amd_smi, rocm_smi};
 use crate::gpu_reading::GpuReading;
-use crate::numbers::GpuNumbers;
 use crate::read::exec::{self, Limits};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A tool: a Python program that takes a second on a busy machine.
@@ -45,13 +43,13 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub(super) fn open(tool: &'static Tool, path: PathBuf, options: &Options) -> Result<Vec<Part>, OpenError> {
     let tried = vec![format!("{} {}", path.display(), tool.forms[0].args.join(" "))];
     let next = Duration::ZERO;
-    Ok(Part::only(tried, AmdTool { tool, path, numbers: options.gpu_numbers.clone(), next, form: 0 }))
+    Ok(Part::only(tried, AmdTool { tool, path, options: options.clone(), next, form: 0 }))
 }
 
 struct AmdTool {
     tool: &'static Tool,
     path: PathBuf,
-    numbers: Arc<GpuNumbers>,
+    options: Options,
     /// When it may run again.
     next: Duration,
     /// Which of the tool's forms it is asked for.
@@ -72,8 +70,8 @@ impl Collector for AmdTool {
             self.form = (self.form + 1) % self.tool.forms.len();
             return Err(CollectError::failed(output.said(&self.path)));
         }
-        for gpu in gpus {
-            gpu.reading.put(self.numbers.claim(&gpu.identity, gpu.number), out);
+        for gpu in gpus.into_iter().filter(|gpu| self.options.keeps_gpu(gpu.number)) {
+            gpu.reading.put(self.options.gpu_numbers.claim(&gpu.identity, gpu.number), out);
         }
         Ok(())
     }
@@ -144,7 +142,7 @@ pub(super) mod tests {
         let path = dir.path().join("rocm-smi");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let tool = AmdTool { tool: &ROCM_SMI, path, numbers: Arc::default(), next: Duration::ZERO, form: 0 };
+        let tool = AmdTool { tool: &ROCM_SMI, path, options: Options::default(), next: Duration::ZERO, form: 0 };
         (dir, tool)
     }
 
@@ -160,6 +158,17 @@ pub(super) mod tests {
         };
         assert_eq!([0, 1, 2, 5, 6].map(&mut read), [1, 0, 0, 1, 0]);
         assert_eq!(std::fs::read_to_string(dir.path().join("rocm-smi.runs")).unwrap(), "x\nx\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_chosen_gpus_are_read() {
+        let (_dir, mut tool) = fake(r#"echo '{"card0": {"GPU use (%)": "9"}, "card1": {"GPU use (%)": "8"}}'"#);
+        tool.options.gpus = vec![1];
+        let mut out = Out::default();
+        out.begin(Duration::ZERO);
+        tool.collect(&mut out).unwrap();
+        assert_eq!(out.present(), [("gpu.1.gpu".to_string(), 8.0)]);
     }
 
     #[cfg(unix)]

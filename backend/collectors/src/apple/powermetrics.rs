@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Opens the tool because of what the sensors said. `is_root`: this process may run it.
-pub(super) fn open(sensors: &str, is_root: bool, gpu: u32) -> Result<Vec<Part>, OpenError> {
+pub(super) fn open(sensors: &str, is_root: bool, gpu: Option<u32>) -> Result<Vec<Part>, OpenError> {
     let tried = vec!["IOReport, SMC and IOHID".to_string(), format!("{TOOL} {}", ARGS.join(" "))];
     if !is_root {
         return Err(OpenError {
@@ -37,7 +37,7 @@ pub(super) fn open(sensors: &str, is_root: bool, gpu: u32) -> Result<Vec<Part>, 
 
 struct Powermetrics {
     path: PathBuf,
-    gpu: u32,
+    gpu: Option<u32>,
     /// When it may run again.
     next: Duration,
 }
@@ -100,7 +100,7 @@ mod tests {
     use shared::catalog::{MetricDef, apple, gpu};
 
     fn present(text: &str) -> Vec<(String, f64)> {
-        recordings::present(|out| report(text).put(0, out))
+        recordings::present(|out| report(text).put(Some(0), out))
     }
 
     const OWN: &str = "\
@@ -149,11 +149,19 @@ GPU Power: 30 mW
 
     #[test]
     fn without_root_the_reason_says_so() {
-        let error = open("the sensors do not answer", false, 0).err().expect("nothing opens");
+        let error = open("the sensors do not answer", false, Some(0)).err().expect("nothing opens");
         assert_eq!(error.kind, OpenErrorKind::Denied);
         assert!(error.reason.contains("root") && error.remedy.contains("sudo watchglass"), "{}", error.reason);
         assert_eq!(error.tried.len(), 2);
-        assert!(open("the sensors do not answer", true, 0).is_ok());
+        assert!(open("the sensors do not answer", true, Some(0)).is_ok());
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_kept_is_left_out() {
+        let rest = recordings::present(|out| report(OWN).put(None, out));
+        let all = present(OWN);
+        assert_eq!((all.len(), rest.len()), (5, 2));
+        assert!(rest.iter().all(|reading| all.contains(reading)));
     }
 
     #[cfg(unix)]
@@ -165,7 +173,7 @@ GPU Power: 30 mW
         std::fs::write(&path, "#!/bin/sh\necho 'powermetrics must be invoked as the superuser' >&2\nexit 1\n")
             .expect("a file");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a tool");
-        let mut tool = Powermetrics { path, gpu: 0, next: Duration::ZERO };
+        let mut tool = Powermetrics { path, gpu: Some(0), next: Duration::ZERO };
         let mut out = Out::default();
         out.begin(Duration::ZERO);
         let error = tool.collect(&mut out).expect_err("no values");

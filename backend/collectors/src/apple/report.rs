@@ -34,20 +34,20 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Puts what is possible; the GPU is `gpu.{i}`.
-    pub fn put(&self, i: u32, out: &mut Out) {
+    /// Puts what is possible; the GPU is `gpu.{i}`, and left out where it has no number.
+    pub fn put(&self, i: Option<u32>, out: &mut Out) {
         put_cluster(out, (&apple::ECPU_PERCENT, &apple::ECPU_FREQUENCY), self.efficiency);
         put_cluster(out, (&apple::PCPU_PERCENT, &apple::PCPU_FREQUENCY), self.performance);
-        if let Some(cluster) = self.gpu {
-            out.put_some(&gpu::UTILISATION, i, percent(cluster.ratio));
-            out.put_some(&gpu::FREQUENCY, i, awake(cluster.megahertz));
+        if let Some(i) = i {
+            out.put_some(&gpu::UTILISATION, i, self.gpu.and_then(|cluster| percent(cluster.ratio)));
+            out.put_some(&gpu::FREQUENCY, i, self.gpu.and_then(|cluster| awake(cluster.megahertz)));
+            out.put_some(&gpu::POWER_WATTS, i, watts(self.gpu_power));
+            out.put_some(&gpu::TEMP, i, degrees(self.gpu_temp));
         }
         out.put_some(&apple::CPU_POWER, (), watts(self.cpu_power));
-        out.put_some(&gpu::POWER_WATTS, i, watts(self.gpu_power));
         out.put_some(&apple::ANE_POWER, (), watts(self.ane_power));
         out.put_some(&apple::SYSTEM_POWER, (), watts(self.system_power).filter(|watts| *watts > 0.0));
         out.put_some(&cpu::TEMPERATURE, (), degrees(self.cpu_temp));
-        out.put_some(&gpu::TEMP, i, degrees(self.gpu_temp));
         let used = self.memory_used.zip(self.memory_total).filter(|(_, total)| *total > 0.0);
         let share = used.and_then(|(used, total)| percent(used / total));
         out.put_rounded(&apple::MEMORY_PERCENT, (), share);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn present(json: &Value) -> Vec<(String, f64)> {
-        recordings::present(|out| report(json).put(0, out))
+        recordings::present(|out| report(json).put(Some(0), out))
     }
 
     #[test]

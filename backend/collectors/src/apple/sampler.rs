@@ -24,21 +24,25 @@ fn sensors(options: &Options) -> Result<Vec<Part>, OpenError> {
             // SAFETY: a plain system call without arguments that cannot fail.
             let is_root = unsafe { libc::geteuid() } == 0;
             let sensors = format!("the sensors of Apple silicon do not answer: {error}");
-            return powermetrics::open(&sensors, is_root, options.gpu_numbers.claim("apple", 0));
+            return powermetrics::open(&sensors, is_root, gpu(options));
         }
     };
     if worker.virtual_machine {
         let reason = "macOS shows no sensors to a virtual machine";
         return Err(OpenError::absent(tried, reason, "run Watchglass on the Mac itself"));
     }
-    let i = options.gpu_numbers.claim("apple", 0);
-    Ok(Part::only(tried, Apple { worker: Some(worker), i }))
+    Ok(Part::only(tried, Apple { worker: Some(worker), gpu: gpu(options) }))
+}
+
+/// The number of the GPU; none where it is not kept.
+fn gpu(options: &Options) -> Option<u32> {
+    options.keeps_gpu(0).then(|| options.gpu_numbers.claim("apple", 0))
 }
 
 struct Apple {
     /// Absent after its thread ended, until it is started anew.
     worker: Option<Worker>,
-    i: u32,
+    gpu: Option<u32>,
 }
 
 impl Collector for Apple {
@@ -50,7 +54,7 @@ impl Collector for Apple {
         // A worker that panicked is not kept: that costs this sample only.
         let answer = worker.sample().ok_or_else(|| CollectError::failed("Apple's sampler panicked"))?;
         self.worker = Some(worker);
-        answer.map_err(CollectError::failed)?.put(self.i, out);
+        answer.map_err(CollectError::failed)?.put(self.gpu, out);
         Ok(())
     }
 }

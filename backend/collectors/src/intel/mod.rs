@@ -27,7 +27,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     }
     let cards = drm::cards(&roots.sys, DRIVERS);
     if !cards.is_empty() {
-        return Ok(cards.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
+        return Ok(drm::kept(cards, options)?.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
     }
     match exec::find(TOOLS, DIRS, None) {
         Ok(path) => Ok(xpu_smi::open(path, options)),

@@ -1,11 +1,9 @@
 //! `xpu-smi dump`: comma-separated lines without end, a line a GPU and second, whose columns the first line names.
 
 use crate::gpu_reading::GpuReading;
-use crate::numbers::GpuNumbers;
 use crate::read::exec::Stream;
 use crate::{CollectError, Collector, Options, Out, Part};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// All GPUs, every second: utilisation, power, frequency, both temperatures, memory in percent and in MiB.
@@ -18,13 +16,13 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub(super) fn open(path: PathBuf, options: &Options) -> Vec<Part> {
     let tried = vec![format!("{} {}", path.display(), ARGS.join(" "))];
     let stream = Stream::start(&path, ARGS, SILENCE);
-    Part::only(tried, XpuSmi { stream, columns: None, numbers: options.gpu_numbers.clone() })
+    Part::only(tried, XpuSmi { stream, columns: None, options: options.clone() })
 }
 
 struct XpuSmi {
     stream: Stream,
     columns: Option<Columns>,
-    numbers: Arc<GpuNumbers>,
+    options: Options,
 }
 
 impl Collector for XpuSmi {
@@ -35,8 +33,10 @@ impl Collector for XpuSmi {
             // A tool that was started again names its columns again.
             if let Some(columns) = Columns::of(text) {
                 self.columns = Some(columns);
-            } else if let Some((device, reading)) = self.columns.as_ref().and_then(|columns| columns.row(text)) {
-                reading.put(self.numbers.claim(&format!("xpu-smi {device}"), device), out);
+            } else if let Some((device, reading)) = self.columns.as_ref().and_then(|columns| columns.row(text))
+                && self.options.keeps_gpu(device)
+            {
+                reading.put(self.options.gpu_numbers.claim(&format!("xpu-smi {device}"), device), out);
             }
         }
         match self.stream.trouble() {
@@ -209,6 +209,14 @@ mod tests {
         std::fs::write(dir.path().join("lines"), OURS).unwrap();
         let mut part = script(&format!("cat {}; exec sleep 60", dir.path().join("lines").display()));
         until(&mut part, &|out, outcome| outcome.is_ok() && out.present().len() == 4).unwrap();
+        let options = Options { gpus: vec![1], ..Options::default() };
+        let mut part = super::open(path.clone(), &options).remove(0);
+        let kept = |out: &Out, _: &Result<(), CollectError>| {
+            let present = out.present();
+            assert!(present.iter().all(|(tag, _)| tag.contains(".1.")), "{present:?}");
+            present.len() == 2
+        };
+        until(&mut part, &kept).unwrap();
         drop(part);
         let mut part = script("echo 'Error: XPUM service is not running' >&2; exit 1");
         let error = until(&mut part, &|_, outcome| outcome.is_err()).unwrap_err();

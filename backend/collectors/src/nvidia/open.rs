@@ -86,7 +86,7 @@ fn tool(options: &Options, roots: &Roots, library: OpenError) -> Result<Vec<Part
             let watched = Watched::new(roots, &options.pids);
             Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO, form: 0 }))
         }
-        Err(tool) if options.nvidia_command.is_some() => Err(tool),
+        Err(tool) if options.nvidia_command.is_some() || tool.kind == OpenErrorKind::Denied => Err(tool),
         Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),
     }
 }

@@ -1,6 +1,7 @@
 //! Graphics cards in /sys: which there are, whose driver has them, their sensors. Nothing here wakes a sleeping card.
 
 use super::sysfs::names;
+use crate::{OpenError, Options};
 use std::path::{Path, PathBuf};
 
 /// A card that a driver has.
@@ -37,6 +38,19 @@ pub(crate) fn cards(sys: &Path, drivers: &[&str]) -> Vec<Card> {
         .collect();
     cards.sort_by(|a, b| a.pci.cmp(&b.pci));
     cards
+}
+
+/// The cards that the user keeps.
+///
+/// # Errors
+/// Absent when that is none of them.
+pub(crate) fn kept(cards: Vec<Card>, options: &Options) -> Result<Vec<Card>, OpenError> {
+    let tried: Vec<String> = cards.iter().map(|card| card.dir.display().to_string()).collect();
+    let kept: Vec<Card> = cards.into_iter().filter(|card| options.keeps_gpu(card.number)).collect();
+    match kept.is_empty() {
+        false => Ok(kept),
+        true => Err(OpenError::absent(tried, "--gpu leaves out every card of this vendor", "name N of cardN")),
+    }
 }
 
 impl Card {

@@ -1,15 +1,17 @@
-//! Tools of vendors: where they are, and one run of them with a deadline and a limit on what they print. The one place
-//! that starts processes.
+//! Tools of vendors: one run of them with a deadline and a limit on what they print. The one place that starts processes.
 //!
 //! A tool gets nothing on standard input, `LC_ALL=C`, `/` as its folder and a process group of its own, which is killed as
-//! a whole. Its exit status is a fact, not a verdict: some tools end well with nothing said, others fail after usable
-//! output, so callers judge by content.
+//! a whole, by us or, when we have gone, by the [`guard`]. Its exit status is a fact, not a verdict: some tools end well
+//! with nothing said, others fail after usable output, so callers judge by content. `find.rs` says where tools are.
 
+mod find;
+#[cfg(unix)]
+mod guard;
 mod stream;
 
+pub(crate) use find::find;
 pub(crate) use stream::Stream;
 
-use crate::{OpenError, OpenErrorKind};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -107,74 +109,13 @@ impl std::fmt::Display for ExecError {
     }
 }
 
-/// Looks for a tool: where the configuration says, else each name in `PATH`, then in `dirs`. Starts nothing.
-///
-/// # Errors
-/// Absent when it is nowhere; failed when the configuration names a file that is not there; denied when this user may
-/// not execute it. The remedy is the caller's to write where it is empty.
-pub(crate) fn find(names: &[&str], dirs: &[&str], configured: Option<&Path>) -> Result<PathBuf, OpenError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = std::env::split_paths(&path).chain(dirs.iter().map(PathBuf::from)).collect();
-    find_in(names, &dirs, configured)
-}
-
-fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>) -> Result<PathBuf, OpenError> {
-    let denied = |path: &Path| OpenError {
-        kind: OpenErrorKind::Denied,
-        tried: vec![path.display().to_string()],
-        reason: format!("this user may not execute {}", path.display()),
-        remedy: format!("sudo chmod a+rx {}", path.display()),
-    };
-    if let Some(path) = configured {
-        return match executable(path) {
-            Some(true) => Ok(path.to_path_buf()),
-            Some(false) => Err(denied(path)),
-            None => Err(OpenError {
-                kind: OpenErrorKind::Failed,
-                tried: vec![path.display().to_string()],
-                reason: format!("{} was not found", path.display()),
-                remedy: "correct the path in the configuration, or take it out".into(),
-            }),
-        };
-    }
-    // A relative folder in PATH would mean something else wherever the server is started.
-    let files = names.iter().flat_map(|name| {
-        let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        dirs.iter().filter(|dir| dir.is_absolute()).map(move |dir| dir.join(&name))
-    });
-    let mut refused = None;
-    for file in files.clone() {
-        match executable(&file) {
-            Some(true) => return Ok(file),
-            Some(false) => refused = refused.or(Some(file)),
-            None => {}
-        }
-    }
-    match refused {
-        Some(file) => Err(denied(&file)),
-        None => {
-            let reason = format!("{} was not found", names.join(" or "));
-            Err(OpenError::absent(files.map(|f| f.display().to_string()).collect::<Vec<_>>(), reason, ""))
-        }
-    }
-}
-
-/// Whether a file may be executed; none when there is no such file.
-fn executable(path: &Path) -> Option<bool> {
-    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0);
-    #[cfg(not(unix))]
-    Some(meta.len() > 0)
-}
-
 /// Runs a tool to its end.
 ///
 /// # Errors
 /// [`ExecError`]. Whatever comes back, no process of the tool's group runs on, unless it hangs in the kernel.
 pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> Result<Output, ExecError> {
     let begin = Instant::now();
-    let mut child = start(path, args, false)?;
+    let mut child = start(path, args)?;
     let stop = Arc::new(AtomicBool::new(false));
     // The tool waits when its output is not taken, so nothing piles up.
     let (sender, pieces) = sync_channel(8);
@@ -213,9 +154,9 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> R
     Ok(Output { stdout, errors: String::from_utf8_lossy(&errors).into_owned(), status })
 }
 
-/// Starts a tool in a group of its own. `bound`: the kernel kills it when the thread that starts it ends.
+/// Starts a tool in a group of its own. The kernel kills it when the thread that starts it ends, so that thread waits for it.
 #[allow(clippy::disallowed_methods, reason = "the one place that starts tools")]
-fn start(path: &Path, args: &[impl AsRef<OsStr>], bound: bool) -> Result<Child, ExecError> {
+fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     let mut stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner);
     stuck.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
     if stuck.iter().any(|(other, _)| other == path) {
@@ -228,20 +169,27 @@ fn start(path: &Path, args: &[impl AsRef<OsStr>], bound: bool) -> Result<Child, 
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command.current_dir("/"), 0);
     #[cfg(target_os = "linux")]
-    if bound {
-        let die_with_thread = || {
-            // SAFETY: a plain system call with constant arguments, safe to make between fork and exec.
-            match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
-            }
-        };
-        // SAFETY: the closure makes one system call, takes no lock and allocates nothing.
-        unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, die_with_thread) };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = bound; // There the tool ends when it finds its pipe closed.
-    command.spawn().map_err(|error| ExecError::Start(path.into(), error))
+    die_with_thread(&mut command);
+    let child = command.spawn().map_err(|error| ExecError::Start(path.into(), error))?;
+    #[cfg(unix)]
+    guard::watch(child.id());
+    Ok(child)
+}
+
+/// Has the kernel kill the process that this starts when the thread that starts it ends.
+#[cfg(target_os = "linux")]
+fn die_with_thread(command: &mut Command) {
+    let parent = std::process::id() as libc::pid_t;
+    let ask = move || {
+        // SAFETY: plain system calls without pointers, safe to make between fork and exec.
+        match unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) } {
+            (0, now) if now == parent => Ok(()),
+            (0, _) => Err(std::io::ErrorKind::NotFound.into()), // It died before it could be said.
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes system calls, takes no lock and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, ask) };
 }
 
 /// Whether a process has ended. It keeps its number until [`end`], so that its group can be killed safely.
@@ -275,6 +223,9 @@ fn kill(child: &mut Child) {
 /// Kills what is left of a tool and takes its status; none when it does not go.
 fn end(path: &Path, mut child: Child) -> Option<ExitStatus> {
     kill(&mut child);
+    // Before its number can be another's.
+    #[cfg(unix)]
+    guard::forget(child.id());
     let begin = Instant::now();
     loop {
         match child.try_wait() {

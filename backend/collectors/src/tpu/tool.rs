@@ -6,7 +6,7 @@
 
 use super::readings::words;
 use crate::read::exec::{self, Limits};
-use crate::{Instance, Out};
+use crate::{Instance, OpenError, Out};
 use shared::catalog::{MetricDef, tpu};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,8 +35,11 @@ pub(super) struct Tool {
 
 impl Tool {
     /// The tool where it is installed.
-    pub fn find() -> Option<Tool> {
-        exec::find(&["tpu-info"], &["/usr/local/bin", "/usr/bin"], None).ok().map(Tool::at)
+    ///
+    /// # Errors
+    /// As [`exec::find`].
+    pub fn find() -> Result<Tool, OpenError> {
+        exec::find(&["tpu-info"], &["/usr/local/bin", "/usr/bin"], None).map(Tool::at)
     }
 
     fn at(path: PathBuf) -> Tool {

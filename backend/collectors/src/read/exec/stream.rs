@@ -116,7 +116,7 @@ impl Shared {
 
     /// Runs the tool until it ends, falls silent or is not wanted any more, and says why it ended.
     fn run_once(&self) -> Result<String, ExecError> {
-        let mut child = start(&self.path, &self.args, true)?;
+        let mut child = start(&self.path, &self.args)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         self.state().child = Some(child);
         let quiet = Arc::new(AtomicBool::new(false));

@@ -120,30 +120,6 @@ fn a_file_that_is_no_program_says_so() {
 }
 
 #[test]
-fn a_tool_is_found_where_it_is_or_the_reason_says_where_it_was_looked_for() {
-    let dir = folder();
-    let tool = place(dir.path(), "gc-info", "");
-    let dirs = [PathBuf::from("relative"), "/nowhere".into(), dir.path().into()];
-    assert_eq!(find_in(&["gc-x", "gc-info"], &dirs, None).unwrap(), tool);
-    assert_eq!(find_in(&["gc-x"], &dirs, Some(&tool)).unwrap(), tool);
-    let missing = find_in(&["gc-x", "gc-y"], &dirs[..2], None).unwrap_err();
-    assert_eq!((missing.kind, missing.reason.as_str()), (OpenErrorKind::Absent, "gc-x or gc-y was not found"));
-    assert_eq!(missing.tried, ["/nowhere/gc-x", "/nowhere/gc-y"]);
-    let missing = find_in(&["gc-info"], &dirs, Some(Path::new("/nowhere/tool"))).unwrap_err();
-    assert_eq!((missing.kind, missing.reason.as_str()), (OpenErrorKind::Failed, "/nowhere/tool was not found"));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_tool_that_may_not_be_executed_is_denied() {
-    let dir = folder();
-    std::fs::write(dir.path().join("tool"), "text").unwrap();
-    let denied = find_in(&["tool"], &[dir.path().into()], None).unwrap_err();
-    assert_eq!(denied.kind, OpenErrorKind::Denied);
-    assert!(denied.remedy.starts_with("sudo chmod a+rx "), "{}", denied.remedy);
-}
-
-#[test]
 fn a_stream_gives_each_complete_line_once_with_its_age() {
     let dir = folder();
     let tool = place(dir.path(), "monitor", "line one\nline two\nhalf thr\nwait 600000");

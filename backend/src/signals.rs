@@ -1,0 +1,66 @@
+//! Signals: which of them end a server in order, and which never may.
+
+/// Why a server ends.
+pub struct Asked {
+    /// The signal.
+    pub name: &'static str,
+    /// What it means, in the log.
+    pub meaning: &'static str,
+    /// Whether somebody wanted it: a limit that is used up is a failure.
+    pub wanted: bool,
+}
+
+const fn wanted(name: &'static str) -> Asked {
+    Asked { name, meaning: "ending", wanted: true }
+}
+
+/// A limit on the size of files ends no program: the write fails, as on a full disk, and is told as that.
+pub fn keep_from_ending() {
+    #[cfg(unix)]
+    // SAFETY: ignoring a signal installs no handler; no other thread runs yet.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+/// Resolves when the program is to end.
+#[cfg(unix)]
+pub async fn asked_to_end() -> Asked {
+    use tokio::signal::unix::SignalKind;
+    // Who starts a program with nohup wants it to outlive the terminal.
+    let stays = is_ignored(libc::SIGHUP);
+    tokio::select! {
+        () = received(SignalKind::interrupt()) => wanted("SIGINT"),
+        () = received(SignalKind::terminate()) => wanted("SIGTERM"),
+        () = received(SignalKind::hangup()), if !stays => {
+            Asked { meaning: "the terminal has gone: ending", ..wanted("SIGHUP") }
+        }
+        () = received(SignalKind::from_raw(libc::SIGXCPU)) => {
+            Asked { name: "SIGXCPU", meaning: "the limit of CPU time (ulimit -t) is used up: ending", wanted: false }
+        }
+    }
+}
+
+/// Resolves when the signal comes; never where it cannot be waited for.
+#[cfg(unix)]
+async fn received(kind: tokio::signal::unix::SignalKind) {
+    match tokio::signal::unix::signal(kind) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: all-zero bytes are a valid sigaction, a structure of integers and a function that may be none.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is a live sigaction that the call fills; nothing is changed.
+    unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN }
+}
+
+/// Resolves when the program is to end.
+#[cfg(not(unix))]
+pub async fn asked_to_end() -> Asked {
+    let _ = tokio::signal::ctrl_c().await;
+    wanted("Ctrl-C")
+}

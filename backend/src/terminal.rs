@@ -1,0 +1,52 @@
+//! What is printed for a person: text that comes from arguments, files and devices never acts on the terminal.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// The text with everything visible that a terminal would act on: control characters but line feed and tab, and those that
+/// turn the direction of writing, as `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        let turns =
+            matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && c != '\n' && c != '\t') || turns
+    };
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// Prints to standard output. A reader that has gone is no error to whoever prints; a disk that is full is told.
+///
+/// # Errors
+/// What the system says.
+pub fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Prints a line to standard error, as a program does that is about to leave. Where that fails there is nobody to tell.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", visible(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_acts_on_the_terminal_and_all_else_stays() {
+        assert!(matches!(visible("plain, ä, 数, tab\tline\n"), Cow::Borrowed(_)));
+        assert_eq!(visible("\u{1b}[31mred\u{7}\r\n"), "\\u{1b}[31mred\\u{7}\\u{d}\n");
+        assert_eq!(visible("\u{9b}2J\u{7f}"), "\\u{9b}2J\\u{7f}", "C1 controls act too");
+        assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u{202e}b\\u{2066}");
+    }
+}
