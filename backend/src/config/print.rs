@@ -51,10 +51,10 @@ fn collectors(config: &Config) -> Table {
         for (key, value) in durations.iter().filter_map(|(key, value)| Some((key, (*value)?))) {
             own.insert((*key).into(), show_duration(value).into());
         }
-        if collector.name == "nvidia" {
-            if let Some(library) = &config.nvml_library {
-                own.insert("library".into(), library.to_string_lossy().into_owned().into());
-            }
+        if collector.name == "nvidia"
+            && let Some(library) = &config.nvml_library
+        {
+            own.insert("library".into(), library.to_string_lossy().into_owned().into());
         }
         if collector.name == "tpu" {
             own.insert("endpoints".into(), list(config.tpu_endpoints.iter().map(ToString::to_string)));

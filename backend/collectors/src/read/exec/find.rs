@@ -167,9 +167,10 @@ mod tests {
         let tool = within.join("smi");
         std::fs::write(&tool, "").unwrap();
         std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
-        assert_eq!(find_in(&["smi"], &[within.clone()], None, false).unwrap(), tool, "this user runs what he likes");
-        assert_eq!(find_in(&["smi"], &[within.clone()], Some(&tool), true).unwrap(), tool, "it was named");
-        let error = find_in(&["smi"], &[within.clone()], None, true).unwrap_err();
+        let only = std::slice::from_ref(&within);
+        assert_eq!(find_in(&["smi"], only, None, false).unwrap(), tool, "this user runs what he likes");
+        assert_eq!(find_in(&["smi"], only, Some(&tool), true).unwrap(), tool, "it was named");
+        let error = find_in(&["smi"], only, None, true).unwrap_err();
         assert_eq!(error.kind, OpenErrorKind::Denied);
         assert!(error.reason.contains(&format!("{} is not run as root", tool.display())), "{}", error.reason);
         assert!(error.remedy.contains("chmod go-w") && error.remedy.contains("PATH"), "{}", error.remedy);
