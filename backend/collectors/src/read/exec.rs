@@ -170,7 +170,13 @@ fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     std::os::unix::process::CommandExt::process_group(command.current_dir("/"), 0);
     #[cfg(target_os = "linux")]
     die_with_thread(&mut command);
-    let child = command.spawn().map_err(|error| ExecError::Start(path.into(), error))?;
+    #[cfg(unix)]
+    guard::announce(&mut command);
+    let child = command.spawn().map_err(|error| {
+        #[cfg(unix)]
+        guard::renew();
+        ExecError::Start(path.into(), error)
+    })?;
     #[cfg(unix)]
     guard::watch(child.id());
     Ok(child)

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,16 +33,45 @@ struct Guard {
     groups: BTreeSet<u32>,
 }
 
+/// Has the process that this starts say by itself, before it is the tool, that its group is to be killed: we may be gone
+/// before we could. Where it does not become the tool, [`renew`].
+pub(super) fn announce(command: &mut Command) {
+    let mut guard = lock();
+    if guard.shell.is_none() {
+        guard.renew();
+    }
+    let pipe = guard.shell.as_ref().and_then(|shell| shell.stdin.as_ref()?.as_fd().try_clone_to_owned().ok());
+    let Some(pipe) = pipe else { return };
+    let announce = move || {
+        let mut line = *b"+           \n";
+        let mut rest = std::process::id();
+        for place in (2..12).rev() {
+            line[place] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        // SAFETY: a plain system call with a live buffer, on a descriptor that this closure owns.
+        unsafe { libc::write(pipe.as_raw_fd(), line.as_ptr().cast(), line.len()) };
+        Ok(()) // What was not written, `watch` writes.
+    };
+    // SAFETY: the closure makes two system calls, takes no lock and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, announce) };
+}
+
 /// A tool runs, at the head of a process group.
 pub(super) fn watch(group: u32) {
     let mut guard = lock();
     guard.groups.insert(group);
-    if guard.tell(&format!("+ {group}\n")) {
-        return;
+    if !guard.tell(&format!("+ {group}\n")) {
+        guard.renew();
     }
-    guard.shell = start();
-    let all: String = guard.groups.iter().map(|group| format!("+ {group}\n")).collect();
-    guard.tell(&all);
+}
+
+/// What was announced has become no tool: its number may be another's some day.
+pub(super) fn renew() {
+    lock().renew();
 }
 
 /// It has been killed.
@@ -62,10 +92,23 @@ impl Guard {
         if shell.stdin.as_mut().is_some_and(|pipe| pipe.write_all(words.as_bytes()).is_ok()) {
             return true;
         }
-        // Killed first: with its pipe closed it would kill the tools that run.
-        let _ = shell.kill().and_then(|()| shell.wait());
-        self.shell = None;
+        self.let_go();
         false
+    }
+
+    /// A shell that knows the groups of now.
+    fn renew(&mut self) {
+        self.let_go();
+        self.shell = start();
+        let all: String = self.groups.iter().map(|group| format!("+ {group}\n")).collect();
+        self.tell(&all);
+    }
+
+    fn let_go(&mut self) {
+        if let Some(mut shell) = self.shell.take() {
+            // Killed first: with its pipe closed it would kill the tools that run.
+            let _ = shell.kill().and_then(|()| shell.wait());
+        }
     }
 }
 
@@ -77,7 +120,7 @@ fn start() -> Option<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // The terminal's signals are for us.
     let shell = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().ok()?;
-    let pipe = std::os::fd::AsRawFd::as_raw_fd(shell.stdin.as_ref()?);
+    let pipe = shell.stdin.as_ref()?.as_raw_fd();
     // A shell that somebody has stopped reads nothing, and must not hold up a tool's reading.
     // SAFETY: a plain system call on a descriptor that `shell` owns.
     unsafe { libc::fcntl(pipe, libc::F_SETFL, libc::O_NONBLOCK | libc::O_WRONLY) };
