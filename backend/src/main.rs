@@ -9,7 +9,7 @@ use backend::file::{Whole, is_stdout};
 use backend::stderr::Stderr;
 use backend::terminal::complain;
 use shared::recording::Recording;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
