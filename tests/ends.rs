@@ -20,9 +20,8 @@ fn stuck() -> (PipeReader, Stdio) {
     };
     set(libc::O_WRONLY | libc::O_NONBLOCK);
     let full = loop {
-        match (&writer).write(&[b'x'; 1 << 16]) {
-            Ok(_) => {}
-            Err(error) => break error,
+        if let Err(error) = (&writer).write_all(&[b'x'; 1 << 12]) {
+            break error;
         }
     };
     assert_eq!(full.kind(), ErrorKind::WouldBlock);
