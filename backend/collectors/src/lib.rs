@@ -304,7 +304,7 @@ pub static COLLECTORS: &[Entry] = &[
     Entry {
         name: "apple",
         about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
-        metrics: &[rows::gpu::ROWS, rows::gpu::APPLE, rows::apple::ROWS],
+        metrics: &[rows::gpu::ROWS, &[&rows::gpu::FREQUENCY], rows::gpu::APPLE, rows::apple::ROWS],
         open: apple::open,
     },
     Entry {

@@ -262,8 +262,8 @@ pub static AMD: &[&MetricDef] = &[&MEMORY_READ_WRITE_ACTIVITY, &MEMORY_OVERDRIVE
 /// What Intel has beside the common rows.
 pub static INTEL: &[&MetricDef] = &[&FREQUENCY];
 
-/// What only Apple silicon has beside the common rows.
-pub static APPLE: &[&MetricDef] = &[&FREQUENCY, &RECOVERIES];
+/// What only Apple silicon has.
+pub static APPLE: &[&MetricDef] = &[&RECOVERIES];
 
 /// Names that only DCGM's exporter leads W&B to.
 pub static DCGM: &[&MetricDef] = &[&MEMORY_USED, &MEMORY_FREE];
