@@ -1,8 +1,9 @@
 //! Starting other programs.
 
 use std::ffi::OsStr;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// A command to run, shown as it would be typed.
 pub struct Cmd {
@@ -73,21 +74,25 @@ impl Cmd {
     }
 
     /// Runs it to its end; what it prints goes to our standard error, so that standard output stays clean.
-    pub fn run(mut self) -> Result<(), String> {
-        self.inner.stdout(std::io::stderr());
-        self.wait()
+    pub fn run(self) -> Result<(), String> {
+        self.start()?.wait()
     }
 
     /// Runs it to its end with our standard output, for test runners.
-    pub fn run_shown(mut self) -> Result<(), String> {
-        self.wait()
+    pub fn run_shown(self) -> Result<(), String> {
+        self.started()?.wait()
     }
 
-    fn wait(&mut self) -> Result<(), String> {
+    /// Starts it beside what we do meanwhile; its output goes where that of [`Cmd::run`] does.
+    pub fn start(mut self) -> Result<Running, String> {
+        self.inner.stdout(std::io::stderr());
+        self.started()
+    }
+
+    fn started(mut self) -> Result<Running, String> {
         let line = self.line();
-        match self.inner.status() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("`{line}` ended with {status}")),
+        match self.inner.spawn() {
+            Ok(child) => Ok(Running { line, child }),
             Err(error) => Err(format!("`{line}` could not be started: {error}")),
         }
     }
@@ -126,6 +131,43 @@ impl Cmd {
         let words = std::iter::once(self.inner.get_program()).chain(self.inner.get_args());
         words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A program that runs. Where nobody waits for it any more, it is ended.
+pub struct Running {
+    line: String,
+    child: Child,
+}
+
+impl Running {
+    /// Waits for its end.
+    pub fn wait(mut self) -> Result<(), String> {
+        let line = &self.line;
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("`{line}` ended with {status}")),
+            Err(error) => Err(format!("`{line}` could not be waited for: {error}")),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already where it was waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What keeps cargo quiet, except at a terminal: there its bar shows that it goes on.
+pub fn quiet_in_a_log() -> &'static [&'static str] {
+    if std::io::stderr().is_terminal() { &[] } else { &["--quiet"] }
+}
+
+/// How many jobs a cargo gets that compiles beside another.
+pub fn half_the_cores() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    (cores / 2).max(1).to_string()
 }
 
 /// The first file of that name on PATH.

@@ -10,8 +10,10 @@
 mod bench;
 mod exec;
 mod fuzz;
+mod left;
 mod page;
 mod paths;
+mod room;
 mod run;
 mod screenshots;
 mod setup;
@@ -61,6 +63,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask: {}", failure.text);
+            if let Some(reason) = room::full() {
+                eprintln!("xtask: {reason}");
+            }
             ExitCode::from(failure.status)
         }
     }

@@ -67,7 +67,10 @@ pub fn remove(path: &Path) -> Result<(), String> {
 /// Waits until no other run is at what this file guards, and keeps others waiting until what is returned goes, at the
 /// latest with the process.
 pub fn alone(guard: &Path) -> Result<File, String> {
-    let failed = |e: std::io::Error| format!("{} could not be locked: {e}", guard.display());
+    let failed = |e: std::io::Error| {
+        let help = "choose folders that you may write: XDG_CACHE_HOME for tools, CARGO_TARGET_DIR for builds";
+        format!("{} could not be made: {e}; {help}", guard.display())
+    };
     std::fs::create_dir_all(guard.parent().unwrap_or(guard)).map_err(failed)?;
     let file = File::options().append(true).create(true).open(guard).map_err(failed)?;
     match file.try_lock() {

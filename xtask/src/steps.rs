@@ -1,4 +1,4 @@
-//! How a step is told: what it does, how it ended, how long it took.
+//! How a step is told: what it does, how it ended, how long it took, what is left after it.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,52 @@ pub enum Done {
     Without(String),
 }
 
-/// The steps so far, for the summary.
+/// A part of the work that takes minutes.
+pub struct Part {
+    /// The name of its step.
+    pub name: &'static str,
+    /// What it usually takes.
+    pub seconds: u64,
+}
+
+/// The steps so far, for the summary, and the parts that are left.
 pub struct Steps {
     started: Instant,
     rows: Vec<Row>,
+    left: Vec<Part>,
 }
 
 struct Row {
     name: String,
     took: Duration,
+    /// Whether it was one of the parts that were said beforehand.
+    part: bool,
     outcome: Result<String, String>,
 }
 
 impl Steps {
     /// No steps yet; the whole is timed from here.
     pub fn new() -> Self {
-        Self { started: Instant::now(), rows: Vec::new() }
+        Self { started: Instant::now(), rows: Vec::new(), left: Vec::new() }
     }
 
-    /// Runs one step and says on one line how it ended.
+    /// Says what is to be made, and how long that takes. Each of these parts then says when it begins and what is left.
+    pub fn expect(&mut self, parts: Vec<Part>) {
+        self.left = parts;
+        if !self.left.is_empty() {
+            let parts: Vec<String> =
+                self.left.iter().map(|part| format!("{} {}", part.name, usual(part.seconds))).collect();
+            let all = usual(self.left.iter().map(|part| part.seconds).sum());
+            eprintln!("To be made, once: {}. Together about {all} on two idle cores.", parts.join(", "));
+        }
+    }
+
+    /// Runs one step and says on one line how it ended; why it failed stands there, and not once more in the error.
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<Done, String>) -> Result<(), String> {
+        let part = self.left.iter().position(|part| part.name == name).map(|at| self.left.remove(at));
+        if let Some(part) = &part {
+            eprintln!("[{name}] begins: about {}", usual(part.seconds));
+        }
         let started = Instant::now();
         let outcome = work();
         let took = started.elapsed();
@@ -41,7 +67,7 @@ impl Steps {
                 Ok("ready".to_owned())
             }
             Ok(Done::Now(result)) => {
-                eprintln!("[{name}] done in {}: {result}", seconds(took));
+                eprintln!("[{name}] done in {}: {result}{}", seconds(took), self.still());
                 Ok("done".to_owned())
             }
             Ok(Done::Without(reason)) => {
@@ -53,8 +79,32 @@ impl Steps {
                 Err(reason)
             }
         };
-        self.rows.push(Row { name: name.to_owned(), took, outcome: outcome.clone() });
-        outcome.map(|_| ())
+        self.rows.push(Row { name: name.to_owned(), took, part: part.is_some(), outcome: outcome.clone() });
+        outcome.map(|_| ()).map_err(|_| format!("{name} failed, as said above"))
+    }
+
+    /// What is left, as the end of a line; nothing where nothing is.
+    fn still(&self) -> String {
+        let names: Vec<&str> = self.left.iter().map(|part| part.name).collect();
+        if names.is_empty() {
+            return String::new();
+        }
+        let all = usual(self.left.iter().map(|part| part.seconds).sum());
+        format!(". Left: {}, about {all}", names.join(", "))
+    }
+
+    /// The minutes of the parts that were said beforehand, in one line; nothing where there was none.
+    pub fn note(&self) {
+        let parts: Vec<String> = self
+            .rows
+            .iter()
+            .filter(|row| row.part)
+            .map(|row| format!("{} {:.1} min", row.name, row.took.as_secs_f64() / 60.0))
+            .collect();
+        if !parts.is_empty() {
+            let all = self.started.elapsed().as_secs_f64() / 60.0;
+            eprintln!("Made in {all:.1} min: {}. The next start makes only what has changed.", parts.join(", "));
+        }
     }
 
     /// The table of all steps, and an error that names those that failed.
@@ -80,5 +130,33 @@ pub fn seconds(took: Duration) -> String {
         format!("{:.1} s", took.as_secs_f64())
     } else {
         format!("{} s", took.as_secs())
+    }
+}
+
+/// What something usually takes, no more exact than it is: `30 s`, `2.5 min`.
+fn usual(seconds: u64) -> String {
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min", (seconds as f64 / 30.0).round() / 2.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Done, Part, Steps, usual};
+
+    #[test]
+    fn what_it_takes_is_said_in_half_minutes() {
+        assert_eq!([usual(30), usual(60), usual(140), usual(410)], ["30 s", "1 min", "2.5 min", "7 min"]);
+    }
+
+    #[test]
+    fn what_is_left_goes_down_by_what_is_done() {
+        let mut steps = Steps::new();
+        steps.expect(vec![Part { name: "trunk", seconds: 120 }, Part { name: "page", seconds: 90 }]);
+        steps.step("small", || Ok(Done::Now("made".into()))).expect("it is done");
+        assert_eq!(steps.still(), ". Left: trunk, page, about 3.5 min");
+        steps.step("trunk", || Ok(Done::Already("there".into()))).expect("it is done");
+        assert_eq!(steps.still(), ". Left: page, about 1.5 min");
+        steps.step("page", || Err("no".into())).expect_err("it failed");
+        assert_eq!(steps.still(), "");
+        assert_eq!(steps.rows.iter().map(|row| row.part).collect::<Vec<_>>(), [false, true, true]);
     }
 }

@@ -10,14 +10,17 @@ mod own_std;
 mod tools;
 mod wasm32;
 
-use crate::exec::{cargo, cmd};
+use crate::exec::{cargo, cmd, quiet_in_a_log};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::programs;
-pub use tools::{axe, uplot};
-pub use wasm32::{Compiler, TARGET};
+pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
+pub use wasm32::{Compiler, TARGET, library_is_made};
+
+/// The name of the step that makes the compiler for the page, with its library.
+pub const LIBRARY: &str = "wasm32 target";
 
 /// The tools that build the page.
 pub struct PageTools {
@@ -48,14 +51,25 @@ impl PageTools {
 
 /// Makes the tools of the page ready.
 pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
+    let compiler = compiler(steps)?;
+    tools(steps, compiler)
+}
+
+/// Makes the compiler of the page ready, and fetches what it compiles.
+pub fn compiler(steps: &mut Steps) -> Result<Compiler, String> {
     let mut compiler = None;
-    steps.step("wasm32 target", || {
+    steps.step(LIBRARY, || {
         let (found, done) = wasm32::ready()?;
         compiler = Some(found);
         Ok(done)
     })?;
     let compiler = compiler.ok_or("the wasm32 target is missing")?;
     steps.step("packages of the page", || fetch(&compiler))?;
+    Ok(compiler)
+}
+
+/// Makes the programs ready that make a page of what the compiler writes.
+pub fn tools(steps: &mut Steps, compiler: Compiler) -> Result<PageTools, String> {
     let trunk = tools::trunk(steps)?;
     let wasm_bindgen = tools::wasm_bindgen(steps)?;
     let wasm_opt = tools::wasm_opt(steps)?;
@@ -88,7 +102,13 @@ fn fetch(compiler: &Compiler) -> Result<Done, String> {
     if std::fs::read_to_string(&stamp).is_ok_and(|fetched| fetched == lock) {
         return Ok(Done::Already("as in Cargo.lock".to_owned()));
     }
-    cargo().args(["fetch", "--quiet", "--target", TARGET]).envs(&compiler.env()).run()?;
+    eprintln!("    cargo fetch");
+    cargo()
+        .args(["fetch", "--target", TARGET])
+        .args(quiet_in_a_log())
+        .envs(&compiler.env())
+        .run()
+        .map_err(tools::fetched_or_not)?;
     paths::write(&stamp, &paths::read(&paths::root().join("Cargo.lock"))?)?;
     Ok(Done::Now("as in Cargo.lock".to_owned()))
 }

@@ -1,28 +1,45 @@
 //! The programs that make a page out of wasm: trunk, wasm-bindgen, wasm-opt.
 
-use crate::exec::{cargo, cmd, find};
+use crate::exec::{cargo, cmd, find, quiet_in_a_log};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-const TRUNK: &str = "0.21.14";
+/// The step that makes the bundler ready.
+pub const TRUNK: &str = "trunk";
+/// The step that makes the writer of the page's script ready.
+pub const WASM_BINDGEN: &str = "wasm-bindgen";
+const TRUNK_VERSION: &str = "0.21.14";
+const WASM_BINDGEN_PACKAGE: &str = "wasm-bindgen-cli";
 const BINARYEN: &str = "132.0.0";
 const UPLOT: &str = "1.6.32";
 const AXE: &str = "4.14.1";
 
 /// trunk, pinned: the shape of what it writes differs between versions.
 pub fn trunk(steps: &mut Steps) -> Result<PathBuf, String> {
-    let install = |root: &Path| from_source("trunk", TRUNK, root, &["--locked"], "seven to nine minutes on two cores");
-    program(steps, "trunk", "trunk", TRUNK, install)
+    // Neither TLS nor the question for a newer version: it fetches nothing here.
+    let install = |root: &Path| from_source(TRUNK, TRUNK_VERSION, root, &["--locked", "--no-default-features"]);
+    program(steps, TRUNK, TRUNK, TRUNK_VERSION, install)
+}
+
+/// Whether trunk is there.
+pub fn has_trunk() -> bool {
+    there(TRUNK, TRUNK, TRUNK_VERSION).is_some()
 }
 
 /// The folder of the wasm-bindgen that equals the library in Cargo.lock: any other refuses the file.
 pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
     let version = locked("wasm-bindgen")?;
     // Not --locked: its own lock file may name a version that a registry's mirror does not have.
-    let install = |root: &Path| from_source("wasm-bindgen-cli", &version, root, &[], "three minutes on two cores");
-    let path = program(steps, "wasm-bindgen", "wasm-bindgen-cli", &version, install)?;
+    let flags = ["--bin", WASM_BINDGEN, "--no-default-features"]; // without the programs that test and fetch
+    let install = |root: &Path| from_source(WASM_BINDGEN_PACKAGE, &version, root, &flags);
+    let path = program(steps, WASM_BINDGEN, WASM_BINDGEN_PACKAGE, &version, install)?;
     Ok(path.parent().unwrap_or(&path).to_path_buf())
+}
+
+/// Whether that wasm-bindgen is there.
+pub fn has_wasm_bindgen() -> bool {
+    locked("wasm-bindgen").is_ok_and(|version| there(WASM_BINDGEN, WASM_BINDGEN_PACKAGE, &version).is_some())
 }
 
 /// wasm-opt, if it can be had: Debian's is too old, npm's package carries a new one.
@@ -88,28 +105,39 @@ fn program(
 ) -> Result<PathBuf, String> {
     let mut found = None;
     steps.step(name, || {
+        let already = |path: &PathBuf| Done::Already(format!("{version} ({})", path.display()));
+        found = there(name, package, version);
+        if let Some(path) = &found {
+            return Ok(already(path));
+        }
         let root = paths::tool(package, version)?;
-        let own = root.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-        let is_it = |path: &PathBuf| cmd(path).arg("--version").output().is_ok_and(|text| names(&text, version));
-        if let Some(path) =
-            [Some(own.clone()), find(name)].into_iter().flatten().filter(|path| path.is_file()).find(is_it)
-        {
-            let done = Done::Already(format!("{version} ({})", path.display()));
-            found = Some(path);
-            return Ok(done);
+        let _alone = paths::alone(&root.with_added_extension("making"))?;
+        found = there(name, package, version);
+        if let Some(path) = &found {
+            return Ok(already(path)); // another run has made it meanwhile
         }
         install(&root)?;
-        if !is_it(&own) {
-            return Err(format!("{} is not version {version} after the installation", own.display()));
+        found = there(name, package, version);
+        match &found {
+            Some(_) => Ok(Done::Now(version.to_owned())),
+            None => Err(format!("{} holds no {name} {version} after the installation", root.display())),
         }
-        found = Some(own);
-        Ok(Done::Now(version.to_owned()))
     })?;
     found.ok_or_else(|| format!("{name} is missing"))
 }
 
-/// `cargo binstall` where the user has it (seconds), else `cargo install` (minutes).
-fn from_source(package: &str, version: &str, root: &Path, flags: &[&str], time: &str) -> Result<(), String> {
+/// A program of an exact version, in our cache or on PATH.
+fn there(name: &str, package: &str, version: &str) -> Option<PathBuf> {
+    let root = paths::tool(package, version).ok()?;
+    let own = root.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let is_it =
+        |path: &PathBuf| path.is_file() && cmd(path).arg("--version").output().is_ok_and(|text| names(&text, version));
+    [Some(own), find(name)].into_iter().flatten().find(is_it)
+}
+
+/// `cargo binstall` where the user has it (seconds), else `cargo install` (minutes). Compiled without optimisation: that
+/// takes a quarter of the time, and they run for seconds.
+fn from_source(package: &str, version: &str, root: &Path, flags: &[&str]) -> Result<(), String> {
     if find("cargo-binstall").is_some() {
         eprintln!("    cargo binstall {package} {version}");
         let binstall =
@@ -119,14 +147,29 @@ fn from_source(package: &str, version: &str, root: &Path, flags: &[&str], time: 
             Err(reason) => eprintln!("    {reason}"),
         }
     }
-    eprintln!("    cargo install {package} {version} ({time}; once)");
+    eprintln!("    cargo install {package} {version}");
+    // What is compiled stays where it breaks off, for the next try; a folder for temporary files may be small.
+    let work = root.with_added_extension("compiled");
     cargo()
-        .args(["install", "--quiet", package, "--version", version, "--root"])
+        .args(["install", "--debug", package, "--version", version, "--root"])
         .arg(root)
+        .arg("--target-dir")
+        .arg(&work)
         .args(flags)
+        .args(quiet_in_a_log())
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .dir(&std::env::temp_dir()) // not ours: the workspace's profiles and .cargo/config.toml are no business of a tool
-        .env_remove("CARGO_TARGET_DIR")
         .run()
+        .map_err(fetched_or_not)?;
+    paths::remove(&work)
+}
+
+/// The error of a cargo that may have had to fetch something, with what helps.
+pub fn fetched_or_not(reason: String) -> String {
+    format!(
+        "{reason}. Cargo says above why. Without a network, or behind a proxy: set HTTPS_PROXY to the proxy's address, \
+         then run this again. What was fetched and compiled is kept"
+    )
 }
 
 /// The version of a package in Cargo.lock.

@@ -99,6 +99,15 @@ impl Compiler {
     }
 }
 
+/// Whether a standard library of our own was made before. Where none can be had, a ready one takes no time.
+pub fn library_is_made() -> bool {
+    let made = |rustc: &str| {
+        let (version, panics) = (version_of(rustc).ok()?, Panics::wanted().ok()?);
+        own_std::made(&version, panics)
+    };
+    made(ACTIVE_RUSTC).or_else(|| made(DEBIAN_RUSTC)).is_some()
+}
+
 /// Finds or makes a compiler for wasm32.
 pub fn ready() -> Result<(Compiler, Done), String> {
     let panics = Panics::wanted()?;
