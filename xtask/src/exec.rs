@@ -128,7 +128,10 @@ impl Cmd {
 
     /// The command as it would be typed, without its environment.
     pub fn line(&self) -> String {
-        let words = std::iter::once(self.inner.get_program()).chain(self.inner.get_args());
+        let program = self.inner.get_program();
+        // Which cargo it is nobody types.
+        let typed = Path::new(program).file_stem().filter(|name| *name == "cargo").unwrap_or(program);
+        let words = std::iter::once(typed).chain(self.inner.get_args());
         words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
     }
 }
@@ -174,4 +177,27 @@ pub fn half_the_cores() -> String {
 pub fn find(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(&file)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cargo, cmd};
+
+    #[test]
+    fn a_command_is_shown_as_it_is_typed() {
+        assert_eq!(cargo().args(["build", "--release"]).line(), "cargo build --release");
+        assert_eq!(cmd("/usr/bin/rustc").arg("-vV").line(), "/usr/bin/rustc -vV");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_nobody_waits_for_is_ended() {
+        let sleeps = cmd("sleep").arg("600").start().expect("it starts");
+        let process = std::path::PathBuf::from(format!("/proc/{}", sleeps.child.id()));
+        assert!(process.exists());
+        drop(sleeps);
+        assert!(!process.exists());
+        let ends = cmd("false").start().expect("it starts").wait();
+        assert!(ends.expect_err("it failed").starts_with("`false` ended with"));
+    }
 }
