@@ -4,9 +4,9 @@ mod names;
 mod text;
 
 use crate::Failure;
-use crate::exec::{Cmd, Running, cargo, cmd, half_the_cores};
+use crate::exec::{cargo, cmd};
 use crate::paths;
-use crate::setup::{self, Compiler, PageTools, TARGET};
+use crate::setup::{self, PageTools, TARGET};
 use crate::steps::{Done, Steps};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -39,14 +39,14 @@ const PASSES: [&str; 4] = ["-Oz", "--strip-producers", "--strip-target-features"
 /// `cargo check` of the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
     let tools = setup::page_tools(&mut Steps::new())?;
-    forget_other_compilers(&tools.compiler)?;
+    forget_other_compilers(&tools)?;
     let check = cargo().args(["check", "--package", PACKAGE, "--target", TARGET, "--profile", PROFILE]);
     Ok(check.args(args).envs(&tools.compiler.env()).run_shown()?)
 }
 
 /// Clippy of the page for wasm32; a warning is an error.
 pub fn clippy(tools: &PageTools) -> Result<Done, String> {
-    forget_other_compilers(&tools.compiler)?;
+    forget_other_compilers(tools)?;
     cmd(tools.compiler.clippy())
         .args([
             "clippy",
@@ -69,18 +69,12 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
 
 /// Builds one further binary of the page's package for wasm32, with the page's profile.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
-    wasm(&tools.compiler, &["--package", PACKAGE, "--bin", name])?.run()?;
+    wasm(tools, &["--package", PACKAGE, "--bin", name])?;
     Ok(compiled(name))
 }
 
-/// Begins to compile the page while its tools are made. Trunk asks cargo for the same once more, and finds it done.
-pub fn ahead(compiler: &Compiler) -> Result<Running, String> {
-    let page = wasm(compiler, &["--package", PACKAGE, "--bin", "page", "--jobs", &half_the_cores()])?;
-    page.args(features(compiler)).start()
-}
-
 /// Whether the page was compiled here before.
-pub fn was_built() -> bool {
+pub fn was_compiled() -> bool {
     compiled("page").is_file()
 }
 
@@ -89,16 +83,11 @@ fn compiled(name: &str) -> PathBuf {
     paths::page_target().join(TARGET).join(PROFILE).join(format!("{name}.wasm"))
 }
 
-/// The features of the page's package.
-fn features(compiler: &Compiler) -> &'static [&'static str] {
-    if compiler.messages() { &["--features", "messages"] } else { &[] }
-}
-
 /// Builds something of the workspace for wasm32, with the page's profile.
-fn wasm(compiler: &Compiler, what: &[&str]) -> Result<Cmd, String> {
-    forget_other_compilers(compiler)?;
+fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
+    forget_other_compilers(tools)?;
     let build = cargo().args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE]);
-    Ok(build.args(what).envs(&compiler.env()))
+    build.args(what).envs(&tools.compiler.env()).run()
 }
 
 /// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
@@ -111,13 +100,13 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
     if done.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
         return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
-    forget_other_compilers(&tools.compiler)?;
+    forget_other_compilers(tools)?;
     // Not in frontend/dist while it is half done: a plain `cargo build` puts what stands there into a binary.
     let dist = paths::page_target().join("dist");
     let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
     cmd(&tools.trunk)
         .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
-        .args(features(&tools.compiler))
+        .args(if tools.compiler.messages() { &["--features", "messages"][..] } else { &[] })
         .args(["--public-url", "./", "--dist"])
         .arg(&dist)
         .dir(&paths::root().join("frontend"))
@@ -168,7 +157,7 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
 
 /// Builds the module that opens files and puts it beside the page, its content's hash in its name and its name in the page.
 fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
-    wasm(&tools.compiler, &["--package", READER])?.run()?;
+    wasm(tools, &["--package", READER])?;
     let built = paths::page_target().join(TARGET).join(PROFILE).join(READER_PLACE);
     let wasm = paths::page_target().join(READER_PLACE);
     std::fs::copy(&built, &wasm).map_err(|e| format!("{}: {e}", built.display()))?;
@@ -212,9 +201,9 @@ fn size(path: &Path) -> Result<u64, String> {
 }
 
 /// Removes what another compiler built for wasm32: cargo does not see that a sysroot has changed.
-fn forget_other_compilers(compiler: &Compiler) -> Result<(), String> {
+fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     let stamp = paths::page_target().join("compiler");
-    let id = compiler.id();
+    let id = tools.compiler.id();
     if std::fs::read_to_string(&stamp).is_ok_and(|last| last == id) {
         return Ok(());
     }

@@ -27,30 +27,21 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
     Err(cmd(binary).args(args).become_it().into())
 }
 
-/// The page, then the binary around it. On a first run the program's libraries are compiled while the tools of the page
-/// and the page are, and the page while its tools are: each of these builds has stretches in which only one core works.
+/// The page, then the binary around it. On a first run the program's libraries are compiled beside the tools and the page:
+/// these leave a core idle while they fetch and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let left = left::parts();
-    let is_left = |name: &str| left.iter().any(|part| part.name == name);
-    let (no_tools, no_program) = (is_left(setup::TRUNK) || is_left(setup::WASM_BINDGEN), is_left(STEP));
     if !left.is_empty()
         && let Some(warning) = room::warning()
     {
         eprintln!("Beware: {warning}.");
     }
+    let no_program = left.iter().any(|part| part.name == STEP);
     steps.expect(left);
     let libraries = no_program.then(libraries).transpose()?;
-    let compiler = setup::compiler(steps)?;
-    let ahead = no_tools.then(|| page::ahead(&compiler)).transpose()?;
-    let tools = setup::tools(steps, compiler)?;
-    steps.step(page::STEP, || {
-        ahead.map_or(Ok(()), Running::wait)?;
-        page::build(&tools)
-    })?;
-    if let Some(libraries) = libraries {
-        libraries.wait()?;
-    }
-    let binary = server(steps)?;
+    let tools = setup::page_tools(steps)?;
+    steps.step(page::STEP, || page::build(&tools))?;
+    let binary = program(steps, libraries)?;
     steps.note();
     Ok(binary)
 }
@@ -67,10 +58,15 @@ pub fn binary() -> PathBuf {
 
 /// The binary, with the page as it was built last.
 pub fn server(steps: &mut Steps) -> Result<PathBuf, String> {
+    program(steps, None)
+}
+
+fn program(steps: &mut Steps, libraries: Option<Running>) -> Result<PathBuf, String> {
     let binary = binary();
     let modified = || std::fs::metadata(&binary).and_then(|meta| meta.modified()).ok();
     steps.step(STEP, || {
         let before = modified();
+        libraries.map_or(Ok(()), Running::wait)?;
         cargo().args(PACKAGE).args(["--bin", "watchglass"]).run()?;
         let bytes = std::fs::metadata(&binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
         let text = format!("{} ({:.1} MB)", binary.display(), bytes as f64 / 1e6);

@@ -47,9 +47,13 @@ impl Steps {
         if !self.left.is_empty() {
             let parts: Vec<String> =
                 self.left.iter().map(|part| format!("{} {}", part.name, usual(part.seconds))).collect();
-            let all = usual(self.left.iter().map(|part| part.seconds).sum());
-            eprintln!("To be made, once: {}. Together about {all} on two idle cores.", parts.join(", "));
+            eprintln!("To be made, once: {}; about {} on two idle cores.", parts.join(", "), self.rest());
         }
+    }
+
+    /// What all that is left usually takes.
+    fn rest(&self) -> String {
+        usual(self.left.iter().map(|part| part.seconds).sum())
     }
 
     /// Runs one step and says on one line how it ended; why it failed stands there, and not once more in the error.
@@ -89,8 +93,7 @@ impl Steps {
         if names.is_empty() {
             return String::new();
         }
-        let all = usual(self.left.iter().map(|part| part.seconds).sum());
-        format!(". Left: {}, about {all}", names.join(", "))
+        format!(". Left: {}, about {}", names.join(", "), self.rest())
     }
 
     /// The minutes of the parts that were said beforehand, in one line; nothing where there was none.

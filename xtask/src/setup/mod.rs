@@ -51,12 +51,6 @@ impl PageTools {
 
 /// Makes the tools of the page ready.
 pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
-    let compiler = compiler(steps)?;
-    tools(steps, compiler)
-}
-
-/// Makes the compiler of the page ready, and fetches what it compiles.
-pub fn compiler(steps: &mut Steps) -> Result<Compiler, String> {
     let mut compiler = None;
     steps.step(LIBRARY, || {
         let (found, done) = wasm32::ready()?;
@@ -65,11 +59,6 @@ pub fn compiler(steps: &mut Steps) -> Result<Compiler, String> {
     })?;
     let compiler = compiler.ok_or("the wasm32 target is missing")?;
     steps.step("packages of the page", || fetch(&compiler))?;
-    Ok(compiler)
-}
-
-/// Makes the programs ready that make a page of what the compiler writes.
-pub fn tools(steps: &mut Steps, compiler: Compiler) -> Result<PageTools, String> {
     let trunk = tools::trunk(steps)?;
     let wasm_bindgen = tools::wasm_bindgen(steps)?;
     let wasm_opt = tools::wasm_opt(steps)?;
