@@ -6,7 +6,7 @@ use crate::exec::{cmd, find};
 pub fn install(packages: &[&str]) -> Result<(), String> {
     let list = packages.join(" ");
     if find("apt-get").is_none() {
-        return Err(format!("install them with your package manager (on Debian: apt-get install {list})"));
+        return Err(format!("install with your package manager what Debian calls {list}"));
     }
     if cmd("id").arg("-u").output()?.trim() != "0" {
         return Err(format!("type: sudo apt-get install -y --no-install-recommends {list}"));

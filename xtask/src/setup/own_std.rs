@@ -89,7 +89,7 @@ pub fn make(rustc: &str, version: &str, panics: Panics) -> Result<PathBuf, Strin
     if made(version, panics).is_some() {
         return Ok(sysroot);
     }
-    eprintln!("    building the standard library for wasm32 (half a minute on two cores)");
+    eprintln!("    building the standard library for wasm32");
     let work = sysroot.with_extension("new");
     paths::remove(&work)?;
     let result = build(rustc, &work, panics).and_then(|new| {

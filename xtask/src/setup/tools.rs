@@ -84,8 +84,17 @@ fn npm(
         };
         eprintln!("    {wanted}");
         std::fs::create_dir_all(&root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
-        let flags =
-            ["install", "--no-audit", "--no-fund", "--no-save", "--no-progress", "--loglevel=error", "--prefix"];
+        // A second retry would come a minute later; without a network that is waited for in vain.
+        let flags = [
+            "install",
+            "--fetch-retries=1",
+            "--no-audit",
+            "--no-fund",
+            "--no-save",
+            "--no-progress",
+            "--loglevel=error",
+            "--prefix",
+        ];
         if let Err(reason) = cmd(npm).args(flags).arg(&root).arg(&exact).dir(&root).run() {
             return Ok(Done::Without(format!("{cost}: {reason}")));
         }

@@ -136,7 +136,7 @@ pub fn ready() -> Result<(Compiler, Done), String> {
     };
     eprintln!("    {no_target}; trying Debian's compiler, which comes with the sources of its standard library");
     install_debian(panics).and_then(Compiler::with_own_std).map_err(|reason| {
-        format!("no compiler for wasm32. With rustup: rustup target add {TARGET}. On Debian: {reason}")
+        format!("no compiler for wasm32. With rustup, type: rustup target add {TARGET}. Without it, {reason}")
     })
 }
 
