@@ -3,15 +3,33 @@
 use crate::steps::Part;
 use crate::{page, run, setup};
 
-/// The parts that are not there yet, in the order in which they are made. The seconds are wall time on two idle cores, each
-/// part alone. Most of the program is compiled beside the others: these take longer and it less, and the sum is right.
-pub fn parts() -> Vec<Part> {
+// Parts that are not there yet, in the order in which they are made. The seconds are wall time on two idle cores, each part
+// alone. Most of the program is compiled beside the others: these take longer and it less, and the sum is right.
+
+/// What is left of the tools.
+pub fn tools() -> Vec<Part> {
     let parts = [
-        (setup::LIBRARY, 30, setup::library_is_made()),
-        (setup::TRUNK, 120, setup::has_trunk()),
-        (setup::WASM_BINDGEN, 45, setup::has_wasm_bindgen()),
-        (page::STEP, 130, page::was_compiled()),
-        (run::STEP, 150, run::binary().is_file()),
+        part(setup::LIBRARY, 30, setup::library_is_made()),
+        part(setup::TRUNK, 120, setup::has_trunk()),
+        part(setup::WASM_BINDGEN, 45, setup::has_wasm_bindgen()),
     ];
-    parts.into_iter().filter(|(.., there)| !there).map(|(name, seconds, _)| Part { name, seconds }).collect()
+    parts.into_iter().flatten().collect()
+}
+
+/// What is left of the page and its tools.
+pub fn page() -> Vec<Part> {
+    let mut parts = tools();
+    parts.extend(part(page::STEP, 130, page::was_compiled()));
+    parts
+}
+
+/// What is left of all that the program needs.
+pub fn program() -> Vec<Part> {
+    let mut parts = page();
+    parts.extend(part(run::STEP, 150, run::binary().is_file()));
+    parts
+}
+
+fn part(name: &'static str, seconds: u64, there: bool) -> Option<Part> {
+    (!there).then_some(Part { name, seconds })
 }

@@ -78,6 +78,7 @@ fn setup_only(args: &[String]) -> Result<(), Failure> {
         _ => return Err(Failure::usage("`setup` knows one flag: --browser".to_owned())),
     };
     let mut steps = steps::Steps::new();
+    steps.expect(left::tools());
     let tools = setup::page_tools(&mut steps)?;
     tools.describe();
     if browser {

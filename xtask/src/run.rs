@@ -30,7 +30,7 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
 /// The page, then the binary around it. On a first run the program's libraries are compiled beside the tools and the page:
 /// these leave a core idle while they fetch and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
-    let left = left::parts();
+    let left = left::program();
     if !left.is_empty()
         && let Some(warning) = room::warning()
     {

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::exec::{Cmd, cargo};
+use crate::left;
 use crate::page;
 use crate::paths;
 use crate::setup;
@@ -17,6 +18,7 @@ const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
 /// asked for, and with another choice it would compile the dependencies once more.
 pub fn test() -> Result<(), Failure> {
     let mut steps = Steps::new();
+    steps.expect(left::page());
     // Errors are in the table of steps, which decides at the end.
     let _ = setup::checkers(&mut steps);
     let tools = setup::page_tools(&mut steps);
