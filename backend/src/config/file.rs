@@ -76,6 +76,9 @@ struct Collector {
     every: Option<Duration>,
     #[serde(deserialize_with = "deadline")]
     deadline: Option<Duration>,
+    /// Where `gpu` stood when it chose among NVIDIA's alone.
+    #[serde(deserialize_with = "gpus")]
+    gpus: Option<Vec<u32>>,
     #[serde(deserialize_with = "path")]
     library: Option<PathBuf>,
     #[serde(deserialize_with = "path")]
@@ -92,8 +95,9 @@ struct Collector {
 
 impl Collector {
     /// Keys that not every collector has: whether they were written, and the collectors that have them.
-    fn own_keys(&self) -> [(&'static str, bool, &'static [&'static str]); 6] {
+    fn own_keys(&self) -> [(&'static str, bool, &'static [&'static str]); 7] {
         [
+            ("gpus", self.gpus.is_some(), &["nvidia"]),
             ("library", self.library.is_some(), &["nvidia"]),
             ("command", self.command.is_some(), &["graphcore", "intel", "nvidia", "trainium"]),
             ("config", self.config.is_some(), &["trainium"]),
@@ -159,7 +163,8 @@ impl File {
         put(&mut config.embed, self.embed);
         put(&mut config.disk_paths, self.disk_paths);
         put(&mut config.pids, self.pid);
-        put(&mut config.gpus, self.gpu);
+        let gpus = self.gpu.or_else(|| self.collectors.values().find_map(|settings| settings.get_ref().gpus.clone()));
+        put(&mut config.gpus, gpus);
         put(&mut config.endpoints, self.openmetrics.map(|list| list.into_iter().map(|e| e.0).collect()));
         put(&mut config.log, self.log);
         put(&mut config.memory, self.memory);

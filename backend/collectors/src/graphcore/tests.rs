@@ -91,7 +91,7 @@ fn what_names_and_does_not_measure_is_in_no_chart() {
     out.begin(Duration::ZERO);
     graphcore.put(&attributes::devices(text.as_bytes()), &mut out);
     let others: std::collections::BTreeMap<String, bool> = out
-        .slots(0)
+        .slots()
         .filter(|(row, _)| row.tag.starts_with("ipu.{key}"))
         .map(|(row, instance)| (row.tag_of(&instance), row.draw == shared::catalog::Draw::Hidden))
         .collect();
