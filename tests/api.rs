@@ -202,3 +202,60 @@ fn what_runs_here_is_listed_and_remembered() {
     assert!(then["processes"].as_array().is_some_and(|rows| !rows.is_empty() && rows.len() <= 16));
     assert_eq!(server.get("/api/v1/processes?at=noon", &[]).status, 400);
 }
+
+/// A connection whose answer is asked for and not read.
+fn asked(server: &Server, path: &str) -> std::net::TcpStream {
+    use std::io::Write;
+    let mut stream = std::net::TcpStream::connect(server.addr()).expect("it listens");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr());
+    stream.write_all(head.as_bytes()).expect("sent");
+    stream
+}
+
+#[test]
+fn each_series_comes_once_and_too_many_parameters_are_refused() {
+    let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "64", "--port", "0"]);
+    command.args(["--retention", "2m"]);
+    let server = Server::start_command(command);
+    let names = |path: &str| -> Vec<String> {
+        let all = json(&server.get(path, &[]));
+        all["series"].as_array().expect("series").iter().map(|s| s["tag"].to_string()).collect()
+    };
+    let all = names("/api/v1/series");
+    assert!(all.len() > 1_000, "{}", all.len());
+    let repeated = format!("/api/v1/series?{}", ["match=*"; 64].join("&"));
+    assert_eq!(names(&repeated), all);
+    assert_eq!(names("/api/v1/series?match=gpu.*.temp&match=gpu.0.temp&match=gpu.0.*.temp").len(), 64);
+
+    for path in ["series?match=*", "query?tag=*", "export?tag=*", "record?from=0", "processes?at=0", "live?format=json"]
+    {
+        let (path, parameter) = path.split_once('?').expect("with a parameter");
+        let many = server.get(&format!("/api/v1/{path}?{}", [parameter; 65].join("&")), &[]);
+        assert_eq!(many.status, 400, "{path}: {many:?}");
+        assert!(many.error().contains("65") && many.error().contains("64"), "{path}: {}", many.error());
+    }
+}
+
+#[test]
+fn work_ends_with_its_caller() {
+    let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "64", "--hosts", "2", "--port", "0"]);
+    command.args(["--retention", "30m"]);
+    let server = Server::start_command(command);
+    // More than the sockets hold, so that an answer that nobody reads does not end.
+    for path in ["/api/v1/export?tag=*&from=-30m", "/api/v1/query?tag=*&from=-10m"] {
+        let readers: Vec<_> = (0..16).map(|_| asked(&server, path)).collect();
+        let small = "/api/v1/query?tag=gpu.0.temp&from=-10s";
+        until_so("all places are taken", || server.get(small, &[]).status == 429);
+        assert!(server.get(small, &[]).error().contains("try again"));
+        assert_eq!(server.get("/api/v1/sources", &[]).status, 200, "lists have places of their own");
+        drop(readers);
+        until_so("the places are given back", || server.get(small, &[]).status == 200);
+    }
+    // Nothing is made any more: the process is as idle as before.
+    until_so("idle", || {
+        let used = || server.cpu();
+        let (before, begun) = (used(), std::time::Instant::now());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        used() - before < begun.elapsed() / 2
+    });
+}

@@ -211,6 +211,8 @@ async fn serve_while(
         () = watch_log(&hub) => {}
     }
     ended.store(true, Ordering::Relaxed);
+    // Viewers wait for news, and see that this is the last.
+    hub.announce();
     if let Some(remote) = remote {
         remote.stop();
     }

@@ -14,12 +14,13 @@ mod record;
 mod remote;
 mod scrape;
 mod table;
+mod viewers;
 
 use std::path::PathBuf;
 use table::Table;
 
 /// What can be measured alone.
-const PARTS: [&str; 8] = ["codec", "history", "fleet", "cost", "remote", "scrape", "gpus", "page"];
+const PARTS: [&str; 9] = ["codec", "history", "fleet", "cost", "remote", "scrape", "gpus", "viewers", "page"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +29,9 @@ fn main() -> std::process::ExitCode {
     }
     if args.first().is_some_and(|a| a == "live") {
         return large::live(&args[1..]);
+    }
+    if args.first().is_some_and(|a| a == "viewers") {
+        return viewers::watch(&args[1..]);
     }
     let (mut seconds, mut redraw, mut only) = (None, None, None);
     let mut rest = args.iter();
@@ -63,6 +67,7 @@ fn main() -> std::process::ExitCode {
             "remote" => remote::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
+            "viewers" => viewers::measure(&mut table),
             _ => page::measure(&mut table, redraw.as_deref()),
         }
     }

@@ -7,15 +7,19 @@
 //! socket.
 
 pub mod command;
+mod count;
 mod events;
+mod fit;
 mod forms;
 pub mod openmetrics;
 mod read;
 mod select;
 pub mod text;
 
+pub use count::Count;
+pub use fit::{Look, Patterns, Place, Wanted};
 pub use forms::Form;
-pub use select::{Ask, Refused, Selection, Wanted, fitting, select};
+pub use select::{Ask, Refused, Selection, chosen, select};
 
 use events::Events;
 use read::{Reading, Values};
@@ -100,8 +104,8 @@ pub struct Pieces {
 
 impl Pieces {
     /// Nothing is read yet.
-    pub fn new(selection: Selection, form: Box<dyn Form + Send>) -> Self {
-        let selection = Arc::new(selection);
+    pub fn new(selection: impl Into<Arc<Selection>>, form: Box<dyn Form + Send>) -> Self {
+        let selection: Arc<Selection> = selection.into();
         let reading = Reading::new(selection.clone());
         let events = form.by_time().then(|| Events::new(selection.clone()));
         Pieces { selection, form, reading, events, values: None, begun: false, ended: false }

@@ -1,7 +1,8 @@
 //! Reads a selection series by series. Short series come in batches, since a batch reads each block's times once; long
 //! ones come stretch by stretch, so that no more than a stretch is in memory.
 
-use super::select::{HELD, Selection, Wanted};
+use super::fit::Wanted;
+use super::select::{HELD, Selection};
 use shared::rollup::{Bucket, rate, rolled};
 use shared::series::SeriesId;
 use std::collections::VecDeque;

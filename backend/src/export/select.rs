@@ -1,11 +1,12 @@
 //! What is asked for, and the series of a store that fit.
 
-use crate::store::{Snapshot, Store};
+use super::fit::{Look, Patterns, Place, Wanted};
+use crate::store::Snapshot;
 use shared::catalog::{Catalog, Kind, Metric, TagError, glob};
-use shared::series::{SeriesDef, SeriesId};
+use shared::series::SeriesDef;
 use shared::unit::Unit;
-use shared::wire::SourceId;
-use std::collections::{HashMap, HashSet};
+use shared::wire::{Source, SourceId};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -61,23 +62,6 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A series that was asked for.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    /// The machine's number and name.
-    pub source: SourceId,
-    /// Its name.
-    pub host: Arc<str>,
-    /// The series' number there.
-    pub id: SeriesId,
-    /// What it is.
-    pub def: SeriesDef,
-    /// Its tag, canonical.
-    pub tag: String,
-    /// Times of its first and last sample within the question's span.
-    pub span: (i64, i64),
-}
-
 /// Series with the parts of the store that hold their samples. It holds pointers, not copies.
 pub struct Selection {
     /// The question.
@@ -115,102 +99,40 @@ impl Selection {
         if self.ask.rate { unit.per_second() } else { unit }
     }
 
-    /// Refuses what has more than `most` values.
-    ///
-    /// # Errors
-    /// [`Refused::Large`], with what to narrow.
-    pub fn limited(&self, most: i64) -> Result<(), Refused> {
-        let values = |step: i64| -> i64 {
-            let one = |wanted: &Wanted| {
-                let width = step.max(self.parts.get(&wanted.source).map_or(1, |part| part.interval));
-                (wanted.span.1 - wanted.span.0) / width + 1
-            };
-            self.wanted.iter().map(one).sum()
+    /// The most values that an answer with this step may hold: a value for each of its steps, or for each interval of
+    /// its machine. What is stored may be far less.
+    pub(super) fn at_most(&self, step: i64) -> i64 {
+        let one = |wanted: &Wanted| {
+            let width = step.max(self.parts.get(&wanted.source).map_or(1, |part| part.interval));
+            (wanted.span.1 - wanted.span.0) / width + 1
         };
-        let asked = values(self.ask.step.unwrap_or(1));
-        if asked <= most {
-            return Ok(());
-        }
-        let longest = self.wanted.iter().map(|w| w.span.1 - w.span.0).max().unwrap_or(0);
-        let fits =
-            std::iter::successors(Some(1_000), |step| Some(step * 2)).find(|s| values(*s) <= most || *s > longest);
-        Err(Refused::Large { series: self.wanted.len(), values: asked, most, step: fits.unwrap_or(longest) })
+        self.wanted.iter().map(one).fold(0, i64::saturating_add)
     }
-}
 
-/// Series of all sources that fit a tag in any spelling, or a pattern with `*`, with the times of their first and last
-/// sample.
-///
-/// # Errors
-/// The table cannot have such a tag.
-pub fn fitting(store: &Store, pattern: &str) -> Result<Vec<Wanted>, TagError> {
-    let catalog = store.catalog();
-    let exact = if pattern.contains('*') { None } else { Some(catalog.find(pattern)?) };
-    let mut all = Vec::new();
-    for source in store.sources() {
-        let host: Arc<str> = source.name.into();
-        for (id, def) in store.series(source.id, 0).iter().enumerate() {
-            // No source here has a label yet, so a labelled tag means none of them.
-            let fits = exact
-                .as_ref()
-                .is_none_or(|f| f.label.is_none() && f.metric == def.metric && f.instance == def.instance);
-            if !fits || catalog.metric(def).is_none() {
-                continue;
-            }
-            let tag = catalog.tag(def);
-            let Some(span) = store.span(source.id, id as SeriesId) else { continue };
-            if exact.is_some() || glob(pattern, &tag) {
-                all.push(Wanted {
-                    source: source.id,
-                    host: host.clone(),
-                    id: id as SeriesId,
-                    def: def.clone(),
-                    tag,
-                    span,
-                });
-            }
-        }
+    /// The refusal of an answer with this many values.
+    pub(super) fn too_large(&self, values: i64, most: i64) -> Refused {
+        let longest = self.wanted.iter().map(|w| w.span.1 - w.span.0).max().unwrap_or(0);
+        let mut steps = std::iter::successors(Some(1_000), |step| Some(step * 2));
+        let fits = steps.find(|step| self.at_most(*step) <= most || *step > longest);
+        Refused::Large { series: self.wanted.len(), values, most, step: fits.unwrap_or(longest) }
     }
-    Ok(all)
 }
 
 /// Chooses the series, and takes hold of what they have stored. Nothing is read yet.
 ///
 /// # Errors
 /// [`Refused`], but never for the size of the answer.
-pub fn select(store: &Store, ask: Ask) -> Result<Selection, Refused> {
+pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     if ask.tags.is_empty() {
         return Err(Refused::Wrong("say which: ?tag=TAG, in any spelling, repeated, or with * for any text".into()));
     }
     if ask.from > ask.to {
         return Err(Refused::Wrong("from is later than to".into()));
     }
-    let catalog = store.catalog().clone();
-    let (mut wanted, mut seen) = (Vec::new(), HashSet::new());
-    for pattern in &ask.tags {
-        let found = fitting(store, pattern).map_err(Refused::Unknown)?;
-        let from_here = |host: &str| ask.sources.is_empty() || ask.sources.iter().any(|pattern| glob(pattern, host));
-        let exact = !pattern.contains('*');
-        for mut one in found.into_iter().filter(|one| from_here(&one.host)) {
-            if ask.rate && catalog.metrics[usize::from(one.def.metric)].kind != Kind::Counter {
-                if exact {
-                    let sentence = format!("{} does not count, so it has no rate; leave out fn=rate for it", one.tag);
-                    return Err(Refused::Wrong(sentence));
-                }
-                continue;
-            }
-            one.span = (one.span.0.max(ask.from), one.span.1.min(ask.to));
-            if one.span.0 <= one.span.1 && seen.insert((one.source, one.id)) {
-                wanted.push(one);
-            }
-        }
-    }
-    if let Some(name) = ask.sources.iter().find(|name| !store.sources().iter().any(|s| glob(name, &s.name))) {
-        let known: Vec<String> = store.sources().into_iter().map(|s| s.name).take(8).collect();
-        return Err(Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", "))));
-    }
+    let (catalog, sources) = store.look(|store| (store.catalog().clone(), store.sources()));
+    let wanted = chosen(store, &catalog, &sources, &ask)?;
     let mut parts = HashMap::new();
-    for source in store.sources() {
+    for source in sources {
         let mut own = wanted.iter().filter(|w: &&Wanted| w.source == source.id).map(|w| w.span);
         let Some(first) = own.next() else { continue };
         let (mut from, to) = own.fold(first, |a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -219,10 +141,43 @@ pub fn select(store: &Store, ask: Ask) -> Result<Selection, Refused> {
         }
         let interval = source.interval.max(1);
         let stretches = stretches(from, to, HELD * interval, ask.step.unwrap_or(1));
-        let stretches = stretches.into_iter().filter_map(|(from, to)| store.snapshot(source.id, from, to));
+        let stretches = stretches.into_iter().filter_map(|(from, to)| store.look(|s| s.snapshot(source.id, from, to)));
         parts.insert(source.id, Part { interval, stretches: stretches.collect() });
     }
     Ok(Selection { ask, catalog, wanted, parts })
+}
+
+/// The series of a question that have a sample in its span, each once, in the order asked.
+///
+/// # Errors
+/// As [`select`].
+pub fn chosen(store: &impl Look, catalog: &Catalog, sources: &[Source], ask: &Ask) -> Result<Vec<Wanted>, Refused> {
+    let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
+    let mut labels = patterns.written_out().filter_map(|found| found.label.as_ref());
+    let unknown = |name: &&String| !sources.iter().any(|source| source.name == **name);
+    let unfit = |name: &&String| !sources.iter().any(|source| glob(name, &source.name));
+    if let Some(name) = ask.sources.iter().find(unfit).or(labels.find(unknown)) {
+        let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
+        return Err(Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", "))));
+    }
+    let counts = |metric: u16| catalog.metrics[usize::from(metric)].kind == Kind::Counter;
+    if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !counts(found.metric)) {
+        let tag = catalog.tag(&SeriesDef { metric: gauge.metric, instance: gauge.instance.clone() });
+        return Err(Refused::Wrong(format!("{tag} does not count, so it has no rate; leave out fn=rate for it")));
+    }
+    let from_here =
+        |source: &&Source| ask.sources.is_empty() || ask.sources.iter().any(|pattern| glob(pattern, &source.name));
+    let mut place = Place::new(sources.iter().filter(from_here).cloned());
+    let mut wanted = Vec::new();
+    while let Some(found) = place.next(store, catalog, &patterns) {
+        wanted.extend(found.into_iter().filter_map(|(at, mut one)| {
+            one.span = (one.span.0.max(ask.from), one.span.1.min(ask.to));
+            (one.span.0 <= one.span.1 && (!ask.rate || counts(one.def.metric))).then_some((at, one))
+        }));
+    }
+    // As they were asked for; within a pattern they stay in their order.
+    wanted.sort_by_key(|(at, _)| *at);
+    Ok(wanted.into_iter().map(|(_, one)| one).collect())
 }
 
 /// Cuts a span into parts of about this length that end where a bucket does.

@@ -155,20 +155,62 @@ fn long_spans_come_in_parts_and_are_the_same() {
     assert_eq!(buckets.iter().filter_map(|b| b["count"].as_i64()).sum::<i64>(), ticks);
 }
 
+/// Whether an answer with at most this many values holds it.
+fn limited(selection: Selection, most: i64) -> Result<(), Refused> {
+    let mut count = Count::new(Arc::new(selection), most);
+    loop {
+        if let Some(()) = count.next()? {
+            return Ok(());
+        }
+    }
+}
+
 #[test]
 fn what_is_too_large_says_what_to_narrow() {
     let store = store(200);
-    let selection = select(&store, question(&["*"])).expect("it can be asked");
-    assert_eq!(selection.limited(1_600), Ok(()));
-    let Err(Refused::Large { series, values, step, .. }) = selection.limited(200) else { panic!("too large") };
-    assert_eq!((series, values), (8, 1_580));
+    let all = || select(&store, question(&["*"])).expect("it can be asked");
+    assert_eq!(limited(all(), 1_600), Ok(()));
+    let Err(Refused::Large { series, values, step, .. }) = limited(all(), 200) else { panic!("too large") };
+    assert_eq!(series, 8);
+    assert!((1_500..=1_600).contains(&values), "about the 1,580 that there are: {values}");
     let with_step = select(&store, Ask { step: Some(step), ..question(&["*"]) }).expect("it can be asked");
-    assert_eq!(with_step.limited(200), Ok(()), "the step that it names is enough");
-    let sentence = selection.limited(200).expect_err("too large").to_string();
+    assert_eq!(limited(with_step, 200), Ok(()), "the step that it names is enough");
+    let sentence = limited(all(), 200).expect_err("too large").to_string();
     assert!(sentence.contains("8 series") && sentence.contains(&format!("step={}s", step / 1000)), "{sentence}");
     let wrong = |ask: Ask| select(&store, ask).err().expect("refused").to_string();
     assert!(wrong(Ask { sources: vec!["gamma".into()], ..question(&["*"]) }).contains("alpha"));
     assert!(wrong(question(&[])).contains("tag"));
     assert!(wrong(question(&["gpu.0.tmp"])).contains("gpu.{i}.temp"));
     assert!(wrong(Ask { from: 2, to: 1, ..question(&["*"]) }).contains("later"));
+}
+
+#[test]
+fn what_is_stored_counts_and_not_how_long_it_spans() {
+    let mut store = store(10);
+    // A machine that was off for a week has no more samples than one that was on all the time.
+    for source in 0..2 {
+        store.append(source, T0 + 600_000_000, false, &[1.0, 2.0, 3.0, 4.0]).expect("a tick");
+    }
+    let selection = select(&store, question(&["*"])).expect("it can be asked");
+    assert!(selection.at_most(1) > 1_000_000);
+    assert_eq!(limited(selection, 80), Ok(()), "2 machines, 3 series of 11 samples and one of one");
+    let stepped = Ask { step: Some(1_000), ..question(&["*"]) };
+    assert_eq!(limited(select(&store, stepped).expect("it can be asked"), 80), Ok(()));
+    assert!(limited(select(&store, question(&["*"])).expect("it can be asked"), 60).is_err());
+}
+
+#[test]
+fn the_label_of_a_tag_names_a_machine() {
+    let store = store(20);
+    let named = |tags: &[&str]| -> Vec<(String, String)> {
+        let chosen = select(&store, question(tags)).expect("it can be asked").wanted;
+        chosen.into_iter().map(|w| (w.host.to_string(), w.tag)).collect()
+    };
+    let pair = |host: &str, tag: &str| (host.to_string(), tag.to_string());
+    assert_eq!(named(&["gpu.0.temp/l:alpha"]), [pair("alpha", "gpu.0.temp")]);
+    assert_eq!(named(&["system.gpu.1.temp/l:=beta"]), [pair("=beta", "gpu.1.temp")]);
+    assert_eq!(named(&["gpu.*.temp/l:al*"]), [pair("alpha", "gpu.0.temp"), pair("alpha", "gpu.1.temp")]);
+    assert_eq!(named(&["gpu.0.temp/l:=beta", "gpu.0.temp"]).len(), 2, "each once");
+    let wrong = select(&store, question(&["gpu.0.temp/l:gamma"])).err().expect("refused").to_string();
+    assert!(wrong.contains("\"gamma\"") && wrong.contains("alpha"), "{wrong}");
 }

@@ -1,14 +1,18 @@
-//! `GET /api/v1/*`: the table, the machines, the series and how things stand, as JSON.
+//! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
 
-use super::{App, error, json};
+use super::answer::{LISTS, listed, stream};
+use super::params::Params;
+use super::{App, error};
 use crate::config::when;
-use crate::export::fitting;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{Response, StatusCode, Uri};
-use serde_json::{Value, json as object};
-use shared::catalog::{Range, labels, prometheus};
-use std::collections::BTreeMap;
+use serde_json::{Map, Value, json as object};
+use shared::catalog::{self, Metric};
+use shared::processes::Process;
+use shared::wire::Source;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A number as JSON: integers without a fraction; absent is for the caller to leave out.
@@ -21,54 +25,71 @@ pub(super) fn seconds(ms: i64) -> Value {
     if ms % 1000 == 0 { Value::from(ms / 1000) } else { Value::from(ms as f64 / 1000.0) }
 }
 
-fn ok(value: &Value) -> Response<Body> {
-    json(StatusCode::OK, value)
-}
-
 pub(super) async fn unknown(uri: Uri) -> Response<Body> {
     error(
         StatusCode::NOT_FOUND,
         format!(
-            "there is no {}; there are api/v1/catalog, sources, series, query, export, processes, doctor and live",
+            "there is no {}; there are api/v1/catalog, sources, series, query, export, record, processes, doctor and live",
             uri.path()
         ),
     )
 }
 
-fn range(range: Range) -> Value {
+fn range(range: catalog::Range) -> Value {
     match range {
-        Range::Fixed(from, to) => object!([from, to]),
-        Range::FromZero => object!("from_zero"),
-        Range::Fit => object!("fit"),
+        catalog::Range::Fixed(from, to) => object!([from, to]),
+        catalog::Range::FromZero => object!("from_zero"),
+        catalog::Range::Fit => object!("fit"),
+    }
+}
+
+/// Items of a list that are made at once.
+const SOME: usize = 100;
+
+/// A list behind what it begins with, streamed.
+async fn list(begin: String, items: impl FnMut() -> Option<Vec<Value>> + Send + 'static) -> Response<Body> {
+    match LISTS.enter() {
+        Ok(place) => stream(place, "application/json", listed(begin, items)).await,
+        Err(full) => full,
+    }
+}
+
+/// Parts of `0..all` one after another, [`SOME`] at a time.
+fn some(all: usize) -> impl FnMut() -> Option<Range<usize>> {
+    let mut next = 0;
+    move || {
+        let part = next..all.min(next + SOME);
+        next = part.end;
+        (!part.is_empty()).then_some(part)
     }
 }
 
 pub(super) async fn catalog(State(app): State<Arc<App>>) -> Response<Body> {
     let catalog = app.hub.store().catalog().clone();
-    let section = |chart: &str| catalog.layout.charts.iter().find(|c| c.id == chart).map(|c| c.section.as_str());
-    let metrics: Vec<Value> = catalog
-        .metrics
-        .iter()
-        .map(|m| {
+    let charts: HashMap<String, String> =
+        catalog.layout.charts.iter().map(|chart| (chart.id.clone(), chart.section.clone())).collect();
+    let mut part = some(catalog.metrics.len());
+    let items = move || {
+        let metrics = &catalog.metrics[part()?];
+        let one = |m: &Metric| {
             object!({
                 "tag": m.tag, "aliases": m.aliases, "title": m.title, "help": m.help, "unit": m.unit.name(),
-                "kind": m.kind, "range": range(m.range), "chart": m.chart, "section": section(&m.chart),
+                "kind": m.kind, "range": range(m.range), "chart": m.chart, "section": charts.get(&m.chart),
             })
-        })
-        .collect();
-    ok(&object!({ "metrics": metrics }))
+        };
+        Some(metrics.iter().map(one).collect())
+    };
+    list("{\"metrics\":[".into(), items).await
 }
 
 /// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole.
-pub(super) async fn processes(State(app): State<Arc<App>>, query: Query<Vec<(String, String)>>) -> Response<Body> {
+pub(super) async fn processes(State(app): State<Arc<App>>, params: Params) -> Response<Body> {
     let mut at = None;
-    for (key, value) in &query.0 {
-        match (key.as_str(), when(value)) {
+    for (key, value) in params.all() {
+        match (key, when(value)) {
             ("at", Ok(t)) => at = Some(t.at(app.hub.clock.wall())),
             ("at", Err(why)) => return error(StatusCode::BAD_REQUEST, format!("at {why}")),
-            (other, _) => {
-                return error(StatusCode::BAD_REQUEST, format!("unknown parameter {other:?}; there is at=TIME"));
-            }
+            (other, _) => return Params::unknown(other, "there is at=TIME"),
         }
     }
     let Some(table) = app.processes(at) else {
@@ -77,91 +98,51 @@ pub(super) async fn processes(State(app): State<Arc<App>>, query: Query<Vec<(Str
             "there is no process table yet; the first comes within seconds, if this system has one",
         );
     };
-    let rows: Vec<Value> = table
-        .rows
-        .iter()
-        .map(|p| {
-            object!({
-                "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
-                "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
-                "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
-            })
-        })
-        .map(|mut row| {
-            // What could not be read is left out.
-            row.as_object_mut().expect("made above").retain(|_, value| !value.is_null());
-            row
-        })
-        .collect();
-    ok(&object!({ "t": seconds(table.t), "total": table.total, "whole": table.whole, "processes": rows }))
+    let (t, total, whole) = (seconds(table.t), table.total, table.whole);
+    let mut part = some(table.rows.len());
+    let items = move || Some(table.rows[part()?].iter().map(process).collect());
+    list(format!("{{\"t\":{t},\"total\":{total},\"whole\":{whole},\"processes\":["), items).await
+}
+
+fn process(p: &Process) -> Value {
+    let mut row = object!({
+        "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
+        "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
+        "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
+    });
+    // What could not be read is left out.
+    row.as_object_mut().expect("made above").retain(|_, value| !value.is_null());
+    row
 }
 
 pub(super) async fn sources(State(app): State<Arc<App>>) -> Response<Body> {
-    let store = app.hub.store();
-    let sources: Vec<Value> = store
-        .sources()
-        .into_iter()
-        .map(|s| {
-            let facts: serde_json::Map<String, Value> = s.facts.into_iter().map(|(k, v)| (k, Value::from(v))).collect();
-            let last = store.newest(s.id).map(|(t, _)| seconds(t));
+    let sources = app.hub.store().sources();
+    let mut part = some(sources.len());
+    let items = move || {
+        let part = &sources[part()?];
+        let store = app.hub.store();
+        let one = |s: &Source| {
+            let facts: Map<String, Value> = s.facts.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect();
+            let last = store.state(s.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
             object!({ "id": s.id, "name": s.name, "interval": seconds(s.interval), "facts": facts, "last": last })
-        })
-        .collect();
-    drop(store);
-    ok(&object!({ "sources": sources }))
+        };
+        Some(part.iter().map(one).collect())
+    };
+    list("{\"sources\":[".into(), items).await
 }
 
 /// Every family of every source once, with the source's name.
 pub(super) async fn doctor(State(app): State<Arc<App>>) -> Response<Body> {
-    let store = app.hub.store();
-    let all: Vec<_> = store.sources().into_iter().map(|s| (s.name, store.checks(s.id).0.to_vec())).collect();
-    drop(store);
-    let mut checks = Vec::new();
-    for (source, own) in all {
-        for check in crate::doctor::complete(own) {
+    let mut sources = app.hub.store().sources().into_iter();
+    let items = move || {
+        let source = sources.next()?;
+        let own = app.hub.store().checks(source.id).0.to_vec();
+        let checks = crate::doctor::complete(own).into_iter().map(|check| {
             let mut check = serde_json::to_value(check).expect("a check is text and lists of it");
-            check["source"] = Value::from(source.as_str());
-            checks.push(check);
-        }
-    }
-    ok(&object!({ "checks": checks }))
-}
-
-pub(super) async fn series(State(app): State<Arc<App>>, query: Query<Vec<(String, String)>>) -> Response<Body> {
-    let mut patterns = Vec::new();
-    for (key, value) in &query.0 {
-        match key.as_str() {
-            "match" => patterns.push(value.as_str()),
-            other => {
-                return error(StatusCode::BAD_REQUEST, format!("unknown parameter {other:?}; there is match=PATTERN"));
-            }
-        }
-    }
-    if patterns.is_empty() {
-        patterns.push("*");
-    }
-    let mut series = Vec::new();
-    for pattern in patterns {
-        let store = app.hub.store();
-        let found = fitting(&store, pattern);
-        let catalog = store.catalog().clone();
-        drop(store);
-        let found = match found {
-            Ok(found) => found,
-            Err(unknown) => return error(StatusCode::NOT_FOUND, unknown.to_string()),
-        };
-        series.extend(found.iter().map(|one| {
-            let metric = &catalog.metrics[usize::from(one.def.metric)];
-            let mut labels: BTreeMap<_, _> = labels(&one.def.instance).into_iter().collect();
-            let own = prometheus::labels(metric, &one.def.instance);
-            if let Some((_, number)) = own.iter().find(|(name, _)| name == "gpu") {
-                labels.extend(super::gpus::labels(&app, one.source, number));
-            }
-            object!({
-                "tag": one.tag, "source": *one.host, "metric": metric.tag, "labels": labels, "unit": metric.unit.name(),
-                "kind": metric.kind, "first": seconds(one.span.0), "last": seconds(one.span.1),
-            })
-        }));
-    }
-    ok(&object!({ "series": series }))
+            check["source"] = Value::from(source.name.as_str());
+            check
+        });
+        Some(checks.collect())
+    };
+    list("{\"checks\":[".into(), items).await
 }

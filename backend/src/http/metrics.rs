@@ -1,12 +1,13 @@
 //! `GET /metrics`: every current value, and our own health, for Prometheus. Names and labels are those of
 //! [`shared::catalog::prometheus`]; the text format 0.0.4, or OpenMetrics where the caller accepts it.
 
-use super::{App, error, health::health};
+use super::answer::{METRICS, stream};
+use super::{App, health::health};
 use crate::export::openmetrics::{Exposed, Families, OPENMETRICS, PROMETHEUS, can_be};
 use crate::export::text::number;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::http::{HeaderMap, Response, header};
 use shared::catalog::Catalog;
 use shared::catalog::prometheus::Type;
 use shared::series::{SeriesDef, SeriesId};
@@ -16,21 +17,19 @@ use std::sync::Arc;
 pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Response<Body> {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let open = accept.contains("application/openmetrics-text");
+    let place = match METRICS.enter() {
+        Ok(place) => place,
+        Err(full) => return full,
+    };
     // Reading what slow series had last may take milliseconds.
-    let page = tokio::task::spawn_blocking(move || {
+    let page = move || {
         let (catalog, current) = current(&app);
         let mut own = String::new();
         super::gpus::rows(&app, &mut own);
         health(&app, &mut own, open);
-        written(&catalog, &current, &own, open)
-    });
-    let Ok(text) = page.await else {
-        return error(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be written; the log says why");
+        (written(&catalog, &current, &own, open), false)
     };
-    Response::builder()
-        .header(header::CONTENT_TYPE, if open { OPENMETRICS } else { PROMETHEUS })
-        .body(Body::from(text))
-        .expect("these headers are valid")
+    stream(place, if open { OPENMETRICS } else { PROMETHEUS }, page).await
 }
 
 /// A series' current value: source, series, value.

@@ -1,6 +1,8 @@
 //! The door and the paths behind it. Nobody imports this room but [`crate::run`].
 
+mod answer;
 mod api;
+mod descriptors;
 pub mod door;
 mod gpus;
 mod health;
@@ -9,10 +11,14 @@ mod live;
 mod metrics;
 mod older;
 pub mod page;
+mod params;
 mod patient;
 pub mod peer;
 mod query;
 mod record;
+mod script;
+mod series;
+mod socket;
 
 use crate::live::Hub;
 use crate::remote::Remote;
@@ -24,7 +30,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
 use door::{Door, Kind};
 use shared::processes::ProcessTable;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 
 /// Who calls, asked once per connection.
@@ -42,6 +48,10 @@ pub struct App {
     base: String,
     stop: watch::Receiver<bool>,
     remote: Option<Arc<Remote>>,
+    /// Pages and scripts that may be connected at once.
+    viewers: usize,
+    /// What all scripts listen to, while there are any.
+    teller: Mutex<Weak<script::Teller>>,
 }
 
 impl App {
@@ -53,7 +63,8 @@ impl App {
         stop: watch::Receiver<bool>,
         remote: Option<Arc<Remote>>,
     ) -> Arc<Self> {
-        Arc::new(App { hub, door, base, stop, remote })
+        let viewers = descriptors::viewers();
+        Arc::new(App { hub, door, base, stop, remote, viewers, teller: Mutex::default() })
     }
 
     /// The newest process table, or the largest users at a time, milliseconds since the Unix epoch.
@@ -80,7 +91,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/metrics", get(metrics::get))
         .route("/api/v1/catalog", get(api::catalog))
         .route("/api/v1/sources", get(api::sources))
-        .route("/api/v1/series", get(api::series))
+        .route("/api/v1/series", get(series::get))
         .route("/api/v1/query", get(query::query))
         .route("/api/v1/export", get(query::export))
         .route("/api/v1/record", get(record::get))

@@ -3,9 +3,9 @@
 
 use super::App;
 use crate::config::show_duration;
-use crate::export::{Ask, Wanted as Own, fitting, text};
+use crate::export::{Ask, Wanted as Own, chosen, text};
 use crate::remote::{Remote, Summary, Wanted, Window};
-use shared::catalog::{Catalog, glob};
+use shared::catalog::Catalog;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,15 +17,16 @@ pub(super) fn older(app: &App, ask: &Ask) -> Option<String> {
     if ask.rate {
         return None;
     }
-    let (catalog, asked) = {
+    let (catalog, sources) = {
         let store = app.hub.store();
-        // What no row fits is refused by the question itself.
-        let fit = ask.tags.iter().filter_map(|tag| fitting(&store, tag).ok()).flatten();
-        let from_here = |own: &Own| ask.sources.is_empty() || ask.sources.iter().any(|s| glob(s, &own.host));
-        let mut by_source: BTreeMap<SourceId, Vec<Own>> = BTreeMap::new();
-        fit.filter(from_here).for_each(|own| by_source.entry(own.source).or_default().push(own));
-        (store.catalog().clone(), by_source)
+        (store.catalog().clone(), store.sources())
     };
+    // What no row fits has been refused by the question itself; here its span is no bound.
+    let all = Ask { from: i64::MIN, to: i64::MAX, ..ask.clone() };
+    let mut asked: BTreeMap<SourceId, Vec<Own>> = BTreeMap::new();
+    for own in chosen(&*app.hub, &catalog, &sources, &all).ok()? {
+        asked.entry(own.source).or_default().push(own);
+    }
     let mut series = Vec::new();
     for own in asked.values() {
         // Our own steps begin with the one in which our first sample lies.

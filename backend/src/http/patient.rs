@@ -21,6 +21,11 @@ impl<S> Patient<S> {
         Patient { inner, limit, stalled: None }
     }
 
+    /// The stream without the limit.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
     fn judge<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.stalled = None;

@@ -1,10 +1,12 @@
 //! `GET /api/v1/record`: a span of all machines as one file, which `watchglass replay` and any page open.
 
+use super::answer::apart;
+use super::params::Params;
 use super::{App, error};
 use crate::config::when;
 use crate::recording::{Nothing, Recorder};
 use axum::body::{Body, Bytes};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -12,16 +14,14 @@ use tokio::sync::Semaphore;
 /// Recordings that are being made. Each holds a block of one machine.
 static OPEN: Semaphore = Semaphore::const_new(2);
 
-pub(super) async fn get(State(app): State<Arc<App>>, Query(params): Query<Vec<(String, String)>>) -> Response<Body> {
+pub(super) async fn get(State(app): State<Arc<App>>, params: Params) -> Response<Body> {
     let now = app.hub.clock.wall();
     let (mut from, mut to) = (i64::MIN, now);
-    for (key, value) in &params {
-        let at = match key.as_str() {
+    for (key, value) in params.all() {
+        let at = match key {
             "from" => &mut from,
             "to" => &mut to,
-            other => {
-                return error(StatusCode::BAD_REQUEST, format!("unknown parameter {other:?}; there are from and to"));
-            }
+            other => return Params::unknown(other, "there are from and to"),
         };
         match when(value) {
             Ok(when) => *at = when.at(now),
@@ -46,7 +46,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, Query(params): Query<Vec<(S
     // No thread is held while the reader is waited for: each piece is made when the one before has gone.
     let body = futures_util::stream::unfold(Some((recorder, open)), |state| async move {
         let (mut recorder, open) = state?;
-        let made = tokio::task::spawn_blocking(move || (recorder.piece(), recorder)).await;
+        let made = apart(move || (recorder.piece(), recorder)).await;
         match made {
             Ok((Ok(Some(bytes)), recorder)) => Some((Ok(Bytes::from(bytes)), Some((recorder, open)))),
             Ok((Ok(None), _)) => None,

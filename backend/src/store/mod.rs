@@ -257,6 +257,16 @@ impl Store {
         (last >= oldest).then_some((first.max(oldest), last))
     }
 
+    /// [`span`](Self::span) of each series of a source from id `first` on.
+    pub fn spans(&self, source: SourceId, first: usize) -> impl Iterator<Item = Option<(i64, i64)>> + '_ {
+        let kept = self.kept(source);
+        let (spans, oldest) = (kept.and_then(|k| k.spans.get(first..)), kept.and_then(Kept::oldest));
+        spans.unwrap_or_default().iter().map(move |span| {
+            let ((first, last), oldest) = ((*span)?, oldest?);
+            (last >= oldest).then_some((first.max(oldest), last))
+        })
+    }
+
     /// Encodes the next tick of a source, which nobody sees before it is [pushed](Self::push); `values` are by series id,
     /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded. None for an unknown source,
     /// and at an instant that has its tick: the first one stays, and the values of this one are counted.

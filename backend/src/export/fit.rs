@@ -1,0 +1,139 @@
+//! Which series fit what is asked for: tags in any spelling, W&B's `/l:LABEL` behind them, and patterns with `*`.
+//!
+//! All patterns are looked for in one pass, a few series at a time, so that a store that others wait for is held for a
+//! moment only, and each series comes once, however many patterns it fits.
+
+use crate::store::Store;
+use shared::catalog::{Catalog, Found, TagError, glob};
+use shared::series::{SeriesDef, SeriesId};
+use shared::wire::{Source, SourceId};
+use std::sync::Arc;
+
+/// A store that may be shared: it is looked into for a moment at a time.
+pub trait Look {
+    /// What `look` sees. It should not take long: others may wait.
+    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
+}
+
+impl Look for Store {
+    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(self)
+    }
+}
+
+/// A series that was asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The machine's number and name.
+    pub source: SourceId,
+    /// Its name.
+    pub host: Arc<str>,
+    /// The series' number there.
+    pub id: SeriesId,
+    /// What it is.
+    pub def: SeriesDef,
+    /// Its tag, canonical.
+    pub tag: String,
+    /// Times of its first and last sample within the question's span.
+    pub span: (i64, i64),
+}
+
+/// Series that are taken from a store at once.
+const AT_ONCE: usize = 1_000;
+
+/// What is looked for.
+pub struct Patterns(Vec<Pattern>);
+
+enum Pattern {
+    /// One tag; its label, where it has one, is the machine's name.
+    One(Found),
+    /// A pattern, and it once more as that of a tag and that of a machine's name, where it has W&B's label.
+    Any(String, Option<(String, String)>),
+}
+
+impl Pattern {
+    fn fits(&self, host: &str, def: &SeriesDef, tag: &str) -> bool {
+        match self {
+            Pattern::One(found) => {
+                found.metric == def.metric
+                    && found.instance == def.instance
+                    && found.label.as_ref().is_none_or(|label| label == host)
+            }
+            Pattern::Any(whole, labelled) => {
+                let with_label = || labelled.as_ref().is_some_and(|(t, label)| glob(t, tag) && glob(label, host));
+                glob(whole, tag) || with_label()
+            }
+        }
+    }
+}
+
+impl Patterns {
+    /// Reads tags and patterns.
+    ///
+    /// # Errors
+    /// The table cannot have such a tag.
+    pub fn new<'a>(catalog: &Catalog, texts: impl IntoIterator<Item = &'a str>) -> Result<Self, TagError> {
+        let read = |text: &str| {
+            Ok(match text.contains('*') {
+                false => Pattern::One(catalog.find(text)?),
+                true => {
+                    Pattern::Any(text.into(), text.split_once("/l:").map(|(tag, label)| (tag.into(), label.into())))
+                }
+            })
+        };
+        Ok(Patterns(texts.into_iter().map(read).collect::<Result<_, TagError>>()?))
+    }
+
+    /// The tags among them that are written out.
+    pub fn written_out(&self) -> impl Iterator<Item = &Found> {
+        self.0.iter().filter_map(|pattern| match pattern {
+            Pattern::One(found) => Some(found),
+            Pattern::Any(..) => None,
+        })
+    }
+
+    /// The position of the first that the series fits.
+    fn first(&self, host: &str, def: &SeriesDef, tag: &str) -> Option<usize> {
+        self.0.iter().position(|pattern| pattern.fits(host, def, tag))
+    }
+}
+
+/// How far a look through the series of some sources has come. They come in the order of sources and of their numbers;
+/// those without a sample are left out.
+pub struct Place {
+    sources: Vec<(SourceId, Arc<str>)>,
+    source: usize,
+    series: usize,
+}
+
+impl Place {
+    /// The beginning of these.
+    pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
+        let sources = sources.into_iter().map(|source| (source.id, source.name.into())).collect();
+        Place { sources, source: 0, series: 0 }
+    }
+
+    /// The next of them that fit, perhaps none, each with the position of the first pattern that it fits; nothing at the
+    /// end.
+    pub fn next(&mut self, store: &impl Look, catalog: &Catalog, patterns: &Patterns) -> Option<Vec<(usize, Wanted)>> {
+        let (source, host) = self.sources.get(self.source)?.clone();
+        let first = self.series;
+        let taken = store.look(|store| {
+            let defs = store.series(source, first);
+            let defs = &defs[..defs.len().min(AT_ONCE)];
+            defs.iter().cloned().zip(store.spans(source, first)).collect::<Vec<_>>()
+        });
+        match taken.len() < AT_ONCE {
+            true => (self.source, self.series) = (self.source + 1, 0),
+            false => self.series += AT_ONCE,
+        }
+        let fits = |(i, (def, span)): (usize, (SeriesDef, Option<(i64, i64)>))| {
+            // What came into the table after it was taken here is for the next question.
+            let (span, _) = (span?, catalog.metric(&def)?);
+            let tag = catalog.tag(&def);
+            let at = patterns.first(&host, &def, &tag)?;
+            Some((at, Wanted { source, host: host.clone(), id: (first + i) as SeriesId, def, tag, span }))
+        };
+        Some(taken.into_iter().enumerate().filter_map(fits).collect())
+    }
+}

@@ -1,0 +1,58 @@
+//! How many viewers fit: each is an open file of ours.
+
+/// Viewers at once, where the system lets us have as many open files.
+pub(super) const VIEWERS: usize = 10_000;
+/// Open files for all else: listeners, other connections, history, collectors.
+const OTHERS: usize = 2_048;
+
+/// Raises the limit of open files as far as [`VIEWERS`] need it and the system allows; how many viewers fit.
+#[cfg(unix)]
+pub(super) fn viewers() -> usize {
+    // What is not needed is not taken: programs that we start inherit the limit, and some close every file below it.
+    let wanted = (VIEWERS + OTHERS) as libc::rlim_t;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is that of `limit`.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return fit(1_024);
+    }
+    if limit.rlim_cur < wanted {
+        let raised = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), rlim_max: limit.rlim_max };
+        // SAFETY: the pointer is that of `raised`.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
+            limit = raised;
+        }
+    }
+    let fits = fit(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX));
+    if fits < VIEWERS {
+        tracing::warn!(
+            "at most {fits} viewers at once, not {VIEWERS}: this process may have {} open files; raise the hard limit (ulimit -Hn) to {wanted}",
+            limit.rlim_cur
+        );
+    }
+    fits
+}
+
+/// Likewise; here open files are not limited so.
+#[cfg(not(unix))]
+pub(super) fn viewers() -> usize {
+    VIEWERS
+}
+
+/// Viewers for whom there is room below a limit of open files; of few files they get half.
+#[cfg(unix)]
+fn fit(files: usize) -> usize {
+    VIEWERS.min(files.saturating_sub(OTHERS).max(files / 2))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn viewers_leave_files_for_all_else() {
+        assert_eq!(
+            [fit(64), fit(1_024), fit(4_096), fit(12_047), fit(12_048), fit(1 << 20)],
+            [32, 512, 2_048, 9_999, 10_000, 10_000]
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! The WebSocket of one viewer. The library reads, answers pings and closes; what we send goes past it: a message is
+//! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
+
+use super::patient::Patient;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::Response;
+use futures_util::{SinkExt, StreamExt};
+use hyper_util::rt::TokioIo;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// A viewer that has said nothing for this long is asked whether it is there.
+const PING: Duration = Duration::from_secs(5);
+/// A viewer that has said nothing for this long, or takes nothing for this long of what it is sent, is gone.
+const DEAD: Duration = Duration::from_secs(15);
+/// The longest that one message may take, however slow the viewer is.
+const MESSAGE: Duration = Duration::from_secs(120);
+/// How long a viewer may take to close its end; until then it is read, or the word that it is closed could be lost.
+const CLOSING: Duration = Duration::from_secs(1);
+/// A viewer's messages are small: most have less than 20 bytes.
+const FRAME: usize = 64 * 1024;
+/// What is read at once.
+const READ: usize = 256;
+/// Bytes that wait in the kernel, beside those on their way.
+#[cfg(target_os = "linux")]
+const UNSENT: libc::c_int = 16 * 1024;
+
+/// Kinds of what is sent: the opcodes of RFC 6455.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Text = 1,
+    Binary = 2,
+    Ping = 9,
+}
+
+/// Why a connection ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The viewer is gone.
+    Gone,
+    /// The viewer is told why: a close code, and a sentence.
+    Told(CloseCode, String),
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// Data from the viewer: text or binary.
+    Said(Message),
+    /// There is something new.
+    News,
+    /// The time that was waited for.
+    Time,
+}
+
+/// A viewer's connection.
+pub(super) struct Socket<S> {
+    inner: WebSocketStream<S>,
+    heard: Instant,
+    /// It was asked whether it is there since it was heard last.
+    asked: bool,
+    timer: Pin<Box<Sleep>>,
+}
+
+/// Takes a request for a WebSocket: the answer, and the socket that comes of it, unless the caller has gone.
+///
+/// # Errors
+/// Why it is no such request, in words.
+pub(super) fn accept(
+    request: Request,
+) -> Result<(Response<Body>, impl Future<Output = Option<Socket<TcpStream>>>), String> {
+    let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
+    let upgrade = hyper::upgrade::on(request);
+    let socket = async move {
+        let parts = upgrade.await.ok()?.downcast::<TokioIo<Patient<TcpStream>>>().ok()?;
+        let stream = parts.io.into_inner().into_inner();
+        keep_little(&stream);
+        Some(Socket::new(stream, &parts.read_buf).await)
+    };
+    Ok((response, socket))
+}
+
+/// Has the kernel hold little for a viewer that does not read; a fast one is sent no less.
+#[cfg(target_os = "linux")]
+fn keep_little(stream: &TcpStream) {
+    use std::os::fd::AsRawFd;
+    let unsent = UNSENT;
+    let (value, size) = ((&raw const unsent).cast(), size_of_val(&unsent) as libc::socklen_t);
+    // SAFETY: the pointer and the length are those of `unsent`. A kernel that does not know the option holds more.
+    unsafe {
+        libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value, size);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_little(_: &TcpStream) {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    /// The socket over a stream of which this much was read already.
+    pub async fn new(stream: S, read: &[u8]) -> Self {
+        // What the library itself sends is pongs and the end.
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(FRAME))
+            .max_frame_size(Some(FRAME))
+            .read_buffer_size(READ)
+            .write_buffer_size(0)
+            .max_write_buffer_size(4096);
+        let inner = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, Some(config)).await;
+        let heard = Instant::now();
+        Socket { inner, heard, asked: false, timer: Box::pin(sleep_until(heard + PING)) }
+    }
+
+    /// Waits for what comes first: a word of the viewer, news, or a time. A viewer that is silent is asked whether it is
+    /// there.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub async fn next(&mut self, news: &mut watch::Receiver<u64>, wake: Option<Instant>) -> Result<Event, End> {
+        loop {
+            let due = self.heard + if self.asked { DEAD } else { PING };
+            let due = wake.map_or(due, |wake| wake.min(due));
+            // Mostly it is set to an earlier time, and set anew when that has come.
+            if self.timer.deadline() > due || self.timer.is_elapsed() {
+                self.timer.as_mut().reset(due);
+            }
+            tokio::select! {
+                // In this order: what the viewer said while it was sent a long history counts before its silence does.
+                biased;
+                message = self.inner.next() => {
+                    self.heard = Instant::now();
+                    self.asked = false;
+                    match message {
+                        Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => return Ok(Event::Said(message)),
+                        Some(Ok(Message::Close(_))) => {
+                            // The library has its answer ready.
+                            let _ = timeout(CLOSING, self.inner.flush()).await;
+                            return Err(End::Gone);
+                        }
+                        Some(Ok(_)) => {}
+                        Some(Err(error)) => return Err(end(&error)),
+                        None => return Err(End::Gone),
+                    }
+                }
+                changed = news.changed() => return changed.map(|()| Event::News).map_err(|_| End::Gone),
+                () = self.timer.as_mut() => {
+                    let now = Instant::now();
+                    if wake.is_some_and(|wake| wake <= now) {
+                        return Ok(Event::Time);
+                    }
+                    if now >= self.heard + DEAD {
+                        return Err(End::Told(CloseCode::Away, "nothing was heard for 15 s".into()));
+                    }
+                    if now >= self.heard + PING && !self.asked {
+                        self.send(Kind::Ping, &Bytes::new()).await?;
+                        self.asked = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`End::Gone`]: the viewer is, or it does not take it.
+    pub async fn send(&mut self, kind: Kind, message: &Bytes) -> Result<(), End> {
+        let sent = async {
+            // A pong may be half written.
+            self.inner.flush().await.map_err(|_| End::Gone)?;
+            write(self.inner.get_mut(), kind, message).await.map_err(|_| End::Gone)
+        };
+        timeout(MESSAGE, sent).await.unwrap_or(Err(End::Gone))
+    }
+
+    /// Says why it ends, and ends it.
+    pub async fn close(mut self, code: CloseCode, reason: &str) {
+        let mut short = reason;
+        while short.len() > REASON {
+            short = &short[..short.floor_char_boundary(short.len() - 1)];
+        }
+        let close = Message::Close(Some(CloseFrame { code, reason: short.into() }));
+        let said = async {
+            self.inner.send(close).await.map_err(io::Error::other)?;
+            let stream = self.inner.get_mut();
+            stream.shutdown().await?;
+            // What is left unread when a socket is closed makes the kernel take back what was sent.
+            let mut rest = [0; 4096];
+            while stream.read(&mut rest).await? > 0 {}
+            io::Result::Ok(())
+        };
+        // Where it cannot be said there is nobody to tell.
+        let _ = timeout(CLOSING, said).await;
+    }
+}
+
+/// Bytes of a reason: a control frame holds 125, two of which are the code.
+const REASON: usize = 123;
+
+/// Why an error ends a connection.
+fn end(error: &Error) -> End {
+    let (code, reason) = match error {
+        Error::Capacity(_) => (CloseCode::Size, format!("a message here has at most {FRAME} bytes")),
+        Error::Utf8(_) => (CloseCode::Invalid, "a text is not UTF-8".into()),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return End::Gone,
+        Error::Protocol(why) => (CloseCode::Protocol, format!("this breaks the WebSocket protocol: {why}")),
+        _ => return End::Gone,
+    };
+    End::Told(code, reason)
+}
+
+/// Writes a whole message as one frame.
+async fn write(stream: &mut (impl AsyncWrite + Unpin), kind: Kind, message: &[u8]) -> io::Result<()> {
+    let (head, length) = head(kind, message.len());
+    let (mut head, mut message) = (&head[..length], message);
+    while !head.is_empty() || !message.is_empty() {
+        let pieces = [IoSlice::new(head), IoSlice::new(message)];
+        let written = timeout(DEAD, stream.write_vectored(&pieces)).await??;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let of_head = written.min(head.len());
+        (head, message) = (&head[of_head..], &message[written - of_head..]);
+    }
+    Ok(())
+}
+
+/// The head of a frame that is whole and, as a server's are, not masked; and its length.
+fn head(kind: Kind, length: usize) -> ([u8; 10], usize) {
+    let mut head = [0x80 | kind as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let bytes = (length as u64).to_be_bytes();
+    match length {
+        0..126 => {
+            head[1] = length as u8;
+            (head, 2)
+        }
+        126..0x1_0000 => {
+            head[1] = 126;
+            head[2..4].copy_from_slice(&bytes[6..]);
+            (head, 4)
+        }
+        _ => {
+            head[1] = 127;
+            head[2..].copy_from_slice(&bytes);
+            (head, 10)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

@@ -1,0 +1,196 @@
+//! What ten thousand viewers cost the server: real sockets on loopback, in a process of their own.
+
+use crate::cost::{cpu_of, server};
+use crate::history::rss;
+use crate::table::Table;
+use futures_util::{SinkExt, StreamExt};
+use shared::wire::{self, CREDIT, PROTOCOL, PageMessage, TICKS};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::net::TcpSocket;
+use tokio::sync::Semaphore;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+/// Viewers of the goal.
+const VIEWERS: usize = 10_000;
+/// Viewers from one address of loopback, which has fewer ports than there are viewers.
+const EACH: usize = 5_000;
+/// Connections that are being opened at once.
+const OPENING: usize = 64;
+/// How long is measured.
+const MEASURED: Duration = Duration::from_secs(20);
+
+/// Measures pages and scripts.
+pub fn measure(table: &mut Table) {
+    for (form, name) in [("binary", "pages"), ("json", "JSON viewers")] {
+        let (cpu, memory) = (format!("CPU of {VIEWERS} {name} at 1 Hz"), format!("memory of one of {VIEWERS} {name}"));
+        match viewers(form) {
+            Ok(figures) => {
+                let on =
+                    format!("of a core; {:.0} messages a second, {:.0} s", figures.messages, MEASURED.as_secs_f64());
+                table.at_most(&cpu, figures.cpu, "%", 10.0, "10 %", "Centrifugo 80", &on);
+                table.at_most(&memory, figures.kib, "KiB", 4.0, "4 KiB", "Centrifugo 30", "RSS of the server");
+            }
+            Err(why) => {
+                table.missing(&cpu, "10 %", &why);
+                table.missing(&memory, "4 KiB", &why);
+            }
+        }
+    }
+}
+
+/// What the viewers of a server cost it.
+struct Figures {
+    /// Percent of a core.
+    cpu: f64,
+    kib: f64,
+    /// Messages that came to them, a second.
+    messages: f64,
+}
+
+/// Ends a process that we started.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn viewers(form: &str) -> Result<Figures, String> {
+    let words = |error: std::io::Error| error.to_string();
+    #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
+    let served = Command::new(server()?)
+        .args(["--port", "0", "--memory"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(words)?;
+    let mut served = Ended(served);
+    let said = served.0.stdout.take().ok_or("the server has no output")?;
+    let mut url = String::new();
+    BufReader::new(said).read_line(&mut url).map_err(words)?;
+    let address = url.trim().trim_start_matches("http://").trim_end_matches('/').to_string();
+    // Start-up is not what is measured.
+    std::thread::sleep(Duration::from_secs(5));
+    let process = served.0.id().to_string();
+    let alone = (cpu_of(&process), rss(&process).ok_or("the server has ended")?);
+    std::thread::sleep(Duration::from_secs(5));
+    let alone = ((cpu_of(&process) - alone.0).as_secs_f64() / 5.0, alone.1);
+
+    let exe = std::env::current_exe().map_err(words)?;
+    #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the server counts")]
+    let watching = Command::new(exe)
+        .args(["viewers", form, &address])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(words)?;
+    let mut watching = Ended(watching);
+    let (Some(mut ask), Some(told)) = (watching.0.stdin.take(), watching.0.stdout.take()) else {
+        return Err("the viewers have no pipes".into());
+    };
+    let mut told = BufReader::new(told);
+    let mut answer = || -> Result<u64, String> {
+        let mut line = String::new();
+        told.read_line(&mut line).map_err(words)?;
+        line.trim().parse().map_err(|_| "the viewers were not all served".to_string())
+    };
+    answer()?;
+    // What opening them took is not what following costs.
+    std::thread::sleep(Duration::from_secs(5));
+    let mut count = || -> Result<u64, String> {
+        writeln!(ask).map_err(words)?;
+        answer()
+    };
+    let (begun, messages, before) = (Instant::now(), count()?, cpu_of(&process));
+    std::thread::sleep(MEASURED);
+    let (seconds, messages, after) = (begun.elapsed().as_secs_f64(), count()? - messages, cpu_of(&process));
+    let kib = (rss(&process).ok_or("the server has ended")? - alone.1) * 1024.0 / VIEWERS as f64; // MiB to KiB
+    let cpu = (after - before).as_secs_f64() / seconds - alone.0;
+    Ok(Figures { cpu: cpu * 100.0, kib, messages: messages as f64 / seconds })
+}
+
+/// The child of [`viewers`]: opens them all, then tells when each has had a tick, and for each line how many messages came.
+#[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
+pub fn watch(args: &[String]) -> ExitCode {
+    let [form, address] = args else { return ExitCode::FAILURE };
+    let Ok(address) = address.parse::<SocketAddr>() else { return ExitCode::FAILURE };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return ExitCode::FAILURE;
+    };
+    let json = form == "json";
+    let messages = Arc::new(AtomicU64::new(0));
+    let counted = messages.clone();
+    let ready = runtime.block_on(async move {
+        let (opening, served) = (Arc::new(Semaphore::new(OPENING)), Arc::new(Semaphore::new(0)));
+        for n in 0..VIEWERS {
+            let Ok(turn) = opening.clone().acquire_owned().await else { return None };
+            let (messages, served) = (messages.clone(), served.clone());
+            tokio::spawn(async move {
+                let failed = viewer(address, n, json, &messages, &served, turn).await;
+                eprintln!("viewer {n} has ended: {failed:?}");
+                served.close();
+            });
+        }
+        served.acquire_many(VIEWERS as u32).await.ok()?.forget();
+        println!("0");
+        std::thread::spawn(move || {
+            for _ in std::io::stdin().lines() {
+                println!("{}", counted.load(Ordering::Relaxed));
+            }
+            // The parent has gone.
+            std::process::exit(0)
+        });
+        std::future::pending::<Option<()>>().await
+    });
+    if ready.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// One viewer, which does what a page does: it takes what comes, and acknowledges half of its credit at a time.
+async fn viewer(
+    address: SocketAddr,
+    n: usize,
+    json: bool,
+    messages: &AtomicU64,
+    served: &Semaphore,
+    turn: tokio::sync::OwnedSemaphorePermit,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2 + (n / EACH) as u8).into(), 0))?;
+    let stream = socket.connect(address).await?;
+    let config =
+        WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(0).max_write_buffer_size(4 << 10);
+    let url = format!("ws://{address}/api/v1/live{}", if json { "?format=json" } else { "" });
+    let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
+    if !json {
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, source: None };
+        socket.send(Message::Binary(wire::encode(&open).into())).await?;
+    }
+    let (mut turn, mut taken) = (Some(turn), 0);
+    while let Some(message) = socket.next().await {
+        let tick = match message? {
+            Message::Binary(bytes) => bytes.first() == Some(&TICKS),
+            Message::Text(_) => true,
+            _ => false,
+        };
+        if !tick {
+            continue;
+        }
+        messages.fetch_add(1, Ordering::Relaxed);
+        taken += 1;
+        if turn.take().is_some() {
+            served.add_permits(1);
+        }
+        if !json && taken % (CREDIT / 2) == 0 {
+            socket.send(Message::Binary(wire::encode(&PageMessage::Ack { messages: taken }).into())).await?;
+        }
+    }
+    Err("the server closed it".into())
+}
