@@ -251,11 +251,35 @@ fn work_ends_with_its_caller() {
         drop(readers);
         until_so("the places are given back", || server.get(small, &[]).status == 200);
     }
-    // Nothing is made any more: the process is as idle as before.
+    // Nothing is made any more.
+    #[cfg(target_os = "linux")]
     until_so("idle", || {
-        let used = || server.cpu();
-        let (before, begun) = (used(), std::time::Instant::now());
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        used() - before < begun.elapsed() / 2
+        let (before, pause) = (server.cpu(), std::time::Duration::from_millis(300));
+        std::thread::sleep(pause);
+        server.cpu() - before < pause
     });
+}
+
+#[test]
+#[cfg(unix)]
+fn the_facts_of_a_machine_have_its_gpus_and_their_driver() {
+    let gpu = |n: u32, name: &str| serde_json::json!({"uuid": format!("GPU-{n}"), "name": name, "utilization": {"gpu": 5, "memory": 0}});
+    let gpus = [gpu(0, "NVIDIA H200"), gpu(1, "NVIDIA H200")];
+    let scenario = serde_json::json!({"driver_version": "590.48.01", "gpm_min_ms": 0, "gpus": gpus});
+    let fake = fake_nvml::Fake::new(&scenario.to_string());
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("watchglass.toml");
+    let library = fake.library().display().to_string();
+    std::fs::write(&config, format!("[collectors.nvidia]\nlibrary = {library:?}\n")).expect("a file");
+    let server = Server::start(["--interval", "100ms", "--config", config.to_str().expect("plain")]);
+    let facts = until("the GPUs are found", || {
+        let facts = json(&server.get("/api/v1/sources", &[]))["sources"][0]["facts"].clone();
+        facts["driver"].is_string().then_some(facts)
+    });
+    assert_eq!((&facts["gpus"], &facts["driver"]), (&"2 × NVIDIA H200".into(), &"590.48.01".into()));
+    assert!(facts["kernel"].is_string(), "what was known before stays: {facts}");
+
+    let server = Server::start(["--collectors", "cpu"]);
+    let facts = &json(&server.get("/api/v1/sources", &[]))["sources"][0]["facts"];
+    assert!(facts.get("gpus").is_none() && facts.get("driver").is_none(), "{facts}");
 }

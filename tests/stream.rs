@@ -123,12 +123,59 @@ fn what_is_no_page_is_told_why_before_the_end() {
             tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
             assert!(page.goodbye.is_some(), "it says why");
         }
-        // A frame beyond the limit ends the connection before it takes memory.
-        let mut page = Page::default();
-        let mut connection = page.connect(server.addr(), WINDOW).await;
-        connection.send(Message::Binary(vec![0; 1 << 20].into())).await;
-        let end = async { while page.take(&mut connection).await {} };
-        tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+    });
+    assert_eq!(server.get("/healthz", &[]).status, 200);
+}
+
+/// The close code and reason with which the server ends a connection on which this was sent.
+async fn closed(server: &Server, query: &str, bytes: &[u8]) -> (u16, String) {
+    use tokio::io::AsyncWriteExt;
+    use tokio_tungstenite::MaybeTlsStream;
+    let url = format!("ws://{}/api/v1/live{query}", server.addr());
+    let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it listens");
+    let MaybeTlsStream::Plain(stream) = socket.get_mut() else { panic!("no TLS here") };
+    // The server may have closed already, which is what is waited for.
+    let _ = stream.write_all(bytes).await;
+    let end = async {
+        loop {
+            match socket.next().await.expect("a close frame before the end") {
+                Ok(Message::Close(frame)) => return frame.expect("with a code"),
+                other => drop(other.expect("no reset")),
+            }
+        }
+    };
+    let frame = tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+    (frame.code.into(), frame.reason.to_string())
+}
+
+#[test]
+fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
+    let server = Server::start([]);
+    // More than the limit, all of it sent: what is not read must not take the close frame back.
+    let mut large = vec![0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
+    large.resize(14 + (1 << 20), 0);
+    block_on(async {
+        for (bytes, code, word) in [
+            (&[0x82, 0x01, 0x00][..], 1002, "protocol"),
+            (&[0xc2, 0x81, 0, 0, 0, 0, 1], 1002, "protocol"),
+            (&[0x83, 0x81, 0, 0, 0, 0, 1], 1002, "protocol"),
+            (&[0x89, 0xfe, 0, 126, 0, 0, 0, 0], 1002, "protocol"),
+            (&[0x81, 0x82, 0, 0, 0, 0, b'h', b'i'], 1003, "format=json"),
+            (&[0x81, 0x81, 0, 0, 0, 0, 0xff], 1007, "UTF-8"),
+            (&[0x82, 0x83, 0, 0, 0, 0, 9, 9, 9], 1007, "message of a page"),
+            (&large, 1009, "65536"),
+        ] {
+            // A control frame is read whole before it is refused.
+            let bytes = [bytes, if bytes[0] == 0x89 { &[0; 126] } else { &[][..] }].concat();
+            let (told, reason) = closed(&server, "", &bytes).await;
+            assert_eq!(told, code, "{:?}: {reason}", &bytes[..3]);
+            assert!(reason.contains(word), "{told}: {reason}");
+        }
+        let (told, reason) = closed(&server, "?format=json", &[0x82, 0x01, 0x00]).await;
+        assert_eq!(told, 1002, "{reason}");
+        let ack = shared::wire::encode(&PageMessage::Ack { messages: 1_000_000 });
+        let frame = [&[0x82, 0x80 | ack.len() as u8, 0, 0, 0, 0], &ack[..]].concat();
+        assert_eq!(closed(&server, "", &frame).await.0, 1008);
     });
     assert_eq!(server.get("/healthz", &[]).status, 200);
 }

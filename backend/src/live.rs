@@ -221,6 +221,8 @@ pub struct Session {
     rows: usize,
     /// The version of the table that it knows them by.
     rows_version: u64,
+    /// What was last said of the sources, as [`Store::facts`] counts it.
+    facts: u64,
 }
 
 /// What a page is to be sent next; [read](Next::read) it.
@@ -230,7 +232,7 @@ pub enum Next {
     /// A sealed block.
     Part(Part),
     /// Sealed blocks as minutes.
-    Minutes(Stretches),
+    Minutes(Box<Stretches>),
 }
 
 impl Next {
@@ -253,7 +255,7 @@ impl Next {
             }
             Next::Minutes(stretches) => {
                 let (bytes, rest) = stretches.read();
-                (bytes, rest.map(Next::Minutes))
+                (bytes, rest.map(|rest| Next::Minutes(Box::new(rest))))
             }
         }
     }
@@ -326,6 +328,7 @@ impl Session {
             window: 0,
             rows: 0,
             rows_version: 0,
+            facts: u64::MAX,
         }
     }
 
@@ -351,7 +354,10 @@ impl Session {
                     recorded: self.hub.recorded.clone(),
                 }));
                 let resume = resume.filter(|r| r.boot == self.hub.boot);
-                let sources = self.hub.store().sources();
+                let (sources, facts) = {
+                    let store = self.hub.store();
+                    (store.sources(), store.facts())
+                };
                 if let Some(resume) = &resume {
                     self.rows = resume.rows as usize;
                 } else {
@@ -364,6 +370,7 @@ impl Session {
                     let layout = Layout { charts, ..catalog.layout.clone() };
                     self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
                     self.say(&ServerMessage::Sources(sources.clone()));
+                    self.facts = facts;
                 }
                 // A fleet's pages look at one machine at a time: the others cost them nothing.
                 let shown = sources.iter().find(|s| Some(&s.name) == source.as_ref()).or(sources.first());
@@ -398,7 +405,7 @@ impl Session {
                     return Ok(());
                 }
                 let stretches = Stretches::new(&self.hub.store(), source, from, to);
-                self.waiting.extend(stretches.map(Next::Minutes));
+                self.waiting.extend(stretches.map(|all| Next::Minutes(Box::new(all))));
                 self.say(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
             }
@@ -488,9 +495,18 @@ impl Session {
         self.places[at].series = first;
     }
 
+    /// How the source's collectors stand, and what is said of the sources, where that has changed.
     fn announce_checks(&mut self, at: usize) {
         let place = &mut self.places[at];
-        let (checks, version) = self.hub.store().checks(place.source);
+        let (checks, version, sources) = {
+            let store = self.hub.store();
+            let (checks, version) = store.checks(place.source);
+            let changed = std::mem::replace(&mut self.facts, store.facts()) != store.facts();
+            (checks, version, changed.then(|| store.sources()))
+        };
+        if let Some(sources) = sources {
+            self.waiting.push_back(Next::Message(self.hub.control(&ServerMessage::Sources(sources))));
+        }
         if place.checks != version {
             place.checks = version;
             let message = ServerMessage::Checks { source: place.source, checks: checks.to_vec() };
@@ -512,6 +528,8 @@ impl Session {
             self.hub.counts.held_back.fetch_add(1, Ordering::Relaxed);
             return None;
         }
+        // Thousands of pages follow, and most wait for nothing: the room of a long history is given back.
+        self.waiting.shrink_to(1);
         (0..self.places.len()).for_each(|at| self.advance(at));
         self.waiting.pop_front()
     }

@@ -120,6 +120,8 @@ struct Sampler {
     clock_steps: u64,
     /// Warnings that there is no thread.
     no_thread: Seldom,
+    /// What was last known of the GPUs, as they count it.
+    gpus: u64,
     values: Vec<f64>,
 }
 
@@ -222,6 +224,7 @@ impl Sampler {
             late: 0,
             clock_steps: 0,
             no_thread: Seldom::new(),
+            gpus: 0,
             values: Vec::new(),
             plan,
             hub,
@@ -466,7 +469,10 @@ impl Sampler {
         let steps = self.intern(&monitor::CLOCK_STEPS, String::new(), MONITOR);
         let checks = self.checks.changed();
         self.renew();
+        let gpus = self.plan.options.gpu_numbers.version();
+        let facts = (std::mem::replace(&mut self.gpus, gpus) != gpus).then(|| self.plan.options.gpu_numbers.facts());
         let mut store = self.hub.store();
+        facts.into_iter().for_each(|facts| store.add_facts(self.source, facts));
         self.values.clear();
         self.values.resize(store.series(self.source, 0).len(), f64::NAN);
         let generations = store.generations(self.source);

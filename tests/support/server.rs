@@ -164,6 +164,18 @@ impl Server {
         self.child.id()
     }
 
+    /// CPU time that it has used so far.
+    #[cfg(target_os = "linux")]
+    pub fn cpu(&self) -> Duration {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
+        let one = |task: std::fs::DirEntry| -> Option<u64> {
+            // A thread may end in between.
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok()
+        };
+        Duration::from_nanos(tasks.flatten().filter_map(one).sum())
+    }
+
     /// Asks it to end (SIGTERM) and waits until it has.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! The numbers of GPUs over all vendors: `gpu.{i}` is one space, and a number once given stays with its GPU.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ pub struct GpuNumbers {
     given: Mutex<HashMap<String, Given>>,
     /// Name and PCI address by identity, as far as they were asked for.
     about: Mutex<HashMap<String, About>>,
+    /// Version of the driver, as it says itself.
+    driver: Mutex<Option<String>>,
+    /// Rises with each change of what is known.
+    version: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +53,7 @@ impl GpuNumbers {
         }
         let number = free(&given, wanted);
         given.insert(identity.to_string(), Given { number, driven: true, host: None, told: Duration::ZERO });
+        self.version.fetch_add(1, Ordering::Relaxed);
         number
     }
 
@@ -72,6 +78,7 @@ impl GpuNumbers {
         let number = free(&given, wanted);
         let host = host.map(str::to_string);
         given.insert(identity.to_string(), Given { number, driven: false, host, told: now });
+        self.version.fetch_add(1, Ordering::Relaxed);
         Some(number)
     }
 
@@ -81,6 +88,42 @@ impl GpuNumbers {
         let known = about.entry(identity.to_string()).or_default();
         known.name = name.or(known.name.take());
         known.pci = pci.or(known.pci.take());
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Says which driver the GPUs have.
+    pub fn driven_by(&self, version: String) {
+        *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that rises with each change of what is known.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// Facts of this machine, word and value: `gpus`, their models with how many there are of each, or how many where no
+    /// model is known, and `driver`. What is not known is left out.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let known = self.known();
+        let mut models: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+        let here = |labels: &[(&str, String)]| labels.iter().all(|(label, _)| *label != "hostname");
+        for (_, labels) in known.iter().filter(|(_, labels)| here(labels)) {
+            let model = labels.iter().find(|(label, _)| *label == "name").map(|(_, name)| name.as_str());
+            *models.entry(model).or_default() += 1;
+        }
+        let of_model = |(model, count): (&Option<&str>, &usize)| match (model, count) {
+            (Some(model), 1) => (*model).to_string(),
+            (Some(model), count) => format!("{count} × {model}"),
+            (None, count) => count.to_string(),
+        };
+        let gpus = match models.len() {
+            0 => None,
+            _ => Some(models.iter().rev().map(of_model).collect::<Vec<_>>().join(" + ")),
+        };
+        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let facts = [("gpus", gpus), ("driver", driver)];
+        facts.into_iter().filter_map(|(word, value)| Some((word.into(), value?))).collect()
     }
 
     /// Where a GPU sits on the PCI bus, in the kernel's way of writing it: `0000:65:00.0`.
@@ -184,5 +227,25 @@ mod tests {
         assert!((1_024..5_000).all(|i| told(i, 1_000 + i)), "those that are gone give their numbers back");
         assert!(numbers.known().len() <= 1_025);
         assert_eq!(numbers.claim("own", 7), 0);
+    }
+
+    #[test]
+    fn the_models_of_the_machine_are_counted() {
+        let numbers = GpuNumbers::default();
+        assert_eq!((numbers.facts(), numbers.version()), (Vec::new(), 0));
+        for (identity, name) in
+            [("GPU-1", Some("H200")), ("GPU-2", Some("H200")), ("GPU-3", Some("L4")), ("GPU-4", None)]
+        {
+            numbers.claim(identity, 0);
+            numbers.describe(identity, name.map(Into::into), None);
+        }
+        let before = numbers.version();
+        numbers.driven_by("590.48.01".into());
+        assert!(numbers.version() > before);
+        let facts = [("gpus", "L4 + 2 × H200 + 1"), ("driver", "590.48.01")];
+        assert_eq!(numbers.facts(), facts.map(|(word, value)| (word.to_string(), value.to_string())));
+        let unnamed = GpuNumbers::default();
+        unnamed.claim("0000:65:00.0", 0);
+        assert_eq!(unnamed.facts(), [("gpus".to_string(), "1".to_string())]);
     }
 }

@@ -140,6 +140,8 @@ pub struct Store {
     sources: Vec<Kept>,
     counts: Counts,
     damages: Arc<Damages>,
+    /// Rises when something is said of a source that readers may not know.
+    facts: u64,
 }
 
 /// What a reader gets that follows a source.
@@ -154,7 +156,8 @@ impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
         let rows = rows::Rows::new(catalog.metrics.len());
-        Store { catalog, rows, limits, sources: Vec::new(), counts: Counts::default(), damages: Arc::default() }
+        let (counts, damages) = (Counts::default(), Arc::default());
+        Store { catalog, rows, limits, sources: Vec::new(), counts, damages, facts: 0 }
     }
 
     /// The table.
@@ -166,6 +169,7 @@ impl Store {
     pub fn add_source(&mut self, name: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
         let id = self.sources.len() as SourceId;
         self.sources.push(Kept::new(Source { id, name, interval, facts }));
+        self.facts += 1;
         id
     }
 
@@ -176,6 +180,11 @@ impl Store {
     /// All sources.
     pub fn sources(&self) -> Vec<Source> {
         self.sources.iter().map(|s| s.info.clone()).collect()
+    }
+
+    /// A number that rises with each change of what [`sources`](Self::sources) says.
+    pub fn facts(&self) -> u64 {
+        self.facts
     }
 
     /// Replaces what is said of a source's collectors.

@@ -95,7 +95,19 @@ impl Store {
     pub fn renew(&mut self, source: SourceId, interval: i64, facts: Vec<(String, String)>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             (kept.info.interval, kept.info.facts) = (interval, facts);
+            self.facts += 1;
         }
+    }
+
+    /// Adds facts of a source that were found while we run, in front of the others and in the place of those of their name.
+    pub fn add_facts(&mut self, source: SourceId, mut facts: Vec<(String, String)>) {
+        let Some(kept) = self.sources.get_mut(usize::from(source)) else { return };
+        let old = std::mem::take(&mut kept.info.facts);
+        let others =
+            old.iter().filter(|(word, _)| !facts.iter().any(|(new, _)| new == word)).cloned().collect::<Vec<_>>();
+        facts.extend(others);
+        self.facts += u64::from(facts != old);
+        kept.info.facts = facts;
     }
 
     /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.

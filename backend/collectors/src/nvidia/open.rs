@@ -62,8 +62,9 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
 
 /// What the driver and its GPUs are called, for doctor and for the labels of GPUs.
 fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String> {
-    let mut names: Vec<String> =
-        library.nvml().sys_driver_version().map(|v| format!("driver {v}")).into_iter().collect();
+    let driver = library.nvml().sys_driver_version().ok();
+    driver.iter().for_each(|version| numbers.driven_by(version.clone()));
+    let mut names: Vec<String> = driver.map(|version| format!("driver {version}")).into_iter().collect();
     for found in survey.found.iter().flatten() {
         let Ok((handle, uuid)) = &found.gpu else { continue };
         let device = library.device(*handle);
