@@ -260,11 +260,11 @@ fn values_are_brought_to_one_form() {
 
 #[test]
 fn gpus_are_chosen_where_they_were_chosen_once_too() {
-    assert_eq!(config(&[], "gpu = [1]").gpus, [1]);
-    assert_eq!(config(&[], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [0, 2]);
-    assert_eq!(config(&[], "gpu = [1]\n[collectors.nvidia]\ngpus = [0, 2]").gpus, [1]);
-    assert_eq!(config(&["--gpu", "3"], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [3]);
-    let misplaced = error(&[], "[collectors.amd]\ngpus = [0]");
+    assert_eq!(config(&["--config", "f"], "gpu = [1]").gpus, [1]);
+    assert_eq!(config(&["--config", "f"], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [0, 2]);
+    assert_eq!(config(&["--config", "f"], "gpu = [1]\n[collectors.nvidia]\ngpus = [0, 2]").gpus, [1]);
+    assert_eq!(config(&["--config", "f", "--gpu", "3"], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [3]);
+    let misplaced = error(&["--config", "f"], "[collectors.amd]\ngpus = [0]");
     assert!(misplaced.contains("`gpus` belongs below [collectors.nvidia]"), "{misplaced}");
 }
 

@@ -472,19 +472,30 @@ fn recordings_of_servers_give_their_lists() {
 
 #[test]
 fn the_parser_data_of_prometheus_is_read() {
-    for (name, some) in [
-        ("prometheus-testdata_alltypes.5mfs.om.txt", "openmetrics.e.rpc_requests_total{service=\"uniform\"}"),
+    // The sum of a histogram below zero is against the rules of OpenMetrics, and nothing to the text format.
+    for (name, some, rule) in [
+        (
+            "prometheus-testdata_alltypes.5mfs.om.txt",
+            "openmetrics.e.rpc_requests_total{service=\"uniform\"}",
+            Some("a counter below zero"),
+        ),
         (
             "prometheus-testdata_1histogram.om.txt",
             "openmetrics.e.golang_manual_histogram_seconds_count{address=\"0.0.0.0\",generation=\"20\",port=\"5001\"}",
+            None,
         ),
     ] {
         let Some(text) = recording(name) else { return };
-        let (result, present) = read(&mut page("e"), &text, true);
+        let open = rule.is_none();
+        let (result, present) = read(&mut page("e"), &text, open);
         let printed = text.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(result, Ok(whole(printed)));
         assert!(printed > 40, "{printed}");
         assert!(present.iter().any(|(tag, _)| tag == some), "{present:?}");
+        if let Some(rule) = rule {
+            let refused = format!("{:?}", read(&mut page("e"), &text, true).0);
+            assert!(refused.contains(rule), "{refused}");
+        }
         for end in (0..text.len() - 5).filter(|end| text.is_char_boundary(*end)) {
             assert!(read(&mut page("e"), &text[..end], true).0.is_err(), "cut at {end}");
         }
