@@ -1,10 +1,10 @@
 //! Calls the collectors on the second's boundary, stamps the tick once, and appends it.
 //!
 //! At a boundary every idle part of a collector is asked; the tick closes when all that were asked have answered, at the
-//! latest [`patience`] after the boundary. A later answer goes once into the next tick, unless that has a newer one. A part that is still busy is not
-//! asked again, so nothing piles up behind a hung driver, and past its deadline it counts as hung and its answer, should
-//! it ever come, is dropped. `worker.rs` has the threads: a part that does not answer has one for itself. Exit never
-//! joins them.
+//! latest [`patience`] after the boundary. A later answer goes once into the next tick, unless that has a newer one. A
+//! part that is still busy is not asked again, so nothing piles up behind a hung driver, and past its deadline it counts as
+//! hung and its answer, should it ever come, is dropped. `worker.rs` has the threads: a part that does not answer has one
+//! for itself. Exit never joins them.
 
 mod checks;
 mod worker;

@@ -269,9 +269,9 @@ impl Store {
     /// [`span`](Self::span) of each series of a source from id `first` on.
     pub fn spans(&self, source: SourceId, first: usize) -> impl Iterator<Item = Option<(i64, i64)>> + '_ {
         let kept = self.kept(source);
-        let (spans, oldest) = (kept.and_then(|k| k.spans.get(first..)), kept.and_then(Kept::oldest));
-        spans.unwrap_or_default().iter().map(move |span| {
-            let ((first, last), oldest) = ((*span)?, oldest?);
+        let (end, oldest) = (kept.map_or(first, |kept| kept.series.defs().len()), kept.and_then(Kept::oldest));
+        (first..end).map(move |id| {
+            let ((first, last), oldest) = (kept?.series.span(id as SeriesId)?, oldest?);
             (last >= oldest).then_some((first.max(oldest), last))
         })
     }
