@@ -1,6 +1,7 @@
 //! The rules of the house that Cargo and clippy cannot keep: who may import whom, where tags and units stand, and what a
 //! module says of itself. A rule has a name here and a planted violation below it.
 
+mod circles;
 mod rules;
 pub mod source;
 
@@ -18,6 +19,16 @@ fn packages_depend_along_the_arrows() {
 #[test]
 fn rooms_import_along_the_arrows() {
     holds(rules::rooms(&tree()));
+}
+
+#[test]
+fn no_two_files_of_the_page_know_each_other() {
+    holds(circles::circles(&tree()));
+}
+
+#[test]
+fn markup_of_the_page_stands_in_views() {
+    holds(rules::markup(&tree()));
 }
 
 #[test]
@@ -104,7 +115,10 @@ fn a_planted_import_is_caught() {
     catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
     catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");
     let widget = "frontend/src/widgets/picker.rs";
-    catches(rule, widget, "use crate::address::View;", "use crate::panels::board::Board;");
+    catches(rule, widget, "use crate::browser;", "use crate::panels::board::Board;");
+    catches(rule, widget, "use charts::Hue;", "use crate::state::Page;");
+    catches(rule, "frontend/src/state/view.rs", "use crate::store::Store;", "use crate::panels::board::Board;");
+    catches(rule, "frontend/src/panels/panel.rs", "use crate::state::Page;", "use crate::tools::menu;");
     catches(rule, widget, "use shared::window::Window;", "use shared::{catalog::Metric, window::Window};");
     catches(
         rule,
@@ -113,6 +127,41 @@ fn a_planted_import_is_caught() {
         "use crate::{panels::Panel, store::Store};",
     );
     assert_eq!(rule(&[Source::new("backend/src/new.rs", "")]).len(), 1, "a new room is put into the table");
+}
+
+#[test]
+fn a_planted_circle_is_caught() {
+    let faults = |files: &[(&str, &str)]| {
+        let sources: Vec<Source> =
+            files.iter().map(|(name, text)| Source::new(&format!("frontend/src/{name}.rs"), text)).collect();
+        circles::circles(&sources)
+    };
+    let none: [String; 0] = [];
+    // A parent and its child may name each other, and tests whom they like.
+    let kin = [("a/mod", "use self::b::B;"), ("a/b", "use super::A; use crate::c::C;"), ("c", "// crate::a\nmod d {}")];
+    assert_eq!(faults(&kin), none);
+    assert_eq!(faults(&[("a", "use crate::b::B;"), ("b", "#[cfg(test)]\nmod tests {\n use crate::a;\n}")]), none);
+    // Between files, by each way of writing it; between rooms where no two files know each other.
+    assert_eq!(faults(&[("r/a", "use super::b::B;"), ("r/b", "fn f() { crate::r::a::g() }")]).len(), 1);
+    assert_eq!(
+        faults(&[("r/a", "use super::{c, b::{B, D}};"), ("r/b", "use super::c;"), ("r/c", "use super::a;")]).len(),
+        1
+    );
+    assert_eq!(faults(&[("a/x", "use crate::b::y;"), ("b/y", ""), ("b/z", "use crate::a::w;"), ("a/w", "")]).len(), 1);
+}
+
+#[test]
+fn planted_markup_is_caught() {
+    let room = "frontend/src/pages/bar.rs";
+    catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
+    catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
+    catches(rules::markup, "frontend/src/state/mod.rs", "RwSignal::new(0)", "Box::leak(Box::new(0))");
+    catches(
+        rules::markup,
+        "frontend/src/browser.rs",
+        "document().create_element(\"a\")",
+        "e.insert_adjacent_html(a, b)",
+    );
 }
 
 #[test]

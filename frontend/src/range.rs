@@ -127,7 +127,7 @@ pub fn seconds(ms: i64) -> String {
     }
 }
 
-/// A plain decimal number in thousandths. The library's parser of floats would weigh ten kilobytes.
+/// A plain decimal number in thousandths, exactly: neither an exponent nor a sign is a time.
 fn thousandths(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());

@@ -94,8 +94,7 @@ impl CanvasSurface {
         if self.set != Some(self.font) {
             self.set = Some(self.font);
             let weight = if self.font.1 { 500 } else { 400 };
-            let tenths = (self.font.0 * 10.0).round() as u32;
-            self.context.set_font(&format!("{weight} {}.{}px {}", tenths / 10, tenths % 10, self.family));
+            self.context.set_font(&format!("{weight} {:.1}px {}", self.font.0, self.family));
             self.context.set_text_baseline("middle");
         }
     }

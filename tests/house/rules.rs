@@ -48,17 +48,37 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "tape", &[]),
     ("frontend/src", "range", &[]),
     ("frontend/src", "address", &["range"]),
-    ("frontend/src", "signal", &[]),
+    ("frontend/src", "browser", &["address"]),
+    ("frontend/src", "player", &[]),
+    ("frontend/src", "shortcuts", &[]),
     ("frontend/src", "surface", &[]),
     ("frontend/src", "store", &["range"]),
-    ("frontend/src", "player", &[]),
-    ("frontend/src", "recording", &["link", "page", "range", "widgets"]),
-    ("frontend/src", "widgets", &["address", "page", "player", "surface"]),
-    // The page is what all of its parts are handed: its state, and how they tell each other.
-    ("frontend/src", "page", &["address", "link", "panels", "player", "range", "recording", "signal", "store"]),
-    ("frontend/src", "link", &["page", "store"]),
-    ("frontend/src", "panels", &["address", "page", "range", "recording", "signal", "store", "surface", "widgets"]),
-    ("frontend/src", "pages", &["address", "link", "page", "panels", "store", "surface", "widgets"]),
+    // A widget gets its values as props.
+    ("frontend/src", "widgets", &["browser"]),
+    ("frontend/src", "state", &["address", "browser", "player", "range", "store"]),
+    ("frontend/src", "link", &["browser", "state", "store"]),
+    ("frontend/src", "recording", &["browser", "range", "state"]),
+    ("frontend/src", "panels", &["address", "browser", "range", "shortcuts", "state", "store", "surface", "widgets"]),
+    ("frontend/src", "gestures", &["browser", "panels", "state"]),
+    ("frontend/src", "tools", &["browser", "gestures", "panels", "range", "shortcuts", "state", "store"]),
+    (
+        "frontend/src",
+        "pages",
+        &[
+            "browser",
+            "gestures",
+            "panels",
+            "player",
+            "range",
+            "recording",
+            "shortcuts",
+            "state",
+            "store",
+            "tools",
+            "widgets",
+        ],
+    ),
+    ("frontend/src", "keys", &["gestures", "panels", "player", "recording", "shortcuts", "state", "tools"]),
 ];
 
 /// What puts the rooms together may import them all.
@@ -230,6 +250,29 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
                 let place = format!("{}:{}", source.path, i + 1);
                 faults.push(format!("{place}: 1024 without a reason; units convert in shared/src/unit.rs"));
             }
+        }
+    }
+    faults
+}
+
+/// What makes elements of the page by hand, or keeps memory for good, and the one file that may: canvases, links to save
+/// a file, the field to choose one and the field to copy from stand nowhere on the page.
+const BY_HAND: &[(&str, &[&str])] = &[
+    ("set_inner_html", &[]),
+    ("set_outer_html", &[]),
+    ("insert_adjacent_html", &[]),
+    ("create_element", &["frontend/src/browser.rs"]),
+    ("Box::leak", &[]),
+];
+
+/// Markup of the page stands in views, its values in signals.
+pub fn markup(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| s.path.starts_with("frontend/src/")) {
+        for (i, line) in source.code.lines().enumerate() {
+            let named =
+                BY_HAND.iter().filter(|(name, may)| line.contains(name) && !may.contains(&source.path.as_str()));
+            faults.extend(named.map(|(name, _)| format!("{}:{}: {name}: a view makes elements", source.path, i + 1)));
         }
     }
     faults

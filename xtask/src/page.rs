@@ -1,8 +1,5 @@
 //! The page: checked and built for wasm32.
 
-mod names;
-mod text;
-
 use crate::Failure;
 use crate::exec::{cargo, cmd};
 use crate::paths;
@@ -33,8 +30,8 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// Chosen by the bytes after compression: neighbours in the order of their names resemble each other.
-const PASSES: [&str; 4] = ["-Oz", "--strip-producers", "--strip-target-features", "--reorder-functions-by-name"];
+/// What it does to the page.
+const PASSES: [&str; 3] = ["-Oz", "--strip-producers", "--strip-target-features"];
 
 /// `cargo check` of the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
@@ -115,27 +112,13 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         .env("RUST_BACKTRACE", "0")
         .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
         .run()?;
-    let wasm = only(&dist, "wasm")?;
-    shorten(&wasm)?;
-    let style = only(&dist, "css")?;
-    paths::write(&style, &text::style(&paths::read(&style)?))?;
-    let page = smaller(tools, &wasm)?;
+    let page = smaller(tools, &only(&dist, "wasm")?)?;
     let reader = reader(tools, &dist)?;
     only_relative(&paths::read(&dist.join("index.html"))?)?;
     paths::remove(&done)?;
     paths::copy(&dist, &done)?;
     paths::write(&stamp, &sources)?;
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
-}
-
-/// Makes the script beside the page's wasm smaller, and the names that both share.
-fn shorten(wasm: &Path) -> Result<(), String> {
-    let name = wasm.file_name().unwrap_or_default().to_string_lossy();
-    let script = wasm.with_file_name(name.replace("_bg.wasm", ".js"));
-    let bytes = std::fs::read(wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
-    let (bytes, short) = names::shorten(&bytes, &text::without_classes(&paths::read(&script)?))?;
-    std::fs::write(wasm, bytes).map_err(|e| format!("{}: {e}", wasm.display()))?;
-    paths::write(&script, &text::script(&short))
 }
 
 /// Runs wasm-opt over a file, where there is one, and says what came of it.
@@ -215,7 +198,7 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
 fn fingerprint(tools: &PageTools) -> Result<String, String> {
     let root = paths::root();
     let mut files = ["Cargo.toml", "Cargo.lock", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
-    for folder in ["frontend", "shared", "static", "xtask/src/page"] {
+    for folder in ["frontend", "shared", "static"] {
         list(&root.join(folder), &mut files)?;
     }
     files.sort();

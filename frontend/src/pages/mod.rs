@@ -1,3 +1,9 @@
-//! The pages; so far there is one.
+//! The pages, of which there is one so far, and the parts around it: [`overview`] with its [`sections`] and
+//! [`processes`]; [`bar`] above, [`player`] below, [`banner`] over it.
 
+pub mod banner;
+pub mod bar;
 pub mod overview;
+pub mod player;
+pub mod processes;
+pub mod sections;

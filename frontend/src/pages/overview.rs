@@ -1,55 +1,69 @@
 //! One machine: tiles, the wide chart and six more, the families, what is absent.
 
-use crate::page::{Page, page};
-use crate::panels::panel::{panel_card, tile_card};
-use crate::panels::processes::processes;
-use crate::panels::sections::{absent_line, fold, missing, once};
-use crate::store::plan::{Absent, Panel};
-use crate::widgets::{dom, live};
-use leptos::tachys::html::InertElement;
-
-// The lines hang from the bar, over nothing that is read: what comes while the page runs moves nothing.
-const PAGE: &str = "<main id=page>\
-    <div class=lines role=status><slot class=absent></slot><slot class=once></slot></div>\
-    <section class=tiles aria-label=Now><slot></slot></section>\
-    <section class=charts id=charts aria-label=Charts tabindex=-1><slot></slot></section>\
-    <section class=sections aria-label=More><slot class=families></slot><slot class=processes></slot><slot class=missing></slot></section>\
-    <footer class=foot><slot></slot></footer>\
-</main>";
+use super::processes::Processes;
+use super::sections::{AbsentLine, ChartCard, Family, Missing, ReadOnce};
+use crate::gestures::pointer;
+use crate::panels::board::Board;
+use crate::panels::panel::TileCard;
+use crate::state::Page;
+use charts::axis;
+use leptos::html;
+use leptos::prelude::*;
 
 /// The page of a machine.
-pub fn overview() -> InertElement {
-    live::standing(PAGE, "#page", |main| {
-        let page = page();
-        let slot = |selector: &str| dom::find(main, selector);
-        let reason = |a: &Absent| format!("{} {}", a.id, a.reason);
-        live::each(&slot(".absent"), move || page.plan.with(|p| p.absent.clone()), reason, absent_line);
-        once(&slot(".once"));
-        live::each(&slot(".tiles slot"), move || page.plan.with(|p| p.tiles.clone()), Clone::clone, tile_card);
-        let key = |p: &Panel| format!("{} {}", p.id, p.wide);
-        live::each(&slot(".charts slot"), move || page.plan.with(|p| p.top.clone()), key, panel_card);
-        live::each(&slot(".families"), move || page.plan.with(|p| p.sections.clone()), |s| s.id.clone(), fold);
-        live::when(&slot(".processes"), || true, processes);
-        missing(&slot(".missing"));
-        live::each(
-            &slot(".foot slot"),
-            move || words(page),
-            Clone::clone,
-            |word: String| {
-                let span = live::made("<span></span>");
-                span.set_text_content(Some(&word));
-                span
-            },
-        );
-    })
+#[component]
+pub fn Overview() -> impl IntoView {
+    let board = expect_context::<Board>();
+    let page = board.page;
+    let main = NodeRef::<html::Main>::new();
+    main.on_load(move |main| pointer::listen(board, &main));
+    // The lines hang from the bar, over nothing that is read: what comes while the page runs moves nothing.
+    view! {
+        <main node_ref=main id="page">
+            <div class="lines" role="status">
+                <For
+                    each=move || page.plan.with(|p| p.absent.clone())
+                    key=|absent| (absent.id.clone(), absent.reason.clone())
+                    children=|absent| view! { <AbsentLine absent/> }
+                />
+                <ReadOnce/>
+            </div>
+            <section class="tiles" aria-label="Now">
+                <For
+                    each=move || page.plan.with(|p| p.tiles.clone())
+                    key=Clone::clone
+                    children=|id| view! { <TileCard id/> }
+                />
+            </section>
+            <section class="charts" id="charts" aria-label="Charts" tabindex="-1">
+                <For
+                    each=move || page.plan.with(|p| p.top.clone())
+                    key=|panel| (panel.id.clone(), panel.wide)
+                    children=|panel| view! { <ChartCard panel/> }
+                />
+            </section>
+            <section class="sections" aria-label="More">
+                <For
+                    each=move || page.plan.with(|p| p.sections.clone())
+                    key=|section| section.id.clone()
+                    children=|section| view! { <Family section/> }
+                />
+                <Processes/>
+                <Missing/>
+            </section>
+            <footer class="foot">
+                <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
+            </footer>
+        </main>
+    }
 }
 
 /// Version and how much is kept.
 fn words(page: Page) -> Vec<String> {
     page.plan.track();
-    let store = page.store.borrow();
+    let store = page.store.read_value();
     let (Some(hello), Some(source)) = (&store.hello, store.sources.values().next()) else { return Vec::new() };
-    let every = charts::axis::duration(source.info.interval);
-    let kept = charts::axis::duration(hello.retention);
+    let every = axis::duration(source.info.interval);
+    let kept = axis::duration(hello.retention);
     vec![format!("Watchglass {}", hello.version), format!("a sample every {every}"), format!("{kept} kept")]
 }

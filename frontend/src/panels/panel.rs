@@ -3,86 +3,134 @@
 use super::board::Board;
 use super::picture::{CHOICES, Rows};
 use super::tiles::TileView;
-use crate::page::{Page, page};
+use crate::shortcuts::{self, Action};
 use crate::store::plan::{HEAT, Panel};
-use crate::widgets::{dom, live};
-use leptos::prelude::on_cleanup;
-use web_sys::Element;
+use leptos::html;
+use leptos::prelude::*;
 
-// Pointers and keys on its plot are heard by the page, once for all plots.
-const CARD: &str = "<article data-samples=0 data-state=empty>\
-    <header>\
-        <h3><button data-do=menu title='More with this chart (m)' aria-haspopup=dialog aria-expanded=false tabindex=-1></button></h3>\
-        <span class='u note'></span>\
-        <span class=sum>\
-            <span class=age></span>\
-            <span class='figures narrow-off'>\
-                <i>min</i><span class=sum-min></span>\
-                <i>mean</i><span class=sum-mean></span>\
-                <i>max</i><span class=sum-max></span>\
-            </span>\
-        </span>\
-    </header>\
-    <div class=plot role=application aria-roledescription=chart tabindex=-1 aria-describedby=how>\
-        <canvas></canvas>\
-        <canvas></canvas>\
-    </div>\
-</article>";
-
-/// One chart.
-pub fn panel_card(panel: Panel) -> Element {
-    let (page, card) = (page(), live::made(CARD));
+/// One chart. Pointers and keys on its plot are heard by the page, once for all plots.
+#[component]
+pub fn PanelCard(
+    /// What it shows.
+    panel: Panel,
+    /// What stands below its title when it is asked for.
+    #[prop(into)]
+    menu: ViewFn,
+) -> impl IntoView {
+    let board = expect_context::<Board>();
+    let page = board.page;
     let Panel { id, title, wide } = panel;
     let heat = id.ends_with(HEAT);
-    card.set_class_name(&["chart", if wide { " hero" } else { "" }, if heat { " heat" } else { "" }].concat());
-    dom::set(&card, "data-panel", &id);
-    dom::find(&card, "button").set_text_content(Some(&title));
-    dom::set(&dom::find(&card, ".plot"), "aria-label", &title);
-    if heat {
-        choices(page, &dom::find(&card, ".note"));
+    let article = NodeRef::<html::Article>::new();
+    article.on_load({
+        let id = id.clone();
+        move |article| board.add(id, wide, article.into())
+    });
+    on_cleanup({
+        let id = id.clone();
+        move || board.remove(&id)
+    });
+    let stop = {
+        let id = id.clone();
+        move || if board.stop.with(|stop| stop.as_ref() == Some(&id)) { "0" } else { "-1" }
+    };
+    let expanded = {
+        let id = id.clone();
+        move || page.menu.with(|menu| menu.as_ref().is_some_and(|menu| menu.open && menu.chart == id)).to_string()
+    };
+    let toggle = {
+        let id = id.clone();
+        move |_| page.toggle_menu(&id)
+    };
+    let class = ["chart", if wide { " hero" } else { "" }, if heat { " heat" } else { "" }].concat();
+    view! {
+        <article node_ref=article class=class data-panel=id data-samples="0" data-state="empty">
+            <header>
+                <h3>
+                    <button
+                        data-do="menu"
+                        title=shortcuts::title("More with this chart", &[Action::Menu])
+                        aria-haspopup="dialog"
+                        aria-expanded=expanded
+                        tabindex=stop.clone()
+                        on:click=toggle
+                    >
+                        {title.clone()}
+                    </button>
+                </h3>
+                <span class="u note"></span>
+                {heat.then(|| view! { <RowChoices/> })}
+                <span class="sum">
+                    <span class="age"></span>
+                    <span class="figures narrow-off">
+                        <i>"min"</i>
+                        <span class="sum-min"></span>
+                        <i>"mean"</i>
+                        <span class="sum-mean"></span>
+                        <i>"max"</i>
+                        <span class="sum-max"></span>
+                    </span>
+                </span>
+            </header>
+            {menu.run()}
+            <div
+                class="plot"
+                role="application"
+                aria-roledescription="chart"
+                aria-label=title
+                aria-describedby="how"
+                tabindex=stop
+            >
+                <canvas></canvas>
+                <canvas></canvas>
+            </div>
+        </article>
     }
-    let (article, gone) = (card.clone(), id.clone());
-    live::then(move || Board::add(page, id, wide, article));
-    on_cleanup(move || Board::remove(self::page(), &gone));
-    card
 }
 
-/// How the rows of a heat map stand, after an element of its header; the page hears the buttons.
-fn choices(page: Page, note: &Element) {
-    let ramp = live::made("<span class='u ramp'><i></i></span>");
-    let all = live::made("<span class=choices></span>");
-    for (choice, name) in CHOICES {
-        let button = dom::add(&all, "button", "", name);
-        dom::set(&button, "data-do", "rows");
-        dom::set(&button, "data-rows", choice);
-        live::attribute(&button, "aria-pressed", move || {
-            page.view.with(|v| Rows::read(&v.heat)).is(choice).to_string()
-        });
+/// How the rows of a heat map stand.
+#[component]
+fn RowChoices() -> impl IntoView {
+    let page = expect_context::<Board>().page;
+    let rows = Memo::new(move |_| page.view.with(|v| Rows::read(&v.heat)));
+    let button = |(choice, name): (&'static str, &'static str)| {
+        let choose = move |_| page.change(|v| v.heat = Rows::read(&v.heat).with(choice).write());
+        let pressed = move || rows.with(|rows| rows.is(choice)).to_string();
+        view! { <button data-do="rows" data-rows=choice aria-pressed=pressed on:click=choose>{name}</button> }
+    };
+    view! {
+        <span class="u ramp" data-values=move || rows.with(|rows| rows.values).to_string()><i></i></span>
+        <span class="choices">{CHOICES.into_iter().map(button).collect_view()}</span>
     }
-    live::attribute(&ramp, "data-values", move || page.view.with(|v| Rows::read(&v.heat)).values.to_string());
-    // It stands in the header, and others may stand there.
-    let _ = note.after_with_node_2(&ramp, &all);
 }
-
-const TILE: &str = "<div class=tile>\
-    <h2><span></span><span class='u corner'></span></h2>\
-    <div class=value><span class=number>–</span> <span class='u symbol'></span></div>\
-    <div class=note></div>\
-    <canvas aria-hidden=true></canvas>\
-</div>";
 
 /// One number on top, of the catalogue's layout.
-pub fn tile_card(id: String) -> Element {
-    let (page, card) = (page(), live::made(TILE));
-    if let Some(tile) = page.store.borrow().catalog.layout.tiles.iter().find(|t| t.id == id) {
-        dom::find(&card, "span").set_text_content(Some(&tile.title));
-    }
-    let (element, gone) = (card.clone(), id.clone());
-    live::then(move || {
-        if let Some(tile) = TileView::new(id, &element) {
-            Board::add_tile(page, tile);
+#[component]
+pub fn TileCard(
+    /// Its id.
+    id: String,
+) -> impl IntoView {
+    let board = expect_context::<Board>();
+    let title = {
+        let store = board.page.store.read_value();
+        store.catalog.layout.tiles.iter().find(|t| t.id == id).map(|tile| tile.title.clone())
+    };
+    let tile = NodeRef::<html::Div>::new();
+    tile.on_load({
+        let id = id.clone();
+        move |tile| {
+            if let Some(tile) = TileView::new(id, &tile) {
+                board.add_tile(tile);
+            }
         }
     });
-    on_cleanup(move || self::page().board.borrow_mut().tiles.retain(|t| t.id != gone));
-    card
+    on_cleanup(move || board.remove_tile(&id));
+    view! {
+        <div node_ref=tile class="tile">
+            <h2><span>{title}</span><span class="u corner"></span></h2>
+            <div class="value"><span class="number">"–"</span>" "<span class="u symbol"></span></div>
+            <div class="note"></div>
+            <canvas aria-hidden="true"></canvas>
+        </div>
+    }
 }

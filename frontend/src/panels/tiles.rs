@@ -2,7 +2,6 @@
 
 use super::board::layer::{Layer, Words};
 use super::picture::Look;
-use crate::store::map::Map;
 use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};
 use crate::store::{Store, reading};
@@ -10,6 +9,7 @@ use charts::value::{self, Spark};
 use shared::catalog::{Fold, Note, Tile};
 use shared::series::SeriesId;
 use shared::unit::{Scale, Unit};
+use std::collections::BTreeMap;
 use web_sys::{Element, HtmlCanvasElement};
 
 /// Length of the small line, ms.
@@ -30,7 +30,7 @@ pub struct TileView {
     number: Words,
     symbol: Words,
     note: Words,
-    traces: Map<SeriesId, Trace>,
+    traces: BTreeMap<SeriesId, Trace>,
 }
 
 impl TileView {
@@ -45,7 +45,7 @@ impl TileView {
             number: Words::find(element, ".number")?,
             symbol: Words::find(element, ".symbol")?,
             note: Words::find(element, ".note")?,
-            traces: Map::default(),
+            traces: BTreeMap::default(),
         })
     }
 
@@ -76,9 +76,9 @@ impl TileView {
 
     fn line(&mut self, say: &Say, look: &Look, of: Option<f64>, unit: Unit) {
         let (from, to) = (look.span.1 - SPAN, look.span.1);
-        let mut sums: Map<i64, (i64, f64)> = Map::default();
+        let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::default();
         for tag in &say.tile.metrics {
-            let mut slots: Map<i64, (i64, Vec<f64>)> = Map::default();
+            let mut slots: BTreeMap<i64, (i64, Vec<f64>)> = BTreeMap::default();
             for id in say.series(tag) {
                 let fits = self.traces.get(&id).is_some_and(|t| t.fits(STEP, from, say.source));
                 if !fits {
@@ -87,13 +87,13 @@ impl TileView {
                 if let Some(trace) = self.traces.get_mut(&id) {
                     trace.feed(say.source, from, to);
                     for c in trace.within(from, to) {
-                        slots.or(c.slot, || (c.t, Vec::new())).1.push(c.mean());
+                        slots.entry(c.slot).or_insert_with(|| (c.t, Vec::new())).1.push(c.mean());
                     }
                 }
             }
             for (slot, (t, values)) in slots {
                 if let Some(v) = fold(say.tile.fold, values) {
-                    sums.or(slot, || (t, 0.0)).1 += v;
+                    sums.entry(slot).or_insert((t, 0.0)).1 += v;
                 }
             }
         }

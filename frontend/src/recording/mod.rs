@@ -2,10 +2,9 @@
 
 mod reader;
 
-use crate::link;
-use crate::page::Page;
+use crate::browser;
 use crate::range;
-use crate::widgets::dom;
+use crate::state::{LinkState, Page};
 use js_sys::{ArrayBuffer, Promise};
 use leptos::ev;
 use leptos::prelude::*;
@@ -15,7 +14,6 @@ use std::cell::Cell;
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
-use web_sys::{HtmlElement, HtmlInputElement};
 
 /// The largest file that a page opens: it is held in memory while it is read, and its columns for longer.
 const MOST: f64 = 1_000_000_000.0;
@@ -42,32 +40,16 @@ pub fn listen(page: Page) {
 
 /// Lets a person choose a file, as if it had been dropped.
 pub fn choose(page: Page) {
-    let input = dom::document().create_element("input").ok().and_then(|e| e.dyn_into::<HtmlInputElement>().ok());
-    let Some(input) = input else { return };
-    input.set_type("file");
-    let chosen = input.clone();
-    let on_change = Closure::once_into_js(move || {
-        if let Some(file) = chosen.files().and_then(|files| files.get(0)) {
-            open(page, file);
-        }
-    });
-    input.set_onchange(Some(on_change.unchecked_ref()));
-    input.click();
+    browser::choose_file(move |file| open(page, file));
 }
 
-/// Saves the span that is shown, of all machines, as a file: the server records it.
+/// Saves the span that is shown, of all machines, as a file: the server records it, and says its name.
 pub fn save(page: Page) {
-    if page.link.borrow().is_over() {
+    if page.over.get_untracked() {
         return refuse(page, "This recording", "it is a file on this machine already");
     }
     let (from, to) = page.span();
-    let link = dom::document().create_element("a").ok().and_then(|e| e.dyn_into::<HtmlElement>().ok());
-    let Some(link) = link else { return };
-    let span = format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to));
-    dom::set(&link, "href", &span);
-    // The server says the name; what is refused is not shown in the page's place.
-    dom::set(&link, "download", "");
-    link.click();
+    browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), "");
 }
 
 /// Opens a file; what is wrong with it is said on the page.
@@ -137,7 +119,9 @@ fn refuse(page: Page, name: &str, why: &str) {
 fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
     let number = SHOWN.get() + 1;
     SHOWN.set(number);
-    link::end(page);
+    page.over.set(true);
+    page.goodbye.set(String::new());
+    page.state.set(LinkState::Live);
     page.refused.set(String::new());
     page.begin_anew();
     // Panels that showed another machine leave the page first: they remember what they drew.
@@ -150,7 +134,7 @@ fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
             while let Ok(bytes) = &message
                 && !bytes.is_empty()
             {
-                link::take(page, bytes);
+                page.receive(bytes);
                 message = reader.take();
             }
             if message.is_err() {

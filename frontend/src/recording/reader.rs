@@ -1,8 +1,7 @@
 //! The module that opens files: it is loaded when the first one comes, and each file gets an instance of its own, whose
 //! memory is gone when the page lets go of it.
 
-use crate::page::browser;
-use crate::widgets::dom;
+use crate::browser::{document, window};
 use js_sys::{ArrayBuffer, Object, Promise, Reflect, Uint8Array, WebAssembly};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
@@ -25,9 +24,9 @@ extern "C" {
 
 /// A new instance is on its way; it may never come.
 pub fn load() -> Result<Promise, JsValue> {
-    let named = dom::document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
+    let named = document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
     let address = named.get_attribute("content").unwrap_or_default();
-    Ok(WebAssembly::instantiate_streaming(&browser().fetch_with_str(&address), &Object::new()).unchecked_into())
+    Ok(WebAssembly::instantiate_streaming(&window().fetch_with_str(&address), &Object::new()).unchecked_into())
 }
 
 /// The instance that came.

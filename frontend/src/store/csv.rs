@@ -8,14 +8,8 @@ use shared::csv::cell;
 use shared::series::SeriesId;
 
 /// Lines of time (Unix seconds), source, tag and value, each sample of the span (ms) one; of a counter its increase per
-/// second in base units, as it is drawn. `number` writes a value.
-pub fn lines(
-    source: &Source,
-    catalog: &Catalog,
-    series: SeriesId,
-    (from, to): (i64, i64),
-    number: impl Fn(f64) -> String,
-) -> String {
+/// second in base units, as it is drawn.
+pub fn lines(source: &Source, catalog: &Catalog, series: SeriesId, (from, to): (i64, i64)) -> String {
     let Some(def) = source.defs.get(series as usize) else { return String::new() };
     let about = format!(",{},{},", cell(&source.info.name), cell(&catalog.tag(def)));
     let mut rate = source.is_counter(series, catalog).then(Rate::default);
@@ -26,7 +20,7 @@ pub fn lines(
         if v.is_finite() && (from..=to).contains(&t) {
             text += &range::seconds(t);
             text += &about;
-            text += &number(v);
+            text += &v.to_string();
             text.push('\n');
         }
     });

@@ -1,12 +1,12 @@
 //! Days of one machine as minutes, still compressed: what windows longer than [`LONGEST_OF_SAMPLES`] are drawn from. The
 //! newest hours, which a page has as samples, follow behind.
 
-use super::map::Map;
 use shared::rollup::Bucket;
 use shared::segment::{TIER_MS, tier};
 use shared::series::SeriesId;
 use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::Minutes;
+use std::collections::BTreeMap;
 
 const HOUR: i64 = 3_600_000;
 
@@ -15,15 +15,15 @@ struct Stretch {
     last_seq: u64,
     from: i64,
     to: i64,
-    columns: Map<SeriesId, Vec<u8>>,
+    columns: BTreeMap<SeriesId, Vec<u8>>,
 }
 
 /// What is held of it.
 #[derive(Default)]
 pub struct Days {
     /// By the sequence of their first tick; none reaches into another.
-    stretches: Map<u64, Stretch>,
-    arriving: Map<u64, Stretch>,
+    stretches: BTreeMap<u64, Stretch>,
+    arriving: BTreeMap<u64, Stretch>,
     /// From where on it is complete, ms; none before the first answer.
     from: Option<i64>,
     /// Time of the newest tick when it was asked for last, ms.
@@ -39,8 +39,8 @@ impl Days {
     /// Takes in a stretch; several messages may bring the columns of one.
     pub fn take(&mut self, message: Minutes) {
         let Minutes { first_seq, last_seq, from, to, columns, .. } = message;
-        let new = || Stretch { last_seq, from, to, columns: Map::default() };
-        let stretch = self.arriving.or(first_seq, new);
+        let new = || Stretch { last_seq, from, to, columns: BTreeMap::default() };
+        let stretch = self.arriving.entry(first_seq).or_insert_with(new);
         stretch.columns.extend(columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
@@ -49,7 +49,7 @@ impl Days {
         self.from = Some(self.from.map_or(from, |before| before.min(from)));
         for (first, stretch) in std::mem::take(&mut self.arriving) {
             // The server merges quarters to hours: an hour takes the place of what it holds.
-            if self.stretches.range(..=first).iter().any(|(_, held)| held.last_seq > stretch.last_seq) {
+            if self.stretches.range(..=first).any(|(_, held)| held.last_seq > stretch.last_seq) {
                 continue;
             }
             self.stretches.retain(|held, s| *held < first || s.last_seq > stretch.last_seq);
@@ -59,7 +59,7 @@ impl Days {
 
     /// The span to ask for so that all from an instant on is there; `newest` is the time of the newest tick.
     pub fn ask(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
-        let to = self.stretches.last().map(|(_, s)| s.to);
+        let to = self.stretches.last_key_value().map(|(_, s)| s.to);
         // By whole hours: a live window begins now a little earlier, now later.
         let from = from.div_euclid(HOUR) * HOUR;
         let ask = match (self.from, to) {

@@ -7,7 +7,6 @@
 pub mod csv;
 pub mod days;
 pub mod difference;
-pub mod map;
 pub mod plan;
 pub mod presence;
 pub mod processes;
@@ -16,10 +15,10 @@ pub mod source;
 pub mod spans;
 pub mod trace;
 
-use map::Map;
 use shared::catalog::Catalog;
 use shared::wire::{CheckState, Hello, Resume, ServerMessage, SourceId};
 use source::Source;
+use std::collections::BTreeMap;
 
 /// What a message changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub struct Store {
     /// Metrics and layout.
     pub catalog: Catalog,
     /// Machines by number.
-    pub sources: Map<SourceId, Source>,
+    pub sources: BTreeMap<SourceId, Source>,
 }
 
 impl Store {
@@ -72,7 +71,7 @@ impl Store {
             ServerMessage::Sources(list) => {
                 self.sources.retain(|id, _| list.iter().any(|s| s.id == *id));
                 for info in list {
-                    let source = self.sources.or(info.id, || Source::new(info.clone()));
+                    let source = self.sources.entry(info.id).or_insert_with(|| Source::new(info.clone()));
                     source.info = info;
                 }
                 changed.plan = true;

@@ -1,9 +1,9 @@
 //! How many instants of a span have a sample of a chart; sealed stretches are looked at once.
 
-use super::map::Map;
 use super::source::Source;
 use charts::order;
 use shared::series::SeriesId;
+use std::collections::BTreeMap;
 
 /// Series whose minutes are looked at.
 const FEW: usize = 8;
@@ -19,7 +19,7 @@ struct Seen {
 #[derive(Default)]
 pub struct Presence {
     members: usize,
-    chunks: Map<u64, Seen>,
+    chunks: BTreeMap<u64, Seen>,
     /// Of days: of which epoch, and the minutes with the samples of the series that has most in each, oldest first.
     minutes: (u32, Vec<(i64, u32)>),
 }
@@ -32,7 +32,7 @@ impl Presence {
             self.chunks.clear();
             self.minutes = Default::default();
         }
-        self.chunks.retain(|first, _| source.chunks.get(first).is_some());
+        self.chunks.retain(|first, _| source.chunks.contains_key(first));
         // What is counted by the minute is not counted by the sample.
         let days = source.in_days((from, to));
         let minutes = if days { source.days.last_seq() } else { 0 };

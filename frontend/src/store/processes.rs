@@ -1,8 +1,8 @@
 //! The process table as the page shows it: sorted by a column, each process for itself or rolled up by tree.
 
-use super::map::Map;
 use shared::processes::Process;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// Columns by which the table is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,24 @@ pub fn each(rows: &[Process]) -> Vec<Line> {
 
 /// Sums by tree: everything below the same child of the first process (or of a parent that has no row) is one line.
 pub fn by_tree(rows: &[Process]) -> Vec<Line> {
-    let mut parents: Map<u32, u32> = Map::default();
+    let mut parents: BTreeMap<u32, u32> = BTreeMap::default();
     parents.extend(rows.iter().map(|p| (p.pid, p.parent)));
     let top = |pid: u32| {
         let mut at = pid;
         // A table is read while processes come and go: the walk ends even if it shows a circle.
         for _ in 0..rows.len() {
             match parents.get(&at) {
-                Some(&parent) if parent > 1 && parents.get(&parent).is_some() => at = parent,
+                Some(&parent) if parent > 1 && parents.contains_key(&parent) => at = parent,
                 _ => break,
             }
         }
         at
     };
     let mut lines: Vec<Line> = Vec::new();
-    let mut places: Map<u32, usize> = Map::default();
+    let mut places: BTreeMap<u32, usize> = BTreeMap::default();
     for process in rows {
         let root = top(process.pid);
-        let place = *places.or(root, || {
+        let place = *places.entry(root).or_insert_with(|| {
             let named = rows.iter().find(|p| p.pid == root).unwrap_or(process);
             let (name, user) = (named.name.clone(), named.user.clone());
             lines.push(Line { process: Process { pid: root, name, user, ..Process::default() }, processes: 0 });

@@ -5,7 +5,6 @@
 //! given up once the whole answer is there. A tick that stands in two chunks is read from the first.
 
 use super::days::Days;
-use super::map::Map;
 use super::spans::Spans;
 use shared::catalog::{Catalog, Draw, Kind};
 use shared::column;
@@ -13,6 +12,7 @@ use shared::series::{SeriesDef, SeriesId};
 use shared::tick::{Applied, FrameError, TickState};
 use shared::window::LONGEST_OF_SAMPLES;
 use shared::wire::{self, Check, Columns};
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub struct Chunk {
     /// Times of its ticks, ms.
     pub times: Vec<i64>,
     /// Encoded columns by series, in order.
-    pub columns: Map<SeriesId, Vec<u8>>,
+    pub columns: BTreeMap<SeriesId, Vec<u8>>,
 }
 
 impl Chunk {
@@ -83,9 +83,9 @@ pub struct Source {
     /// How its collectors stand.
     pub checks: Vec<Check>,
     /// Charts and their series.
-    pub charts: Map<String, Members>,
+    pub charts: BTreeMap<String, Members>,
     /// Sealed stretches by the sequence of their first tick.
-    pub chunks: Map<u64, Chunk>,
+    pub chunks: BTreeMap<u64, Chunk>,
     /// Newest ticks, oldest first, without holes.
     pub head: VecDeque<Tick>,
     /// Time of the newest sample of each series, ms; 0 before the first.
@@ -102,7 +102,7 @@ pub struct Source {
     pub until: i64,
     state: TickState,
     /// What an answer has brought so far, by first and last sequence.
-    arriving: Map<(u64, u64), Chunk>,
+    arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
     /// The span around what was looked at last: its samples are not let go.
     near: (i64, i64),
@@ -115,8 +115,8 @@ impl Source {
             info,
             defs: Vec::new(),
             checks: Vec::new(),
-            charts: Map::default(),
-            chunks: Map::default(),
+            charts: BTreeMap::default(),
+            chunks: BTreeMap::default(),
             head: VecDeque::new(),
             newest: Vec::new(),
             spacing: Vec::new(),
@@ -125,7 +125,7 @@ impl Source {
             days: Days::default(),
             until: i64::MAX,
             state: TickState::default(),
-            arriving: Map::default(),
+            arriving: BTreeMap::default(),
             ask_at: LONG_HEAD,
             near: (i64::MAX, i64::MIN),
         }
@@ -150,8 +150,8 @@ impl Source {
             }
             if let Some(m) = metric.filter(|m| !m.chart.is_empty()) {
                 let members = match m.draw {
-                    Draw::Line => Some(&mut self.charts.or(m.chart.clone(), Members::default).lines),
-                    Draw::Limit => Some(&mut self.charts.or(m.chart.clone(), Members::default).limits),
+                    Draw::Line => Some(&mut self.charts.entry(m.chart.clone()).or_default().lines),
+                    Draw::Limit => Some(&mut self.charts.entry(m.chart.clone()).or_default().limits),
                     Draw::Hidden => None,
                 };
                 if let Some(list) = members {
@@ -195,13 +195,13 @@ impl Source {
 
     /// Time of the newest tick, ms.
     pub fn last_t(&self) -> Option<i64> {
-        let sealed = || self.chunks.last().and_then(|(_, c)| c.times.last().copied());
+        let sealed = || self.chunks.last_key_value().and_then(|(_, c)| c.times.last().copied());
         self.head.back().map(|t| t.t).or_else(sealed)
     }
 
     /// Time of the oldest tick held, ms.
     pub fn first_t(&self) -> Option<i64> {
-        let sealed = self.chunks.first().and_then(|(_, c)| c.times.first().copied());
+        let sealed = self.chunks.first_key_value().and_then(|(_, c)| c.times.first().copied());
         sealed.or_else(|| self.head.front().map(|t| t.t))
     }
 
@@ -239,8 +239,8 @@ impl Source {
                 *newest = (*newest).max(last);
             }
         }
-        let begun = || Chunk { last_seq, times, columns: Map::default() };
-        let chunk = self.arriving.or((first_seq, last_seq), begun);
+        let begun = || Chunk { last_seq, times, columns: BTreeMap::default() };
+        let chunk = self.arriving.entry((first_seq, last_seq)).or_insert_with(begun);
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
@@ -250,7 +250,7 @@ impl Source {
         let mut older = false;
         for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
-            if self.chunks.range(..=first).iter().any(|(_, held)| held.last_seq > last) {
+            if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
                 continue; // within an hour that is held
             }
             self.chunks.retain(|from, held| *from < first || held.last_seq > last);

@@ -1,10 +1,5 @@
-//! Parts of the page that know no metric: the bar with its buttons, the banner, the tooltip.
+//! Parts of the page that know no metric and no state: what they show is handed to them.
 
-pub mod banner;
-pub mod bar;
-pub mod dialog;
-pub mod dom;
-pub mod help;
-pub mod live;
-pub mod player;
+pub mod icons;
+pub mod modal;
 pub mod tooltip;

@@ -1,10 +1,9 @@
 //! The tooltip of the crosshair. Its place is set through the object model: the policy forbids style attributes.
 
-use super::dom;
+use crate::browser;
 use charts::Hue;
-use leptos::prelude::set_timeout;
-use leptos::tachys::html::InertElement;
-use std::cell::RefCell;
+use leptos::html;
+use leptos::prelude::*;
 use std::time::Duration;
 
 /// One series in the tooltip.
@@ -39,11 +38,6 @@ pub struct Tip {
     pub pinned: bool,
 }
 
-/// The tooltip, and the place where a screen reader hears what it says.
-pub fn tooltip() -> [InertElement; 2] {
-    ["<div id=tip class=tip hidden></div>", "<div id=said class=away role=status></div>"].map(InertElement::new)
-}
-
 fn hue_class(hue: Hue) -> String {
     match hue {
         Hue::Ink => "hue-ink".into(),
@@ -51,68 +45,88 @@ fn hue_class(hue: Hue) -> String {
     }
 }
 
-/// Shows it, or hides it.
-pub fn show(tip: Option<&Tip>) {
-    let Some(element) = dom::by_id("tip") else { return };
-    dom::set_hidden(&element, tip.is_none());
-    let Some(tip) = tip else { return };
-    element.set_class_name(if tip.pinned { "tip pinned" } else { "tip" });
-    element.set_text_content(None);
-    let head = dom::add(&element, "div", "when", "");
-    dom::add(&head, "span", "", &tip.when);
-    dom::add(&head, "span", "u", &tip.unit);
-    rows(&element, &tip.rows);
-    if !tip.rest.is_empty() {
-        dom::add(&element, "div", "rest", &tip.rest);
+/// The tooltip, where there is one to be seen.
+#[component]
+pub fn Tooltip(
+    /// What it says.
+    #[prop(into)]
+    tip: Signal<Option<Tip>>,
+) -> impl IntoView {
+    let element = NodeRef::<html::Div>::new();
+    Effect::new(move || {
+        if let Some(place) = tip.with(|tip| tip.as_ref().map(|tip| tip.place)) {
+            // Its size is known when what it says stands there, which other followers of the same value see to.
+            queue_microtask(move || {
+                if let Some(element) = element.get_untracked() {
+                    put(&element, place);
+                }
+            });
+        }
+    });
+    let class = move || if tip.with(|tip| tip.as_ref().is_some_and(|tip| tip.pinned)) { "tip pinned" } else { "tip" };
+    view! {
+        <div node_ref=element id="tip" class=class hidden=move || tip.with(Option::is_none)>
+            {move || tip.get().map(words)}
+        </div>
     }
-    if let Some((title, others)) = &tip.other {
-        dom::add(&element, "div", "rest", title);
-        rows(&element, others);
+}
+
+fn words(tip: Tip) -> impl IntoView {
+    let other = tip.other.map(|(title, all)| view! { <div class="rest">{title}</div>{rows(all)} });
+    let rest = (!tip.rest.is_empty()).then(|| view! { <div class="rest">{tip.rest}</div> });
+    view! {
+        <div class="when"><span>{tip.when}</span><span class="u">{tip.unit}</span></div>
+        {rows(tip.rows)}
+        {rest}
+        {other}
     }
-    let (x, y) = tip.place;
+}
+
+fn rows(rows: Vec<Row>) -> impl IntoView {
+    let row = |row: Row| {
+        view! {
+            <div class="row">
+                <svg viewBox="0 0 14 8" class=hue_class(row.hue)><path d="M0 4h14"/></svg>
+                <span>{row.name}</span>
+                <b>{row.value}</b>
+                {(!row.then.is_empty()).then(|| view! { <i>{row.then}</i> })}
+            </div>
+        }
+    };
+    rows.into_iter().map(row).collect_view()
+}
+
+/// Beside an instant, on the screen.
+fn put(element: &web_sys::Element, (x, y): (f64, f64)) {
     let rect = element.get_bounding_client_rect();
-    let (width, height) = dom::viewport();
+    let (width, height) = browser::viewport();
     let right = x + 14.0 + rect.width() > width - 8.0;
     let left = if right { (x - 14.0 - rect.width()).max(8.0) } else { x + 14.0 };
     let top = (y - rect.height() / 2.0).min(height - rect.height() - 8.0).max(52.0);
-    dom::set_style(&element, "left", &format!("{}px", left.round() as i32));
-    dom::set_style(&element, "top", &format!("{}px", top.round() as i32));
-}
-
-fn rows(parent: &web_sys::Element, rows: &[Row]) {
-    for row in rows {
-        let line = dom::add(parent, "div", "row", "");
-        // No text from outside goes this way.
-        line.set_inner_html(&format!(
-            r#"<svg viewBox="0 0 14 8" class="{}"><path d="M0 4h14"/></svg>"#,
-            hue_class(row.hue)
-        ));
-        dom::add(&line, "span", "", &row.name);
-        dom::add(&line, "b", "", &row.value);
-        if !row.then.is_empty() {
-            dom::add(&line, "i", "", &row.then);
-        }
-    }
+    browser::set_style(element, "left", &format!("{}px", left.round()));
+    browser::set_style(element, "top", &format!("{}px", top.round()));
 }
 
 /// How long a reading waits for the next one: of keys that are held, the last is heard.
 const PAUSE: Duration = Duration::from_millis(250);
 
-thread_local! {
-    /// What is said next; none when nothing waits.
-    static NEXT: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Says it to a screen reader, unless something newer is to be said before long.
-pub fn say(text: String) {
-    if NEXT.replace(Some(text)).is_none() {
-        set_timeout(
-            || {
-                if let (Some(element), Some(text)) = (dom::by_id("said"), NEXT.take()) {
-                    element.set_text_content(Some(&text));
-                }
-            },
-            PAUSE,
-        );
-    }
+/// The place where a screen reader hears what the tooltip says.
+#[component]
+pub fn Said(
+    /// What is to be said; of what comes before long, the newest.
+    #[prop(into)]
+    said: Signal<String>,
+) -> impl IntoView {
+    let (heard, waiting) = (RwSignal::new(String::new()), StoredValue::new(false));
+    Effect::new(move || {
+        if said.with(String::is_empty) || std::mem::replace(&mut *waiting.write_value(), true) {
+            return;
+        }
+        let say = move || {
+            waiting.set_value(false);
+            heard.set(said.get_untracked());
+        };
+        set_timeout(say, PAUSE);
+    });
+    view! { <div id="said" class="away" role="status">{heard}</div> }
 }

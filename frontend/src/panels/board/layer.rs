@@ -2,14 +2,14 @@
 //!
 //! Every picture is made in the same memory, one after the other, and shown on its canvas by one call or a few.
 
+use crate::browser;
 use crate::surface::{CanvasSurface, context};
-use crate::widgets::dom;
 use charts::canvas::{Canvas, Pen, SUBPIXELS};
 use charts::raster::{Part, Raster};
 use charts::svg::Svg;
 use charts::{Theme, into_area};
 use std::cell::RefCell;
-use wasm_bindgen::{Clamped, JsCast};
+use wasm_bindgen::Clamped;
 use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement, ImageData};
 
 /// What is shared by all layers.
@@ -27,8 +27,7 @@ thread_local! {
 
 impl Easel {
     fn new() -> Option<Self> {
-        let canvas = dom::document().create_element("canvas").ok()?.dyn_into().ok()?;
-        Some(Easel { surface: CanvasSurface::new(&canvas)?, pen: Pen::default(), other: Raster::default() })
+        Some(Easel { surface: CanvasSurface::new(&browser::canvas()?)?, pen: Pen::default(), other: Raster::default() })
     }
 }
 

@@ -3,13 +3,12 @@
 use super::Board;
 use super::layer::Layer;
 use super::view::Poster;
-use crate::page::Page;
+use crate::browser;
 use crate::panels::picture::Look;
-use crate::widgets::dom;
 use charts::Measures;
 use charts::canvas::SUBPIXELS;
 use charts::poster::HEAD;
-use wasm_bindgen::JsCast;
+use leptos::prelude::*;
 
 /// Its width, CSS pixels.
 const WIDTH: f64 = 960.0;
@@ -19,25 +18,25 @@ const FINE: u32 = 2;
 impl Board {
     /// Draws a panel with its title, source, span and labels, as a bitmap or (`svg`) as text. `words` are of source and
     /// span. None when there is no such panel.
-    pub fn poster(page: Page, id: &str, words: &str, svg: bool) -> Option<Layer> {
-        let mut board = page.board.borrow_mut();
-        let look = board.look(page);
-        let family = board.page.as_ref()?.1.clone();
-        let at = board.hover.as_ref().map(|h| h.t);
-        let store = page.store.borrow();
+    pub fn poster(self, id: &str, words: &str, svg: bool) -> Option<Layer> {
+        let page = self.page;
+        let mut drawn = self.drawn.write_value();
+        let look = drawn.look(page);
+        let family = drawn.measured.as_ref()?.1.clone();
+        let at = page.hover.with_value(|h| h.as_ref().map(|h| h.t));
+        let store = page.store.read_value();
         let view = page.view_now();
         let source = store.source(view.source.as_deref());
-        let panel = board.panels.iter_mut().find(|p| p.id == id)?;
+        let panel = drawn.panels.iter_mut().find(|p| p.id == id)?;
         let scale = if svg { 1 } else { FINE };
         let measures = Measures { text: 12.0, left: 48.0, right: 140.0, line: 1.5 };
         let (css, device) = (f64::from(scale as i32 * SUBPIXELS), f64::from(SUBPIXELS));
         let look = Look { css, device, measures, live: false, frozen: true, ..look };
         let at = at.map(|t| panel.picture.snap(t).unwrap_or(t));
-        let canvas = dom::document().create_element("canvas").ok()?.dyn_into().ok()?;
         let size = (WIDTH as u32 * scale, (panel.height() + HEAD) as u32 * scale);
-        let mut layer = Layer::apart(canvas, size, &family, svg)?;
+        let mut layer = Layer::apart(browser::canvas()?, size, &family, svg)?;
         panel.poster((&store, source), &view, &look, Poster { layer: &mut layer, words: words.to_string(), at });
-        drop((store, board));
+        drop((store, drawn));
         page.redraw();
         Some(layer)
     }

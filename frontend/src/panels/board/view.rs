@@ -2,8 +2,8 @@
 
 use super::layer::{Layer, Words};
 use crate::address::View;
-use crate::panels::crosshair::Hover;
 use crate::panels::picture::{Look, Picture, Rows, Sight, State};
+use crate::state::Hover;
 use crate::store::Store;
 use crate::store::source::Source;
 use crate::surface::CanvasSurface;

@@ -18,7 +18,6 @@ pub use rows::{CHOICES, Order, Rows};
 
 use super::names::{Name, names};
 use crate::store::Store;
-use crate::store::map::Map;
 use crate::store::plan::HEAT;
 use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
@@ -31,6 +30,7 @@ use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use spread::Spread;
+use std::collections::BTreeMap;
 
 /// What is kept of a panel between two frames.
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub struct Picture {
     ids: Vec<SeriesId>,
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
-    traces: Map<SeriesId, Trace>,
+    traces: BTreeMap<SeriesId, Trace>,
     spread: Spread,
     /// By position: the series of a band that are drawn one by one, or the rows of a heat map.
     order: Vec<usize>,

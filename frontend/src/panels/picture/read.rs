@@ -1,13 +1,13 @@
 //! What is read from a picture: values at an instant, labels, rows, numbers in words.
 
 use super::{Picture, is, states};
-use crate::store::map::Map;
 use charts::axis::Axis;
 use charts::band::quantile;
 use charts::over::Label;
 use charts::reduce::Column;
 use charts::{Chart, Hue};
 use shared::series::SeriesId;
+use std::collections::BTreeMap;
 
 impl Picture {
     /// The instant of data nearest to `t`.
@@ -20,7 +20,7 @@ impl Picture {
     pub fn instants(&self, from: i64, to: i64) -> Vec<i64> {
         let columns = self.ids.iter().filter_map(|i| self.traces.get(i)).flat_map(|t| t.within(from, to));
         // Of one column, series that lack a sample have a middle of their own.
-        let mut slots = Map::default();
+        let mut slots = BTreeMap::default();
         slots.extend(columns.map(|c| (c.slot, c.t)));
         slots.values().copied().collect()
     }

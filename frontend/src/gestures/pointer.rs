@@ -6,8 +6,8 @@
 
 use super::crosshair::{self, Place};
 use super::series::{self, Choice};
-use crate::page::Page;
-use crate::widgets::dom;
+use crate::browser;
+use crate::panels::board::Board;
 use leptos::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -74,23 +74,22 @@ struct Gesture {
 }
 
 /// Hears pointers from now on.
-pub fn listen(page: Page) {
-    let Some(main) = dom::by_id("page") else { return };
+pub fn listen(board: Board, main: &Element) {
     let gesture = Rc::new(RefCell::new(Gesture::default()));
     let root = main.clone();
-    let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(page, &gesture, &root, &event));
+    let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(board, &gesture, &root, &event));
     // It lives as long as the page.
     let callback: js_sys::Function = heard.into_js_value().unchecked_into();
     for name in HEARD {
         // A listener is never refused.
         let _ = main.add_event_listener_with_callback(name, &callback);
     }
-    let _ = crate::page::browser().add_event_listener_with_callback("scroll", &callback);
+    let _ = browser::window().add_event_listener_with_callback("scroll", &callback);
 }
 
 /// Lets go of the span that is being drawn; true when one was.
 pub fn cancel() -> bool {
-    let drawn = dom::by_id("page").filter(|root| root.has_attribute("data-select"));
+    let drawn = browser::by_id("page").filter(|root| root.has_attribute("data-select"));
     drawn.inspect(|root| select(root, None)).is_some()
 }
 
@@ -103,10 +102,10 @@ fn place(event: &MouseEvent) -> Option<(Element, Place)> {
     Some((plot, Place { panel, x: x - rect.left(), y: y - rect.top(), width: rect.width(), top: rect.top() }))
 }
 
-fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event) {
+fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event) {
     let kind = event.type_();
     if kind == "scroll" {
-        return crosshair::scrolled(page);
+        return crosshair::scrolled(board);
     }
     if kind == "touchmove" {
         let g = gesture.borrow();
@@ -120,44 +119,46 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
     let finger = event.dyn_ref::<PointerEvent>().filter(|p| p.pointer_type() == "touch");
     let g = &mut *gesture.borrow_mut();
     match (kind.as_str(), found) {
-        ("pointerleave", _) | ("pointermove", None) if g.press.is_none() && finger.is_none() => crosshair::left(page),
+        ("pointerleave", _) | ("pointermove", None) if g.press.is_none() && finger.is_none() => crosshair::left(board),
         ("pointercancel", _) => {
             *g = Gesture { touch: g.touch + 1, ..Gesture::default() };
             select(root, None);
         }
         ("contextmenu", Some(_)) if g.resting => event.prevent_default(),
-        ("dblclick", Some((_, place))) if place.label(page).is_none() => page.step_back(),
+        ("dblclick", Some((_, place))) if place.label(board).is_none() => board.page.step_back(),
         ("wheel", Some((_, place))) => {
             if let Some(wheel) = event.dyn_ref::<WheelEvent>().filter(|w| w.ctrl_key() || w.meta_key()) {
                 event.prevent_default();
                 let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
-                let now = crate::page::now();
+                let now = browser::now();
                 if now - std::mem::replace(&mut g.wheeled, now) > PAUSE {
-                    page.remember();
+                    board.page.remember();
                 }
-                page.zoom(place.t(page), js_sys::Math::exp((wheel.delta_y() * lines).clamp(-400.0, 400.0) * 0.002));
+                board
+                    .page
+                    .zoom(place.t(board), js_sys::Math::exp((wheel.delta_y() * lines).clamp(-400.0, 400.0) * 0.002));
             }
         }
         ("pointerdown", Some((plot, place))) => match finger {
-            Some(finger) => touched(page, gesture, g, finger, place),
+            Some(finger) => touched(board, gesture, g, finger, place),
             None if mouse.button() == 0 => {
                 // Refused only for a pointer that is gone.
                 let _ = plot.set_pointer_capture(mouse.unchecked_ref::<PointerEvent>().pointer_id());
-                let (t, span) = (place.t(page), page.span());
+                let (t, span) = (place.t(board), board.page.span());
                 g.press = Some(Press { place, t, span, pan: mouse.shift_key(), moved: false });
             }
             None => {}
         },
         ("pointermove", Some((_, place))) => match finger {
-            Some(finger) => finger_moved(page, g, finger.pointer_id(), place),
-            None => mouse_moved(page, g, root, place),
+            Some(finger) => finger_moved(board, g, finger.pointer_id(), place),
+            None => mouse_moved(board, g, root, place),
         },
         ("pointerup", found) => match finger {
             Some(finger) => {
                 if let ([only], Some((_, place)), false) = (&g.fingers[..], &found, g.resting) {
                     let still = (place.x - only.x).abs().max((place.y - only.y).abs()) < STILL * 2.0;
-                    if let Some(i) = place.label(page).filter(|_| still && only.alone) {
-                        series::choose(page, &place.panel, i, Choice::Isolate);
+                    if let Some(i) = place.label(board).filter(|_| still && only.alone) {
+                        series::choose(board, &place.panel, i, Choice::Isolate);
                     }
                 }
                 g.fingers.retain(|f| f.id != finger.pointer_id());
@@ -170,7 +171,7 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
                 let press = g.press.take().filter(|press| !press.cancelled(root));
                 select(root, None);
                 if let (Some(press), Some((_, place))) = (press, found) {
-                    released(page, press, place, mouse);
+                    released(board, press, place, mouse);
                 }
             }
         },
@@ -178,48 +179,48 @@ fn on(page: Page, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Event)
     }
 }
 
-fn mouse_moved(page: Page, g: &mut Gesture, root: &Element, place: Place) {
+fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: Place) {
     g.press.take_if(|press| press.cancelled(root));
-    let Some(press) = &mut g.press else { return crosshair::moved(page, &place, false) };
+    let Some(press) = &mut g.press else { return crosshair::moved(board, &place, false) };
     let dx = place.x - press.place.x;
     if !press.moved && dx.abs() > STILL {
         press.moved = true;
         if press.pan {
-            page.remember();
+            board.page.remember();
         }
     }
     if press.moved && press.pan {
         let (from, to) = press.span;
-        let (left, right) = page.board.borrow().gutters();
+        let (left, right) = board.gutters();
         let by = (dx / (place.width - left - right).max(1.0) * (to - from) as f64) as i64;
-        page.show(from - by, to - by);
+        board.page.show(from - by, to - by);
     } else if press.moved {
-        let (from, to) = page.span();
+        let (from, to) = board.page.span();
         let share = |t: i64| ((t - from) as f64 / (to - from).max(1) as f64).clamp(0.0, 1.0);
-        let (a, b) = (share(press.t), share(place.t(page)));
+        let (a, b) = (share(press.t), share(place.t(board)));
         select(root, Some((a.min(b), a.max(b))));
     }
-    crosshair::moved(page, &place, false);
+    crosshair::moved(board, &place, false);
 }
 
-fn released(page: Page, press: Press, place: Place, mouse: &MouseEvent) {
+fn released(board: Board, press: Press, place: Place, mouse: &MouseEvent) {
     match press {
         Press { moved: true, pan: true, .. } => {}
         Press { moved: true, t, .. } => {
-            let end = place.t(page);
-            page.remember();
-            page.show(t.min(end), t.max(end));
+            let end = place.t(board);
+            board.page.remember();
+            board.page.show(t.min(end), t.max(end));
         }
-        _ => match place.label(page) {
+        _ => match place.label(board) {
             Some(i) => {
                 let choice = match () {
                     () if mouse.ctrl_key() || mouse.meta_key() => Choice::Hide,
                     () if mouse.shift_key() => Choice::Pin,
                     () => Choice::Isolate,
                 };
-                series::choose(page, &place.panel, i, choice);
+                series::choose(board, &place.panel, i, choice);
             }
-            None => crosshair::toggle_pin(page),
+            None => crosshair::toggle_pin(board),
         },
     }
 }
@@ -229,15 +230,14 @@ fn select(root: &Element, shares: Option<(f64, f64)>) {
     match shares {
         None => drop(root.remove_attribute("data-select")),
         Some((a, b)) => {
-            dom::set(root, "data-select", "");
-            // Thousandths: integers keep the formatting of floats out of the page.
-            dom::set_style(root, "--from", &format!("{}", (a * 10_000.0) as i32));
-            dom::set_style(root, "--to", &format!("{}", (b * 10_000.0) as i32));
+            browser::set(root, "data-select", "");
+            browser::set_style(root, "--from", &format!("{:.0}", a * 10_000.0));
+            browser::set_style(root, "--to", &format!("{:.0}", b * 10_000.0));
         }
     }
 }
 
-fn touched(page: Page, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: &PointerEvent, place: Place) {
+fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: &PointerEvent, place: Place) {
     if g.fingers.is_empty() {
         g.touch += 1;
         let (number, later) = (g.touch, gesture.clone());
@@ -246,34 +246,34 @@ fn touched(page: Page, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger: 
             move || {
                 let mut g = later.borrow_mut();
                 // On a label it means the series, however long it rests.
-                if g.touch == number && g.fingers.len() == 1 && at.label(page).is_none() {
+                if g.touch == number && g.fingers.len() == 1 && at.label(board).is_none() {
                     g.resting = true;
-                    crosshair::moved(page, &at, true);
+                    crosshair::moved(board, &at, true);
                 }
             },
             REST,
         );
         // A tap lets go of what a resting finger left.
-        crosshair::clear(page);
-        page.redraw();
+        crosshair::clear(board);
+        board.page.redraw();
     }
-    g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(page), alone: true });
+    g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(board), alone: true });
     if g.fingers.len() > 1 {
         g.fingers.iter_mut().for_each(|f| f.alone = false);
     }
     if let [a, _] = &mut g.fingers[..] {
-        page.remember();
+        board.page.remember();
         let first = Place { x: a.x, ..place };
-        a.t = first.t(page);
+        a.t = first.t(board);
         g.resting = false;
     }
 }
 
-fn finger_moved(page: Page, g: &mut Gesture, id: i32, place: Place) {
+fn finger_moved(board: Board, g: &mut Gesture, id: i32, place: Place) {
     let Some(finger) = g.fingers.iter_mut().find(|f| f.id == id) else { return };
     let far = (place.x - finger.x).abs().max((place.y - finger.y).abs()) > STILL * 2.0;
     if g.resting {
-        return crosshair::moved(page, &place, true);
+        return crosshair::moved(board, &place, true);
     }
     if g.fingers.len() == 1 {
         if far {
@@ -291,8 +291,8 @@ fn finger_moved(page: Page, g: &mut Gesture, id: i32, place: Place) {
         return;
     }
     // Both instants stay under their fingers.
-    let (left, right) = page.board.borrow().gutters();
+    let (left, right) = board.gutters();
     let per_pixel = (bt - at) as f64 / (bx - ax);
     let from = at - ((ax - left) * per_pixel) as i64;
-    page.show(from, from + ((place.width - left - right) * per_pixel) as i64);
+    board.page.show(from, from + ((place.width - left - right) * per_pixel) as i64);
 }

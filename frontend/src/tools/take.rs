@@ -1,17 +1,19 @@
 //! What is taken away of a chart: a picture as PNG or SVG, its samples as CSV, the address of what is seen.
 
-use super::board::Board;
-use crate::page::{Page, browser, offset};
+use crate::browser::{self, offset, window};
+use crate::panels::board::Board;
 use crate::range;
+use crate::state::Page;
 use crate::store::csv;
 use crate::store::plan::HEAT;
-use crate::widgets::dom;
 use charts::axis;
+use leptos::either::Either;
+use leptos::prelude::*;
 use shared::catalog::{Catalog, Kind};
 use shared::series::SeriesDef;
 use std::time::Duration;
 use wasm_bindgen::prelude::*;
-use web_sys::{Blob, BlobPropertyBag, Element, HtmlElement, HtmlTextAreaElement};
+use web_sys::{Blob, BlobPropertyBag, Element};
 
 /// How long a browser may take to read what was handed to it.
 const READ: Duration = Duration::from_secs(60);
@@ -27,7 +29,7 @@ pub fn words(page: Page) -> String {
 
 fn machine(page: Page) -> String {
     let view = page.view_now();
-    page.store.borrow().source(view.source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
+    page.store.read_value().source(view.source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
 }
 
 /// A name for a file of a chart.
@@ -44,11 +46,11 @@ fn file_name(parts: &[&str], kind: &str) -> String {
 }
 
 /// Saves a picture of a chart; answers with what was done, in words.
-pub fn picture(page: Page, chart: &str, svg: bool) -> String {
-    let Some(mut layer) = Board::poster(page, chart, &words(page), svg) else {
+pub fn picture(board: Board, chart: &str, svg: bool) -> String {
+    let Some(mut layer) = board.poster(chart, &words(board.page), svg) else {
         return "There is nothing to draw yet.".into();
     };
-    let name = file(page, chart, if svg { "svg" } else { "png" });
+    let name = file(board.page, chart, if svg { "svg" } else { "png" });
     let saved = format!("Saved {name}");
     if let Some(text) = layer.written() {
         save_text(&js_sys::Array::of1(&text.into()), "image/svg+xml", &name);
@@ -75,51 +77,48 @@ fn save_text(parts: &js_sys::Array, mime: &str, name: &str) {
 
 fn save(blob: &Blob, name: &str) {
     let Ok(url) = web_sys::Url::create_object_url_with_blob(blob) else { return };
-    if let Ok(link) = dom::document().create_element("a") {
-        dom::set(&link, "href", &url);
-        dom::set(&link, "download", name);
-        link.unchecked_into::<HtmlElement>().click();
-    }
-    leptos::prelude::set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), READ);
+    browser::save(&url, name);
+    set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), READ);
 }
 
 /// Offers every sample of a chart in the span as CSV: from the server, which streams them, or of a recording from here.
-pub fn offer_csv(page: Page, parent: &Element, chart: &str) {
-    let address = (!page.is_recorded()).then(|| address(page, chart)).flatten();
-    let offer = dom::add(parent, if address.is_some() { "a" } else { "button" }, "", "CSV");
-    dom::set(&offer, "title", "Every sample of the span");
-    match address {
-        Some(address) => {
-            dom::set(&offer, "href", &address);
-            dom::set(&offer, "download", "");
-        }
+#[component]
+pub fn CsvOffer(
+    /// Id of the chart.
+    chart: String,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    match (!page.is_recorded()).then(|| address(page, &chart)).flatten() {
+        Some(address) => Either::Left(view! { <a href=address download="" title="Every sample of the span">"CSV"</a> }),
         None => {
-            dom::set(&offer, "data-do", "csv");
-            dom::set(&offer, "data-chart", chart);
+            let save = {
+                let chart = chart.clone();
+                move |_| save_csv(page, &chart)
+            };
+            Either::Right(view! {
+                <button title="Every sample of the span" data-do="csv" data-chart=chart on:click=save>"CSV"</button>
+            })
         }
     }
 }
 
 /// Saves the samples of a chart of a recording, as the server would write them.
-pub fn save_csv(page: Page, button: &Element) {
-    let chart = button.get_attribute("data-chart").unwrap_or_default();
+fn save_csv(page: Page, chart: &str) {
     let view = page.view_now();
-    let store = page.store.borrow();
+    let store = page.store.read_value();
     let Some(source) = store.source(view.source.as_deref()) else { return };
     let Some(members) = source.charts.get(chart.trim_end_matches(HEAT)) else { return };
-    // The browser's words for a number: ours would weigh ten kilobytes.
-    let number = |v: f64| String::from(js_sys::Number::from(v).to_string_with_radix(10).unwrap_or_default());
     let parts = js_sys::Array::of1(&"time,source,tag,value\n".into());
     for id in &members.lines {
-        parts.push(&csv::lines(source, &store.catalog, *id, page.span(), number).into());
+        parts.push(&csv::lines(source, &store.catalog, *id, page.span()).into());
     }
-    save_text(&parts, "text/csv", &file(page, &chart, "csv"));
+    save_text(&parts, "text/csv", &file(page, chart, "csv"));
 }
 
 /// The address of all samples of a chart in the span, as CSV.
 fn address(page: Page, chart: &str) -> Option<String> {
     let view = page.view_now();
-    let store = page.store.borrow();
+    let store = page.store.read_value();
     let source = store.source(view.source.as_deref())?;
     let members = source.charts.get(chart.trim_end_matches(HEAT))?;
     let defs = || members.lines.iter().filter_map(|id| source.defs.get(*id as usize));
@@ -153,32 +152,11 @@ fn tags<'a>(catalog: &Catalog, defs: impl Iterator<Item = &'a SeriesDef>) -> Vec
     tags
 }
 
-/// Puts a text where pasting takes it from; true when the browser did. `near` is an element of the part of the page that
-/// can have the keys at the moment.
-pub fn copy(text: &str, near: &Element) -> bool {
-    // `navigator.clipboard` is there on https and loopback only, and a page is often seen through neither.
-    let Ok(field) = dom::document().create_element("textarea") else { return false };
-    let field: HtmlTextAreaElement = field.unchecked_into();
-    field.set_class_name("away");
-    field.set_value(text);
-    let before = dom::document().active_element();
-    let _ = near.append_child(&field);
-    field.select();
-    let document: web_sys::HtmlDocument = dom::document().unchecked_into();
-    let done = document.exec_command("copy").unwrap_or(false);
-    field.remove();
-    if let Some(before) = before {
-        // A focus is never refused.
-        let _ = before.unchecked_into::<HtmlElement>().focus();
-    }
-    done
-}
-
 /// Copies the address of what is seen.
 pub fn link(page: Page, near: &Element) -> String {
     page.write_address();
-    let address = browser().location().href().unwrap_or_default();
-    if copy(&address, near) { "Link copied".into() } else { format!("Copying was refused. {address}") }
+    let address = window().location().href().unwrap_or_default();
+    if browser::copy(&address, near) { "Link copied".into() } else { format!("Copying was refused. {address}") }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which series of a chart a person isolates, hides or follows; kept in the view, so that a link shows the same.
 
-use crate::page::Page;
+use crate::panels::board::Board;
 
 /// What is done with a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +14,10 @@ pub enum Choice {
 }
 
 /// Does it with the series at a position of a chart.
-pub fn choose(page: Page, panel: &str, i: usize, choice: Choice) {
-    let name = {
-        let board = page.board.borrow();
-        board.panels.iter().find(|p| p.id == panel).and_then(|p| p.picture.names.get(i).map(|n| n.full.clone()))
-    };
-    let Some(name) = name else { return };
+pub fn choose(board: Board, panel: &str, i: usize, choice: Choice) {
+    let Some(name) = board.series_name(panel, i) else { return };
     let here = (panel.to_string(), name);
-    page.change(|view| match choice {
+    board.page.change(|view| match choice {
         Choice::Isolate => {
             let alone = view.only.contains(&here);
             let others = |list: &mut Vec<(String, String)>| list.retain(|(chart, _)| *chart != here.0);

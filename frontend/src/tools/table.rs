@@ -1,12 +1,13 @@
 //! A chart as a table: the values that are drawn, the newest first, as they are at the moment it is opened.
 
-use super::picture::Picture;
-use super::take;
-use crate::page::{Page, offset};
-use crate::widgets::{dialog, dom};
+use super::take::{self, CsvOffer};
+use crate::browser::{self, offset};
+use crate::panels::board::Board;
+use crate::panels::picture::Picture;
 use charts::axis;
+use leptos::html;
+use leptos::prelude::*;
 use shared::csv::plain;
-use web_sys::Element;
 
 /// Rows, at most.
 const ROWS: usize = 200;
@@ -72,68 +73,46 @@ fn sheet(picture: &Picture, (from, to): (i64, i64)) -> Sheet {
     Sheet::new(&names, &instants, clock, |t| picture.values(Some(t), to).into_iter().map(word).collect())
 }
 
-/// Opens the table of a chart.
-pub fn open(page: Page, chart: &str) {
-    let span = page.span();
-    let board = page.board.borrow();
-    let Some(panel) = board.panels.iter().find(|p| p.id == chart) else { return };
+/// The table of a chart, as it is when it is opened; nothing where the chart does not stand on the page.
+#[component]
+pub fn ChartTable(
+    /// Id of the chart.
+    chart: String,
+) -> impl IntoView {
+    let board = expect_context::<Board>();
+    let span = board.page.span();
+    let drawn = board.drawn();
+    let panel = drawn.panels.iter().find(|p| p.id == chart)?;
     let sheet = sheet(&panel.picture, span);
-    let title = panel.article.query_selector("h3").ok().flatten().and_then(|h| h.text_content()).unwrap_or_default();
-    let note = panel.picture.note.clone();
-    drop(board);
-    let Some(body) = dialog::open(&title) else { return };
-    let tools = dom::add(&body, "div", "take", "");
-    let copy = dom::add(&tools, "button", "", "Copy table");
-    dom::set(&copy, "data-do", "copy-table");
-    take::offer_csv(page, &tools, chart);
-    dom::set(&dom::add(&tools, "span", "did", ""), "role", "status");
-    write(&body, &sheet, &format!("{}; {note}{}", take::words(page), sheet.rest));
-}
-
-fn write(body: &Element, sheet: &Sheet, caption: &str) {
-    let scroll = dom::add(body, "div", "scroll", "");
-    dom::set(&scroll, "tabindex", "0");
-    dom::set(&scroll, "role", "region");
-    dom::set(&scroll, "aria-label", "Values");
-    let table = dom::add(&scroll, "table", "", "");
-    dom::add(&dom::add(&table, "caption", "", ""), "span", "", caption);
-    let head = dom::add(&dom::add(&table, "thead", "", ""), "tr", "", "");
-    for name in &sheet.head {
-        dom::set(&dom::add(&head, "th", "", name), "scope", "col");
-    }
-    let rows = dom::add(&table, "tbody", "", "");
-    for row in &sheet.rows {
-        let line = dom::add(&rows, "tr", "", "");
-        for (i, cell) in row.iter().enumerate() {
-            match i {
-                0 => dom::set(&dom::add(&line, "th", "", cell), "scope", "row"),
-                _ => drop(dom::add(&line, "td", "", cell)),
-            }
-        }
-    }
-}
-
-/// Copies the table that is open.
-pub fn copy() {
-    let Some(dialog) = dom::by_id("dialog") else { return };
-    let texts = |row: &Element, cells: &str| {
-        let cells = row.query_selector_all(cells).ok();
-        let count = cells.as_ref().map_or(0, |c| c.length());
-        (0..count).filter_map(|i| cells.as_ref()?.item(i)?.text_content()).collect::<Vec<_>>()
+    let caption = format!("{}; {}{}", take::words(board.page), panel.picture.note, sheet.rest);
+    let (text, did) = (sheet.text(), RwSignal::new(""));
+    let body = NodeRef::<html::Div>::new();
+    let copy = move |_| {
+        let done = body.get_untracked().is_some_and(|body| browser::copy(&text, &body));
+        did.set(if done { "Table copied" } else { "Copying was refused." });
     };
-    let rows = dialog.query_selector_all("tr").ok();
-    let all = (0..rows.as_ref().map_or(0, |r| r.length()))
-        .filter_map(|i| wasm_bindgen::JsCast::dyn_into::<Element>(rows.as_ref()?.item(i)?).ok());
-    let mut all: Vec<Vec<String>> = all.map(|row| texts(&row, "th, td")).collect();
-    if all.is_empty() {
-        return;
-    }
-    let head = all.remove(0);
-    let sheet = Sheet { rest: String::new(), head, rows: all };
-    let done = take::copy(&sheet.text(), &dialog);
-    if let Some(place) = dialog.query_selector(".did").ok().flatten() {
-        place.set_text_content(Some(if done { "Table copied" } else { "Copying was refused." }));
-    }
+    let column = |name: String| view! { <th scope="col">{name}</th> };
+    let row = |row: Vec<String>| {
+        let mut cells = row.into_iter();
+        let time = cells.next();
+        view! { <tr><th scope="row">{time}</th>{cells.map(|cell| view! { <td>{cell}</td> }).collect_view()}</tr> }
+    };
+    Some(view! {
+        <div node_ref=body class="body">
+            <div class="take">
+                <button data-do="copy-table" on:click=copy>"Copy table"</button>
+                <CsvOffer chart/>
+                <span class="did" role="status">{did}</span>
+            </div>
+            <div class="scroll" tabindex="0" role="region" aria-label="Values">
+                <table>
+                    <caption><span>{caption}</span></caption>
+                    <thead><tr>{sheet.head.into_iter().map(column).collect_view()}</tr></thead>
+                    <tbody>{sheet.rows.into_iter().map(row).collect_view()}</tbody>
+                </table>
+            </div>
+        </div>
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,214 @@
+//! The top bar: machine, live or frozen, windows, tools.
+
+use crate::browser::{document, offset};
+use crate::recording;
+use crate::shortcuts::{self, Action};
+use crate::state::{Dialog, LinkState, Page};
+use crate::tools::span::SpanTools;
+use crate::widgets::icons::{Clock, Folder, Keyboard, Mark, Record, Theme};
+use charts::axis;
+use leptos::prelude::*;
+use shared::window::Window;
+use shared::wire::Source;
+
+/// The bar.
+#[component]
+pub fn Bar() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let word = Memo::new(move |_| word(page));
+    view! {
+        <header class="bar">
+            <Machine/>
+            <span class="stretch"></span>
+            <button
+                class="link"
+                data-do="freeze"
+                title=shortcuts::title("Freeze or go on", &[Action::Freeze])
+                on:click=move |_| page.toggle_frozen()
+            >
+                <span class="dot"></span>
+                <span role="status">{word}</span>
+                <small>{move || rest(page)}</small>
+            </button>
+            <Windows/>
+            <SpanTools/>
+            <Icons/>
+        </header>
+    }
+}
+
+/// The buttons that are drawings.
+#[component]
+fn Icons() -> impl IntoView {
+    let page = expect_context::<Page>();
+    view! {
+        <span class="icons">
+            <button
+                class="icon narrow-only"
+                data-do="tools"
+                aria-label="Span and comparison"
+                on:click=move |_| page.tools.update(|open| *open = !*open)
+            >
+                <Clock/>
+            </button>
+            <button
+                class="icon wide"
+                data-do="record"
+                aria-label="Record this span"
+                title=shortcuts::title("Record this span to a file", &[Action::Record])
+                on:click=move |_| recording::save(page)
+            >
+                <Record/>
+            </button>
+            <button
+                class="icon wide"
+                data-do="open"
+                aria-label="Open a recording"
+                title=shortcuts::title("Open a recording", &[Action::Open])
+                on:click=move |_| recording::choose(page)
+            >
+                <Folder/>
+            </button>
+            <button
+                class="icon wide"
+                data-do="help"
+                aria-label="Keys"
+                title=shortcuts::title("Keys", &[Action::Keys])
+                on:click=move |_| page.dialog.set(Some(Dialog::Keys))
+            >
+                <Keyboard/>
+            </button>
+            <button
+                class="icon"
+                data-do="theme"
+                aria-label="Theme"
+                title=shortcuts::title("Theme", &[Action::Theme])
+                on:click=move |_| page.toggle_theme()
+            >
+                <Theme/>
+            </button>
+        </span>
+    }
+}
+
+/// The windows to choose from.
+#[component]
+fn Windows() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let windows = move || {
+        // The first plan is made when the server has said how long it keeps history.
+        page.plan.track();
+        page.player.track();
+        page.windows().enumerate().collect::<Vec<_>>()
+    };
+    let shown = Memo::new(move |_| page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)));
+    let choice = move |(i, window): (usize, Window)| {
+        view! {
+            <button
+                data-do="window"
+                data-window-choice=window.name
+                title=shortcuts::title("Window", &[Action::Window(i)])
+                aria-pressed=move || (shown.get() == window.ms).to_string()
+                on:click=move |_| page.choose(window.ms)
+            >
+                {window.name}
+            </button>
+        }
+    };
+    view! {
+        <div class="windows" role="group" aria-label="Window">
+            <For each=windows key=|(_, window)| window.name children=choice/>
+        </div>
+    }
+}
+
+/// What the machine that is shown says of itself; of none its text is empty.
+fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
+    page.plan.track();
+    let store = page.store.read_value();
+    page.view.with(|v| store.source(v.source.as_deref()).map(|s| text(&s.info)).unwrap_or_default())
+}
+
+/// Its facts in a line. A bare number says nothing without its name.
+fn facts(source: &Source) -> String {
+    let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{v} {k}"),
+        false => v.clone(),
+    };
+    source.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of the machine, or the choice among several, and what does not change about it.
+#[component]
+fn Machine() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let name = Memo::new(move |_| of_source(page, |s| s.name.clone()));
+    let shown = move || Some(name.get()).filter(|name| !name.is_empty()).unwrap_or_else(|| "Watchglass".into());
+    let names = Memo::new(move |_| {
+        page.plan.track();
+        page.store.read_value().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
+    });
+    let several = Memo::new(move |_| names.with(Vec::len) > 1);
+    let simulated = Memo::new(move |_| {
+        page.plan.track();
+        page.store.read_value().hello.as_ref().is_some_and(|h| h.simulated)
+    });
+    Effect::new(move || {
+        if name.with(|name| !name.is_empty()) {
+            document().set_title(&format!("{} – Watchglass", name.get()));
+        }
+    });
+    let all = |s: &Source| s.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join("\n");
+    let option = move |one: String| {
+        let (value, own) = (one.clone(), one.clone());
+        view! { <option value=value selected=move || name.with(|name| *name == own)>{one}</option> }
+    };
+    view! {
+        <div class="source" title=move || of_source(page, all)>
+            <Mark/>
+            <h1 class="away">{shown}</h1>
+            <Show
+                when=move || several.get()
+                fallback=move || view! { <span class="source-name" aria-hidden="true">{shown}</span> }
+            >
+                <select
+                    id="machine"
+                    class="source-name"
+                    aria-label="Machine"
+                    on:change=move |event| page.show_source(event_target_value(&event))
+                >
+                    <For each=move || names.get() key=Clone::clone children=option/>
+                </select>
+            </Show>
+            <Show when=move || simulated.get()>
+                <span class="simulated">"simulated"</span>
+            </Show>
+            <span class="source-facts">{move || of_source(page, facts)}</span>
+        </div>
+    }
+}
+
+/// Live, or frozen.
+fn word(page: Page) -> &'static str {
+    match (page.state.get(), page.view.with(|v| v.frozen)) {
+        (LinkState::Reconnecting, _) => "RECONNECTING",
+        (LinkState::Lost, _) => "NO SERVER",
+        (_, Some(_)) => "FROZEN",
+        (LinkState::Connecting, None) => "CONNECTING",
+        (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
+        (LinkState::Live, None) if page.silent.get() => "SILENT",
+        (LinkState::Live, None) => "LIVE",
+    }
+}
+
+/// What is shown of a frozen page.
+fn rest(page: Page) -> Option<String> {
+    let (from, to) = page.view.with(|v| v.frozen)?;
+    page.beat.track();
+    let (a, b, now) = (from + offset(from), to + offset(to), page.server_now());
+    let day = |local: i64| local.div_euclid(86_400_000);
+    let date = if day(a) == day(now + offset(now)) { String::new() } else { axis::date(day(a)) + " " };
+    let new = now - to;
+    let since = if new < 1000 { String::new() } else { format!(", {} new", axis::duration(new)) };
+    Some(format!("{date}{}–{}{since}", axis::clock(a, true), axis::clock(b, true)))
+}

@@ -1,0 +1,68 @@
+//! The browser's observers: which panels are on the screen or nearly, and whose size has changed.
+
+use super::Board;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+use web_sys::{
+    Element, HtmlCanvasElement, IntersectionObserver, IntersectionObserverEntry, IntersectionObserverInit,
+    ResizeObserver,
+};
+
+/// How far from the screen a panel is drawn already.
+const NEARLY: &str = "200px";
+
+/// Both observers, with the functions that they call.
+#[derive(Default)]
+pub struct Sight {
+    seen: Option<(IntersectionObserver, Closure<dyn FnMut(js_sys::Array)>)>,
+    sizes: Option<(ResizeObserver, Closure<dyn FnMut()>)>,
+}
+
+impl Sight {
+    /// Watches where a panel is, and how large its canvas.
+    pub fn watch_panel(&mut self, board: Board, article: &Element, canvas: &HtmlCanvasElement) {
+        let (observer, _) = self.seen.get_or_insert_with(|| {
+            let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
+                crossed(board, &entries);
+            });
+            let options = IntersectionObserverInit::new();
+            options.set_root_margin(NEARLY);
+            let observer = IntersectionObserver::new_with_options(seen.as_ref().unchecked_ref(), &options);
+            (observer.expect("a margin in pixels is understood"), seen)
+        });
+        observer.observe(article);
+        self.watch_size(board, canvas);
+    }
+
+    /// A canvas changes its size without the window: a scroll bar comes, a number beside it gets longer.
+    pub fn watch_size(&mut self, board: Board, canvas: &HtmlCanvasElement) {
+        let (observer, _) = self.sizes.get_or_insert_with(|| {
+            let changed = Closure::<dyn FnMut()>::new(move || board.resized());
+            let observer = ResizeObserver::new(changed.as_ref().unchecked_ref());
+            (observer.expect("a function is a callback"), changed)
+        });
+        observer.observe(canvas);
+    }
+
+    /// Lets a panel go.
+    pub fn forget_panel(&self, article: &Element, canvas: &HtmlCanvasElement) {
+        if let Some((observer, _)) = &self.seen {
+            observer.unobserve(article);
+        }
+        if let Some((observer, _)) = &self.sizes {
+            observer.unobserve(canvas);
+        }
+    }
+}
+
+fn crossed(board: Board, entries: &js_sys::Array) {
+    let entries = entries.iter().filter_map(|e| e.dyn_into::<IntersectionObserverEntry>().ok());
+    for entry in entries {
+        let id = entry.target().get_attribute("data-panel").unwrap_or_default();
+        if let Some(panel) = board.drawn.write_value().panels.iter_mut().find(|p| p.id == id) {
+            panel.in_view = entry.is_intersecting();
+        }
+    }
+    board.page.redraw();
+}

@@ -1,0 +1,238 @@
+//! The one table of keys: what is pressed, what it does in words, and the action. The list of keys on the page, the titles
+//! of buttons and README's table follow it.
+
+/// What a key does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The keys go so many charts on.
+    Chart(i32),
+    /// Values are read so many samples further, with shift ten times as many; the least and the largest number are the
+    /// ends of the span.
+    Read(i64),
+    /// The values that are read stay, or go.
+    Pin,
+    /// The menu of a chart.
+    Menu,
+    /// A window of the bar, by position.
+    Window(usize),
+    /// A span is typed.
+    Type,
+    /// The span becomes shorter.
+    Closer,
+    /// The span becomes longer.
+    Wider,
+    /// The span moves by so many halves of itself.
+    Pan(i64),
+    /// One step back.
+    Back,
+    /// Stand still, or go on.
+    Freeze,
+    /// What lies over the page closes; else the page goes on live.
+    Leave,
+    /// Compare with the span before.
+    Compare,
+    /// What changed in the span.
+    Changed,
+    /// The span is recorded to a file.
+    Record,
+    /// A recording is opened.
+    Open,
+    /// The other theme.
+    Theme,
+    /// The list of keys.
+    Keys,
+    /// A recording plays, or pauses.
+    Play,
+    /// A recording plays so many steps faster.
+    Speed(i32),
+    /// A recording goes so many tenths of the window on.
+    Jump(i64),
+}
+
+/// Keys that belong together.
+pub struct Row {
+    /// Their names on a keyboard, with spaces between.
+    pub names: &'static str,
+    /// What they do.
+    pub words: &'static str,
+    /// Each as the browser names it, and what it does. What the browser itself does with a key is not in here.
+    pub keys: &'static [(&'static str, Action)],
+}
+
+/// Rows under one title.
+pub struct Group {
+    /// Where or for what they are.
+    pub title: &'static str,
+    /// In order on screen.
+    pub rows: &'static [Row],
+    /// Whether they count while a recording is shown, and then before all others.
+    pub recorded: bool,
+}
+
+const fn row(names: &'static str, words: &'static str, keys: &'static [(&'static str, Action)]) -> Row {
+    Row { names, words, keys }
+}
+
+/// The table.
+pub static KEYS: [Group; 4] = [
+    Group {
+        title: "In a chart",
+        recorded: false,
+        rows: &[
+            row("Tab", "to the charts, and on", &[]),
+            row(
+                "↑ ↓",
+                "the chart before, the next one",
+                &[("ArrowUp", Action::Chart(-1)), ("ArrowDown", Action::Chart(1))],
+            ),
+            row(
+                "← →",
+                "values one sample back or on; with Shift ten",
+                &[("ArrowLeft", Action::Read(-1)), ("ArrowRight", Action::Read(1))],
+            ),
+            row(
+                "Home End",
+                "values at the start or the end",
+                &[("Home", Action::Read(i64::MIN)), ("End", Action::Read(i64::MAX))],
+            ),
+            row("Enter", "keep the values, or let them go", &[("Enter", Action::Pin)]),
+            row("M", "its menu: table, picture, CSV, link, another chart over it", &[("m", Action::Menu)]),
+        ],
+    },
+    Group {
+        title: "Time",
+        recorded: false,
+        rows: &[
+            row(
+                "1–9 0",
+                "the windows of the bar",
+                &[
+                    ("1", Action::Window(0)),
+                    ("2", Action::Window(1)),
+                    ("3", Action::Window(2)),
+                    ("4", Action::Window(3)),
+                    ("5", Action::Window(4)),
+                    ("6", Action::Window(5)),
+                    ("7", Action::Window(6)),
+                    ("8", Action::Window(7)),
+                    ("9", Action::Window(8)),
+                    ("0", Action::Window(9)),
+                ],
+            ),
+            row("/", "type a span: 90s, 14:00-14:20", &[("/", Action::Type)]),
+            row(
+                "+ -",
+                "closer, wider, around the values",
+                &[("+", Action::Closer), ("=", Action::Closer), ("-", Action::Wider)],
+            ),
+            row("[ ]", "half a window back or on", &[("[", Action::Pan(-1)), ("]", Action::Pan(1))]),
+            row("Backspace", "one step back", &[("Backspace", Action::Back)]),
+            row("L Space", "stand still, or go on live", &[("l", Action::Freeze), (" ", Action::Freeze)]),
+            row("Esc", "close what lies over the page; else live", &[("Escape", Action::Leave)]),
+        ],
+    },
+    Group {
+        title: "The page",
+        recorded: false,
+        rows: &[
+            row("C", "compare with the span before", &[("c", Action::Compare)]),
+            row("D", "what changed in this span", &[("d", Action::Changed)]),
+            row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
+            row("T", "dark or light", &[("t", Action::Theme)]),
+            row("?", "this list", &[("?", Action::Keys)]),
+        ],
+    },
+    Group {
+        title: "In a recording instead",
+        recorded: true,
+        rows: &[
+            row("Space", "play, or pause", &[(" ", Action::Play)]),
+            row(
+                "< >",
+                "slower, faster",
+                &[("<", Action::Speed(-1)), (",", Action::Speed(-1)), (">", Action::Speed(1)), (".", Action::Speed(1))],
+            ),
+            row("J L", "a tenth of the window back or on", &[("j", Action::Jump(-1)), ("l", Action::Jump(1))]),
+        ],
+    },
+];
+
+fn all(recorded: bool) -> impl Iterator<Item = &'static (&'static str, Action)> {
+    KEYS.iter().filter(move |g| g.recorded == recorded).flat_map(|g| g.rows).flat_map(|row| row.keys)
+}
+
+/// What a key does, as the browser names it and letters without capitals; none where it means nothing here.
+pub fn action(key: &str, recorded: bool) -> Option<Action> {
+    let known = |recorded| all(recorded).find(|(name, _)| *name == key).map(|(_, action)| *action);
+    recorded.then(|| known(true)).flatten().or_else(|| known(false))
+}
+
+/// The words of a button's title, with the keys that do the same.
+pub fn title(words: &str, actions: &[Action]) -> String {
+    let key = |action: &Action| {
+        let known = |recorded| all(recorded).filter(|(_, a)| a == action).map(|(name, _)| *name).last();
+        known(false).or_else(|| known(true)).map(|name| if name == " " { "space" } else { name })
+    };
+    let keys: Vec<&str> = actions.iter().filter_map(key).collect();
+    format!("{words} ({})", keys.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const README: &str = include_str!("../../README.md");
+
+    #[test]
+    fn a_key_means_one_thing_and_each_is_named_as_it_is_pressed() {
+        for recorded in [false, true] {
+            let keys: Vec<&str> = all(recorded).map(|(name, _)| *name).collect();
+            assert!(keys.iter().enumerate().all(|(i, key)| !keys[..i].contains(key)), "{keys:?}");
+        }
+        for row in KEYS.iter().flat_map(|g| g.rows) {
+            let named = |key: &str| match key {
+                " " => row.names.contains("Space"),
+                "Escape" => row.names.contains("Esc"),
+                "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight" => row.names.contains(['↑', '↓', '←', '→']),
+                "=" | "," | "." => true, // the same key as the one that is named, without shift
+                digit if digit.bytes().all(|b| b.is_ascii_digit()) => row.names == "1–9 0",
+                key => row.names.split(' ').any(|name| name.eq_ignore_ascii_case(key)),
+            };
+            assert!(row.keys.iter().all(|(key, _)| named(key)), "{}", row.names);
+        }
+    }
+
+    #[test]
+    fn a_recording_has_its_own_meaning_of_some_keys_and_that_of_the_page_of_the_others() {
+        assert_eq!((action("l", false), action("l", true)), (Some(Action::Freeze), Some(Action::Jump(1))));
+        assert_eq!((action("j", false), action("t", true)), (None, Some(Action::Theme)));
+    }
+
+    #[test]
+    fn titles_name_the_keys() {
+        assert_eq!(title("Theme", &[Action::Theme]), "Theme (t)");
+        assert_eq!(title("Freeze or go on", &[Action::Freeze]), "Freeze or go on (space)");
+        assert_eq!(title("Slower or faster", &[Action::Speed(-1), Action::Speed(1)]), "Slower or faster (, .)");
+    }
+
+    #[test]
+    fn readme_names_every_key_and_no_other() {
+        let table = README.split("| what | with the mouse | with keys |").nth(1).expect("README has the table of keys");
+        let column: Vec<&str> =
+            table.lines().skip(2).take_while(|l| l.starts_with('|')).filter_map(|l| l.split('|').nth(3)).collect();
+        let column = column.join(" ");
+        let names = || KEYS.iter().filter(|g| !g.recorded).flat_map(|g| g.rows).flat_map(|row| row.names.split(' '));
+        for name in column.split('`').skip(1).step_by(2) {
+            let digit = name.bytes().all(|b| b.is_ascii_digit());
+            assert!(digit || names().any(|n| n.eq_ignore_ascii_case(name)), "README has a key that is none: {name}");
+        }
+        let column = column.to_lowercase();
+        for name in names().filter(|name| !["1–9", "↑", "↓", "←", "→"].contains(name)) {
+            let name = name.to_lowercase();
+            assert!(
+                column.contains(&format!("`{name}`")) || (name.len() > 1 && column.contains(&name)),
+                "README lacks {name}"
+            );
+        }
+    }
+}

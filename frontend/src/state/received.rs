@@ -1,0 +1,126 @@
+//! What a server says, or what reads a file in its place, taken into the state.
+
+use super::{LinkState, Page};
+use crate::browser::now;
+use crate::store::Changed;
+use leptos::prelude::*;
+use shared::wire::{self, Hello, PROTOCOL, PageMessage, ServerMessage, SourceId};
+
+/// What the holder of the connection does about a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Nothing.
+    Control,
+    /// It counts and acknowledges the ticks.
+    Ticks,
+    /// The server has answered the question that was open, and may be asked the next one.
+    Answered,
+    /// The bytes made no sense, or a tick is missing: everything is asked for anew.
+    Broken,
+}
+
+impl Page {
+    /// Takes in a message.
+    pub fn receive(self, bytes: &[u8]) -> Received {
+        match wire::decode_server(bytes) {
+            Ok(wire::Received::Ticks(source, frames)) => {
+                let applied = self.store.write_value().ticks(source, &frames);
+                if self.shows(source) {
+                    self.told.set_value(now());
+                }
+                match applied {
+                    Ok(true) => self.sampled(source),
+                    Ok(false) => {}
+                    Err(_) => return self.broken(),
+                }
+                Received::Ticks
+            }
+            Ok(wire::Received::Control(message)) => self.control(message),
+            Err(_) => self.broken(),
+        }
+    }
+
+    fn broken(self) -> Received {
+        self.store.write_value().take(ServerMessage::Resync);
+        Received::Broken
+    }
+
+    /// Whether a machine is the one that is shown.
+    fn shows(&self, source: SourceId) -> bool {
+        let store = self.store.read_value();
+        self.view.with_untracked(|v| store.source(v.source.as_deref()).is_some_and(|s| s.info.id == source))
+    }
+
+    fn sampled(self, source: SourceId) {
+        if self.state.get_untracked() != LinkState::Live {
+            self.live();
+            // What was asked for while the connection was away.
+            self.load();
+        }
+        let back = self.store.write_value().sources.get_mut(&source).and_then(|s| s.hand_back());
+        if let Some((from, to)) = back {
+            self.ask(PageMessage::History { source, from, to });
+            // Where nothing moves the view, once in a while.
+            self.load();
+        }
+        self.changed(Changed { ticks: true, ..Changed::default() });
+    }
+
+    /// The server has shown that it is there.
+    fn live(self) {
+        self.goodbye.set(String::new());
+        self.state.set(LinkState::Live);
+    }
+
+    fn control(self, message: ServerMessage) -> Received {
+        match &message {
+            ServerMessage::Processes(table) => {
+                self.processes.set(Some(table.clone()));
+                return Received::Control;
+            }
+            ServerMessage::Hello(hello) => self.greeted(hello),
+            ServerMessage::Heartbeat { now: theirs } => {
+                self.ahead.set_value(theirs - now());
+                // The server is there though no tick comes: what it keeps of the machine is to be seen.
+                if self.state.get_untracked() != LinkState::Live && self.has_samples() {
+                    self.live();
+                }
+            }
+            ServerMessage::Goodbye { reason } => self.goodbye.set(reason.clone()),
+            _ => {}
+        }
+        let answered = matches!(message, ServerMessage::HistoryEnd { .. } | ServerMessage::MinutesEnd { .. });
+        let hello = matches!(message, ServerMessage::Hello(_));
+        let changed = self.store.write_value().take(message);
+        self.changed(changed);
+        if answered && self.is_recorded() {
+            // Of a recording there is history alone.
+            self.live();
+        }
+        if hello {
+            self.fit();
+        }
+        if !answered {
+            return Received::Control;
+        }
+        self.load();
+        Received::Answered
+    }
+
+    fn greeted(self, hello: &Hello) {
+        self.ahead.set_value(hello.now - now());
+        let known = self.player.with_untracked(|p| p.as_ref().map(|p| p.recorded.clone()));
+        if let Some(recorded) = hello.recorded.clone().filter(|recorded| known.as_ref() != Some(recorded)) {
+            self.recorded(recorded);
+        }
+        if hello.protocol != PROTOCOL {
+            self.goodbye.set(format!("The server is now version {}: reload the page.", hello.version));
+            self.state.set(LinkState::Lost);
+        }
+    }
+
+    fn has_samples(&self) -> bool {
+        let store = self.store.read_value();
+        self.view.with_untracked(|v| store.source(v.source.as_deref()).is_some_and(|s| s.last_t().is_some()))
+    }
+}

@@ -1,0 +1,153 @@
+//! No circles: of two files of a package, or two rooms, only one may know the other. A parent and what stands below it are
+//! one thing that may name each other.
+
+use super::source::{Source, word};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Folders of sources without circles.
+const FOLDERS: &[&str] = &["frontend/src", "frontend/charts/src"];
+
+/// Module and the modules that it names.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Circles between the files of a folder, and between its rooms.
+pub fn circles(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for folder in FOLDERS {
+        let files = files(sources, folder);
+        let rooms = rooms(&files);
+        for graph in [files, rooms] {
+            faults.extend(circle(&graph).map(|names| format!("{folder}: {} is a circle", names.join(" -> "))));
+        }
+    }
+    faults
+}
+
+/// The module of a file: `http::live` of `http/live.rs`; none for what puts a package together or is a program.
+fn module(path: &str, folder: &str) -> Option<String> {
+    let inner = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    let inner = inner.strip_suffix("/mod").unwrap_or(inner);
+    let root = ["lib", "main"].contains(&inner) || inner.starts_with("bin/");
+    (!root).then(|| inner.replace('/', "::"))
+}
+
+fn files(sources: &[Source], folder: &str) -> Graph {
+    let own = || sources.iter().filter(|s| !s.is_test()).filter_map(|s| Some((s, module(&s.path, folder)?)));
+    let modules: BTreeSet<String> = own().map(|(_, module)| module).collect();
+    let mut graph = Graph::new();
+    for (source, from) in own() {
+        let named = graph.entry(from.clone()).or_default();
+        for path in paths(&source.code) {
+            let to = resolve(&from, &path, &modules).filter(|to| !kin(&from, to));
+            named.extend(to);
+        }
+    }
+    graph
+}
+
+/// The same between what stands directly in the folder.
+fn rooms(files: &Graph) -> Graph {
+    let room = |module: &str| module.split("::").next().unwrap_or_default().to_string();
+    let mut graph = Graph::new();
+    for (from, named) in files {
+        let from = room(from);
+        let named = named.iter().map(|to| room(to)).filter(|to| *to != from);
+        graph.entry(from.clone()).or_default().extend(named.collect::<Vec<_>>());
+    }
+    graph
+}
+
+/// Whether one stands below the other.
+fn kin(a: &str, b: &str) -> bool {
+    let below = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with("::"));
+    below(a, b) || below(b, a)
+}
+
+/// The module that a path names, seen from another: the longest beginning of it that is a file.
+fn resolve(from: &str, path: &[&str], modules: &BTreeSet<String>) -> Option<String> {
+    let mut at: Vec<&str> = if path[0] == "crate" { Vec::new() } else { from.split("::").collect() };
+    for part in path {
+        match *part {
+            "crate" | "self" => {}
+            "super" => drop(at.pop()),
+            name => at.push(name),
+        }
+    }
+    (1..=at.len()).rev().map(|n| at[..n].join("::")).find(|name| modules.contains(name))
+}
+
+/// Every path that begins with `crate`, `super` or `self`, those of a `use` tree one by one.
+fn paths(code: &str) -> Vec<Vec<&str>> {
+    let mut found = Vec::new();
+    for begin in ["crate::", "super::", "self::"] {
+        for (at, _) in code.match_indices(begin) {
+            let before = &code[..at];
+            if !before.ends_with(word) && !before.ends_with("::") {
+                tree(&code[at..], &mut Vec::new(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a `use` tree behind `prefix`; answers with what follows it.
+fn tree<'a>(mut text: &'a str, prefix: &mut Vec<&'a str>, found: &mut Vec<Vec<&'a str>>) -> &'a str {
+    let depth = prefix.len();
+    loop {
+        text = text.trim_start();
+        if let Some(mut rest) = text.strip_prefix('{') {
+            loop {
+                rest = tree(rest, prefix, found).trim_start();
+                match rest.strip_prefix(',') {
+                    Some(next) => rest = next,
+                    None => break,
+                }
+            }
+            text = rest.strip_prefix('}').unwrap_or(rest);
+            break;
+        }
+        let end = text.len() - text.trim_start_matches(word).len();
+        if end > 0 {
+            prefix.push(&text[..end]);
+        }
+        text = &text[end..];
+        match text.strip_prefix("::").filter(|_| end > 0) {
+            Some(rest) => text = rest,
+            None => {
+                if !prefix.is_empty() {
+                    found.push(prefix.clone());
+                }
+                break;
+            }
+        }
+    }
+    prefix.truncate(depth);
+    text
+}
+
+/// A circle, its first name at the end again.
+fn circle(graph: &Graph) -> Option<Vec<String>> {
+    fn walk<'a>(graph: &'a Graph, at: &'a str, way: &mut Vec<&'a str>, done: &mut BTreeSet<&'a str>) -> bool {
+        let back = way.contains(&at);
+        way.push(at);
+        if back {
+            return true;
+        }
+        let next = graph.get(at).into_iter().flatten();
+        if !done.contains(at) && next.into_iter().any(|to| walk(graph, to, way, done)) {
+            return true;
+        }
+        done.insert(at);
+        way.pop();
+        false
+    }
+    let mut done = BTreeSet::new();
+    graph.keys().find_map(|start| {
+        let mut way = Vec::new();
+        walk(graph, start, &mut way, &mut done).then(|| {
+            let last = way.last().copied().unwrap_or_default();
+            let begin = way.iter().position(|name| *name == last).unwrap_or(0);
+            way[begin..].iter().map(ToString::to_string).collect()
+        })
+    })
+}
