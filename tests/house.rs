@@ -22,7 +22,7 @@ fn rooms_import_along_the_arrows() {
 }
 
 #[test]
-fn no_two_files_of_the_page_know_each_other() {
+fn no_two_files_know_each_other() {
     holds(circles::circles(&tree()));
 }
 
