@@ -31,13 +31,13 @@ const SCENARIOS: [Scenario; 5] = [
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     let weight = backend::http::page::weight();
     if weight.page == 0 {
-        table.missing("page, brotli", "200 KB", "this binary has no page: cargo xtask bench builds it");
+        table.missing("page, brotli", "400 KB", "this binary has no page: cargo xtask bench builds it");
         return;
     }
     let mut weigh = |what, bytes: usize, most: f64, goal, note| {
         table.at_most(what, bytes as f64 / 1000.0, "kB", most, goal, "", note);
     };
-    weigh("page, brotli", weight.page, 200.0, "200 KB", "all files but the two below");
+    weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but the two below");
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
     weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
     let server = Server::start([]);

@@ -8,11 +8,7 @@ use crate::{page, run, setup};
 
 /// What is left of the tools.
 pub fn tools() -> Vec<Part> {
-    let parts = [
-        part(setup::LIBRARY, 30, setup::library_is_made()),
-        part(setup::TRUNK, 120, setup::has_trunk()),
-        part(setup::WASM_BINDGEN, 45, setup::has_wasm_bindgen()),
-    ];
+    let parts = [part(setup::TRUNK, 120, setup::has_trunk()), part(setup::WASM_BINDGEN, 45, setup::has_wasm_bindgen())];
     parts.into_iter().flatten().collect()
 }
 

@@ -31,7 +31,7 @@ const FEATURES: [&str; 6] = [
 ];
 
 /// What it does to the page.
-const PASSES: [&str; 3] = ["-Oz", "--strip-producers", "--strip-target-features"];
+const PASSES: [&str; 4] = ["-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
 
 /// `cargo check` of the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
@@ -103,7 +103,6 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
     let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
     cmd(&tools.trunk)
         .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
-        .args(if tools.compiler.messages() { &["--features", "messages"][..] } else { &[] })
         .args(["--public-url", "./", "--dist"])
         .arg(&dist)
         .dir(&paths::root().join("frontend"))
@@ -126,9 +125,7 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
     let plain = size(wasm)?;
     let Some(wasm_opt) = &tools.wasm_opt else { return Ok(format!("{plain} bytes of wasm")) };
     let smaller = paths::page_target().join("smaller.wasm");
-    // Names of functions stay where somebody looks for a fault.
-    let names = if tools.compiler.messages() { "--debuginfo" } else { "--strip-debug" };
-    match cmd(wasm_opt).args(FEATURES).args(PASSES).arg(names).arg(wasm).arg("-o").arg(&smaller).run() {
+    match cmd(wasm_opt).args(FEATURES).args(PASSES).arg(wasm).arg("-o").arg(&smaller).run() {
         Ok(()) => {
             std::fs::copy(&smaller, wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
             Ok(format!("{} bytes of wasm, {plain} before wasm-opt", size(wasm)?))

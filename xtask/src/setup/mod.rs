@@ -6,7 +6,7 @@
 mod apt;
 mod browser;
 mod debian;
-mod own_std;
+mod debian_std;
 mod tools;
 mod wasm32;
 
@@ -17,10 +17,10 @@ use std::path::PathBuf;
 
 pub use debian::programs;
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
-pub use wasm32::{Compiler, TARGET, library_is_made};
+pub use wasm32::Compiler;
 
-/// The name of the step that makes the compiler for the page, with its library.
-pub const LIBRARY: &str = "wasm32 target";
+/// The page's target.
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The tools that build the page.
 pub struct PageTools {
@@ -35,12 +35,11 @@ pub struct PageTools {
 }
 
 impl PageTools {
-    /// One text that tells apart two sets of tools, and what is asked of them; where it differs, the page is built again.
+    /// One text that tells apart two sets of tools; where it differs, the page is built again.
     pub fn id(&self) -> String {
         let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
-        let messages = if self.compiler.messages() { "messages" } else { "" };
         let (trunk, wasm_bindgen) = (self.trunk.display(), self.wasm_bindgen.display());
-        format!("{} {messages} {trunk} {wasm_bindgen} {wasm_opt}", self.compiler.id())
+        format!("{} {trunk} {wasm_bindgen} {wasm_opt}", self.compiler.id())
     }
 
     /// Says where the tools stand.
@@ -52,7 +51,7 @@ impl PageTools {
 /// Makes the tools of the page ready.
 pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
     let mut compiler = None;
-    steps.step(LIBRARY, || {
+    steps.step("wasm32 target", || {
         let (found, done) = wasm32::ready()?;
         compiler = Some(found);
         Ok(done)

@@ -1,47 +1,10 @@
-//! The standard library for the page, built once from the compiler's own sources: for size, and so that a panic is a trap
-//! instead of a text that nobody reads. The ready one is built for speed, and makes the page an eighth larger.
+//! The standard library for wasm32 where rustup cannot fetch the ready one: built once from the sources that Debian's
+//! compiler comes with, as they are.
 
-use super::wasm32::TARGET;
+use super::TARGET;
 use crate::exec::{cargo, cmd};
 use crate::paths;
 use std::path::{Path, PathBuf};
-
-/// What a panic in the page leaves behind.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Panics {
-    /// A trap. Texts and places of panics are not in the page.
-    Trap,
-    /// A text in the browser's console, for those who look for a fault.
-    Text,
-}
-
-impl Panics {
-    /// What `WATCHGLASS_PAGE` asks for: `messages`, or nothing.
-    pub fn wanted() -> Result<Self, String> {
-        match std::env::var("WATCHGLASS_PAGE").as_deref() {
-            Err(_) | Ok("") => Ok(Self::Trap),
-            Ok("messages") => Ok(Self::Text),
-            Ok(other) => {
-                Err(format!("WATCHGLASS_PAGE=`{other}`: only `messages` is known; unset it for the small page"))
-            }
-        }
-    }
-
-    /// Flags for the library and for all that is compiled with it. They are not stable.
-    pub fn flags(self) -> &'static str {
-        match self {
-            Self::Trap => "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none",
-            Self::Text => "",
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Trap => "trap",
-            Self::Text => "text",
-        }
-    }
-}
 
 const MANIFEST: &str = "\
 [package]
@@ -49,14 +12,9 @@ name = \"empty\"
 version = \"0.0.0\"
 edition = \"2024\"
 
-[profile.release]
-opt-level = \"z\"
-codegen-units = 1
-
 [workspace]
 ";
-const ARGS: [&str; 5] =
-    ["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
+const ARGS: [&str; 4] = ["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort"];
 // Link-time optimisation of the page reads the bitcode.
 const FLAGS: &str = "-Cembed-bitcode=yes";
 
@@ -67,33 +25,33 @@ pub fn has_sources(rustc: &str) -> bool {
 }
 
 /// The folder of the library, if it was made of just this.
-pub fn made(version: &str, panics: Panics) -> Option<PathBuf> {
-    let folder = folder(panics).ok()?;
-    let is_it = std::fs::read_to_string(folder.join("made-of")).is_ok_and(|of| of == recipe(version, panics));
+pub fn made(version: &str) -> Option<PathBuf> {
+    let folder = folder().ok()?;
+    let is_it = std::fs::read_to_string(folder.join("made-of")).is_ok_and(|of| of == recipe(version));
     is_it.then_some(folder)
 }
 
 /// Everything that decides what the library is; another recipe, and it is made again.
-pub fn recipe(version: &str, panics: Panics) -> String {
-    format!("{version}\n{MANIFEST}\n{}\n{FLAGS} {}\n", ARGS.join(" "), panics.flags())
+pub fn recipe(version: &str) -> String {
+    format!("{version}\n{MANIFEST}\n{}\n{FLAGS}\n", ARGS.join(" "))
 }
 
-fn folder(panics: Panics) -> Result<PathBuf, String> {
-    Ok(paths::cache()?.join("wasm32").join(panics.name()))
+fn folder() -> Result<PathBuf, String> {
+    Ok(paths::cache()?.join("wasm32").join("std"))
 }
 
 /// Builds the library from an empty crate and keeps its files as a sysroot; unless another run has done so meanwhile.
-pub fn make(rustc: &str, version: &str, panics: Panics) -> Result<PathBuf, String> {
-    let sysroot = folder(panics)?;
+pub fn make(rustc: &str, version: &str) -> Result<PathBuf, String> {
+    let sysroot = folder()?;
     let _alone = paths::alone(&sysroot.with_extension("making"))?;
-    if made(version, panics).is_some() {
+    if made(version).is_some() {
         return Ok(sysroot);
     }
     eprintln!("    building the standard library for wasm32");
     let work = sysroot.with_extension("new");
     paths::remove(&work)?;
-    let result = build(rustc, &work, panics).and_then(|new| {
-        paths::write(&new.join("made-of"), &recipe(version, panics))?;
+    let result = build(rustc, &work).and_then(|new| {
+        paths::write(&new.join("made-of"), &recipe(version))?;
         paths::remove(&sysroot)?;
         std::fs::rename(&new, &sysroot).map_err(|e| format!("{} could not be made: {e}", sysroot.display()))
     });
@@ -103,7 +61,7 @@ pub fn make(rustc: &str, version: &str, panics: Panics) -> Result<PathBuf, Strin
     result.map(|()| sysroot)
 }
 
-fn build(rustc: &str, work: &Path, panics: Panics) -> Result<PathBuf, String> {
+fn build(rustc: &str, work: &Path) -> Result<PathBuf, String> {
     paths::write(&work.join("Cargo.toml"), MANIFEST)?;
     paths::write(&work.join("src/lib.rs"), "")?;
     let target = work.join("target");
@@ -114,7 +72,7 @@ fn build(rustc: &str, work: &Path, panics: Panics) -> Result<PathBuf, String> {
         .env("RUSTC", rustc)
         .env("RUSTC_BOOTSTRAP", "1") // build-std is not stable; these are the compiler's own sources
         .env("CARGO_TARGET_DIR", &target)
-        .env("RUSTFLAGS", format!("{FLAGS} {}", panics.flags()))
+        .env("RUSTFLAGS", FLAGS)
         .run()?;
     let sysroot = work.join("sysroot");
     let to = sysroot.join("lib/rustlib").join(TARGET).join("lib");
