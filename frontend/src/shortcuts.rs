@@ -127,7 +127,7 @@ pub static KEYS: [Group; 4] = [
             ),
             row("[ ]", "half a window back or on", &[("[", Action::Pan(-1)), ("]", Action::Pan(1))]),
             row("Backspace", "one step back", &[("Backspace", Action::Back)]),
-            row("L Space", "stand still, or go on live", &[("l", Action::Freeze), (" ", Action::Freeze)]),
+            row("L Space", "stand still, or go on live", &[(" ", Action::Freeze), ("l", Action::Freeze)]),
             row("Esc", "close what lies over the page; else live", &[("Escape", Action::Leave)]),
         ],
     },
@@ -170,7 +170,7 @@ pub fn action(key: &str, recorded: bool) -> Option<Action> {
 /// The words of a button's title, with the keys that do the same.
 pub fn title(words: &str, actions: &[Action]) -> String {
     let key = |action: &Action| {
-        let known = |recorded| all(recorded).filter(|(_, a)| a == action).map(|(name, _)| *name).last();
+        let known = |recorded| all(recorded).find(|(_, a)| a == action).map(|(name, _)| *name);
         known(false).or_else(|| known(true)).map(|name| if name == " " { "space" } else { name })
     };
     let keys: Vec<&str> = actions.iter().filter_map(key).collect();
@@ -212,7 +212,7 @@ mod tests {
     fn titles_name_the_keys() {
         assert_eq!(title("Theme", &[Action::Theme]), "Theme (t)");
         assert_eq!(title("Freeze or go on", &[Action::Freeze]), "Freeze or go on (space)");
-        assert_eq!(title("Slower or faster", &[Action::Speed(-1), Action::Speed(1)]), "Slower or faster (, .)");
+        assert_eq!(title("Slower or faster", &[Action::Speed(-1), Action::Speed(1)]), "Slower or faster (< >)");
     }
 
     #[test]

@@ -12,10 +12,13 @@ use web_sys::{
 /// How far from the screen a panel is drawn already.
 const NEARLY: &str = "200px";
 
+/// What the browser calls with the panels that came into view or left it.
+type Crossed = Closure<dyn FnMut(js_sys::Array)>;
+
 /// Both observers, with the functions that they call.
 #[derive(Default)]
 pub struct Sight {
-    seen: Option<(IntersectionObserver, Closure<dyn FnMut(js_sys::Array)>)>,
+    seen: Option<(IntersectionObserver, Crossed)>,
     sizes: Option<(ResizeObserver, Closure<dyn FnMut()>)>,
 }
 
@@ -23,9 +26,7 @@ impl Sight {
     /// Watches where a panel is, and how large its canvas.
     pub fn watch_panel(&mut self, board: Board, article: &Element, canvas: &HtmlCanvasElement) {
         let (observer, _) = self.seen.get_or_insert_with(|| {
-            let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
-                crossed(board, &entries);
-            });
+            let seen = Crossed::new(move |entries: js_sys::Array| crossed(board, &entries));
             let options = IntersectionObserverInit::new();
             options.set_root_margin(NEARLY);
             let observer = IntersectionObserver::new_with_options(seen.as_ref().unchecked_ref(), &options);
