@@ -264,7 +264,7 @@ fn gpus_are_chosen_where_they_were_chosen_once_too() {
     assert_eq!(config(&["--config", "f"], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [0, 2]);
     assert_eq!(config(&["--config", "f"], "gpu = [1]\n[collectors.nvidia]\ngpus = [0, 2]").gpus, [1]);
     assert_eq!(config(&["--config", "f", "--gpu", "3"], "[collectors.nvidia]\ngpus = [0, 2]").gpus, [3]);
-    let misplaced = error(&["--config", "f"], "[collectors.amd]\ngpus = [0]");
+    let misplaced = error(&["--config", "f"], "[collectors.cpu]\ngpus = [0]");
     assert!(misplaced.contains("`gpus` belongs below [collectors.nvidia]"), "{misplaced}");
 }
 
