@@ -227,10 +227,14 @@ impl Page {
         }
     }
 
-    /// Looks again at which panels there are.
+    /// Looks again at which panels there are. Between the greeting of a server that has started anew and the machines that
+    /// it names next, what stands there stays.
     fn replan(self) {
         let plan = {
             let store = self.store.read_value();
+            if store.sources.is_empty() {
+                return;
+            }
             self.view.with_untracked(|v| plan::plan(&store, store.source(v.source.as_deref()), &v.hide))
         };
         if self.plan.with_untracked(|p| *p != plan) {
