@@ -25,7 +25,7 @@ impl Count {
     ///
     /// # Errors
     /// [`Refused::Large`], with what to narrow.
-    pub fn next(&mut self) -> Result<Option<()>, Refused> {
+    pub fn go_on(&mut self) -> Result<Option<()>, Refused> {
         let Some(reading) = &mut self.reading else { return Ok(Some(())) };
         let Some((wanted, values)) = reading.next() else { return Ok(Some(())) };
         let count = match values {

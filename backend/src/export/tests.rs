@@ -159,7 +159,7 @@ fn long_spans_come_in_parts_and_are_the_same() {
 fn limited(selection: Selection, most: i64) -> Result<(), Refused> {
     let mut count = Count::new(Arc::new(selection), most);
     loop {
-        if let Some(()) = count.next()? {
+        if let Some(()) = count.go_on()? {
             return Ok(());
         }
     }

@@ -33,12 +33,19 @@ impl Room {
     /// A place in it, given back when the answer has been read, or its reader is gone.
     ///
     /// # Errors
-    /// The answer to whom there is no place for.
-    pub fn enter(&'static self) -> Result<SemaphorePermit<'static>, Response<Body>> {
-        self.open.try_acquire().map_err(|_| {
-            let sentence = format!("{} such answers are being read; try again when one has ended", self.most);
-            error(StatusCode::TOO_MANY_REQUESTS, sentence)
-        })
+    /// All are taken.
+    pub fn enter(&'static self) -> Result<SemaphorePermit<'static>, Full> {
+        self.open.try_acquire().map_err(|_| Full(self.most))
+    }
+}
+
+/// So many answers are being read already.
+pub(super) struct Full(usize);
+
+impl From<Full> for Response<Body> {
+    fn from(Full(most): Full) -> Self {
+        let sentence = format!("{most} such answers are being read; try again when one has ended");
+        error(StatusCode::TOO_MANY_REQUESTS, sentence)
     }
 }
 

@@ -50,7 +50,7 @@ const SOME: usize = 100;
 async fn list(begin: String, items: impl FnMut() -> Option<Vec<Value>> + Send + 'static) -> Response<Body> {
     match LISTS.enter() {
         Ok(place) => stream(place, "application/json", listed(begin, items)).await,
-        Err(full) => full,
+        Err(full) => full.into(),
     }
 }
 

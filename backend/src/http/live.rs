@@ -14,12 +14,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 /// Faster ticks are joined: a page gets at most two messages of ticks a second.
 const SPACING: Duration = Duration::from_millis(500);
+/// How long the words before the end may take.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// Messages of history on their way at once: each is a page's own, and half a megabyte.
 static HISTORY: Semaphore = Semaphore::const_new(128);
 
@@ -49,9 +51,10 @@ pub(super) async fn get(State(app): State<Arc<App>>, params: Params, request: Re
     }
     tokio::spawn(async move {
         let Some(socket) = upgraded.await else { return };
+        // On the heap, so that each viewer takes what its own kind needs.
         match json {
-            true => script(socket, app).await,
-            false => page(socket, app).await,
+            true => Box::pin(script(socket, app)).await,
+            false => Box::pin(page(socket, app)).await,
         }
         drop(viewer);
     });
@@ -105,9 +108,9 @@ async fn read(next: Next) -> Result<(Option<Bytes>, Option<Next>), End> {
 
 async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>) {
     if let Err(End::Told(code, reason)) = follow(&mut socket, &app).await {
-        // In words first: proxies drop close codes.
-        let _ = send(&mut socket, &app.hub, Kind::Binary, &Session::goodbye(&reason)).await;
-        socket.close(code, &reason).await;
+        // In words first: proxies drop close codes. Who takes nothing is not waited for.
+        let _ = timeout(GOODBYE, send(&mut socket, &app.hub, Kind::Binary, &Session::goodbye(&reason))).await;
+        Box::pin(socket.close(code, &reason)).await;
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
     let open = accept.contains("application/openmetrics-text");
     let place = match METRICS.enter() {
         Ok(place) => place,
-        Err(full) => return full,
+        Err(full) => return full.into(),
     };
     // Reading what slow series had last may take milliseconds.
     let page = move || {

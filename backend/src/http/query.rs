@@ -64,7 +64,7 @@ async fn counted(selection: &Arc<Selection>) -> Result<(), Response<Body>> {
         let some = move || {
             let begun = Instant::now();
             loop {
-                match count.next() {
+                match count.go_on() {
                     Ok(None) if begun.elapsed() < COUNTING => {}
                     known => return known.map(|known| (known, count)),
                 }

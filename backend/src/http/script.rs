@@ -178,7 +178,7 @@ impl Followed {
 pub(super) async fn script<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>) {
     let teller = Teller::of(&app);
     if let Err(End::Told(code, reason)) = listen(&mut socket, &app, &teller).await {
-        socket.close(code, &reason).await;
+        Box::pin(socket.close(code, &reason)).await;
     }
 }
 

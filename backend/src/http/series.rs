@@ -31,7 +31,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, params: Params) -> Response
     };
     let open = match HISTORY.enter() {
         Ok(open) => open,
-        Err(full) => return full,
+        Err(full) => return full.into(),
     };
     let mut place = Place::new(sources);
     let items = move || {

@@ -32,7 +32,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// A viewer's messages are small: most have less than 20 bytes.
 const FRAME: usize = 64 * 1024;
 /// What is read at once.
-const READ: usize = 256;
+const READ: usize = 128;
 /// Bytes that wait in the kernel, beside those on their way.
 #[cfg(target_os = "linux")]
 const UNSENT: libc::c_int = 16 * 1024;
@@ -67,10 +67,11 @@ pub(super) enum Event {
 
 /// A viewer's connection.
 pub(super) struct Socket<S> {
-    inner: WebSocketStream<S>,
+    // On the heap: it is handed on from task to task, and each would have room for it.
+    inner: Box<WebSocketStream<S>>,
     heard: Instant,
-    /// It was asked whether it is there since it was heard last.
-    asked: bool,
+    /// When it was asked whether it is there, where it has not been heard since.
+    asked: Option<Instant>,
     timer: Pin<Box<Sleep>>,
 }
 
@@ -119,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             .max_write_buffer_size(4096);
         let inner = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, Some(config)).await;
         let heard = Instant::now();
-        Socket { inner, heard, asked: false, timer: Box::pin(sleep_until(heard + PING)) }
+        Socket { inner: Box::new(inner), heard, asked: None, timer: Box::pin(sleep_until(heard + PING)) }
     }
 
     /// Waits for what comes first: a word of the viewer, news, or a time. A viewer that is silent is asked whether it is
@@ -129,7 +130,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// The connection ends.
     pub async fn next(&mut self, news: &mut watch::Receiver<u64>, wake: Option<Instant>) -> Result<Event, End> {
         loop {
-            let due = self.heard + if self.asked { DEAD } else { PING };
+            // It may have been silent while it was sent a long message: who was not asked is not gone.
+            let due = self.asked.map_or(self.heard + PING, |asked| asked + (DEAD - PING));
             let due = wake.map_or(due, |wake| wake.min(due));
             // Mostly it is set to an earlier time, and set anew when that has come.
             if self.timer.deadline() > due || self.timer.is_elapsed() {
@@ -140,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 biased;
                 message = self.inner.next() => {
                     self.heard = Instant::now();
-                    self.asked = false;
+                    self.asked = None;
                     match message {
                         Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => return Ok(Event::Said(message)),
                         Some(Ok(Message::Close(_))) => {
@@ -159,12 +161,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                     if wake.is_some_and(|wake| wake <= now) {
                         return Ok(Event::Time);
                     }
-                    if now >= self.heard + DEAD {
-                        return Err(End::Told(CloseCode::Away, "nothing was heard for 15 s".into()));
-                    }
-                    if now >= self.heard + PING && !self.asked {
-                        self.send(Kind::Ping, &Bytes::new()).await?;
-                        self.asked = true;
+                    match self.asked {
+                        Some(asked) if now >= asked + (DEAD - PING) => {
+                            return Err(End::Told(CloseCode::Away, "nothing was heard for 15 s".into()));
+                        }
+                        None if now >= self.heard + PING => {
+                            self.send(Kind::Ping, &Bytes::new()).await?;
+                            self.asked = Some(now);
+                        }
+                        _ => {}
                     }
                 }
             }

@@ -1,3 +1,5 @@
+//! Viewers over pipes, with the time stopped: what arrives, who is gone, and how a connection ends.
+
 use super::*;
 use tokio::io::{DuplexStream, duplex};
 
@@ -65,6 +67,21 @@ async fn who_takes_nothing_is_given_up_and_who_takes_little_is_sent_all() {
     );
     assert_eq!(begun.elapsed().as_secs(), MESSAGE.as_secs());
     slow.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_took_long_to_take_a_message_is_asked_before_it_counts_as_gone() {
+    let (_sender, mut news) = watch::channel(0);
+    let (mut socket, mut theirs) = pair(100).await;
+    let reading = tokio::spawn(async move {
+        tokio::time::sleep(DEAD - Duration::from_secs(1)).await;
+        while theirs.next().await.is_some_and(|m| m.is_ok()) {}
+    });
+    socket.send(Kind::Text, &Bytes::from(vec![b' '; 1_000])).await.unwrap();
+    tokio::time::sleep(DEAD).await;
+    let wake = Instant::now() + Duration::from_secs(60);
+    assert!(matches!(socket.next(&mut news, Some(wake)).await, Ok(Event::Time)));
+    reading.abort();
 }
 
 #[tokio::test(start_paused = true)]
