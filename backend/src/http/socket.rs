@@ -33,9 +33,6 @@ const CLOSING: Duration = Duration::from_secs(1);
 const FRAME: usize = 64 * 1024;
 /// What is read at once.
 const READ: usize = 128;
-/// Bytes that wait in the kernel, beside those on their way.
-#[cfg(target_os = "linux")]
-const UNSENT: libc::c_int = 16 * 1024;
 
 /// Kinds of what is sent: the opcodes of RFC 6455.
 #[derive(Clone, Copy)]
@@ -87,26 +84,10 @@ pub(super) fn accept(
     let socket = async move {
         let parts = upgrade.await.ok()?.downcast::<TokioIo<Patient<TcpStream>>>().ok()?;
         let stream = parts.io.into_inner().into_inner();
-        keep_little(&stream);
         Some(Socket::new(stream, &parts.read_buf).await)
     };
     Ok((response, socket))
 }
-
-/// Has the kernel hold little for a viewer that does not read; a fast one is sent no less.
-#[cfg(target_os = "linux")]
-fn keep_little(stream: &TcpStream) {
-    use std::os::fd::AsRawFd;
-    let unsent = UNSENT;
-    let (value, size) = ((&raw const unsent).cast(), size_of_val(&unsent) as libc::socklen_t);
-    // SAFETY: the pointer and the length are those of `unsent`. A kernel that does not know the option holds more.
-    unsafe {
-        libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value, size);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn keep_little(_: &TcpStream) {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// The socket over a stream of which this much was read already.
