@@ -152,13 +152,17 @@ fn a_recording_cut_at_sixty_percent_shows_what_is_whole_and_says_what_is_missing
         let answer: serde_json::Value = serde_json::from_str(text).expect("JSON");
         let series = answer["series"].as_array().expect("series").clone();
         let filled = series.into_iter().filter(|s| s["points"].as_array().is_some_and(|points| !points.is_empty()));
-        filled.map(|s| (s["tag"].to_string(), s["points"].clone())).collect::<std::collections::BTreeMap<_, _>>()
+        filled
+            .flat_map(|s| {
+                s["points"].as_array().expect("points").iter().map(|p| format!("{} {p}", s["tag"])).collect::<Vec<_>>()
+            })
+            .collect::<std::collections::BTreeSet<_>>()
     };
     let expected = points(&all(&Server::start(["replay", text(&whole)])));
     let replayed = Server::start(["replay", text(&cut)]);
     let found = points(&all(&replayed));
     assert!(found.len() > expected.len() / 10 && found.len() < expected.len(), "{} of {}", found.len(), expected.len());
-    assert!(found.iter().all(|(tag, points)| expected.get(tag) == Some(points)));
+    assert!(found.is_subset(&expected), "{:?}", found.difference(&expected).next());
     until_so("it is said", || replayed.log().contains("the end of the file is missing: this is all that came before"));
     assert!(!replayed.log().contains("damaged"), "{}", replayed.log());
     fs::write(&cut, &bytes[..bytes.len() / 50]).expect("written");

@@ -1,10 +1,13 @@
 //! What a first run has to make: the parts that take minutes, and what each takes.
 
 use crate::steps::Part;
-use crate::{page, run, setup};
+use crate::{page, paths, setup};
 
 // Parts that are not there yet, in the order in which they are made. The seconds are wall time on two idle cores, each part
 // alone. Most of the program is compiled beside the others: these take longer and it less, and the sum is right.
+
+/// The name of the step that makes the program.
+pub const PROGRAM: &str = "program";
 
 /// What is left of the tools.
 pub fn tools() -> Vec<Part> {
@@ -22,7 +25,7 @@ pub fn page() -> Vec<Part> {
 /// What is left of all that the program needs.
 pub fn program() -> Vec<Part> {
     let mut parts = page();
-    parts.extend(part(run::STEP, 150, run::binary().is_file()));
+    parts.extend(part(PROGRAM, 150, paths::program().is_file()));
     parts
 }
 

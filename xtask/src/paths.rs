@@ -24,6 +24,11 @@ pub fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
     Ok(cache()?.join("tools").join(format!("{name}-{version}")))
 }
 
+/// The program, built for release.
+pub fn program() -> PathBuf {
+    target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX))
+}
+
 /// Cargo's target folder for native builds.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {

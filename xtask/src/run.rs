@@ -10,8 +10,6 @@ use crate::setup;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-/// The name of the step that makes the program.
-pub const STEP: &str = "program";
 const PACKAGE: [&str; 4] = ["build", "--release", "--package", "watchglass"];
 
 /// One release binary with the page inside it.
@@ -36,7 +34,7 @@ pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     {
         eprintln!("Beware: {warning}.");
     }
-    let no_program = left.iter().any(|part| part.name == STEP);
+    let no_program = left.iter().any(|part| part.name == left::PROGRAM);
     steps.expect(left);
     let libraries = no_program.then(libraries).transpose()?;
     let tools = setup::page_tools(steps)?;
@@ -51,20 +49,15 @@ fn libraries() -> Result<Running, String> {
     cargo().args(PACKAGE).args(["--quiet", "--lib", "--jobs", &half_the_cores()]).start()
 }
 
-/// The program's file.
-pub fn binary() -> PathBuf {
-    paths::target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX))
-}
-
 /// The binary, with the page as it was built last.
 pub fn server(steps: &mut Steps) -> Result<PathBuf, String> {
     program(steps, None)
 }
 
 fn program(steps: &mut Steps, libraries: Option<Running>) -> Result<PathBuf, String> {
-    let binary = binary();
+    let binary = paths::program();
     let modified = || std::fs::metadata(&binary).and_then(|meta| meta.modified()).ok();
-    steps.step(STEP, || {
+    steps.step(left::PROGRAM, || {
         let before = modified();
         libraries.map_or(Ok(()), Running::wait)?;
         cargo().args(PACKAGE).args(["--bin", "watchglass"]).run()?;
