@@ -43,7 +43,7 @@ use tokio::sync::{oneshot, watch};
 const MEMORY: usize = 256 << 20;
 
 /// How often it is looked whether the log can be written.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Where a server listens, and how it and who started it tell each other.
 pub struct Serving {
