@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     }
     // Quality 11 takes seconds for the sake of 15 % fewer bytes: worth it for what is handed out, not in tests.
     let quality = if variable("PROFILE")? == "release" { 11 } else { 5 };
-    let mut table = String::from("/// The files of the page.\npub static FILES: &[File] = &[\n");
+    let mut table = String::from("/// The files of the page.\npub static FILES: &[PageFile] = &[\n");
     let mut kept = Vec::new();
     for path in &files {
         let bytes = fs::read(path)?;
@@ -58,7 +58,7 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
         encoder.finish()
     })?;
     Ok(format!(
-        "    File {{ path: {name:?}, mime: {:?}, immutable: {}, identity: include_bytes!({identity:?}), \
+        "    PageFile {{ path: {name:?}, mime: {:?}, immutable: {}, identity: include_bytes!({identity:?}), \
          brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }},\n",
         mime(&name),
         has_hash(&name),

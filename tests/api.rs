@@ -1,8 +1,8 @@
-//! The HTTP API of the real binary.
+//! Tests of the HTTP API of the real binary.
 
 use serde_json::Value;
-use watchglass_tests::patience::{until, until_so};
-use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::server::{Answer, Server, ask_unread};
+use watchglass_tests::waiting::{until, until_so};
 
 fn json(answer: &Answer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -10,7 +10,7 @@ fn json(answer: &Answer) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
-/// A server with at least `ticks` ticks behind it.
+/// Starts a server and waits until it has at least `ticks` ticks.
 fn server(ticks: usize) -> Server {
     let server = Server::start(["--interval", "100ms"]);
     until_so("ticks", || {
@@ -203,21 +203,6 @@ fn what_runs_here_is_listed_and_remembered() {
     assert_eq!(server.get("/api/v1/processes?at=noon", &[]).status, 400);
 }
 
-/// A connection whose answer is asked for and not read; the system holds little of it.
-fn asked(server: &Server, path: &str) -> std::net::TcpStream {
-    use std::io::Write;
-    let connect = async {
-        let socket = tokio::net::TcpSocket::new_v4()?;
-        socket.set_recv_buffer_size(4096)?;
-        socket.connect(server.addr()).await?.into_std()
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let mut stream = runtime.block_on(connect).expect("it listens");
-    let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", server.addr());
-    stream.write_all(head.as_bytes()).expect("sent");
-    stream
-}
-
 #[test]
 fn each_series_comes_once_and_too_many_parameters_are_refused() {
     let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "64", "--port", "0"]);
@@ -244,7 +229,7 @@ fn each_series_comes_once_and_too_many_parameters_are_refused() {
 
 #[test]
 fn work_ends_with_its_caller() {
-    // More than the sockets hold, so that an answer that nobody reads does not end.
+    // The answer is larger than the buffers of the sockets, so that it does not end while nobody reads it.
     for path in ["/api/v1/export?tag=*&from=-20m", "/api/v1/query?tag=*&from=-20m"] {
         let mut command = watchglass_tests::server::watchglass(["demo", "--gpus", "8", "--port", "0"]);
         command.args(["--retention", "20m"]);
@@ -254,7 +239,7 @@ fn work_ends_with_its_caller() {
         until_so("all places are taken", || {
             let taken = server.get(small, &[]).status == 429;
             if !taken {
-                readers.borrow_mut().push(asked(&server, path));
+                readers.borrow_mut().push(ask_unread(server.addr(), path));
             }
             taken
         });
@@ -263,7 +248,7 @@ fn work_ends_with_its_caller() {
         assert_eq!(server.get("/api/v1/sources", &[]).status, 200, "lists have places of their own");
         drop(readers);
         until_so("the places are given back", || server.get(small, &[]).status == 200);
-        // Nothing is made any more.
+        // The server does no more work.
         #[cfg(target_os = "linux")]
         until_so("idle", || {
             let (before, pause) = (server.cpu(), std::time::Duration::from_millis(300));

@@ -1,4 +1,5 @@
-//! The command line of the real binary: errors, exit status, help, the printed configuration, the address line.
+//! Tests the command line of the real binary: errors, exit status, help, the printed configuration, the line with the
+//! address.
 
 use watchglass_tests::server::{Server, run, watchglass};
 

@@ -1,10 +1,10 @@
-//! `watchglass demo`, the real binary: simulated machines over HTTP and the stream.
+//! Tests `watchglass demo` with the real binary: simulated machines over HTTP and the stream.
 
 use serde_json::Value;
 use std::time::Instant;
-use watchglass_tests::patience::until_so;
 use watchglass_tests::server::{Server, run};
 use watchglass_tests::stream::Page;
+use watchglass_tests::waiting::until_so;
 
 const TENTHS: [&str; 5] = ["demo", "--interval", "100ms", "--retention", "5m"];
 
@@ -60,7 +60,7 @@ fn two_runs_of_one_seed_agree_at_the_same_instants() {
     let (one, two) = (start(&["--gpus=2", "--hosts=2", "--seed=7"]), start(&["--gpus=2", "--hosts=2", "--seed=7"]));
     let last = |server: &Server| json(server, "/api/v1/sources")["sources"][1]["last"].as_f64().expect("ticks");
     let to = last(&one).min(last(&two)) - 1.0;
-    // What counts from the machine's start and what wanders from second to second alike.
+    // The tags have counters from the machine's start, and values that move from second to second.
     let path = format!(
         "/api/v1/query?tag=gpu.*.powerWatts&tag=gpu.*.energyJoules&tag=network.recv&tag=cpu.*.cpu_percent&from={}&to={to}",
         to - 120.0

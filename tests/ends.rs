@@ -1,4 +1,5 @@
-//! What ends the server, and what does not: a log or an output that nobody takes, signals, limits, tools that hang.
+//! Tests what ends the server and what does not: a log or an output that nobody takes, signals, limits, tools that
+//! hang.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -8,14 +9,14 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use watchglass_tests::patience::until_so;
 use watchglass_tests::server::{Server, as_user, binary, run, watchglass, watchglass_by};
+use watchglass_tests::waiting::until_so;
 
-/// A pipe that is full, and whose reader takes nothing while it is held.
+/// A full pipe. Its reader takes nothing while it is held.
 fn stuck() -> (PipeReader, Stdio) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let set = |flags: libc::c_int| {
-        // SAFETY: a plain system call on a descriptor that this function owns.
+        // SAFETY: this is a plain system call on a descriptor that this function owns.
         assert_eq!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, flags) }, 0);
     };
     set(libc::O_WRONLY | libc::O_NONBLOCK);
@@ -33,7 +34,7 @@ fn full_disk() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()
 }
 
-/// A pipe whose reader has gone.
+/// A pipe whose reader was closed.
 fn broken() -> Stdio {
     std::io::pipe().expect("a pipe").1.into()
 }
@@ -48,14 +49,14 @@ fn ticks(server: &Server) -> f64 {
     figure(server, "watchglass_self_ticks_total")
 }
 
-/// State and reason of a check.
+/// State and reason of a check; None when there is no such check.
 fn check(server: &Server, id: &str) -> Option<(String, String)> {
     let all: serde_json::Value = serde_json::from_str(&server.get("/api/v1/doctor", &[]).body).expect("JSON");
     let own = all["checks"].as_array()?.iter().find(|check| check["id"] == id)?;
     Some((own["state"].as_str()?.to_string(), own["reason"].as_str()?.to_string()))
 }
 
-/// It measures and stores, obeys, and what it stored is there.
+/// Checks that the server measures and stores, ends when asked to, and has stored samples.
 #[track_caller]
 fn works_on(server: Server, folder: &Path) {
     let before = ticks(&server);
@@ -165,7 +166,7 @@ fn where_no_thread_is_granted_a_sentence_says_so() {
     let start = |mut command: Command| {
         let limit = || {
             let one = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
-            // SAFETY: a plain system call with a live structure, safe to make between fork and exec.
+            // SAFETY: this is a plain system call with a live structure, which is safe between fork and exec.
             match unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &one) } {
                 0 => Ok(()),
                 _ => Err(std::io::Error::last_os_error()),
@@ -175,8 +176,8 @@ fn where_no_thread_is_granted_a_sentence_says_so() {
         unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, limit) };
         command.args(["--memory", "--port", "0"]).output().expect("it starts")
     };
-    // The limit is not root's.
-    // SAFETY: a plain system call without arguments that cannot fail.
+    // The limit does not hold for root.
+    // SAFETY: this is a plain system call without arguments, which cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
     let output = if root { as_user(64_321, binary(), start) } else { start(watchglass([])) };
     let said = String::from_utf8_lossy(&output.stderr);
@@ -194,7 +195,7 @@ fn nothing_that_a_tool_started_outlives_the_server() {
         std::fs::write(&config, command).expect("a file");
         let config = config.to_str().expect("text");
         let server = Server::start(["--collectors", "nvidia", "--config", config]);
-        // Its argument is the tool's own path, and the tool's folder is nowhere else on a command line.
+        // The tool's argument is its own path. The folder of the tool is on no other command line.
         let running = || running(tools.path());
         until_so("the tool and what it started run", || running() == 2);
         match signal {
@@ -205,7 +206,7 @@ fn nothing_that_a_tool_started_outlives_the_server() {
     }
 }
 
-/// Processes whose command line names a folder.
+/// Number of processes whose command line names a folder.
 fn running(folder: &Path) -> usize {
     let all = std::fs::read_dir("/proc").expect("it is there").flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());

@@ -1,11 +1,11 @@
-//! `watchglass export` on the data folder of a real server, while it runs and after it was killed.
+//! Tests `watchglass export` on the data folder of a real server, while the server runs and after it was killed.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
-use watchglass_tests::patience::until_so;
 use watchglass_tests::server::{Server, run};
+use watchglass_tests::waiting::until_so;
 
 fn export(folder: &Path, args: &[&str]) -> Output {
     let folder = folder.to_str().expect("a plain path");
@@ -25,7 +25,7 @@ fn lines(csv: &str) -> BTreeSet<(String, String)> {
     csv.lines().skip(1).filter_map(cells).collect()
 }
 
-/// What a page can see of a series, by time and value as written in CSV.
+/// Time and value of the samples that a page can see of a series, as written in CSV.
 fn seen(server: &Server, tag: &str) -> BTreeSet<(String, String)> {
     lines(&server.get(&format!("/api/v1/export?tag={tag}&from=-1h"), &[]).body)
 }
@@ -40,7 +40,7 @@ fn what_a_page_has_seen_is_in_the_folder_while_the_server_runs_and_after_it_was_
     let running = lines(&text(&export(&data, &["--tag", "system.uptime", "--format", "csv"])));
     assert!(running.is_superset(&before), "{:?}", before.difference(&running));
     let last = seen(&server, "system.uptime");
-    drop(server); // by SIGKILL
+    drop(server); // Dropping a server kills it by SIGKILL.
     let killed = lines(&text(&export(&data, &["--tag", "system.uptime", "--format", "csv"])));
     assert!(killed.is_superset(&last), "{:?}", last.difference(&killed));
 

@@ -1,13 +1,13 @@
-//! Files that a user names, by the binary, as others might have prepared them: what is written follows no link and waits
-//! at no pipe, what is read is waited for as little, and what is cut off gives what is left of it.
+//! Tests files that a user names and that others might have prepared: writing follows no link and waits at no pipe,
+//! reading does not wait at a pipe either, and a file that was cut gives what is left of it.
 
 #![cfg(unix)]
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use watchglass_tests::patience::until_so;
 use watchglass_tests::server::{Server, run};
+use watchglass_tests::waiting::until_so;
 
 const TABLE: &str = "time,source,tag,value\n1714566896,h,gpu.0.temp,63\n1714566911,h,gpu.0.temp,64\n";
 
@@ -21,7 +21,7 @@ fn fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o666) }, 0);
 }
 
-/// A folder as /tmp is.
+/// A folder with the mode of /tmp.
 fn sticky() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let common = folder.path().join("common");
@@ -117,7 +117,7 @@ fn a_data_folder_that_others_may_write_to_has_status_4_and_the_remedy() {
         assert!(said.contains("others may write to it") && said.contains(remedy), "{said}");
     }
     assert_eq!(fs::read_dir(&own).expect("listed").count(), 0);
-    // And the remedies are ones.
+    // The remedies work.
     fs::set_permissions(&own, Permissions::from_mode(0o750)).expect("its mode");
     for data in [&own, &common.join("watchglass")] {
         drop(Server::start(["--collectors", "cpu", "--data-dir", text(data)]));
@@ -178,18 +178,18 @@ fn a_cut_log_is_counted() {
     let data = folder.path().join("data");
     let start = || Server::start(["--interval", "100ms", "--collectors", "cpu", "--data-dir", text(&data)]);
     let log = data.join("log-1");
-    // None until the keeper has looked.
+    // The figure is absent until the archive has looked.
     let figure = |server: &Server, name: &str| {
         let body = server.get("/metrics", &[]).body;
         body.lines().find_map(|line| line.strip_prefix(&format!("watchglass_self_{name} "))).map(String::from)
     };
     let server = start();
     until_so("the log grows", || fs::metadata(&log).is_ok_and(|log| log.len() > 3_000));
-    until_so("the keeper has looked", || figure(&server, "log_cut_files").is_some_and(|n| n == "0"));
-    drop(server); // by SIGKILL
+    until_so("the archive has looked", || figure(&server, "log_cut_files").is_some_and(|n| n == "0"));
+    drop(server); // Dropping a server kills it by SIGKILL.
     let mut bytes = fs::read(&log).expect("the log");
     bytes.truncate(bytes.len() * 6 / 10);
-    // In the middle of a record: behind the two bytes with which each begins.
+    // The cut is in the middle of a record, after the two bytes with which each record begins.
     let record = bytes.windows(2).rposition(|two| two == [0xff, 0xd7]).expect("a record");
     fs::write(&log, &bytes[..record + 5]).expect("cut");
     let again = start();

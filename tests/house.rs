@@ -42,6 +42,21 @@ fn multiples_of_1024_stand_with_the_units() {
 }
 
 #[test]
+fn tests_run_to_their_end() {
+    holds(rules::early_returns(&tree()));
+}
+
+#[test]
+fn no_static_can_be_changed() {
+    holds(rules::statics(&tree()));
+}
+
+#[test]
+fn no_two_public_types_of_a_package_have_one_name() {
+    holds(rules::type_names(&tree()));
+}
+
+#[test]
 fn each_module_says_what_it_is_for() {
     holds(rules::modules(&tree()));
 }
@@ -106,7 +121,7 @@ fn a_planted_import_is_caught() {
         "use crate::{clock, store::Store};",
         "use crate::{clock, store::Store, http::App};",
     );
-    catches(rule, "backend/src/store/read.rs", "use super::Chunk; use super::live;", "use super::super::live::Hub;");
+    catches(rule, "backend/src/store/read.rs", "use super::Chunk; use super::live;", "use super::super::live::Live;");
     catches(rule, "backend/src/store/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
     catches(rule, "backend/src/http/api.rs", "use crate::store::{http, x};", "use crate::sampler;");
     catches(rule, "backend/src/live.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
@@ -165,6 +180,46 @@ fn planted_markup_is_caught() {
 }
 
 #[test]
+fn a_planted_static_is_caught() {
+    let good = "static NAMES: &[&str] = &[]; fn f(a: &'static Mutex<u8>) {} // static X: Mutex<u8>";
+    for bad in [
+        "static COUNT: AtomicU64 = AtomicU64::new(0);",
+        "pub(super) static OPEN: Semaphore = Semaphore::const_new(2);",
+        "fn f() {\n    static KEPT: std::sync::OnceLock<u8> = std::sync::OnceLock::new();\n}",
+        "static mut PLACE: u8 = 0;",
+        "thread_local! {\n    static DEPTH: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };\n}",
+        "static ALL: LazyLock<\n    Mutex<u8>,\n> = LazyLock::new(|| Mutex::new(0));",
+    ] {
+        catches(rules::statics, "backend/src/http/listen.rs", good, bad);
+        catches(rules::statics, "shared/src/tick.rs", &format!("#[cfg(test)]\nmod tests {{\n{bad}\n}}"), bad);
+    }
+    for program in ["backend/src/main.rs", "tests/support/server.rs", "backend/src/live/tests.rs"] {
+        assert_eq!(rules::statics(&[Source::new(program, "static COUNT: AtomicU64 = AtomicU64::new(0);")]).len(), 0);
+    }
+}
+
+#[test]
+fn a_planted_name_of_two_types_is_caught() {
+    let faults = |first: &str, path: &str, second: &str| {
+        rules::type_names(&[Source::new("backend/src/live.rs", first), Source::new(path, second)]).len()
+    };
+    let counts = "/// Counts.\npub struct Counts {\n    pub counts: u8,\n}\n";
+    for second in ["pub enum Counts {}", "pub(super) struct Counts(u8);", "mod x {\n    pub type Counts = u8;\n}"] {
+        assert_eq!(faults(counts, "backend/src/store/mod.rs", second), 1, "{second}");
+        assert_eq!(faults(counts, "shared/src/wire.rs", second), 0, "of another package");
+        assert_eq!(faults(counts, "backend/src/store/tests.rs", second), 0, "of tests");
+    }
+    for second in
+        ["struct Counts;", "pub fn counts() -> Counts {}", "pub struct CountsOfLate;", "// pub struct Counts;"]
+    {
+        assert_eq!(faults(counts, "backend/src/store/mod.rs", second), 0, "{second}");
+    }
+    // The same for another system.
+    let twice = "#[cfg(unix)]\npub struct Own(u8);\n#[cfg(not(unix))]\npub struct Own;";
+    assert_eq!(faults(twice, "backend/src/store/mod.rs", ""), 0);
+}
+
+#[test]
 fn a_planted_tag_is_caught() {
     let catalog = collectors::catalog();
     let rule = |sources: &[Source]| rules::tags(sources, &catalog);
@@ -197,6 +252,14 @@ fn a_planted_tag_is_caught() {
         "#[cfg(test)]\nmod tests {\n    const A: &str = \"gpu.0.temp\";\n}",
         "const A: &str = \"monitor.cpu\";",
     );
+}
+
+#[test]
+fn a_planted_early_return_is_caught() {
+    let test = |line: &str| format!("fn f() {{\n    return;\n}}\n#[test]\nfn t() {{\n    {line};\n}}\n");
+    for bad in ["let Some(x) = find() else { return }", "if !root() {\n        return;\n    }", "return"] {
+        catches(rules::early_returns, "tests/x.rs", &test("go(|| return None)"), &test(bad));
+    }
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! What Prometheus makes of us: its own checker, a real server that scrapes us, and its own reader of our exports.
+//! Tests with Prometheus: its own checker, a real server that scrapes us, and its own reader of our exports.
 
 use serde_json::Value;
-use watchglass_tests::patience::until;
 use watchglass_tests::programs::{self, Program};
 use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::waiting::until;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The points of the only series of a tag.
+/// The points of the only series of a tag, as time in Unix seconds and value.
 fn points(server: &Server, query: &str) -> Vec<(f64, f64)> {
     let answer = server.get(&format!("/api/v1/query?{query}"), &[]);
     assert_eq!(answer.status, 200, "{}", answer.body);
@@ -24,7 +24,8 @@ fn demo() -> Server {
 }
 
 #[test]
-fn promtool_has_nothing_to_say_about_our_page() {
+#[ignore = "needs Debian's prometheus on PATH"]
+fn with_prometheus_its_checker_has_nothing_to_say_about_our_page() {
     // All GPU rows of the demo, and what this machine and its data folder have.
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().to_str().expect("plain");
@@ -33,14 +34,15 @@ fn promtool_has_nothing_to_say_about_our_page() {
             let page = server.get("/metrics", &[]).body;
             page.contains("watchglass_memory_total_bytes").then_some(page)
         });
-        let Some(checked) = programs::run("promtool", &["check", "metrics"], &page) else { return };
+        let checked = programs::run("promtool", &["check", "metrics"], &page);
         let said = String::from_utf8_lossy(&checked.stderr).into_owned() + &String::from_utf8_lossy(&checked.stdout);
         assert!(checked.status.success() && said.trim().is_empty(), "{said}\n{page}");
     }
 }
 
 #[test]
-fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
+#[ignore = "needs Debian's prometheus on PATH"]
+fn with_prometheus_it_scrapes_us_and_answers_with_our_values() {
     let server = Server::start(["--interval", "200ms"]);
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("prometheus.yml");
@@ -56,7 +58,6 @@ fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
             format!("--web.listen-address={addr}"),
         ]
     });
-    let Some(prometheus) = prometheus else { return };
     // It listens before it is ready to answer.
     let get = |path: &str| {
         let answer = prometheus.get(path);
@@ -74,13 +75,13 @@ fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
     assert_eq!((&total["metric"]["source"], &total["metric"]["job"]), (&name, &"watchglass".into()));
     let up = ask("up");
     assert_eq!(up.first().and_then(value), Some(1.0), "{up:?}");
-    // Cores are labels, shares are ratios.
+    // Cores are labels, and shares are ratios.
     let cores = ask("watchglass_cpu_core_utilization_ratio");
     let known =
         json(&server.get("/api/v1/series?match=cpu.*.cpu_percent", &[]).body)["series"].as_array().map(Vec::len);
     assert_eq!(Some(cores.len()), known);
     assert!(cores.iter().all(|core| value(core).is_some_and(|v| (0.0..=1.0).contains(&v))), "{cores:?}");
-    // It knows our counters as counters, and their help.
+    // Prometheus knows our counters as counters, and their help.
     let about = until("it knows what we say of them", || {
         let all = get("/api/v1/targets/metadata")["data"].as_array().cloned().unwrap_or_default();
         let ours = |row: &Value| {
@@ -93,7 +94,8 @@ fn a_real_prometheus_scrapes_us_and_answers_with_our_values() {
 }
 
 #[test]
-fn promtool_reads_an_export_and_has_every_sample() {
+#[ignore = "needs Debian's prometheus on PATH"]
+fn with_prometheus_its_reader_of_exports_has_every_sample() {
     let server = demo();
     let to = until("a tick", || json(&server.get("/api/v1/sources", &[]).body)["sources"][0]["last"].as_f64());
     let span = format!("tag=gpu.*.temp&tag=network.recv&from={}&to={to}", to - 300.0);
@@ -118,11 +120,11 @@ fn promtool_reads_an_export_and_has_every_sample() {
     std::fs::write(&page, open).expect("written");
     let paths = [page.display().to_string(), data.display().to_string()];
     let made = ["tsdb", "create-blocks-from", "openmetrics", &paths[0], &paths[1]];
-    let Some(made) = programs::run("promtool", &made, "") else { return };
+    let made = programs::run("promtool", &made, "");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     // promtool's reader looks for a log beside the blocks.
     std::fs::create_dir(data.join("wal")).expect("a folder");
-    let dump = programs::run("promtool", &["tsdb", "dump", &paths[1]], "").expect("it was there before");
+    let dump = programs::run("promtool", &["tsdb", "dump", &paths[1]], "");
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
     let dump = String::from_utf8_lossy(&dump.stdout);
     let label = |line: &str, name: &str| {

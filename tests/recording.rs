@@ -1,10 +1,10 @@
-//! Recordings by the binary: made, replayed, imported, damaged.
+//! Tests recordings with the binary: made, replayed, imported, damaged.
 
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use watchglass_tests::patience::until_so;
 use watchglass_tests::server::{Server, run};
+use watchglass_tests::waiting::until_so;
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
@@ -31,7 +31,7 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
     let replayed = Server::start(["replay", text(&file)]);
     let query = format!("/api/v1/query?tag=*&{span}");
     let (mut expected, mut found) = (json(&live, &query), json(&replayed, &query));
-    // The order of series is that in which the catalogue stands, which is not part of the promise.
+    // The series have the order of the catalogue, which is not part of the promise.
     let sorted = |answer: &mut Value| {
         let series = answer["series"].as_array_mut().expect("series");
         series.sort_by_key(|s| format!("{} {}", s["source"], s["tag"]));
@@ -61,7 +61,7 @@ fn a_data_folder_is_recorded_when_no_server_answers_and_leaves_for_w_and_b() {
         let answer = server.get("/api/v1/export?format=wandb-jsonl&tag=memory.used&from=0", &[]);
         fs::write(&lines, &answer.body).expect("written");
         seen
-        // Dropped, it is killed.
+        // The server is killed here, because it is dropped.
     };
     let made = run(["record", text(&file), "--port", "1", "--data-dir", text(&data)]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -98,7 +98,7 @@ fn a_run_of_w_and_b_is_imported_served_and_converted() {
     };
     let server = Server::start(["import", text(&file)]);
     check(&server);
-    // What it said is read by a thread of its own.
+    // Another thread reads the log of the server.
     until_so("the damage is told", || server.log().contains("1 place is damaged"));
     let made = run(["import", text(&file), "--output", text(&output)]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -1,17 +1,17 @@
-//! Scraped endpoints through the real binary: rows that nobody knew at the start reach the API, the exports and a page
-//! that was there before, and a real exporter is read as it prints.
+//! Tests scraped endpoints with the real binary: new rows reach the API, the exports, and a page that was open before.
+//! A real exporter is read as it prints.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use watchglass_tests::patience::until;
 use watchglass_tests::programs;
 use watchglass_tests::server::Server;
 use watchglass_tests::stream::Page;
+use watchglass_tests::waiting::until;
 
-/// Prints a page of its own making at each scrape; the argument counts them.
+/// Serves a page that is made anew for each scrape; the argument is the number of the scrape. Returns the address.
 fn endpoint(page: impl Fn(usize) -> String + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/metrics", listener.local_addr().expect("an address"));
@@ -68,8 +68,8 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
     let series = json(&server, "/api/v1/series?match=openmetrics.books.*");
     let late = series["series"].as_array().expect("a list").iter().find(|s| s["labels"]["a"] == "x y").expect("late");
     assert_eq!((&late["labels"]["b"], &late["kind"]), (&Value::from("2"), &Value::from("gauge")));
-    // Counters are stored raw: each value is the number of a scrape. None is doubled; one that is too late for its tick
-    // gives way to the next one.
+    // Counters are stored raw, so each value is the number of a scrape. No value is stored twice. A scrape that is too
+    // late for its tick gives way to the next one.
     let ledger = json(&server, "/api/v1/query?tag=openmetrics.books.ledger_total");
     let points = ledger["series"][0]["points"].as_array().expect("points").clone();
     let values: Vec<f64> = points.iter().filter_map(|p| p[1].as_f64()).collect();
@@ -90,7 +90,7 @@ fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
         checks.into_iter().find(|c| c["id"] == "openmetrics" && c["state"] == "partial")
     });
     assert!(check["reason"].as_str().is_some_and(|r| r.starts_with("gone: nothing listens there")), "{check}");
-    // The other's first answer may come a tick later.
+    // The first answer of the other endpoint may come a tick later.
     until("what is there is read", || {
         let up = json(&server, "/api/v1/query?tag=openmetrics.here.up");
         up["series"][0]["points"].as_array().is_some_and(|p| !p.is_empty()).then_some(())
@@ -121,13 +121,13 @@ fn a_hostile_page_costs_itself_and_ours_stay_whole() {
     assert!(said.contains("native histograms") && said.contains("begins with `__`"), "{said}");
     let fine = json(&server, "/api/v1/query?tag=openmetrics.odd.fine");
     assert!(fine["series"][0]["points"].as_array().is_some_and(|points| !points.is_empty()));
-    // A tick in which the endpoint was late has none of its values.
+    // A tick for which the endpoint was late has none of its values.
     let page = until("a tick with the page's values", || {
         let page = server.get("/metrics", &["Accept: application/openmetrics-text"]).body;
         assert_eq!(collectors::openmetrics::check(&page), Ok(()), "{page}");
         page.contains("\nquoted_name{").then_some(page)
     });
-    // A counter below zero, and a name that one of our own claims.
+    // Two series are not exposed: a counter below zero, and one whose name belongs to our own metrics.
     assert!(page.contains("\nwatchglass_self_unexposed_series 2\n") && !page.contains("\nx_total"), "{page}");
     until("the text format has the counter too", || {
         server.get("/metrics", &[]).body.contains("\nx_total{").then_some(())
@@ -138,8 +138,9 @@ fn a_hostile_page_costs_itself_and_ours_stay_whole() {
 }
 
 #[test]
-fn debians_node_exporter_is_read_as_it_prints() {
-    let Some(exporter) = programs::node_exporter() else { return };
+#[ignore = "needs Debian's prometheus-node-exporter on PATH"]
+fn with_node_exporter_its_page_is_read_as_it_prints() {
+    let exporter = programs::node_exporter();
     let server = Server::start(["--openmetrics", &format!("node=http://{}/metrics", exporter.addr)]);
     let query = |tag: &str| json(&server, &format!("/api/v1/query?tag={tag}"));
     let newest = |tag: &str| query(tag)["series"][0]["points"].as_array()?.last()?[1].as_f64();
@@ -152,7 +153,7 @@ fn debians_node_exporter_is_read_as_it_prints() {
     let lines: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.len() > 100, "{printed}");
     for line in lines.iter().filter(|line| !line.contains("NaN")) {
-        // Its labels are sorted already.
+        // The labels of this exporter are sorted already.
         let key = line.rsplit_once(' ').map_or("", |(key, _)| key);
         let tag = format!("openmetrics.node.{key}");
         assert!(tags.contains(&tag.as_str()), "{tag} is missing");

@@ -1,20 +1,20 @@
-//! The pictures of the page in the README, taken from a simulated machine: `cargo xtask screenshots`.
+//! Takes the pictures of the page for the README from a simulated machine: `cargo xtask screenshots`.
 
 use std::path::PathBuf;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// Name, GPUs, theme, width and height.
+/// Name of the picture, number of GPUs, theme, width and height in CSS pixels.
 const PICTURES: [(&str, &str, &str, u32, u32); 4] = [
     ("page-dark", "8", "dark", 1440, 900),
     ("page-light", "8", "light", 1440, 900),
     ("page-64", "64", "dark", 1440, 900),
     ("page-phone", "8", "dark", 390, 844),
 ];
-/// A picture is loaded by everyone who reads the README.
-const MOST: usize = 300_000;
-/// History that a picture should show, seconds.
-const PAST: u64 = 240;
+/// Largest size of a picture in bytes. Everyone who reads the README loads it.
+const MAX_PICTURE_BYTES: usize = 300_000;
+/// History that a picture should show, in seconds.
+const MIN_HISTORY_SECONDS: u64 = 240;
 
 fn main() {
     let folder = PathBuf::from(std::env::args_os().nth(1).expect("the folder for the pictures"));
@@ -26,14 +26,14 @@ fn main() {
         browser.cdp("Emulation.setScrollbarsHidden", serde_json::json!({ "hidden": true }));
         browser.open(&server.url);
         browser.until(r#"document.documentElement.dataset.link === "live" && document.fonts.status === "loaded""#);
-        // Where no scroll bar is seen there is no room for one.
+        // The scroll bar is hidden, so it must take no space.
         browser.eval("(document.documentElement.style.scrollbarGutter = 'auto', 0)");
-        // What explains itself once is not on a picture.
-        browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {PAST}"));
-        // Two frames on everything is drawn.
+        // The hint that appears once is not on a picture.
+        browser.until(&format!("(b => b ? b.click() : true)(document.querySelector('.once button')) && +document.querySelector('.charts .chart').dataset.samples >= {MIN_HISTORY_SECONDS}"));
+        // After two frames everything is drawn.
         browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
         let picture = browser.picture();
-        assert!(picture.len() <= MOST, "{name} has {} bytes", picture.len());
+        assert!(picture.len() <= MAX_PICTURE_BYTES, "{name} has {} bytes", picture.len());
         let path = folder.join(name).with_extension("png");
         std::fs::write(&path, &picture).expect("the folder can be written");
         eprintln!("{}: {width} x {height}, {} kB", path.display(), picture.len() / 1000);

@@ -1,12 +1,12 @@
-//! The stream of the real binary, as pages and scripts see it.
+//! Tests the stream of the real binary, as pages and scripts see it.
 
 use futures_util::StreamExt;
 use shared::wire::{CheckState, PROTOCOL, PageMessage};
 use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
-use watchglass_tests::patience::PATIENCE;
 use watchglass_tests::server::Server;
 use watchglass_tests::stream::Page;
+use watchglass_tests::waiting::MAX_WAIT;
 
 const FAST: [&str; 2] = ["--interval", "100ms"];
 const WINDOW: i64 = 300_000;
@@ -91,7 +91,7 @@ fn a_viewer_that_never_reads_is_sent_its_credit_and_others_do_not_notice() {
         };
         assert_eq!(figure("watchglass_self_viewers"), 2.0);
         assert!(figure("watchglass_self_live_held_back_total") > 0.0);
-        // Awake again it gets what it missed, without a hole.
+        // The page wakes up and gets what it missed, without a hole.
         let newest = *page.ticks.keys().next_back().expect("ticks");
         sleeping.until(&mut asleep, |page| page.ticks.contains_key(&newest)).await;
         assert!(sleeping.whole());
@@ -120,21 +120,21 @@ fn what_is_no_page_is_told_why_before_the_end() {
             let mut connection = page.connect(server.addr(), WINDOW).await;
             connection.send(wrong).await;
             let end = async { while page.take(&mut connection).await {} };
-            tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+            tokio::time::timeout(MAX_WAIT, end).await.expect("the server closes");
             assert!(page.goodbye.is_some(), "it says why");
         }
     });
     assert_eq!(server.get("/healthz", &[]).status, 200);
 }
 
-/// The close code and reason with which the server ends a connection on which this was sent.
+/// The close code and the reason with which the server ends a connection that sent `bytes`.
 async fn closed(server: &Server, query: &str, bytes: &[u8]) -> (u16, String) {
     use tokio::io::AsyncWriteExt;
     use tokio_tungstenite::MaybeTlsStream;
     let url = format!("ws://{}/api/v1/live{query}", server.addr());
     let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it listens");
     let MaybeTlsStream::Plain(stream) = socket.get_mut() else { panic!("no TLS here") };
-    // The server may have closed already, which is what is waited for.
+    // The server may have closed already, which the test waits for.
     let _ = stream.write_all(bytes).await;
     let end = async {
         loop {
@@ -144,14 +144,15 @@ async fn closed(server: &Server, query: &str, bytes: &[u8]) -> (u16, String) {
             }
         }
     };
-    let frame = tokio::time::timeout(PATIENCE, end).await.expect("the server closes");
+    let frame = tokio::time::timeout(MAX_WAIT, end).await.expect("the server closes");
     (frame.code.into(), frame.reason.to_string())
 }
 
 #[test]
 fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
     let server = Server::start([]);
-    // More than the limit, all of it sent: what is not read must not take the close frame back.
+    // The message is larger than the limit, and all of it is sent. Bytes that are not read must not hide the close
+    // frame.
     let mut large = vec![0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
     large.resize(14 + (1 << 20), 0);
     block_on(async {
@@ -165,7 +166,7 @@ fn each_fault_of_the_protocol_has_its_close_code_and_a_sentence() {
             (&[0x82, 0x83, 0, 0, 0, 0, 9, 9, 9], 1007, "message of a page"),
             (&large, 1009, "65536"),
         ] {
-            // A control frame is read whole before it is refused.
+            // A control frame is read completely before it is refused.
             let bytes = [bytes, if bytes[0] == 0x89 { &[0; 126] } else { &[][..] }].concat();
             let (told, reason) = closed(&server, "", &bytes).await;
             assert_eq!(told, code, "{:?}: {reason}", &bytes[..3]);
@@ -192,7 +193,7 @@ fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
         socket.send(Message::Binary(wire::encode(&open).into())).await.expect("sent");
         let (mut messages, mut frames) = (0, 0);
         while frames < 40 {
-            let message = tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time").expect("more");
+            let message = tokio::time::timeout(MAX_WAIT, socket.next()).await.expect("in time").expect("more");
             let Message::Binary(bytes) = message.expect("a message") else { continue };
             if let Ok(Received::Ticks(_, several)) = wire::decode_server(&bytes) {
                 messages += 1;
@@ -213,7 +214,7 @@ fn scripts_read_one_json_text_a_tick() {
         let mut times = Vec::new();
         while times.len() < 5 {
             let message =
-                tokio::time::timeout(PATIENCE, socket.next()).await.expect("in time").expect("more").expect("text");
+                tokio::time::timeout(MAX_WAIT, socket.next()).await.expect("in time").expect("more").expect("text");
             let Message::Text(text) = message else { continue };
             let tick: serde_json::Value = serde_json::from_str(&text).expect("JSON");
             assert!(tick["values"]["system.load1"].is_number(), "{tick}");
@@ -236,6 +237,34 @@ fn scripts_read_one_json_text_a_tick() {
             .status,
         400
     );
+}
+
+#[test]
+fn a_script_chooses_its_sources() {
+    let server = Server::start(["demo", "--gpus", "1", "--hosts", "3", "--retention", "1m"]);
+    block_on(async {
+        for (query, wanted) in
+            [("&source=demo-02", &["demo-02"][..]), ("&source=demo-01&source=*3", &["demo-01", "demo-03"])]
+        {
+            let url = format!("ws://{}/api/v1/live?format=json{query}", server.addr());
+            let (mut socket, _) = tokio_tungstenite::connect_async(url).await.expect("it listens");
+            let mut names = Vec::new();
+            while names.len() < 3 * wanted.len() {
+                let message = tokio::time::timeout(MAX_WAIT, socket.next()).await.expect("in time").expect("more");
+                let Message::Text(text) = message.expect("text") else { continue };
+                let tick: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                names.push(tick["source"].as_str().expect("a name").to_string());
+            }
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names, wanted);
+        }
+    });
+    let refused = |query: &str| server.get(&format!("/api/v1/live?{query}"), &[]);
+    let unknown = refused("format=json&source=nowhere");
+    assert_eq!(unknown.status, 400);
+    assert!(unknown.error().contains("nowhere") && unknown.error().contains("demo-01"), "{}", unknown.error());
+    assert!(refused("source=demo-01").error().contains("format=json"));
 }
 
 #[test]

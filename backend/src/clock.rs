@@ -13,9 +13,9 @@ pub trait Clock: Send + Sync {
 
 /// A wall clock that stands still: nothing new happens in a recording.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopped(pub i64);
+pub struct StoppedClock(pub i64);
 
-impl Clock for Stopped {
+impl Clock for StoppedClock {
     fn wall(&self) -> i64 {
         self.0
     }

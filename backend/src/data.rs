@@ -1,9 +1,9 @@
 //! The data folder at the start: where it is, and what to say when it cannot be used.
 
+use crate::archive::Disk;
 use crate::config::Config;
 #[cfg(unix)]
 use crate::config::user;
-use crate::keeper::Disk;
 use history::files::Shared;
 use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
@@ -18,12 +18,12 @@ pub struct Data {
 }
 
 impl Data {
-    /// What was in it.
+    /// The history that was read when the folder was opened.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// For the keeper.
+    /// Hands the folder to the archive, which from now on writes to it.
     pub fn keep(self, config: &Config) -> Disk {
         let limits = Limits { retention: config.retention.as_millis() as i64, bytes: config.retention_bytes };
         Disk::new(self.path, self.folder, self.found, limits)
@@ -43,10 +43,10 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
         return Err(format!("there is no HOME to keep history in; {ways_out}"));
     };
     #[cfg(unix)]
-    ask_for_files();
+    raise_file_limit();
     match Folder::open(path, Options { durable: config.durable }) {
         Ok((folder, found)) => {
-            said(path, &found);
+            log_found(path, &found);
             Ok(Some(Data { path: path.clone(), folder, found }))
         }
         Err(error @ OpenError::Locked { .. }) => {
@@ -58,7 +58,7 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
                 OpenError::Shared(Shared::Mode { ours: true, .. }) => {
                     Some(format!("Keep them out with \"chmod go-w {}\"", path.display()))
                 }
-                // What is not ours, or is there for all, stays as it is.
+                // A folder of others, or one that is meant for everybody such as /tmp, keeps its mode.
                 OpenError::Shared(Shared::Mode { .. }) => Some(format!(
                     "Name a folder in it, which is made for you alone, as --data-dir {}",
                     path.join("watchglass").display()
@@ -71,19 +71,20 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
     }
 }
 
-/// Whose the folder, or what is in it, is, where that is another user, and what to do; as after a start with sudo.
+/// Says which other user owns the folder or what is in it, and what to do about that; it is so after a start with sudo. None
+/// if everything is our own.
 #[cfg(unix)]
 fn foreign(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let own = user::own_uid();
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid()).filter(|uid| *uid != own);
-    // Of a folder that is not there, or not seen, the one above it decides.
+    // If the folder is not there or cannot be seen, the nearest one above it decides.
     let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     let inside = || std::fs::read_dir(path).ok()?.flatten().find_map(|entry| owner(&entry.path()));
     let uid = owner(there).or_else(inside)?;
     let named =
         |uid: u32| user::name_of(uid).map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"));
-    // What is not there cannot be given away, and what is above it need not be.
+    // A folder that does not exist cannot be given to anybody, so the sentence then tells how to make it.
     let (whole, give) = match there == path {
         true => ("It or what is in it", format!("give it to you with \"sudo chown -R {own}")),
         false => ("The folder above it", format!("make it yours with \"sudo install -d -o {own}")),
@@ -101,26 +102,26 @@ fn foreign(_: &Path) -> Option<String> {
     None
 }
 
-/// Files that we ask for, at most: a segment is one, so that ten years are 87,600.
+/// How many open files the system is asked for. A segment is one file, and ten years of segments are 87,600.
 #[cfg(unix)]
-const FILES: libc::rlim_t = 1 << 17;
+const MAX_OPEN_FILES: libc::rlim_t = 1 << 17;
 
-/// Raises the number of files that may be open to what this user is let have; many systems give 1,024 unasked, which is
-/// six weeks of history. What cannot be had is met when a file is opened.
+/// Raises the limit of open files as far as this user may. Many systems begin with 1,024, which is six weeks of history.
+/// If the limit stays too low, opening a file reports it.
 #[cfg(unix)]
-fn ask_for_files() {
+fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit that the call fills.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || limit.rlim_cur >= FILES {
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 || limit.rlim_cur >= MAX_OPEN_FILES {
         return;
     }
-    limit.rlim_cur = limit.rlim_max.min(FILES);
+    limit.rlim_cur = limit.rlim_max.min(MAX_OPEN_FILES);
     // SAFETY: `limit` is a valid rlimit.
     let _ = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
 }
 
-/// What was found, for the log.
-fn said(path: &Path, found: &Found) {
+/// Logs what was found in the folder.
+fn log_found(path: &Path, found: &Found) {
     let report = &found.report;
     let (segments, sources, ticks) = (found.segments.len(), found.sources.len(), report.ticks);
     tracing::info!(segments, sources, ticks, "history is in {}", path.display());

@@ -6,6 +6,7 @@ use backend::clock::{self, Clock};
 use backend::config::{self, Command, Config, Fleet, LocalAuth};
 use backend::doctor;
 use backend::file::{Whole, is_stdout};
+use backend::modes;
 use backend::stderr::Stderr;
 use backend::terminal::complain;
 use shared::recording::Recording;
@@ -17,17 +18,17 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 /// How long open connections may take to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the last lines of the log may take to be written.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Threads without which no server runs: two of the runtime, sampler, keeper, two of the history's log, one that reads, and
-/// what hosts the blocking work.
-const THREADS: usize = 8;
+/// Threads without which no server runs: two of the runtime, the sampler's, the archive's, two of the history's log, one that
+/// reads, and one for blocking work.
+const MIN_THREADS: usize = 8;
 
+mod record;
 mod signals;
-mod tape;
 
 fn main() -> ExitCode {
     signals::keep_from_ending();
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     match command {
         Ok(Command::Serve(config)) => serve(config, Shown::Machine),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
-        Ok(Command::Tape { config, tape }) => tape::run(config, tape),
+        Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
@@ -95,7 +96,7 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_ansi(false);
         log.with_writer(move || held.clone()).init();
     }
-    let examination = doctor::examine(config, backend::plan(config));
+    let examination = doctor::examine(config, modes::machine::plan(config));
     let text = match json {
         true => format!("{}\n", serde_json::json!({ "checks": examination.checks })),
         false => doctor::report(&examination),
@@ -139,7 +140,7 @@ fn threads() -> io::Result<()> {
     let gate = Mutex::new(());
     std::thread::scope(|scope| {
         let _all_at_once = gate.lock();
-        (0..THREADS).try_for_each(|_| {
+        (0..MIN_THREADS).try_for_each(|_| {
             let thread = std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
             thread.map(drop)
         })
@@ -150,7 +151,7 @@ fn serve(config: Config, shown: Shown) -> ExitCode {
     let stderr = match threads().and_then(|()| Stderr::start()) {
         Ok(stderr) => stderr,
         Err(error) => {
-            complain(&format!("watchglass: the system grants not even {THREADS} threads: {error}"));
+            complain(&format!("watchglass: the system grants not even {MIN_THREADS} threads: {error}"));
             complain("Raise the limit of processes (ulimit -u, a container's pids) or of memory (ulimit -v).");
             return ExitCode::from(1);
         }
@@ -171,12 +172,12 @@ fn serve(config: Config, shown: Shown) -> ExitCode {
             ExitCode::from(1)
         }
     };
-    stderr.flush(LAST_WORDS);
+    stderr.flush(LOG_FLUSH_TIMEOUT);
     status
 }
 
 async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
-    let listeners = match backend::bind(&config).await {
+    let listeners = match modes::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {
             let port = config.port;
@@ -211,12 +212,12 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let address = format!("http://{address}{}", config.base_path);
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
-    let serving = backend::Serving { listeners, stop, answering };
+    let serving = modes::Serving { listeners, stop, answering };
     let mut running = tokio::spawn(async move {
         match shown {
-            Shown::Machine => backend::run(config, data, serving).await,
-            Shown::Fleet(fleet) => backend::run_demo(config, fleet, serving).await,
-            Shown::Recording(recording) => backend::run_recording(config, *recording, serving).await,
+            Shown::Machine => modes::machine::run(config, data, serving).await,
+            Shown::Fleet(fleet) => modes::demo::run(config, fleet, serving).await,
+            Shown::Recording(recording) => modes::replay::run(config, *recording, serving).await,
         }
     });
     tokio::spawn(async move {
@@ -235,7 +236,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let _ = stopping.send(true);
     // Every connection holds a receiver until it has said goodbye.
     let ended = async { (running.await, stopping.closed().await).0 };
-    match tokio::time::timeout(PATIENCE, ended).await {
+    match tokio::time::timeout(CLOSE_TIMEOUT, ended).await {
         Ok(Err(error)) => {
             tracing::error!(%error, "the server failed");
             ExitCode::from(1)

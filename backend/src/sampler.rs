@@ -1,7 +1,7 @@
 //! Calls the collectors on the second's boundary, stamps the tick once, and appends it.
 //!
 //! At a boundary every idle part of a collector is asked; the tick closes when all that were asked have answered, at the
-//! latest [`patience`] after the boundary. A later answer goes once into the next tick, unless that has a newer one. A
+//! latest [`tick_timeout`] after the boundary. A later answer goes once into the next tick, unless that has a newer one. A
 //! part that is still busy is not asked again, so nothing piles up behind a hung driver, and past its deadline it counts as
 //! hung and its answer, should it ever come, is dropped. `worker.rs` has the threads: a part that does not answer has one
 //! for itself. Exit never joins them.
@@ -10,8 +10,8 @@ mod checks;
 mod worker;
 
 use crate::clock::Clock;
-use crate::live::Hub;
-use crate::seldom::Seldom;
+use crate::live::Live;
+use crate::throttle::Throttle;
 use checks::Checks;
 use collectors::{Entry, Options, Part, Roots, monitor};
 use shared::catalog::{Chart, Metric, MetricDef};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use worker::{Crew, Event, Report, Request, Round, Sensor};
+use worker::{ReadingReport, Request, Round, Sensor, ThreadPool, WorkerEvent};
 
 /// What the sampler is told.
 pub struct Plan {
@@ -39,7 +39,7 @@ pub struct Plan {
 /// A collector and its pace.
 #[derive(Clone, Copy)]
 pub struct Chosen {
-    /// Which.
+    /// The row of the table.
     pub entry: &'static Entry,
     /// Time between its readings, at least the interval.
     pub every: Duration,
@@ -48,12 +48,12 @@ pub struct Chosen {
 }
 
 /// How long a tick waits for its collectors.
-fn patience(interval: Duration) -> Duration {
+fn tick_timeout(interval: Duration) -> Duration {
     (interval / 4).min(Duration::from_millis(250))
 }
 
 /// How long until a collector that did not open is tried again: soon once, then rarely.
-const RETRY: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
+const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
 
 /// Section of what the sampler itself measures.
 const MONITOR: &str = "monitor";
@@ -62,7 +62,7 @@ const MONITOR: &str = "monitor";
 type Slot = Option<(SeriesId, u32)>;
 
 /// Ticks after which a series that found no room is tried again.
-const AGAIN: u64 = 60;
+const RETRY_SERIES_TICKS: u64 = 60;
 
 /// One part as the sampler sees it.
 struct Running {
@@ -81,7 +81,7 @@ struct Running {
     at: Option<Duration>,
     hung: bool,
     /// An answer that no tick has taken yet.
-    answer: Option<Report>,
+    answer: Option<ReadingReport>,
 }
 
 /// Whether a collector that is not open is being opened, or waits for its next try.
@@ -100,7 +100,7 @@ enum Opening {
 }
 
 struct Sampler {
-    hub: Arc<Hub>,
+    live: Arc<Live>,
     clock: Arc<dyn Clock>,
     source: SourceId,
     plan: Plan,
@@ -110,25 +110,25 @@ struct Sampler {
     checks: Checks,
     /// Position of a row in the table by the row's address.
     rows: HashMap<usize, u16>,
-    events: Receiver<Event>,
-    sender: SyncSender<Event>,
-    crew: Crew,
+    events: Receiver<WorkerEvent>,
+    sender: SyncSender<WorkerEvent>,
+    pool: ThreadPool,
     /// The quick readings of the last tick.
     quick: Arc<Round>,
     ticks: u64,
     late: u64,
     clock_steps: u64,
     /// Warnings that there is no thread.
-    no_thread: Seldom,
+    no_thread: Throttle,
     /// What was last known of the GPUs, as they count it.
     gpus: u64,
     values: Vec<f64>,
 }
 
-/// Runs until `stop`. Ticks land in the hub's store under `source`.
-pub fn run(hub: Arc<Hub>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
+/// Runs until `stop`. Ticks land in its store under `source`.
+pub fn run(live: Arc<Live>, source: SourceId, plan: Plan, stop: Arc<AtomicBool>) {
     let interval = plan.interval;
-    let mut sampler = Sampler::new(hub, source, plan);
+    let mut sampler = Sampler::new(live, source, plan);
     sampler.open_all();
     // A moment for the collectors to open, so that the first tick comes at once and is whole.
     sampler.settle(Duration::from_millis(200));
@@ -204,12 +204,12 @@ impl Pace {
 }
 
 impl Sampler {
-    fn new(hub: Arc<Hub>, source: SourceId, plan: Plan) -> Self {
+    fn new(live: Arc<Live>, source: SourceId, plan: Plan) -> Self {
         // Room for every thread to answer while the sampler is asleep; one that finds it full waits.
         let (sender, events) = sync_channel(256);
         let n = plan.chosen.len();
         Sampler {
-            clock: hub.clock.clone(),
+            clock: live.clock.clone(),
             source,
             parts: Vec::new(),
             openings: vec![Opening::Waiting { tries: 0, since: Duration::ZERO }; n],
@@ -217,17 +217,17 @@ impl Sampler {
             checks: Checks::new(plan.chosen.iter().map(|c| c.entry)),
             rows: HashMap::new(),
             events,
-            crew: Crew::new(sender.clone()),
+            pool: ThreadPool::new(sender.clone()),
             quick: Arc::default(),
             sender,
             ticks: 0,
             late: 0,
             clock_steps: 0,
-            no_thread: Seldom::new(),
+            no_thread: Throttle::new(),
             gpus: 0,
             values: Vec::new(),
             plan,
-            hub,
+            live,
         }
     }
 
@@ -265,17 +265,17 @@ impl Sampler {
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: WorkerEvent) {
         match event {
-            Event::Opened { entry, parts } => self.start(entry, parts),
-            Event::NotOpened { entry, error } => {
+            WorkerEvent::Opened { entry, parts } => self.start(entry, parts),
+            WorkerEvent::NotOpened { entry, error } => {
                 let tries = self.tries[entry];
                 self.tries[entry] += 1;
                 self.openings[entry] = Opening::Waiting { tries, since: self.clock.steady() };
                 self.checks.not_opened(entry, error);
             }
-            Event::Free { thread, reports } => {
-                self.crew.freed(thread);
+            WorkerEvent::Free { thread, reports } => {
+                self.pool.freed(thread);
                 reports.into_iter().for_each(|report| self.take_report(report));
             }
         }
@@ -310,7 +310,7 @@ impl Sampler {
 
     /// The series of a row, which is added to the table in `section` when it is not there yet.
     fn intern(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Option<SeriesId> {
-        let mut store = self.hub.store();
+        let mut store = self.live.store();
         let row = std::ptr::from_ref(def).addr();
         // A row that was away for long may have lost its place to another.
         let is = |metric: &&u16| store.catalog().metrics.get(usize::from(**metric)).is_some_and(|m| m.tag == def.tag);
@@ -329,16 +329,16 @@ impl Sampler {
 
     fn slot(&mut self, def: &'static MetricDef, instance: String, section: &str) -> Slot {
         let id = self.intern(def, instance, section)?;
-        Some((id, *self.hub.store().generations(self.source).get(id as usize)?))
+        Some((id, *self.live.store().generations(self.source).get(id as usize)?))
     }
 
     /// Asks anew for the numbers of series that were away for so long that theirs were given to others, and of those that
     /// found no room.
     fn renew(&mut self) {
-        let again = self.ticks.is_multiple_of(AGAIN);
+        let again = self.ticks.is_multiple_of(RETRY_SERIES_TICKS);
         let mut stale = Vec::new();
         {
-            let store = self.hub.store();
+            let store = self.live.store();
             let generations = store.generations(self.source);
             for (index, part) in self.parts.iter().enumerate() {
                 let values = part.answer.iter().flat_map(|report| &report.values);
@@ -357,7 +357,7 @@ impl Sampler {
     }
 
     /// An answer, in time or late.
-    fn take_report(&mut self, mut report: Report) {
+    fn take_report(&mut self, mut report: ReadingReport) {
         for (slot, def, instance) in std::mem::take(&mut report.new) {
             let section = self.plan.chosen[self.parts[report.part].entry].entry.name;
             let id = self.slot(def, instance, section);
@@ -398,7 +398,7 @@ impl Sampler {
                     let Some(sensor) = part.sensor.take() else { continue };
                     (part.at, part.asked) = (Some(steady), Some(number));
                     let request = Request { part: index, at: steady, wall: t, sensor };
-                    match part.took > worker::SLOW {
+                    match part.took > worker::SLOW_MICROS {
                         true => rounds.push(vec![request]),
                         false => quick.push(request),
                     }
@@ -420,7 +420,7 @@ impl Sampler {
     fn ask(&mut self, requests: Vec<Request>) -> Arc<Round> {
         let round = Round::new(requests);
         if round.waits()
-            && let Err(error) = self.crew.start(&round)
+            && let Err(error) = self.pool.start(&round)
         {
             self.warn_of_no_thread(&error);
             for request in round.give_up().0 {
@@ -442,7 +442,7 @@ impl Sampler {
     fn gather(&mut self, number: u64) {
         let quick = self.quick.clone();
         let begin = Instant::now();
-        let (end, mut hold) = (begin + patience(self.plan.interval), begin + worker::HOLD);
+        let (end, mut hold) = (begin + tick_timeout(self.plan.interval), begin + worker::HELP_AFTER);
         while self.parts.iter().any(|p| p.asked == Some(number)) {
             let wait = end.min(hold).saturating_duration_since(Instant::now());
             if let Ok(event) = self.events.recv_timeout(wait) {
@@ -452,7 +452,7 @@ impl Sampler {
             // One of them keeps a thread busy: what came before it is there, and what comes after it need not wait.
             quick.reports().into_iter().for_each(|report| self.take_report(report));
             if quick.wants_help()
-                && let Err(error) = self.crew.start(&quick)
+                && let Err(error) = self.pool.start(&quick)
             {
                 self.warn_of_no_thread(&error);
             }
@@ -460,7 +460,7 @@ impl Sampler {
                 return;
             }
             // Who has begun the last of a round tells its end.
-            hold = if quick.waits() { Instant::now() + worker::HOLD } else { end };
+            hold = if quick.waits() { Instant::now() + worker::HELP_AFTER } else { end };
         }
     }
 
@@ -471,7 +471,7 @@ impl Sampler {
         self.renew();
         let gpus = self.plan.options.gpu_numbers.version();
         let facts = (std::mem::replace(&mut self.gpus, gpus) != gpus).then(|| self.plan.options.gpu_numbers.facts());
-        let mut store = self.hub.store();
+        let mut store = self.live.store();
         facts.into_iter().for_each(|facts| store.add_facts(self.source, facts));
         self.values.clear();
         self.values.resize(store.series(self.source, 0).len(), f64::NAN);
@@ -503,15 +503,15 @@ impl Sampler {
             store.set_checks(self.source, checks);
         }
         drop(store);
-        self.hub.append(self.source, t, clock_step, &self.values);
-        self.hub.announce();
+        self.live.append(self.source, t, clock_step, &self.values);
+        self.live.announce(&[self.source]);
     }
 
     fn retry(&mut self, now: Duration) {
         for entry in 0..self.openings.len() {
             match &mut self.openings[entry] {
                 Opening::Waiting { tries, since }
-                    if now.saturating_sub(*since) >= RETRY[(*tries).min(RETRY.len() - 1)] =>
+                    if now.saturating_sub(*since) >= RETRY_DELAYS[(*tries).min(RETRY_DELAYS.len() - 1)] =>
                 {
                     self.open(entry);
                 }

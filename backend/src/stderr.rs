@@ -13,13 +13,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most bytes that wait; as many may be on their way.
-const MOST: usize = 256 << 10;
+const MAX_QUEUED_BYTES: usize = 256 << 10;
 
 /// A write that has not ended for this long hangs.
-const HUNG: Duration = Duration::from_secs(5);
+const HUNG_AFTER: Duration = Duration::from_secs(5);
 
 /// How often lines that were lost are told of while that fails.
-const AGAIN: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The one of this process, once it is started.
 static OWN: OnceLock<Stderr> = OnceLock::new();
@@ -101,7 +101,7 @@ impl Stderr {
     fn put(&self, line: &[u8]) {
         let mut queue = self.queue();
         // After one that was dropped the rest is, until room is made: then the count has one place in the text.
-        if queue.refused > 0 || queue.text.len() + line.len() > MOST {
+        if queue.refused > 0 || queue.text.len() + line.len() > MAX_QUEUED_BYTES {
             queue.refused += 1;
             queue.dropped += 1;
         } else {
@@ -123,7 +123,7 @@ impl Stderr {
         // Lines that were dropped and are not told of yet.
         let mut untold = 0;
         loop {
-            let (text, refused) = self.take(if untold == 0 { Duration::MAX } else { AGAIN });
+            let (text, refused) = self.take(if untold == 0 { Duration::MAX } else { RETRY_INTERVAL });
             let (mut lost, mut result) = (0, tell(&mut out, &mut untold));
             match result {
                 Ok(()) => {
@@ -147,7 +147,7 @@ impl Stderr {
 
     fn check(&self) -> Option<Check> {
         let queue = self.queue();
-        let hung = queue.writing.filter(|since| since.elapsed() >= HUNG);
+        let hung = queue.writing.filter(|since| since.elapsed() >= HUNG_AFTER);
         let (state, reason) = match (&queue.failing, hung) {
             (_, Some(_)) => (CheckState::Hung, "whoever reads standard error takes nothing; lines are dropped".into()),
             (Some(error), None) => (CheckState::Failed, format!("standard error cannot be written: {error}")),
@@ -285,10 +285,10 @@ mod tests {
         (0..300).for_each(|_| stderr.line(&line));
         stderr.line("short");
         assert_eq!(stderr.dropped(), 300 - 256 + 1);
-        assert_eq!(stderr.queue().text.len(), MOST);
+        assert_eq!(stderr.queue().text.len(), MAX_QUEUED_BYTES);
         (0..3).for_each(|_| word.send(Ok(())).expect("it writes"));
         let read: Vec<String> = (0..3).map_while(|_| written.recv().ok()).collect();
-        assert_eq!((read[0].as_str(), read[1].len()), ("first\n", MOST));
+        assert_eq!((read[0].as_str(), read[1].len()), ("first\n", MAX_QUEUED_BYTES));
         assert_eq!(read[2], "watchglass: 45 lines of the log could not be written and were dropped\n");
     }
 
@@ -321,7 +321,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(stderr.check(), None, "it may end yet");
-        stderr.queue().writing = Instant::now().checked_sub(HUNG);
+        stderr.queue().writing = Instant::now().checked_sub(HUNG_AFTER);
         assert_eq!(stderr.check().map(|check| check.state), Some(CheckState::Hung));
         drop(word);
     }

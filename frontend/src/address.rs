@@ -1,52 +1,59 @@
-//! The view in the address, so that a link shows what the sender saw. Pure text.
+//! Writes the view into the address of the page and reads it from there, so that a link shows what the sender saw. It
+//! works on text alone.
 //!
-//! `w=90s` the window; `from=&to=` the span that stands still, Unix seconds as in the API (older links have ms);
-//! `theme`, `source`; `hide=a,b` charts that are left out; `only=CHART~SERIES`, `off=CHART~SERIES` and `pin=SERIES`
-//! series that are isolated, hidden and followed through all charts; `over=CHART~CHART` one chart drawn over another;
-//! `vs=1h` an earlier period to compare with, `vs=before` the span just before; `heat=mean.values` the order of the rows
-//! of heat maps and what they show.
+//! `w=90s` is the window; `from=&to=` the frozen span, in Unix seconds as in the API (older links have ms); `theme` and
+//! `source` are names; `hide=a,b` are charts that are left out; `open=a,b` and `shut=a,b`
+//! are sections that a person unfolded and folded; `only=CHART~SERIES`, `off=CHART~SERIES` and
+//! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
+//! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
+//! `heat=mean.values` is the order of the rows of heat maps and what their cells show.
 
 use crate::range;
 use shared::window;
 
-/// What is shown, apart from the data.
+/// All that a person can choose to see, without the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// Length of the live window, ms.
+    /// Length of the live window in ms.
     pub window: i64,
-    /// The span that stands still, ms since the epoch.
+    /// The frozen span, ms since the epoch; None while the page is live.
     pub frozen: Option<(i64, i64)>,
-    /// `dark` or `light`, when a person chose.
+    /// The theme that a person chose; None to follow the system.
     pub theme: Option<Tone>,
-    /// Name of the source; none is the first.
+    /// Name of the machine; None for the first one.
     pub source: Option<String>,
-    /// Charts that are left out.
+    /// Ids of charts that are left out.
     pub hide: Vec<String>,
-    /// Series that stand alone in their chart: chart and name.
+    /// Ids of sections that a person unfolded.
+    pub open: Vec<String>,
+    /// Ids of sections that a person folded.
+    pub shut: Vec<String>,
+    /// Isolated series as id of the chart and name: the chart shows these alone.
     pub only: Vec<(String, String)>,
-    /// Series that are out of sight: chart and name.
+    /// Hidden series as id of the chart and name.
     pub off: Vec<(String, String)>,
-    /// Series that are followed through all charts.
+    /// Names of series that are highlighted in all charts.
     pub pin: Vec<String>,
-    /// Charts that have another one's series drawn over them.
+    /// Pairs of chart ids: the first chart also shows the series of the second.
     pub over: Vec<(String, String)>,
-    /// How much earlier the period lies that is compared with, ms; 0 is the length of the span itself.
+    /// How much earlier the period lies that is compared with, in ms. 0 stands for the length of the span; None for no
+    /// comparison.
     pub versus: Option<i64>,
-    /// How the rows of heat maps stand, as [`Rows`](crate::panels::picture::Rows) writes it.
+    /// Order and values of the rows of heat maps, as text that [`Rows`](crate::panels::picture::Rows) writes and reads.
     pub heat: String,
 }
 
-/// Dark or light.
+/// The theme of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// For dark surroundings.
+    /// Bright text on a dark ground.
     Dark,
-    /// For bright ones.
+    /// Dark text on a bright ground.
     Light,
 }
 
 impl Tone {
-    /// Its name in the address and in `data-theme`.
+    /// Name of the theme in the address and in `data-theme`.
     pub fn name(self) -> &'static str {
         match self {
             Tone::Dark => "dark",
@@ -55,19 +62,19 @@ impl Tone {
     }
 }
 
-/// Names that may stand in an address; each may come more than once.
-pub const NAMES: [&str; 12] =
-    ["w", "from", "to", "theme", "source", "hide", "only", "off", "pin", "over", "vs", "heat"];
-/// Entries of a list that are read at most.
-const MOST: usize = 200;
+/// Names of the parameters that a view uses; each may stand in an address more than once.
+pub const NAMES: [&str; 14] =
+    ["w", "from", "to", "theme", "source", "hide", "open", "shut", "only", "off", "pin", "over", "vs", "heat"];
+/// Largest number of parameters that are read; the others are ignored.
+const MAX_LIST_ENTRIES: usize = 200;
 
-/// Reads a view from pairs of name and value, already decoded. What is not understood is left at its default, and said:
-/// a sentence for each.
+/// Reads a view from decoded pairs of name and value. Values that cannot be understood keep their default; the second
+/// result has a sentence about each.
 pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<String>) {
     let mut view = View { window: window::DEFAULT.ms, ..View::default() };
     let (mut from, mut to, mut wrong) = (None, None, Vec::new());
-    let fits = |ms: &i64| (range::SHORTEST..=range::LONGEST).contains(ms);
-    for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()).take(MOST) {
+    let fits = |ms: &i64| (range::MIN_WINDOW_MS..=range::MAX_WINDOW_MS).contains(ms);
+    for (name, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()).take(MAX_LIST_ENTRIES) {
         let mut both = |list: fn(&mut View) -> &mut Vec<(String, String)>| {
             let pair = value.split_once('~').map(|(a, b)| (a.to_string(), b.to_string()));
             list(&mut view).extend(pair);
@@ -92,9 +99,11 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "theme" if value == "light" => view.theme = Some(Tone::Light),
             "source" => view.source = Some(value),
             "heat" => view.heat = value,
-            "hide" => view.hide.extend(value.split(',').filter(|s| !s.is_empty()).map(str::to_string)),
+            "hide" => view.hide.extend(ids(&value)),
+            "open" => view.open.extend(ids(&value)),
+            "shut" => view.shut.extend(ids(&value)),
             "vs" if value == "before" => view.versus = Some(0),
-            "vs" => view.versus = range::length(&value).filter(|ms| *ms >= range::SHORTEST),
+            "vs" => view.versus = range::length(&value).filter(|ms| *ms >= range::MIN_WINDOW_MS),
             _ => {}
         }
     }
@@ -108,12 +117,17 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
     (view, wrong)
 }
 
-/// As much of a value as is worth repeating.
+/// The ids in a list; an empty list has none.
+pub fn ids(list: &str) -> impl Iterator<Item = String> {
+    list.split(',').filter(|s| !s.is_empty()).map(str::to_string)
+}
+
+/// The first 24 characters of a value, for an error message.
 fn short(value: &str) -> String {
     value.chars().take(24).collect()
 }
 
-/// The pairs that say this view; what is at its default is left out.
+/// The pairs of name and value for a view. Values at their default are left out.
 pub fn write(view: &View) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("w", range::name(view.window))];
     if let Some((from, to)) = view.frozen {
@@ -126,8 +140,10 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     if let Some(source) = &view.source {
         pairs.push(("source", source.clone()));
     }
-    if !view.hide.is_empty() {
-        pairs.push(("hide", view.hide.join(",")));
+    for (name, list) in [("hide", &view.hide), ("open", &view.open), ("shut", &view.shut)] {
+        if !list.is_empty() {
+            pairs.push((name, list.join(",")));
+        }
     }
     for (name, list) in [("only", &view.only), ("off", &view.off), ("over", &view.over)] {
         pairs.extend(list.iter().map(|(a, b)| (name, format!("{a}~{b}"))));
@@ -161,6 +177,8 @@ mod tests {
             theme: Some(Tone::Light),
             source: Some("node 3 & co".into()),
             hide: vec!["load".into(), "swap".into()],
+            open: vec!["gpu".into(), "processes".into()],
+            shut: vec!["disk".into()],
             only: vec![two("temp", "GPU 3"), two("disk", "/mnt/a, b~c")],
             off: vec![two("power", "GPU 1")],
             pin: vec!["GPU 3".into(), "GPU 4".into()],

@@ -1,5 +1,5 @@
-//! The root: the page's state, who follows it towards the server, the canvases and the browser's window, and the parts in
-//! order.
+//! The root of the page. It creates the shared state, then the parts that follow this state (server, canvases, window),
+//! then the elements in their order.
 
 use crate::address::Tone;
 use crate::browser::{self, document, preferred, window};
@@ -13,7 +13,9 @@ use crate::pages::player::PlayerBar;
 use crate::panels::board::Board;
 use crate::recording;
 use crate::state::{Dialog, LinkState, Page};
+use crate::tools::about::About;
 use crate::tools::changed::Changed;
+use crate::tools::find::Find;
 use crate::tools::table::ChartTable;
 use crate::tools::{menu, take};
 use crate::widgets::modal::Modal;
@@ -37,17 +39,27 @@ pub fn App() -> impl IntoView {
     roving::start(board);
     recording::listen(page);
     follow_window(board);
+    let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
+    on_cleanup(move || arrived.remove());
     watch_sight(link);
     let dialog = move || {
         page.dialog.get().map(|dialog| match dialog {
+            Dialog::Find => view! { <Find act=Callback::new(move |action| {
+                let _ = keys::act(board, action, false);
+            })/> }
+            .into_any(),
             Dialog::Keys => view! { <KeyList recorded=page.is_recorded()/> }.into_any(),
             Dialog::Table(chart) => view! { <ChartTable chart/> }.into_any(),
+            Dialog::About(id) => view! { <About id section=false/> }.into_any(),
+            Dialog::AboutSection(id) => view! { <About id section=true/> }.into_any(),
         })
     };
     let title = Signal::derive(move || {
         page.dialog.get().map(|dialog| match dialog {
+            Dialog::Find => "Find".to_string(),
             Dialog::Keys => "Keys".to_string(),
-            Dialog::Table(chart) => page.title_of(&chart).unwrap_or_default(),
+            Dialog::Table(id) | Dialog::About(id) => page.title_of(&id).unwrap_or_default(),
+            Dialog::AboutSection(id) => page.title_of_section(&id).unwrap_or_default(),
         })
     });
     view! {
@@ -65,7 +77,7 @@ pub fn App() -> impl IntoView {
     }
 }
 
-/// Link and theme stand on the root element, for the stylesheet, tests and people's own scripts.
+/// Writes the state of the link and the theme to the root element, for the stylesheet, tests and the scripts of users.
 fn mark(page: Page) {
     let Some(root) = document().document_element() else { return };
     let link = Memo::new(move |_| {
@@ -88,7 +100,7 @@ fn mark(page: Page) {
     });
 }
 
-/// What happens to the window: its size, a font that arrives, paper.
+/// Follows the window: its size, fonts that were loaded, and printing.
 fn follow_window(board: Board) {
     let resize = window_event_listener(ev::resize, move |_| board.resized());
     let print = |board: Board, paper: bool| move |_| self::print(board, paper);
@@ -96,24 +108,25 @@ fn follow_window(board: Board) {
     let after = window_event_listener_untyped("afterprint", print(board, false));
     on_cleanup(move || [resize, before, after].into_iter().for_each(|handle| handle.remove()));
     let fonts = Closure::<dyn FnMut()>::new(move || board.retype());
-    // A listener is never refused.
+    // The browser always accepts a listener.
     let _ = document().fonts().add_event_listener_with_callback("loadingdone", fonts.as_ref().unchecked_ref());
-    // It lives as long as the page.
+    // The closure is needed as long as the page exists.
     fonts.forget();
 }
 
-/// Paper is white, has a width of its own, and says whose the numbers are and when.
+/// Prepares the page for paper, or for the screen again. Paper is always bright, has its own width, and names the
+/// machine and the span.
 fn print(board: Board, paper: bool) {
     let page = board.page;
     let own = page.view.with_untracked(|v| v.theme).unwrap_or_else(preferred);
     let tone = if paper { Tone::Light } else { own };
     page.tone.set(tone);
-    // Paper is taken before followers of the theme come to it.
+    // The printer takes its picture before effects run, so the theme is set here at once.
     if let Some(root) = document().document_element() {
         browser::set(&root, "data-theme", tone.name());
     }
     if let Some(body) = document().body() {
-        // The name is one.
+        // The attribute's name is valid, so this cannot fail.
         let _ = if paper {
             body.set_attribute("data-paper", &take::words(page))
         } else {
@@ -123,7 +136,8 @@ fn print(board: Board, paper: bool) {
     board.print(paper);
 }
 
-/// Hidden by the tab or by what embeds the page: `visibilitychange` alone misses a covered or collapsed frame.
+/// Tells the link when the page is hidden, by the tab or by a frame around it. `visibilitychange` does not notice a
+/// covered or collapsed frame.
 fn watch_sight(link: Link) {
     let (tab, frame) = (StoredValue::new(true), StoredValue::new(true));
     let seen = move || link.set_hidden(!(tab.get_value() && frame.get_value()));
@@ -131,7 +145,7 @@ fn watch_sight(link: Link) {
         tab.set_value(!document().hidden());
         seen();
     });
-    // A listener is never refused.
+    // The browser always accepts a listener.
     let _ = document().add_event_listener_with_callback("visibilitychange", changed.as_ref().unchecked_ref());
     let crossing = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
         let last = entries.get(entries.length().saturating_sub(1));
@@ -144,7 +158,7 @@ fn watch_sight(link: Link) {
     if let (Ok(observer), Some(root)) = (observer, window().document().and_then(|d| d.document_element())) {
         observer.observe(&root);
     }
-    // Both live as long as the page.
+    // Both closures are needed as long as the page exists.
     changed.forget();
     crossing.forget();
 }

@@ -1,40 +1,40 @@
-//! The browser around the page: its window, its clocks, and the few elements that stand nowhere on the page. All of
-//! these are made here and nowhere else.
+//! The browser around the page: window, clocks, and the few elements that are not in the document. Only this file makes
+//! such elements.
 
 use crate::address::Tone;
 use wasm_bindgen::prelude::*;
 use web_sys::{Document, Element, HtmlElement, HtmlInputElement, HtmlTextAreaElement, Storage, Window};
 
-/// The browser's window; there is always one.
+/// The browser's window; a page always has one.
 pub fn window() -> Window {
     web_sys::window().expect("a page has a window")
 }
 
-/// The page's document.
+/// The document of the page.
 pub fn document() -> Document {
     window().document().expect("a page has a document")
 }
 
-/// The element of that id.
+/// The element with the id `id`.
 pub fn by_id(id: &str) -> Option<Element> {
     document().get_element_by_id(id)
 }
 
-/// The element that has the keys.
+/// The element that has the focus.
 pub fn focused() -> Option<Element> {
     document().active_element()
 }
 
-/// All elements of a selector, in the order of the document.
+/// All elements that a selector finds, in the order of the document; empty when the selector is invalid.
 pub fn all(selector: &str) -> Vec<Element> {
     let Ok(found) = document().query_selector_all(selector) else { return Vec::new() };
     (0..found.length()).filter_map(|i| found.item(i)?.dyn_into().ok()).collect()
 }
 
-/// Gives the keys to an element; where it cannot have them they stay.
+/// Moves the focus to an element. The focus stays where it is when the element cannot take it.
 pub fn focus(element: &Element) {
     if let Some(element) = element.dyn_ref::<HtmlElement>() {
-        // A focus is never refused.
+        // A failure is not reported; the focus then stays where it is.
         let _ = element.focus();
     }
 }
@@ -45,7 +45,7 @@ pub fn preferred() -> Tone {
     if bright { Tone::Light } else { Tone::Dark }
 }
 
-/// Milliseconds on the browser's fine clock, which nobody sets.
+/// Milliseconds since the page was loaded, by a fine clock that nobody can set.
 pub fn performance() -> f64 {
     window().performance().map_or(0.0, |p| p.now())
 }
@@ -55,47 +55,47 @@ pub fn now() -> i64 {
     js_sys::Date::now() as i64
 }
 
-/// Local time minus UTC at an instant, ms.
+/// Local time minus UTC at an instant, in ms.
 pub fn offset(t: i64) -> i64 {
     let date = js_sys::Date::new(&JsValue::from_f64(t as f64));
     -(date.get_timezone_offset() as i64) * 60_000
 }
 
-/// Width and height of the window, CSS pixels.
+/// Width and height of the window in CSS pixels.
 pub fn viewport() -> (f64, f64) {
     let size = |v: Result<JsValue, _>| v.ok().and_then(|v| v.as_f64()).unwrap_or(1000.0);
     (size(window().inner_width()), size(window().inner_height()))
 }
 
-/// What this browser keeps for the page; none where nothing may be kept.
+/// The browser's storage for this page; None where the browser does not allow it.
 pub fn storage() -> Option<Storage> {
     window().local_storage().ok().flatten()
 }
 
-/// Sets an attribute; only names that are no attribute names are refused.
+/// Sets an attribute. It can fail only for an invalid name, and the names are constants.
 pub fn set(element: &Element, name: &str, value: &str) {
     let _ = element.set_attribute(name, value);
 }
 
-/// Sets a property of an element's style; what a browser does not understand it leaves out.
+/// Sets a property of an element's style. A browser ignores properties that it does not know.
 pub fn set_style(element: &Element, name: &str, value: &str) {
     if let Some(element) = element.dyn_ref::<HtmlElement>() {
         let _ = element.style().set_property(name, value);
     }
 }
 
-/// An element of its own, which stands nowhere.
+/// Makes an element that is not in the document.
 fn made<T: JsCast>(tag: &str) -> Option<T> {
     document().create_element(tag).ok()?.dyn_into().ok()
 }
 
-/// A canvas to draw on that stands nowhere.
+/// Makes a canvas that is not in the document.
 pub fn canvas() -> Option<web_sys::HtmlCanvasElement> {
     made("canvas")
 }
 
-/// Has the browser save what is at an address, under a name or (empty) under the one that the server says. What is
-/// refused is not shown in the page's place.
+/// Lets the browser save the file at an address under `name`; an empty name stands for the one that the server sends.
+/// When the server refuses, the page stays and shows no error page.
 pub fn save(address: &str, name: &str) {
     if let Some(link) = made::<HtmlElement>("a") {
         set(&link, "href", address);
@@ -104,7 +104,7 @@ pub fn save(address: &str, name: &str) {
     }
 }
 
-/// Lets a person choose a file.
+/// Lets a person choose a file, and calls `chosen` with it.
 pub fn choose_file(chosen: impl FnOnce(web_sys::File) + 'static) {
     let Some(input) = made::<HtmlInputElement>("input") else { return };
     input.set_type("file");
@@ -118,15 +118,15 @@ pub fn choose_file(chosen: impl FnOnce(web_sys::File) + 'static) {
     input.click();
 }
 
-/// Puts a text where pasting takes it from; true when the browser did. `near` is an element of the part of the page that
-/// can have the keys at the moment.
+/// Copies a text to the clipboard; true when the browser did so. `near` is an element in the part of the page that can
+/// have the focus now, for example the open dialog.
 pub fn copy(text: &str, near: &Element) -> bool {
-    // `navigator.clipboard` is there on https and loopback only, and a page is often seen through neither.
+    // `navigator.clipboard` exists on https and loopback only, and many pages are opened by plain http.
     let Some(field) = made::<HtmlTextAreaElement>("textarea") else { return false };
     field.set_class_name("away");
     field.set_value(text);
     let before = focused();
-    // An element that stands nowhere yet is taken.
+    // A new element can always be appended.
     let _ = near.append_child(&field);
     field.select();
     let document: web_sys::HtmlDocument = document().unchecked_into();

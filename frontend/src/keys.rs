@@ -1,19 +1,19 @@
-//! Keys of the page, heard once for all of it: the table in [`shortcuts`](crate::shortcuts) says what they mean, here is
-//! what they do.
+//! Keys of the page, heard once for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an action;
+//! this file carries the actions out.
 
 use crate::gestures::{crosshair, roving};
 use crate::panels::board::Board;
 use crate::player::Player;
 use crate::recording;
 use crate::shortcuts::{self, Action, KEYS};
-use crate::state::Dialog;
-use crate::tools::{self, menu};
+use crate::state::{Dialog, Sheet};
+use crate::tools::{self, about, menu};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-/// Hears keys for as long as its part of the page stands.
+/// Listens for keys until the component that calls this is removed.
 pub fn listen(board: Board) {
     let handle = window_event_listener(ev::keydown, move |event| pressed(board, &event));
     on_cleanup(move || handle.remove());
@@ -22,13 +22,19 @@ pub fn listen(board: Board) {
 fn pressed(board: Board, event: &KeyboardEvent) {
     let page = board.page;
     let key = event.key();
-    // Letters are the same with capitals on.
+    // Letters mean the same with caps lock.
     let key = if key.len() == 1 { key.to_ascii_lowercase() } else { key };
-    if page.dialog.with_untracked(Option::is_some) {
-        if key == "Escape" || key == "?" {
+    if let Some(dialog) = page.dialog.get_untracked() {
+        // In other dialogs a question mark is text that a person types.
+        if key == "Escape" || (key == "?" && dialog == Dialog::Keys) {
             page.dialog.set(None);
             event.prevent_default();
         }
+        return;
+    }
+    if key == "k" && (event.ctrl_key() || event.meta_key()) {
+        act(board, Action::Find, false);
+        event.prevent_default();
         return;
     }
     let again = event.repeat() && !(key.starts_with("Arrow") || "+-=[]".contains(&key));
@@ -40,18 +46,18 @@ fn pressed(board: Board, event: &KeyboardEvent) {
     let plot = focused.as_ref().is_some_and(|e| e.class_list().contains("plot"));
     if matches!(tag.as_str(), "INPUT" | "SELECT") && key == "Escape" {
         if !tools::close_all(page) {
-            // Keys mean the page again.
+            // Without the focus in a field, keys mean the page again.
             let _ = focused.map(|e| e.unchecked_into::<web_sys::HtmlElement>().blur());
         }
         return;
     }
-    // What a focused element does with the key itself.
+    // The focused element handles these keys itself.
     let theirs = match tag.as_str() {
         "INPUT" | "SELECT" => true,
         "BUTTON" | "SUMMARY" | "A" => matches!(key.as_str(), " " | "Enter"),
         _ => false,
     };
-    // Elsewhere these scroll the page, or mean nothing.
+    // Outside of a plot these keys scroll the page, or mean nothing.
     let at_plot = plot || !matches!(key.as_str(), "Home" | "End" | "Enter" | "ArrowUp" | "ArrowDown");
     let meant = shortcuts::action(&key, page.is_recorded()).filter(|_| !theirs && at_plot);
     if meant.is_some_and(|action| act(board, action, event.shift_key())) {
@@ -59,12 +65,12 @@ fn pressed(board: Board, event: &KeyboardEvent) {
     }
 }
 
-/// Does what a key means, `far` with shift; false where it means nothing right now.
-fn act(board: Board, action: Action, far: bool) -> bool {
+/// Carries out an action; `far` is true with shift. Returns false when the action is not possible now.
+pub fn act(board: Board, action: Action, far: bool) -> bool {
     let page = board.page;
     let (from, to) = page.span();
     let zoom = |factor| {
-        page.remember();
+        page.begin_step();
         page.zoom(crosshair::instant(board).unwrap_or(from + (to - from) / 2), factor);
     };
     match action {
@@ -73,11 +79,12 @@ fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Read(by) => crosshair::step(board, if far { by * 10 } else { by }),
         Action::Pin => crosshair::toggle_pin(board),
         Action::Menu => menu::by_key(board),
+        Action::About => about::by_key(board),
         Action::Window(i) => match page.windows().nth(i) {
             Some(window) => page.choose(window.ms),
             None => return false,
         },
-        Action::Type => tools::focus_range(page),
+        Action::Find => page.dialog.set(Some(Dialog::Find)),
         Action::Closer => zoom(0.5),
         Action::Wider => zoom(2.0),
         Action::Pan(halves) => page.pan((to - from) / 2 * halves),
@@ -88,8 +95,9 @@ fn act(board: Board, action: Action, far: bool) -> bool {
                 page.go_live();
             }
         }
-        Action::Compare => page.change(|v| v.versus = if v.versus.is_some() { None } else { Some(0) }),
-        Action::Changed => page.sheet.update(|open| *open = !*open),
+        Action::Compare => page.step(|v| v.versus = if v.versus.is_some() { None } else { Some(0) }),
+        Action::Changed => page.toggle_sheet(Sheet::Changed),
+        Action::Differs => page.toggle_sheet(Sheet::Differs),
         Action::Record => recording::save(page),
         Action::Open => recording::choose(page),
         Action::Theme => page.toggle_theme(),
@@ -104,14 +112,14 @@ fn act(board: Board, action: Action, far: bool) -> bool {
     true
 }
 
-/// The list of all keys; those of a recording while one is shown.
+/// The list of all keys, with those of recordings while a recording is shown.
 #[component]
 pub fn KeyList(
-    /// Whether a recording is shown.
+    /// True while a recording is shown.
     recorded: bool,
 ) -> impl IntoView {
     let names = |names: &'static str| names.split(' ').map(|key| view! { <kbd>{key}</kbd> }).collect_view();
-    let row = move |row: &'static shortcuts::Row| view! { <dt>{names(row.names)}</dt><dd>{row.words}</dd> };
+    let row = move |row: &'static shortcuts::Shortcut| view! { <dt>{names(row.names)}</dt><dd>{row.words}</dd> };
     let group = move |group: &'static shortcuts::Group| {
         view! {
             <section>

@@ -1,9 +1,9 @@
-//! The page of Watchglass: a link to the server, a store of what it sends, and panels that draw it.
+//! The page of Watchglass: a link to the server, a store of the data that it sends, and panels that draw them.
 //!
-//! Reading order: [`state`] (what all parts share), [`link`] (the WebSocket), [`store`] (data, natively testable),
-//! [`panels`] (from the store to canvases), [`gestures`] and [`tools`] (what hands do), [`shortcuts`] and [`keys`] (what
-//! keys do), [`widgets`] and [`pages`] (the elements around them). There is no tag and no chart's id in here: what stands
-//! where comes from the catalogue in the server's first messages.
+//! Reading order: [`state`] (shared by all parts), [`link`] (the WebSocket), [`store`] (data, tested without a
+//! browser), [`panels`] (from the store to canvases), [`gestures`] and [`tools`] (pointers, menus, tools),
+//! [`shortcuts`] and [`keys`] (keys), [`widgets`] and [`pages`] (the elements around them). There is no tag and no
+//! chart's id in this crate: the catalogue in the server's first messages says which charts there are.
 
 pub mod address;
 pub mod app;

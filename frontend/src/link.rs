@@ -1,71 +1,88 @@
-//! The WebSocket: opens, resumes, acknowledges, notices silence, tries again.
+//! The WebSocket of the page: it opens, resumes, acknowledges ticks, notices silence and reconnects.
 //!
-//! An open socket proves nothing (a proxy answers before it has reached the server), so the page is live, and the
-//! waiting time between attempts starts again, with the first sample.
+//! An open socket proves nothing, because a proxy may answer before it has reached the server. So the page counts as
+//! live, and the back-off starts again, with the first sample.
 
 use crate::browser::{now, performance, window};
 use crate::state::{LinkState, Page, Received};
 use crate::store::source::Source;
 use leptos::prelude::*;
-use shared::window::LONGEST_OF_SAMPLES;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::{self, CREDIT, HEARTBEAT_MS, PROTOCOL, PageMessage};
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{BinaryType, MessageEvent, WebSocket};
 
-/// First and longest waiting time between attempts, ms.
-const WAIT_MS: (u32, u32) = (250, 4_000);
-/// Silence after which a connection is dead: the server sends something at least every 5 s.
-const SILENCE_MS: i64 = 12_000;
-/// So much apart this machine's clocks are after a step or a sleep, ms.
-const STEP_MS: f64 = 2_000.0;
-/// A machine that sends seldom is silent after three of its intervals, any other after this, ms.
-const QUIET_MS: i64 = 6_000;
-/// An answer is given up for lost after this, ms: then what is missing is asked for again.
-const ANSWER_MS: i64 = 30_000;
-/// Attempts after which the page says that the server is gone: about a minute.
-const ATTEMPTS: u32 = 18;
+/// Shortest and longest back-off between two attempts to connect, in ms.
+const RECONNECT_MS: (u32, u32) = (250, 4_000);
+/// Silence in ms after which a connection is dead. The server sends something at least every 5 s.
+const DEAD_AFTER_MS: i64 = 12_000;
+/// When this machine's two clocks differ by more than this many ms, a clock was set or the machine slept.
+const CLOCK_STEP_MS: f64 = 2_000.0;
+/// A machine counts as silent after this many ms without a tick, or after three intervals if that is longer.
+const QUIET_AFTER_MS: i64 = 6_000;
+/// Time in ms after which an answer counts as lost, so that the question may be asked again.
+const ANSWER_TIMEOUT_MS: i64 = 30_000;
+/// Number of failed attempts after which the page says that the server is gone; they take about a minute.
+const MAX_ATTEMPTS: u32 = 18;
+
+/// A socket that brought nothing for so long may be blocked, in ms.
+const BLOCKED_AFTER_MS: i64 = 3_000;
+/// What is said when the opening of a socket is answered with a refusal.
+const REFUSED: &str = "the server answers, but WebSockets to it are refused. A proxy, a firewall or an extension of the \
+                       browser must let ws connections to api/v1/live through. The page goes on trying.";
+/// What is said when the opening of a socket is not answered.
+const SWALLOWED: &str = "the server answers, but a WebSocket to it gets no answer: something on the way swallows it. A \
+                         proxy must pass on the headers Upgrade and Connection for api/v1/live. The page goes on trying.";
+/// What is said when a socket opens and brings nothing.
+const OPENED_ONLY: &str = "the WebSocket to the server opens, but nothing comes through it: something on the way holds its \
+                           messages back. The page goes on trying.";
 
 type Handlers = (Closure<dyn FnMut(MessageEvent)>, Closure<dyn FnMut()>);
 
-/// One socket after the other.
+/// The state of the connection. It has one socket after another.
 #[derive(Default)]
 struct Connection {
     socket: Option<WebSocket>,
-    /// Kept as long as the socket; of sockets before too, whose last events may still be on their way.
+    /// Callbacks of the newest socket. They stay until the next socket replaces them, since late events of a closed
+    /// socket may still call them.
     handlers: Option<Handlers>,
     attempt: u32,
     number: u32,
     taken: u32,
-    /// How many of those taken the server has been told of.
+    /// Number of messages with ticks that the server was told of in the last acknowledgement.
     told_of: u32,
     acked: i64,
     heard: i64,
-    /// When history was asked for that has not come; 0 when it has.
+    /// When history was asked for, ms since the epoch; 0 when no question is open.
     asked: i64,
     hidden: bool,
     waiting: bool,
     anew: bool,
-    /// A file is shown: there is nothing to ask a server for.
+    /// True when the newest socket has opened.
+    opened: bool,
+    /// True when it was asked for the newest socket whether the way is blocked.
+    looked: bool,
+    /// True when a file is shown, so that there is nothing to ask a server.
     over: bool,
-    /// Both of this machine's clocks at the last beat, ms.
+    /// The wall clock (ms since the epoch) and the fine clock (ms) of this machine at the last beat.
     clocks: (i64, f64),
 }
 
 impl Connection {
     fn send(&self, message: &PageMessage) {
         if let Some(socket) = self.socket.as_ref().filter(|s| s.ready_state() == WebSocket::OPEN) {
-            // A socket that is closing says so in its own event.
+            // A socket that is closing reports it by its own event.
             let _ = socket.send_with_u8_array(&wire::encode(message));
         }
     }
 
-    /// Asks the server. Of history it gives one answer at a time: what is asked meanwhile is dropped, and asked again
-    /// when the answer has come.
+    /// Sends a question to the server. Only one question for history is open at a time: further ones are dropped, and
+    /// the page asks again when the answer has come.
     fn ask(&mut self, message: &PageMessage) {
         if matches!(message, PageMessage::History { .. } | PageMessage::Minutes { .. }) {
-            if now() - self.asked <= ANSWER_MS {
+            if now() - self.asked <= ANSWER_TIMEOUT_MS {
                 return;
             }
             self.asked = now();
@@ -83,7 +100,7 @@ impl Connection {
             socket.set_onopen(None);
             socket.set_onmessage(None);
             socket.set_onclose(None);
-            // Refused only for a wrong code, and none is given.
+            // Closing fails only for an invalid code, and none is given.
             let _ = socket.close();
         }
     }
@@ -106,7 +123,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects, and keeps the connection for as long as the page stands.
+    /// Connects, and keeps the connection open as long as the page exists.
     pub fn start(page: Page) -> Self {
         let link = Link { page, inner: StoredValue::new_local(Connection::default()) };
         Effect::new(move || {
@@ -124,7 +141,7 @@ impl Link {
         link
     }
 
-    /// Opens the connection, unless the page is hidden.
+    /// Opens a new socket, unless the page is hidden or shows a file.
     fn connect(self) {
         let number = {
             let mut link = self.inner.write_value();
@@ -134,6 +151,7 @@ impl Link {
                 return;
             }
             (link.taken, link.told_of, link.heard, link.acked, link.asked) = (0, 0, now(), now(), 0);
+            (link.opened, link.looked) = (false, false);
             link.number += 1;
             link.number
         };
@@ -143,7 +161,8 @@ impl Link {
         socket.set_binary_type(BinaryType::Arraybuffer);
         let opened = socket.clone();
         let on_open = Closure::once_into_js(move || {
-            // A socket that is closing says so in its own event.
+            self.inner.write_value().opened = true;
+            // A socket that is closing reports it by its own event.
             let _ = opened.send_with_u8_array(&wire::encode(&self.opening()));
         });
         socket.set_onopen(Some(on_open.unchecked_ref()));
@@ -166,8 +185,9 @@ impl Link {
         let resume = if anew { None } else { page.store.read_value().places() };
         let (from, to) = page.span();
         let window = match (page.server_now() - from).max(to - from) {
-            // Days come as minutes, and what lies far back by itself.
-            far if far > LONGEST_OF_SAMPLES => 3_600_000,
+            // Spans of days are drawn from minutes, and history far back is asked for separately, so an hour is enough
+            // here.
+            far if far > MAX_SAMPLES_SPAN_MS => 3_600_000,
             near => near + 5_000,
         };
         let source = page.view.with_untracked(|view| view.source.clone());
@@ -178,7 +198,11 @@ impl Link {
         if self.inner.read_value().number != number {
             return;
         }
-        self.inner.write_value().heard = now();
+        {
+            let mut link = self.inner.write_value();
+            (link.heard, link.looked) = (now(), true);
+        }
+        self.page.blocked.set("");
         let received = self.page.receive(bytes);
         let mut link = self.inner.write_value();
         if self.page.state.get_untracked() == LinkState::Live {
@@ -188,7 +212,8 @@ impl Link {
             Received::Control => {}
             Received::Ticks => {
                 link.taken += 1;
-                // Before the server holds ticks back, and seldom: each costs it as much as a tick.
+                // This comes before the server holds ticks back. It comes seldom, because each acknowledgement costs
+                // the server as much as a tick.
                 if link.taken - link.told_of >= CREDIT / 2 {
                     link.ack();
                 }
@@ -204,6 +229,7 @@ impl Link {
     }
 
     fn lost(self, number: u32) {
+        self.look(number);
         let (wait, many) = {
             let mut link = self.inner.write_value();
             if link.number != number || link.waiting || link.hidden || link.over {
@@ -211,9 +237,9 @@ impl Link {
             }
             link.close();
             link.waiting = true;
-            let step = WAIT_MS.0.checked_shl(link.attempt.min(8)).unwrap_or(WAIT_MS.1).min(WAIT_MS.1);
+            let step = RECONNECT_MS.0.checked_shl(link.attempt.min(8)).unwrap_or(RECONNECT_MS.1).min(RECONNECT_MS.1);
             link.attempt += 1;
-            (f64::from(step) * (0.75 + js_sys::Math::random() * 0.5), link.attempt > ATTEMPTS)
+            (f64::from(step) * (0.75 + js_sys::Math::random() * 0.5), link.attempt > MAX_ATTEMPTS)
         };
         let state = match self.page.state.get_untracked() {
             _ if many => LinkState::Lost,
@@ -231,31 +257,64 @@ impl Link {
         set_timeout(again, Duration::from_millis(wait as u64));
     }
 
-    /// Ends the connection for good: a file is shown in its place.
+    /// Finds out, once for each socket that brought no message, whether the server can be reached without a socket, and
+    /// then says what is blocked.
+    fn look(self, number: u32) {
+        let opened = {
+            let mut link = self.inner.write_value();
+            if link.number != number || link.hidden || std::mem::replace(&mut link.looked, true) {
+                return;
+            }
+            (link.opened, link.socket.as_ref().is_some_and(|socket| socket.ready_state() == WebSocket::CONNECTING))
+        };
+        let words = match opened {
+            // A server that starts anew refuses one socket, too.
+            (false, false) if self.inner.with_value(|link| link.attempt == 0) => return,
+            (true, _) => OPENED_ONLY,
+            (false, true) => SWALLOWED,
+            (false, false) => REFUSED,
+        };
+        let page = self.page;
+        let answered = Closure::once(move |answer: JsValue| {
+            if answer.unchecked_into::<web_sys::Response>().ok() && page.state.get_untracked() != LinkState::Live {
+                page.blocked.set(words);
+            }
+        });
+        // Nothing is known when this fails, too: then the server is away, and the page says that.
+        let failed = Closure::once(move |_: JsValue| page.blocked.set(""));
+        let _ = window().fetch_with_str("healthz").then2(&answered, &failed);
+        answered.forget();
+        failed.forget();
+    }
+
+    /// Ends the connection for good, because a file is shown in its place.
     fn end(self) {
         let mut link = self.inner.write_value();
         (link.over, link.waiting) = (true, false);
         link.close();
     }
 
-    /// Whether this machine's clock was set, or it slept, since the last beat: then one of its clocks went on without the
-    /// other, and what was known of the server's clock and of the connection is worth nothing.
+    /// True when this machine's clock was set, or the machine slept, since the last beat: one of its clocks then went
+    /// on without the other. The estimate of the server's clock and the connection are worth nothing then.
     fn stepped(self) -> bool {
         let clocks = (now(), performance());
         let before = std::mem::replace(&mut self.inner.write_value().clocks, clocks);
         let apart = (clocks.0 - before.0) as f64 - (clocks.1 - before.1);
-        before.0 > 0 && apart.abs() > STEP_MS
+        before.0 > 0 && apart.abs() > CLOCK_STEP_MS
     }
 
-    /// Once a second: heartbeat, silence, and a new picture when ticks stay away.
+    /// Runs once a second: sends a heartbeat, notices silence, and has the page drawn again when ticks stay away.
     fn beat(self) {
         let (silent, number) = {
             let mut link = self.inner.write_value();
             if now() - link.acked > HEARTBEAT_MS as i64 - 1_500 {
                 link.ack();
             }
-            (link.socket.is_some() && now() - link.heard > SILENCE_MS, link.number)
+            (link.socket.is_some() && now() - link.heard > DEAD_AFTER_MS, link.number)
         };
+        if self.inner.with_value(|link| link.socket.is_some() && now() - link.heard > BLOCKED_AFTER_MS) {
+            self.look(number);
+        }
         if silent {
             self.lost(number);
         } else if self.stepped() {
@@ -270,7 +329,8 @@ impl Link {
         }
     }
 
-    /// The page was hidden or is seen again: hidden it asks for nothing, and comes back from where it left off.
+    /// The page was hidden or is visible again. A hidden page has no connection; a visible one resumes where it
+    /// stopped.
     pub fn set_hidden(self, hidden: bool) {
         {
             let mut link = self.inner.write_value();
@@ -288,15 +348,16 @@ impl Link {
     }
 }
 
-/// Something about the machine that is shown; none while there is no machine.
+/// Reads something of the machine that is shown; None while there is no machine.
 fn of_source<T>(page: Page, read: impl FnOnce(&Source) -> T) -> Option<T> {
     let store = page.store.read_value();
     page.view.with_untracked(|v| store.source(v.source.as_deref())).map(read)
 }
 
-/// Whether the machine that is shown has sent nothing for a while, though the server is there.
+/// Notes whether the shown machine has sent nothing for a while although the server is there.
 fn listen_for_machine(page: Page) {
-    let late = |s: &Source| s.last_t().is_some_and(|t| page.server_now() - t > (s.info.interval * 3).max(QUIET_MS));
+    let late =
+        |s: &Source| s.last_t().is_some_and(|t| page.server_now() - t > (s.info.interval * 3).max(QUIET_AFTER_MS));
     let live = page.state.get_untracked() == LinkState::Live && !page.is_recorded();
     let silent = of_source(page, late).unwrap_or(false) && live && !page.is_told();
     if page.silent.get_untracked() != silent {

@@ -1,35 +1,35 @@
-//! The clock of a recording: where it stands, whether it runs and how fast. Pure, so that tests can let it run.
+//! The clock of a recording: position, playing or not, and speed. It reads no real clock, so that tests can move it.
 
 use shared::wire::Recorded;
 
-/// How many times faster than the clock on the wall.
+/// Speeds, as multiples of real time.
 pub const SPEEDS: [f64; 8] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0];
 
-/// Positions of the slider.
-pub const POSITIONS: i64 = 1000;
+/// Last position of the slider; the first is 0.
+pub const SLIDER_POSITIONS: i64 = 1000;
 
 /// The clock of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Player {
-    /// What is played.
+    /// The recording that is played.
     pub recorded: Recorded,
-    /// What the page takes for now, ms since the epoch.
+    /// The instant that the page takes for now, ms since the epoch.
     pub t: i64,
-    /// Whether it runs.
+    /// True while the recording plays.
     pub playing: bool,
-    /// Position in [`SPEEDS`].
+    /// Index in [`SPEEDS`].
     pub speed: usize,
-    /// What is left of a millisecond.
+    /// The fraction of a millisecond that the last step left over.
     rest: f64,
 }
 
 impl Player {
-    /// A clock that stands at the end, so that everything is to be seen.
+    /// Makes a clock that stands at the end, so that the whole recording is visible.
     pub fn new(recorded: Recorded) -> Self {
         Player { t: recorded.to, recorded, playing: false, speed: 1, rest: 0.0 }
     }
 
-    /// Starts or stops it; at the end it starts from the beginning.
+    /// Starts or stops the clock. At the end it starts again from the beginning.
     pub fn toggle(&mut self) {
         self.playing = !self.playing;
         if self.playing && self.t >= self.recorded.to {
@@ -37,7 +37,7 @@ impl Player {
         }
     }
 
-    /// So many ms have passed on the wall; true when it moved.
+    /// Moves the clock after `ms` ms of real time; true when it moved.
     pub fn pass(&mut self, ms: f64) -> bool {
         if !self.playing {
             return false;
@@ -51,26 +51,26 @@ impl Player {
         moved >= 1.0
     }
 
-    /// Goes to an instant, as far as it lies in the recording.
+    /// Goes to an instant, ms since the epoch, limited to the recording.
     pub fn jump(&mut self, t: i64) {
         (self.t, self.rest) = (t.clamp(self.recorded.from, self.recorded.to), 0.0);
     }
 
-    /// Faster or slower by so many steps.
+    /// Changes the speed by `steps` entries of [`SPEEDS`].
     pub fn shift(&mut self, steps: i32) {
         self.speed = self.speed.saturating_add_signed(steps as isize).min(SPEEDS.len() - 1);
     }
 
-    /// Where it stands, 0 to [`POSITIONS`].
+    /// Position on the slider, 0 to [`SLIDER_POSITIONS`].
     pub fn position(&self) -> i64 {
         let length = (self.recorded.to - self.recorded.from).max(1);
-        ((self.t - self.recorded.from) as f64 / length as f64 * POSITIONS as f64).round() as i64
+        ((self.t - self.recorded.from) as f64 / length as f64 * SLIDER_POSITIONS as f64).round() as i64
     }
 
     /// Goes to a position of the slider.
     pub fn place(&mut self, position: i64) {
         let length = (self.recorded.to - self.recorded.from) as f64;
-        self.jump(self.recorded.from + (length * position as f64 / POSITIONS as f64).round() as i64);
+        self.jump(self.recorded.from + (length * position as f64 / SLIDER_POSITIONS as f64).round() as i64);
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         for (position, t) in [(0, 1_000_000), (250, 1_025_000), (1000, 1_100_000), (2000, 1_100_000), (-5, 1_000_000)] {
             player.place(position);
             assert_eq!(player.t, t);
-            assert_eq!(player.position(), position.clamp(0, POSITIONS));
+            assert_eq!(player.position(), position.clamp(0, SLIDER_POSITIONS));
         }
         player.jump(5);
         assert_eq!(player.t, 1_000_000);

@@ -1,29 +1,31 @@
-//! What a person types to choose a span: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. Pure text;
-//! also the names of windows, which read back as what they are.
+//! Reads the spans that a person types: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. It also
+//! writes the names of windows, which can be read again. It works on text alone.
 
-use shared::window::LONGEST_OF_SAMPLES;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 
-/// The shortest window, ms.
-pub const SHORTEST: i64 = 5_000;
-/// The longest, ms: where history is kept for so long. A page holds the minutes of a window.
-pub const LONGEST: i64 = 31 * DAY;
-const DAY: i64 = 86_400_000;
+/// The shortest window in ms.
+pub const MIN_WINDOW_MS: i64 = 5_000;
+/// The longest window in ms, where history is kept so long. A page holds the minutes of such a window.
+pub const MAX_WINDOW_MS: i64 = 31 * DAY_MS;
+const DAY_MS: i64 = 86_400_000;
 
-/// What was asked for.
+/// The span that a person asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// The newest so many ms.
+    /// The newest span of this length in ms.
     Last(i64),
-    /// From, to; ms since the epoch.
+    /// Start and end, ms since the epoch.
     Span(i64, i64),
+    /// An instant, ms since the epoch; a window of the present length stands around it.
+    At(i64),
 }
 
-/// The longest window where history is kept for so long, ms.
+/// The longest window in ms for a history of `retention` ms.
 pub fn longest(retention: i64) -> i64 {
-    retention.clamp(LONGEST_OF_SAMPLES, LONGEST)
+    retention.clamp(MAX_SAMPLES_SPAN_MS, MAX_WINDOW_MS)
 }
 
-/// The name of a window: `90s`, `5m`, `1h30m`, `7d`. Fractions of a second are rounded away.
+/// The name of a window of `ms` ms: `90s`, `5m`, `1h30m`, `7d`. It is rounded to whole seconds.
 pub fn name(ms: i64) -> String {
     let s = (ms + 500) / 1000;
     if s < 120 && s != 60 {
@@ -33,7 +35,7 @@ pub fn name(ms: i64) -> String {
     parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect()
 }
 
-/// Length of a span like `90s`, `1h30m` or `2 h`, ms.
+/// Reads a length like `90s`, `1h30m` or `2 h` as ms; None when the text is no length.
 pub fn length(text: &str) -> Option<i64> {
     let (mut sum, mut number, mut any) = (0i64, None::<i64>, false);
     for c in text.chars().filter(|c| !c.is_whitespace()) {
@@ -43,21 +45,24 @@ pub fn length(text: &str) -> Option<i64> {
             continue;
         }
         let unit =
-            [('s', 1000), ('m', 60_000), ('h', 3_600_000), ('d', DAY)].into_iter().find(|(name, _)| *name == c)?;
+            [('s', 1000), ('m', 60_000), ('h', 3_600_000), ('d', DAY_MS)].into_iter().find(|(name, _)| *name == c)?;
         sum = sum.checked_add(number.take()?.checked_mul(unit.1)?)?;
         any = true;
     }
     (any && number.is_none()).then_some(sum)
 }
 
-/// Reads what was typed at `now` (ms since the epoch), where `local` gives local time minus UTC at an instant and a window
-/// is at most `longest`, ms.
+/// Reads a typed span. `now` is ms since the epoch, `longest` the longest window in ms; `local` gives local time minus
+/// UTC at an instant, in ms.
 ///
 /// # Errors
-/// A sentence that says what can be typed.
+/// Returns a sentence that says what can be typed.
 pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
     let text = text.trim().to_ascii_lowercase();
-    if let Some(ms) = length(text.strip_prefix("last").unwrap_or(&text)) {
+    let spoken = text.strip_prefix("last").or(text.strip_prefix('-')).unwrap_or(&text).trim();
+    let one = [("minute", "1m"), ("hour", "1h"), ("day", "1d"), ("week", "7d")];
+    let spoken = one.iter().find(|(word, _)| *word == spoken).map_or(spoken, |(_, length)| length);
+    if let Some(ms) = length(spoken) {
         return fits(ms, longest).map(|()| Asked::Last(ms));
     }
     for separator in ["..", "–", " to ", "/", "-"] {
@@ -66,25 +71,33 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
             let Some(from) = instant(left, now, None, local) else { continue };
             let Some(mut to) = instant(right, now, Some(from), local) else { continue };
             let timeless = |t: &str| t.len() < 9;
-            // 23:50-00:10 goes over midnight.
-            to += if to < from && timeless(right) { DAY } else { 0 };
-            // Without a day, what would lie ahead was yesterday.
-            let back = if from > now && timeless(left) { DAY } else { 0 };
+            // A span like 23:50-00:10 goes over midnight.
+            to += if to < from && timeless(right) { DAY_MS } else { 0 };
+            // A span without a day that would begin after now was yesterday.
+            let back = if from > now && timeless(left) { DAY_MS } else { 0 };
             if to <= from {
                 return Err("the end lies before the beginning".into());
             }
             return fits(to - from, longest).map(|()| Asked::Span(from - back, to - back));
         }
     }
-    Err("write 90s, 14:00-14:20, yesterday 14:00-15:00 or 2026-11-21T14:00/2026-11-21T14:20".into())
+    // A number alone is more often a search than a Unix time, and a day alone is no instant.
+    if text.contains(':')
+        && let Some(at) = instant(&text, now, None, local)
+    {
+        // An instant without a day that would come after now was yesterday.
+        let back = if at > now && text.len() < 9 { DAY_MS } else { 0 };
+        return Ok(Asked::At(at - back));
+    }
+    Err("write 90s, 14:05, 14:00-14:20, yesterday 14:00-15:00 or 2026-11-21T14:00/2026-11-21T14:20".into())
 }
 
 fn fits(ms: i64, longest: i64) -> Result<(), String> {
-    let fits = (SHORTEST..=longest).contains(&ms);
+    let fits = (MIN_WINDOW_MS..=longest).contains(&ms);
     if fits { Ok(()) } else { Err(format!("a window is 5s to {} long", name(longest))) }
 }
 
-/// An instant in words; without a day it is on that of `near`, else today.
+/// Reads an instant. Without a day it is on the day of `near`, or today for None.
 fn instant(text: &str, now: i64, near: Option<i64>, local: &dyn Fn(i64) -> i64) -> Option<i64> {
     if text == "now" {
         return Some(now);
@@ -92,14 +105,15 @@ fn instant(text: &str, now: i64, near: Option<i64>, local: &dyn Fn(i64) -> i64) 
     if let Some(ms) = since_epoch(text).filter(|ms| *ms >= 100_000_000_000) {
         return Some(ms);
     }
-    let here = |t: i64| (t + local(t)).div_euclid(DAY);
+    let here = |t: i64| (t + local(t)).div_euclid(DAY_MS);
     let today = here(now);
     let (zone, text) = match text.strip_suffix('z') {
         Some(rest) => (Some(0), rest),
         None => (None, text),
     };
     let (day, time) = match text.rsplit_once(['t', ' ']) {
-        // The last letter of "yesterday" is no separator: what follows it is.
+        // The text is split at its last `t` or space. A part without a colon after it is no time: "yesterday" has a `t`
+        // of its own.
         Some((day, time)) if time.contains(':') => (Some(day.trim()), time),
         _ => (None, text),
     };
@@ -109,17 +123,17 @@ fn instant(text: &str, now: i64, near: Option<i64>, local: &dyn Fn(i64) -> i64) 
         Some("yesterday") => today - 1,
         Some(date) => days(date)?,
     };
-    let at = day * DAY + clock(time)?;
-    // The offset at the instant itself, also where the clocks are set.
+    let at = day * DAY_MS + clock(time)?;
+    // The offset is that of the instant itself, which may differ near a change of the clocks.
     Some(at - zone.unwrap_or_else(|| local(at - local(at))))
 }
 
-/// Unix seconds with at most three decimals, or milliseconds where the number is too large for seconds, as ms.
+/// Reads Unix seconds with a fraction, or milliseconds when the number is too large for seconds, as ms since the epoch.
 pub fn since_epoch(text: &str) -> Option<i64> {
     thousandths(text).map(|n| if n >= 100_000_000_000_000 { n / 1000 } else { n })
 }
 
-/// Milliseconds since the epoch as Unix seconds.
+/// Writes ms since the epoch as Unix seconds.
 pub fn seconds(ms: i64) -> String {
     match ms % 1000 {
         0 => (ms / 1000).to_string(),
@@ -127,7 +141,8 @@ pub fn seconds(ms: i64) -> String {
     }
 }
 
-/// A plain decimal number in thousandths, exactly: neither an exponent nor a sign is a time.
+/// Reads a plain decimal number in thousandths without floating point; digits after the third decimal are dropped.
+/// An exponent or a sign is not allowed.
 fn thousandths(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
@@ -138,7 +153,7 @@ fn thousandths(text: &str) -> Option<i64> {
     Some(whole.parse::<i64>().ok()? * 1000 + part.parse::<i64>().ok()?)
 }
 
-/// `14:00`, `9:05:30`, `14:00:00.250` as ms of the day.
+/// Reads `14:00`, `9:05:30` or `14:00:00.250` as ms since midnight.
 fn clock(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let (h, m) = (parts.next()?.parse::<u8>().ok()?, parts.next()?.parse::<u8>().ok()?);
@@ -147,14 +162,14 @@ fn clock(text: &str) -> Option<i64> {
     fine.then(|| i64::from(h) * 3_600_000 + i64::from(m) * 60_000 + s)
 }
 
-/// `2026-11-21` as days since the epoch.
+/// Reads `2026-11-21` as days since the epoch.
 fn days(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(|p| p.parse::<i64>().ok());
     let (y, m, d) = (parts.next()??, parts.next()??, parts.next()??);
     if parts.next().is_some() || !(1970..=9999).contains(&y) || !(1..=12).contains(&m) || !(1..=31).contains(&d) {
         return None;
     }
-    // Years begin in March, so that the leap day is their last.
+    // Years are counted from March, so that the leap day is the last day of a year.
     let (y, m) = if m > 2 { (y, m - 3) } else { (y - 1, m + 9) };
     Some(y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + d - 1 - 719_468)
 }
@@ -164,11 +179,11 @@ mod tests {
     use super::*;
     use shared::window;
 
-    /// 2026-11-21 15:40:00 UTC; the clock on the wall is an hour ahead.
+    /// This is 2026-11-21 15:40:00 UTC; local time is one hour ahead.
     const NOW: i64 = 1_795_275_600_000;
 
     fn ask(text: &str) -> Result<Asked, String> {
-        read(text, NOW, LONGEST_OF_SAMPLES, &|_| 3_600_000)
+        read(text, NOW, MAX_SAMPLES_SPAN_MS, &|_| 3_600_000)
     }
 
     fn span(from: i64, to: i64) -> Result<Asked, String> {
@@ -193,25 +208,28 @@ mod tests {
         let at = |h: i64, m: i64| midnight + (h * 60 + m) * 60_000;
         assert_eq!(ask("90s"), Ok(Asked::Last(90_000)));
         assert_eq!(ask("last 1h30m"), Ok(Asked::Last(5_400_000)));
+        assert_eq!((ask("-30m"), ask("last hour")), (Ok(Asked::Last(1_800_000)), Ok(Asked::Last(3_600_000))));
+        assert_eq!((ask("14:05"), ask("yesterday 9:00")), (Ok(Asked::At(at(14, 5))), Ok(Asked::At(at(9, 0) - DAY_MS))));
+        assert_eq!(ask("23:50"), Ok(Asked::At(at(23, 50) - DAY_MS)), "not ahead of now");
         assert_eq!(ask("14:00-14:20"), span(at(14, 0), at(14, 20)));
         assert_eq!(ask(" 14:00 – 14:20:30 "), span(at(14, 0), at(14, 20) + 30_000));
-        assert_eq!(ask("yesterday 14:00-15:00"), span(at(14, 0) - DAY, at(15, 0) - DAY));
-        assert_eq!(ask("yesterday 23:50-00:10"), span(at(23, 50) - DAY, at(0, 10)));
-        assert_eq!(ask("23:50-23:55"), span(at(23, 50) - DAY, at(23, 55) - DAY), "not ahead of now");
+        assert_eq!(ask("yesterday 14:00-15:00"), span(at(14, 0) - DAY_MS, at(15, 0) - DAY_MS));
+        assert_eq!(ask("yesterday 23:50-00:10"), span(at(23, 50) - DAY_MS, at(0, 10)));
+        assert_eq!(ask("23:50-23:55"), span(at(23, 50) - DAY_MS, at(23, 55) - DAY_MS), "not ahead of now");
         assert_eq!(ask("16:00 to now"), span(at(16, 0), NOW));
         assert_eq!(ask("2026-11-21T14:00/2026-11-21T14:20"), span(at(14, 0), at(14, 20)));
         assert_eq!(ask("2026-11-21t13:00z-13:20z"), span(at(14, 0), at(14, 20)));
-        assert_eq!(ask("2026-11-20 14:00 - 2026-11-20 14:20"), span(at(14, 0) - DAY, at(14, 20) - DAY));
+        assert_eq!(ask("2026-11-20 14:00 - 2026-11-20 14:20"), span(at(14, 0) - DAY_MS, at(14, 20) - DAY_MS));
         assert_eq!(ask("1795271000-1795271600.5"), span(1_795_271_000_000, 1_795_271_600_500));
     }
 
     #[test]
     fn what_is_no_span_is_answered_with_what_is_one() {
-        for text in ["", "soon", "14:00", "25:00-26:00", "14:00-", "2026-02-40T1:00/2:00"] {
+        for text in ["", "soon", "25:00-26:00", "14:00-", "2026-02-40T1:00/2:00"] {
             assert!(ask(text).is_err_and(|e| e.contains("90s")), "{text}");
         }
-        assert_eq!(read("7d", NOW, longest(8 * DAY), &|_| 0), Ok(Asked::Last(7 * DAY)));
-        assert!(read("9d", NOW, longest(8 * DAY), &|_| 0).is_err_and(|e| e.contains("5s to 8d")));
+        assert_eq!(read("7d", NOW, longest(8 * DAY_MS), &|_| 0), Ok(Asked::Last(7 * DAY_MS)));
+        assert!(read("9d", NOW, longest(8 * DAY_MS), &|_| 0).is_err_and(|e| e.contains("5s to 8d")));
         for text in ["1s", "13h", "14:00-14:00:02"] {
             assert!(ask(text).is_err_and(|e| e.contains("5s to 12h")), "{text}");
         }

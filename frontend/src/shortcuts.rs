@@ -1,79 +1,83 @@
-//! The one table of keys: what is pressed, what it does in words, and the action. The list of keys on the page, the titles
-//! of buttons and README's table follow it.
+//! The one table of keys: names of the keys, a description, and the action. The list of keys on the page, the titles of
+//! buttons and README's table follow it.
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The keys go so many charts on.
+    /// Moves the focus by this number of charts.
     Chart(i32),
-    /// Values are read so many samples further, with shift ten times as many; the least and the largest number are the
-    /// ends of the span.
+    /// Moves the crosshair by this number of samples, with shift by ten times as many. `i64::MIN` and `i64::MAX` go to
+    /// the ends of the span.
     Read(i64),
-    /// The values that are read stay, or go.
+    /// Pins the crosshair, or unpins it.
     Pin,
-    /// The menu of a chart.
+    /// Opens the menu of a chart, or closes it.
     Menu,
-    /// A window of the bar, by position.
+    /// Describes what a chart shows.
+    About,
+    /// Chooses the window at this position of the bar, from 0.
     Window(usize),
-    /// A span is typed.
-    Type,
-    /// The span becomes shorter.
+    /// Opens the field that finds anything: charts, machines, processes, times, actions.
+    Find,
+    /// Halves the span.
     Closer,
-    /// The span becomes longer.
+    /// Doubles the span.
     Wider,
-    /// The span moves by so many halves of itself.
+    /// Moves the span by this number of halves of its length.
     Pan(i64),
-    /// One step back.
+    /// Goes back to the span before.
     Back,
-    /// Stand still, or go on.
+    /// Freezes the page, or goes on live.
     Freeze,
-    /// What lies over the page closes; else the page goes on live.
+    /// Closes what lies over the page; when nothing does, the page goes on live.
     Leave,
-    /// Compare with the span before.
+    /// Compares with the span before, or ends the comparison.
     Compare,
-    /// What changed in the span.
+    /// Opens or closes the list of what changed in the span.
     Changed,
-    /// The span is recorded to a file.
+    /// Lists the devices that are unlike their peers.
+    Differs,
+    /// Saves the span as a recording.
     Record,
-    /// A recording is opened.
+    /// Opens a recording.
     Open,
-    /// The other theme.
+    /// Changes to the other theme.
     Theme,
-    /// The list of keys.
+    /// Shows the list of keys.
     Keys,
-    /// A recording plays, or pauses.
+    /// Plays the recording, or pauses it.
     Play,
-    /// A recording plays so many steps faster.
+    /// Changes the speed of the recording by this number of steps.
     Speed(i32),
-    /// A recording goes so many tenths of the window on.
+    /// Moves the recording by this number of tenths of the window.
     Jump(i64),
 }
 
-/// Keys that belong together.
-pub struct Row {
-    /// Their names on a keyboard, with spaces between.
+/// Keys that belong together: one row of the list.
+pub struct Shortcut {
+    /// Names of the keys on a keyboard, with a space between each two.
     pub names: &'static str,
-    /// What they do.
+    /// Description of what the keys do.
     pub words: &'static str,
-    /// Each as the browser names it, and what it does. What the browser itself does with a key is not in here.
+    /// Name of each key in the browser, and its action. Empty for keys that the browser handles itself.
     pub keys: &'static [(&'static str, Action)],
 }
 
-/// Rows under one title.
+/// Rows with a common title.
 pub struct Group {
-    /// Where or for what they are.
+    /// Title of the group.
     pub title: &'static str,
-    /// In order on screen.
-    pub rows: &'static [Row],
-    /// Whether they count while a recording is shown, and then before all others.
+    /// Rows in the order of the list.
+    pub rows: &'static [Shortcut],
+    /// True for the keys of recordings. They work only while a recording is shown, and go before all others then.
     pub recorded: bool,
 }
 
-const fn row(names: &'static str, words: &'static str, keys: &'static [(&'static str, Action)]) -> Row {
-    Row { names, words, keys }
+const fn row(names: &'static str, words: &'static str, keys: &'static [(&'static str, Action)]) -> Shortcut {
+    Shortcut { names, words, keys }
 }
 
-/// The table.
+/// All keys of the page.
 pub static KEYS: [Group; 4] = [
     Group {
         title: "In a chart",
@@ -97,6 +101,7 @@ pub static KEYS: [Group; 4] = [
             ),
             row("Enter", "keep the values, or let them go", &[("Enter", Action::Pin)]),
             row("M", "its menu: table, picture, CSV, link, another chart over it", &[("m", Action::Menu)]),
+            row("I", "what it shows: meaning, unit, source, names", &[("i", Action::About)]),
         ],
     },
     Group {
@@ -119,7 +124,6 @@ pub static KEYS: [Group; 4] = [
                     ("0", Action::Window(9)),
                 ],
             ),
-            row("/", "type a span: 90s, 14:00-14:20", &[("/", Action::Type)]),
             row(
                 "+ -",
                 "closer, wider, around the values",
@@ -135,8 +139,13 @@ pub static KEYS: [Group; 4] = [
         title: "The page",
         recorded: false,
         rows: &[
+            row("/ Ctrl-K", "find a chart, a metric, a machine, a time, an action", &[("/", Action::Find)]),
             row("C", "compare with the span before", &[("c", Action::Compare)]),
-            row("D", "what changed in this span", &[("d", Action::Changed)]),
+            row(
+                "D W",
+                "what changed in this span, who differs in it",
+                &[("d", Action::Changed), ("w", Action::Differs)],
+            ),
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
             row("?", "this list", &[("?", Action::Keys)]),
@@ -161,13 +170,21 @@ fn all(recorded: bool) -> impl Iterator<Item = &'static (&'static str, Action)> 
     KEYS.iter().filter(move |g| g.recorded == recorded).flat_map(|g| g.rows).flat_map(|row| row.keys)
 }
 
-/// What a key does, as the browser names it and letters without capitals; none where it means nothing here.
+impl Action {
+    /// True when the action needs no chart, and is not a choice among several: it can be offered by its name.
+    pub fn alone(self) -> bool {
+        use Action::{About, Chart, Find, Menu, Pin, Read, Window};
+        !matches!(self, Chart(_) | Read(_) | Pin | Menu | About | Window(_) | Find)
+    }
+}
+
+/// The action of a key, given by the browser's name with letters in lower case; None when the key has no action.
 pub fn action(key: &str, recorded: bool) -> Option<Action> {
     let known = |recorded| all(recorded).find(|(name, _)| *name == key).map(|(_, action)| *action);
     recorded.then(|| known(true)).flatten().or_else(|| known(false))
 }
 
-/// The words of a button's title, with the keys that do the same.
+/// The title of a button: its description, with the keys that do the same.
 pub fn title(words: &str, actions: &[Action]) -> String {
     let key = |action: &Action| {
         let known = |recorded| all(recorded).find(|(_, a)| a == action).map(|(name, _)| *name);
@@ -194,7 +211,7 @@ mod tests {
                 " " => row.names.contains("Space"),
                 "Escape" => row.names.contains("Esc"),
                 "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight" => row.names.contains(['↑', '↓', '←', '→']),
-                "=" | "," | "." => true, // the same key as the one that is named, without shift
+                "=" | "," | "." => true, // This is the same key as the named one, without shift.
                 digit if digit.bytes().all(|b| b.is_ascii_digit()) => row.names == "1–9 0",
                 key => row.names.split(' ').any(|name| name.eq_ignore_ascii_case(key)),
             };

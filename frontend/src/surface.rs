@@ -1,8 +1,8 @@
-//! What the drawings draw on: pixels in memory, or a text of SVG. Both are one type, so that every drawing is in the page
-//! once.
+//! The surface of all drawings: pixels in memory, or SVG text. Both are one type, so that the code of each drawing is
+//! in the page only once.
 //!
-//! Letters are the browser's: a text is drawn once on a canvas that stands nowhere, and how much of each pixel it covers
-//! is kept: what stands there each second is asked for once.
+//! Letters come from the browser. A text is drawn once on a canvas that is not in the document. The result is kept as a
+//! mask that says how much of each pixel the text covers, so that a text which is shown each second is drawn only once.
 
 use charts::canvas::Surface;
 use charts::raster::{Color, Mask, Raster};
@@ -12,50 +12,50 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
-/// Bytes of masks that are kept.
-const KEPT: usize = 4 << 20;
-/// Pixels around a text: letters lean out of their box.
-const ROOM: u32 = 2;
+/// Size in bytes of the masks that are kept.
+const MAX_MASK_BYTES: usize = 4 << 20;
+/// Free pixels around a text in its mask, because letters can reach beyond their box.
+const TEXT_MARGIN_PX: u32 = 2;
 
-/// A text as it was drawn.
+/// A text that the browser has drawn.
 struct Cut {
     mask: Mask,
     width: f32,
 }
 
-/// What sets two cuts of a text apart: size, weight, colour (browsers draw bright letters thinner), and quarters of a
-/// pixel below a whole one.
+/// The key of a drawn text: size, weight, colour, and the offset below a whole pixel in quarters of a pixel. The colour
+/// counts, because browsers draw bright letters thinner.
 type Style = (u32, bool, [u8; 3], u8);
 
-/// Pixels, and the family of their font.
+/// The surface of a drawing, with the font of its texts.
 pub struct CanvasSurface {
-    /// The picture.
+    /// The picture in memory.
     pub raster: Raster,
-    /// Where strokes and words go in place of the picture.
+    /// The SVG text. While it is there, calls are written to it and the picture does not change.
     pub svg: Option<Svg>,
-    /// `font-family` of the page.
+    /// Font family of the page, as CSS has it.
     family: String,
     fill: Color,
     stroke: (Color, f32),
     font: (f32, bool),
     context: CanvasRenderingContext2d,
-    /// What the context has.
+    /// Size and weight that the context has now; None when they must be set.
     set: Option<(f32, bool)>,
     size: (u32, u32),
     cuts: HashMap<Style, HashMap<String, Cut>>,
     bytes: usize,
 }
 
-/// The context of a canvas whose pixels are made by us; none when the browser gives no context.
+/// The drawing context of a canvas; None when the browser gives no context.
 pub fn context(canvas: &HtmlCanvasElement) -> Option<CanvasRenderingContext2d> {
     let options = js_sys::Object::new();
-    // A canvas that is kept where we write: else each picture would travel to another process and back.
+    // This option keeps the canvas in memory. Without it each picture would travel to another process and back.
     js_sys::Reflect::set(&options, &"willReadFrequently".into(), &JsValue::TRUE).ok()?;
     canvas.get_context_with_context_options("2d", &options).ok()??.dyn_into().ok()
 }
 
 impl CanvasSurface {
-    /// One that letters are drawn for on this canvas, which stands nowhere.
+    /// Makes a surface that lets the browser draw letters on `canvas`, which is not in the document.
     pub fn new(canvas: &HtmlCanvasElement) -> Option<Self> {
         let none = (0, 0, 0, 1.0);
         Some(CanvasSurface {
@@ -73,7 +73,7 @@ impl CanvasSurface {
         })
     }
 
-    /// Takes another font; true when it is another.
+    /// Sets the font family; true when this is a change.
     pub fn family(&mut self, family: &str) -> bool {
         if self.family == family {
             return false;
@@ -89,7 +89,7 @@ impl CanvasSurface {
         self.bytes = 0;
     }
 
-    /// Gives the context the font that is asked for.
+    /// Sets the current font on the context, if it is another.
     fn type_in(&mut self) {
         if self.set != Some(self.font) {
             self.set = Some(self.font);
@@ -99,10 +99,10 @@ impl CanvasSurface {
         }
     }
 
-    /// Has the browser draw a text whose middle lies `quarters` below a whole pixel.
+    /// Lets the browser draw a text whose middle is `quarters` quarters of a pixel below a whole pixel.
     fn cut(&mut self, text: &str, quarters: u8) -> Option<Cut> {
         let width = self.measure(text);
-        let size = (width.ceil() as u32 + 2 * ROOM, 2 * self.reach());
+        let size = (width.ceil() as u32 + 2 * TEXT_MARGIN_PX, 2 * self.reach());
         if size.0 > self.size.0 || size.1 > self.size.1 {
             self.size = (size.0.max(self.size.0), size.1.max(self.size.1));
             let canvas = self.context.canvas()?;
@@ -115,13 +115,13 @@ impl CanvasSurface {
         self.context.clear_rect(0.0, 0.0, w, h);
         let (r, g, b, _) = self.fill;
         self.context.set_fill_style_str(&format!("rgb({r},{g},{b})"));
-        self.context.fill_text(text, f64::from(ROOM), h / 2.0 + f64::from(quarters) / 4.0).ok()?;
+        self.context.fill_text(text, f64::from(TEXT_MARGIN_PX), h / 2.0 + f64::from(quarters) / 4.0).ok()?;
         let data = self.context.get_image_data(0.0, 0.0, w, h).ok()?.data();
         let cover = data.iter().skip(3).step_by(4).copied().collect();
         Some(Cut { mask: Mask { width: size.0 as usize, cover }, width })
     }
 
-    /// Pixels from the middle of a text to the edge of its mask.
+    /// Pixels from the middle of a text to the upper and lower edge of its mask.
     fn reach(&self) -> u32 {
         (self.font.0 * 0.8).ceil() as u32
     }
@@ -181,14 +181,14 @@ impl Surface for CanvasSurface {
         if let Some(svg) = &mut self.svg {
             return svg.text(text, x, y, align);
         }
-        // Half a pixel down: the middle of digits lies above the middle of the em box.
+        // Texts are moved down by half a pixel, because the middle of digits lies above the middle of their box.
         let y = y + 0.5;
         let quarters = ((y - y.floor()) * 4.0) as u8;
         let style = (self.font.0.to_bits(), self.font.1, [self.fill.0, self.fill.1, self.fill.2], quarters);
         if !self.cuts.get(&style).is_some_and(|texts| texts.contains_key(text)) {
             let Some(cut) = self.cut(text, quarters) else { return };
             let more = cut.mask.cover.len() + text.len();
-            if self.bytes + more > KEPT {
+            if self.bytes + more > MAX_MASK_BYTES {
                 self.forget();
             }
             self.bytes += more;
@@ -197,8 +197,8 @@ impl Surface for CanvasSurface {
         let reach = self.reach() as i32;
         let Some(cut) = self.cuts.get(&style).and_then(|texts| texts.get(text)) else { return };
         let left = x - cut.width * [0.0, 0.5, 1.0][usize::from(align.min(2))];
-        // On whole pixels, as the page's own text.
-        let place = (left.round() as i32 - ROOM as i32, y.floor() as i32 - reach);
+        // Texts are placed on whole pixels, like the text of the page.
+        let place = (left.round() as i32 - TEXT_MARGIN_PX as i32, y.floor() as i32 - reach);
         self.raster.mask(&cut.mask, place.0, place.1, self.fill);
     }
 

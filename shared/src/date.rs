@@ -1,12 +1,12 @@
 //! Times as people and files write them.
 
 /// The end of the year 9999, milliseconds: a later time is damage.
-const LATEST: f64 = 253_402_300_799_999.0;
+const MAX_TIME_MS: f64 = 253_402_300_799_999.0;
 
 /// Milliseconds of a number of seconds since the Unix epoch or a run's start.
 pub fn from_seconds(seconds: f64) -> Option<i64> {
     let ms = (seconds * 1000.0).round();
-    (0.0..=LATEST).contains(&ms).then_some(ms as i64)
+    (0.0..=MAX_TIME_MS).contains(&ms).then_some(ms as i64)
 }
 
 /// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a

@@ -4,6 +4,7 @@
 //! - [`unit`]: units, their scaling and the one number formatter.
 //! - [`series`]: a series is one metric on one instance of one source.
 //! - [`tick`]: all samples of one source at one instant, encoded once as a delta frame.
+//! - [`record`]: what happened on a source at an instant and is no sample.
 //! - [`column`]: one series over many ticks, compressed.
 //! - [`crc32c`]: the checksum of everything on disk.
 //! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
@@ -13,11 +14,12 @@
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
+//! - [`role`]: what people and keys may on a hub.
 //! - [`wire`]: the messages between server and page.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
-//! samples of one source at one instant.
+//! samples of one source at one instant; a *record* is what is carried beside them.
 //!
 //! This crate reads no clock, no file and no socket, and builds for wasm32.
 
@@ -27,7 +29,9 @@ pub mod crc32c;
 pub mod csv;
 pub mod date;
 pub mod processes;
+pub mod record;
 pub mod recording;
+pub mod role;
 pub mod rollup;
 pub mod segment;
 pub mod series;

@@ -3,16 +3,17 @@
 
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::column;
+use crate::record::Record;
 use crate::segment::{
-    Contents, Damage, NewColumn, ReadAt, Reader, Run, SegmentError, SeriesEntry, SourceEntry, Writer,
+    Contents, Damage, NewColumn, ReadAt, Reader, SegmentError, SeriesEntry, SourceEntry, TickSpan, Writer,
 };
 use crate::series::{SeriesDef, SeriesId, Steps};
-use crate::wire::{ColumnBytes, Columns, Hello, PROTOCOL, Recorded, ServerMessage, Source, SourceId};
+use crate::wire::{self, ColumnBytes, Columns, Hello, PROTOCOL, Recorded, ServerMessage, Source, SourceId};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 /// Ticks in a block that is made here.
-pub const BLOCK: usize = 3600;
+pub const MAX_BLOCK_TICKS: usize = 3600;
 
 /// Name of what was left out or is damaged, among the facts of a recording.
 pub const NOTE: &str = "note";
@@ -44,9 +45,11 @@ pub struct Machine {
     pub series: Vec<SeriesDef>,
     /// Runs of ticks, in order of time, none reaching into another.
     pub blocks: Vec<Columns>,
+    /// What happened on it, rising by number, each once.
+    pub records: Vec<Record>,
 }
 
-/// A run of ticks that is read from a file.
+/// A span of ticks that is read from a file.
 struct Piece {
     from: i64,
     to: i64,
@@ -72,7 +75,7 @@ impl Damages {
 
 /// Ticks of columns that are unpacked, to be put in order, for each byte of a file, and of any file: ten times what samples of
 /// machines come to. A crafted file could ask for any number.
-const UNPACKED: (u64, u64) = (128, 1 << 22);
+const MAX_UNPACKED_TICKS: (u64, u64) = (128, 1 << 22);
 
 impl Recording {
     /// Opens the bytes of a recording, or of any segment. What is damaged is left out and told in the notes.
@@ -89,7 +92,7 @@ impl Recording {
         for (at, block) in contents.blocks.iter().enumerate() {
             of_source[usize::from(block.source)].push(at);
         }
-        let mut unpacked = UNPACKED.0.saturating_mul(reader.size()).saturating_add(UNPACKED.1);
+        let mut unpacked = MAX_UNPACKED_TICKS.0.saturating_mul(reader.size()).saturating_add(MAX_UNPACKED_TICKS.1);
         let mut machines = Vec::new();
         for (number, (source, blocks)) in contents.sources.iter().zip(of_source).enumerate() {
             let ids: HashMap<SeriesId, SeriesId> =
@@ -101,7 +104,8 @@ impl Recording {
             let info = Source { id: number as SourceId, name, interval, facts };
             let steps = steps(&catalog, &series);
             let blocks = in_order(info.id, pieces, &steps, &mut unpacked, &mut damages);
-            machines.push(Machine { info, series, blocks });
+            let records = records(&reader, info.id, &mut damages);
+            machines.push(Machine { info, series, blocks, records });
         }
         let (noted, about) = contents.about.iter().cloned().partition::<Vec<_>, _>(|(name, _)| name == NOTE);
         let mut notes: Vec<String> = noted.into_iter().map(|(_, text)| text).collect();
@@ -160,12 +164,20 @@ impl Recording {
                 let times = column::decode_times(&block.times, block.ticks as usize);
                 let times = times.map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "damaged times"))?;
                 let (first_seq, last_seq) = (block.first_seq, block.last_seq);
-                let run = Run { source: number as u16, first_seq, last_seq, times: &times, clock_step: false };
+                let span = TickSpan {
+                    source: number as u16,
+                    first_seq,
+                    last_seq,
+                    times: &times,
+                    clock_step: false,
+                    after_gap: false,
+                };
                 writer.block(
-                    run,
+                    span,
                     block.columns.iter().map(|(id, raw)| NewColumn { id: *id, raw: raw.0.clone(), tier: None }),
                 )?;
             }
+            writer.records(number as u16, &machine.records)?;
         }
         writer.finish(&contents)
     }
@@ -189,10 +201,11 @@ impl Recording {
             ServerMessage::Catalog(self.catalog),
             ServerMessage::Sources(self.machines.iter().map(|m| m.info.clone()).collect()),
         ];
-        for Machine { info, series, blocks } in self.machines {
+        for Machine { info, series, blocks, records } in self.machines {
             messages.push(ServerMessage::Series { source: info.id, first: 0, defs: series });
             messages.extend(blocks.into_iter().map(ServerMessage::Columns));
             messages.push(ServerMessage::HistoryEnd { source: info.id, from, to: i64::MAX });
+            messages.extend(wire::record_messages(info.id, records));
         }
         messages
     }
@@ -222,7 +235,7 @@ pub fn contents(catalog: &Catalog, machines: &[(Source, Vec<SeriesDef>)], about:
     Contents { charts, sources: machines.iter().map(source).collect(), rows: rows.into(), about, ..Contents::default() }
 }
 
-/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`BLOCK`] ticks, the first tick
+/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`MAX_BLOCK_TICKS`] ticks, the first tick
 /// having this sequence.
 pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>], steps: &[Steps]) -> Vec<Columns> {
     let mut times: Vec<i64> = samples.iter().flatten().map(|(t, _)| *t).collect();
@@ -230,7 +243,7 @@ pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>],
     times.dedup();
     let mut next = vec![0; samples.len()];
     let mut blocks = Vec::new();
-    for times in times.chunks(BLOCK) {
+    for times in times.chunks(MAX_BLOCK_TICKS) {
         let mut columns = Vec::new();
         for (id, samples) in samples.iter().enumerate() {
             let within = samples[next[id]..].partition_point(|(t, _)| times.last().is_some_and(|last| t <= last));
@@ -249,6 +262,22 @@ pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>],
         first_seq = last_seq + 1;
     }
     blocks
+}
+
+/// The records of a machine, each once.
+fn records<R: ReadAt>(reader: &Reader<R>, source: SourceId, damages: &mut Damages) -> Vec<Record> {
+    let entries = reader.contents().records.iter().enumerate().filter(|(_, entry)| entry.source == source);
+    let mut records = Vec::new();
+    for (at, _) in entries {
+        match reader.records(at) {
+            Ok(more) => records.extend(more),
+            Err(damage) if reader.complete() || damage.io.is_none() => damages.met(&damage),
+            Err(_) => {}
+        }
+    }
+    records.sort_by_key(|record: &Record| record.n);
+    records.dedup_by_key(|record| record.n);
+    records
 }
 
 /// What can be read of a block; none where that is nothing.
@@ -363,7 +392,7 @@ mod tests {
     /// Two series over two blocks and a bit, one of them with a hole.
     fn samples() -> Vec<Vec<(i64, f64)>> {
         let at = |i: usize| 1_714_566_896_000 + i as i64 * 1000;
-        let all = 0..BLOCK * 2 + 50;
+        let all = 0..MAX_BLOCK_TICKS * 2 + 50;
         vec![
             all.clone().map(|i| (at(i), (i % 97) as f64)).collect(),
             all.filter(|i| i % 700 > 30).map(|i| (at(i), i as f64 / 4.0)).collect(),
@@ -380,10 +409,12 @@ mod tests {
         let series = vec![def(&catalog, "gpu.3.temp"), def(&catalog, "disk./mnt/x.usageGB")];
         let info = Source { id: 0, name: "node-7".into(), interval: 1000, facts: vec![("os".into(), "Linux".into())] };
         let blocks = spans.iter().flat_map(|samples| blocks(0, 1, samples, &steps(&catalog, &series))).collect();
-        let about = vec![(TITLE.to_string(), "a run".to_string())];
+        let record = |n: u64| Record { n, t: 1_000 * n as i64, kind: "marker".into(), body: vec![b'x'; n as usize] };
+        let records = vec![record(3), record(7)];
+        let about = vec![(TITLE.to_string(), "a span".to_string())];
         Recording {
             catalog,
-            machines: vec![Machine { info, series, blocks }],
+            machines: vec![Machine { info, series, blocks, records }],
             about,
             notes: vec!["mind the gap".into()],
         }
@@ -491,7 +522,9 @@ mod tests {
             assert!(lost.iter().filter(|lost| **lost > 0).count() <= 1, "byte {at}: {lost:?}");
             assert!(lost.iter().all(|lost| *lost <= 40), "byte {at}: {lost:?}");
             let said = opened.notes.iter().any(|note| note.starts_with("1 place is damaged and left out"));
-            assert_eq!(said, counts != all, "byte {at}: {:?}", opened.notes);
+            let fewer = opened.machines[0].records.len() < whole.machines[0].records.len();
+            assert!(lost.iter().all(|lost| *lost == 0) || !fewer, "byte {at}: a column and the records");
+            assert_eq!(said, counts != all || fewer, "byte {at}: {:?}", opened.notes);
         }
     }
 
@@ -507,11 +540,12 @@ mod tests {
         let column = NewColumn::new(0, &vec![7.0; ticks], steps[0]);
         for from in 0..blocks {
             let times: Vec<i64> = (from..from + ticks as i64).collect();
-            let run = Run { source: 0, first_seq: 0, last_seq: 0, times: &times, clock_step: false };
-            writer.block(run, [column.clone()]).expect("memory");
+            let span =
+                TickSpan { source: 0, first_seq: 0, last_seq: 0, times: &times, clock_step: false, after_gap: false };
+            writer.block(span, [column.clone()]).expect("memory");
         }
         let bytes = writer.finish(&contents).expect("memory");
-        let most = UNPACKED.1 + UNPACKED.0 * bytes.len() as u64;
+        let most = MAX_UNPACKED_TICKS.1 + MAX_UNPACKED_TICKS.0 * bytes.len() as u64;
         assert!(most < blocks as u64 * ticks as u64, "{} bytes", bytes.len());
         let opened = Recording::open(bytes).expect("a recording");
         let lost = blocks as u64 - most / ticks as u64;
@@ -532,8 +566,8 @@ mod tests {
         for (first_seq, last_seq, times, values) in
             [(1, 3, [1000, 2000, 4000], [1.0, 2.0, 4.0]), (0, 0, [2000, 3000, 9000], [7.0, 3.0, 9.0])]
         {
-            let run = Run { source: 0, first_seq, last_seq, times: &times, clock_step: false };
-            writer.block(run, [NewColumn::new(0, &values, steps[0])]).expect("memory");
+            let span = TickSpan { source: 0, first_seq, last_seq, times: &times, clock_step: false, after_gap: false };
+            writer.block(span, [NewColumn::new(0, &values, steps[0])]).expect("memory");
         }
         let bytes = writer.finish(&contents).expect("memory");
         let opened = Recording::open(bytes.clone()).expect("sound");

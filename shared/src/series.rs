@@ -29,7 +29,7 @@ pub fn quantize(value: f64, steps: Steps) -> f64 {
 }
 
 /// The largest magnitude that is stored as an integer; beyond it not every integer is a float of its own.
-const LARGEST: f64 = (1u64 << 53) as f64;
+const MAX_INTEGER: f64 = (1u64 << 53) as f64;
 
 /// The integer that stands for `value`, when it stands for it exactly.
 pub(crate) fn to_steps(value: f64, steps: Steps) -> Option<i64> {
@@ -38,7 +38,8 @@ pub(crate) fn to_steps(value: f64, steps: Steps) -> Option<i64> {
     }
     let scaled = (value * steps).round();
     // The comparison is by bits so that -0.0 stays what it was.
-    (scaled.abs() <= LARGEST && (scaled as i64 as f64 / steps).to_bits() == value.to_bits()).then_some(scaled as i64)
+    (scaled.abs() <= MAX_INTEGER && (scaled as i64 as f64 / steps).to_bits() == value.to_bits())
+        .then_some(scaled as i64)
 }
 
 /// The value of an integer number of steps.

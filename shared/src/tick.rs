@@ -1,8 +1,8 @@
 //! One tick of one source as a delta frame: the bytes that are kept, broadcast and replayed.
 //!
-//! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped), sequence varint, time (keyframe: ms since the epoch as
-//! a varint; else zigzag of the difference to the frame before), number of series varint, which of them changed, then
-//! one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the last integer
+//! Layout: flags `u8` (bit 0 keyframe, bit 1 the clock stepped, bit 2 sequences were skipped), sequence varint, how many
+//! were skipped varint (only with bit 2), time (keyframe: ms since the epoch as a varint; else zigzag of the difference to
+//! the frame before), number of series varint, which of them changed, then one token per changed series in order of id. A token is 1 + zigzag of the difference in steps to the last integer
 //! value, or 0 followed by 0 (the value became absent) or 1 and eight bytes (a raw little-endian float).
 //!
 //! Which changed, in two levels, so that series that are idle cost nothing: a bitmap with one bit for every 64 series,
@@ -16,6 +16,7 @@ use crate::varint::{put, take, take_array, take_slice, unzigzag, zigzag};
 
 const KEYFRAME: u8 = 1;
 const CLOCK_STEP: u8 = 2;
+const SKIPPED: u8 = 4;
 const ABSENT: u8 = 0;
 const RAW: u8 = 1;
 /// Series whose bits stand together in the lower level of the bitmap.
@@ -64,6 +65,8 @@ pub enum Applied {
     Tick {
         /// The wall clock was set between the tick before and this one.
         clock_step: bool,
+        /// How many sequences between the tick before and this one no tick of this stream has.
+        skipped: u64,
     },
     /// A keyframe: the state is that of a tick which the reader has or does not need.
     Keyframe,
@@ -108,13 +111,25 @@ impl TickState {
         TickState { t, seq, ..TickState::default() }
     }
 
-    /// Encodes the next tick and takes its values over. `values` are by series id; NaN and infinities are absent, as are
-    /// series beyond its end. Series must have been announced with [`extend`](Self::extend).
+    /// Encodes the next tick, whose sequence follows the last one, and takes its values over. `values` are by series id;
+    /// NaN and infinities are absent, as are series beyond its end. Series must have been announced with
+    /// [`extend`](Self::extend).
     pub fn encode(&mut self, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 + self.steps.len().div_ceil(512) + values.len() / 2);
-        out.push(if clock_step { CLOCK_STEP } else { 0 });
-        self.seq += 1;
-        put(&mut out, self.seq);
+        self.encode_at(self.seq + 1, t, clock_step, values)
+    }
+
+    /// Likewise with a sequence of one's own, above the last one. The frame says how many it skips, so that who follows
+    /// goes on over the gap, and who has lost a frame notices.
+    pub fn encode_at(&mut self, seq: u64, t: i64, clock_step: bool, values: &[f64]) -> Vec<u8> {
+        debug_assert!(seq > self.seq, "sequences rise");
+        let skipped = seq.saturating_sub(self.seq).saturating_sub(1);
+        let mut out = Vec::with_capacity(24 + self.steps.len().div_ceil(512) + values.len() / 2);
+        out.push(if clock_step { CLOCK_STEP } else { 0 } | if skipped > 0 { SKIPPED } else { 0 });
+        self.seq = seq;
+        put(&mut out, seq);
+        if skipped > 0 {
+            put(&mut out, skipped);
+        }
         put(&mut out, zigzag(t - self.t));
         self.t = t;
         let mut changes = Changes::begin(&mut out, self.values.len());
@@ -151,15 +166,15 @@ impl TickState {
         use FrameError::Damaged;
         let bytes = &mut bytes;
         let [flags] = take_array::<1>(bytes).ok_or(Damaged)?;
-        if flags & !(KEYFRAME | CLOCK_STEP) != 0 {
+        let key = flags & KEYFRAME != 0;
+        if flags & !(KEYFRAME | CLOCK_STEP | SKIPPED) != 0 || key && flags & SKIPPED != 0 {
             return Err(Damaged);
         }
         let seq = take(bytes).ok_or(Damaged)?;
-        let key = flags & KEYFRAME != 0;
+        let skipped = if flags & SKIPPED != 0 { take(bytes).ok_or(Damaged)? } else { 0 };
         let time = take(bytes).ok_or(Damaged)?;
-        let expected = self.seq.wrapping_add(1);
-        if !key && seq != expected {
-            return Err(FrameError::OutOfOrder { expected, got: seq });
+        if !key && seq.checked_sub(skipped).and_then(|after| after.checked_sub(1)) != Some(self.seq) {
+            return Err(FrameError::OutOfOrder { expected: self.seq.saturating_add(1), got: seq });
         }
         let t = if key { i64::try_from(time).map_err(|_| Damaged)? } else { self.t.wrapping_add(unzigzag(time)) };
         let n = take(bytes).ok_or(Damaged)?;
@@ -206,7 +221,7 @@ impl TickState {
             return Err(Damaged);
         }
         (self.t, self.seq) = (t, seq);
-        Ok(if key { Applied::Keyframe } else { Applied::Tick { clock_step: flags & CLOCK_STEP != 0 } })
+        Ok(if key { Applied::Keyframe } else { Applied::Tick { clock_step: flags & CLOCK_STEP != 0, skipped } })
     }
 }
 
@@ -272,6 +287,15 @@ pub fn sequence(frame: &[u8]) -> Option<u64> {
     take(&mut frame.get(1..)?)
 }
 
+/// The sequence of the tick that a tick's frame follows; none where the bytes are no frame.
+pub fn follows(frame: &[u8]) -> Option<u64> {
+    let (flags, rest) = frame.split_first()?;
+    let rest = &mut &*rest;
+    let seq = take(rest)?;
+    let skipped = if flags & SKIPPED != 0 { take(rest)? } else { 0 };
+    seq.checked_sub(skipped)?.checked_sub(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,24 +321,30 @@ mod tests {
     proptest! {
         #[test]
         fn every_tick_comes_back_bit_for_bit(
-            ticks in prop::collection::vec((prop::collection::vec(value(), 0..150), 0i64..5_000, any::<bool>()), 1..12),
+            ticks in prop::collection::vec(
+                (prop::collection::vec(value(), 0..150), 0i64..5_000, any::<bool>(), prop_oneof![Just(0), 0u64..1 << 40]),
+                1..12,
+            ),
             late in 0usize..12,
         ) {
             let (mut ours, mut theirs, mut joined) = (TickState::default(), TickState::default(), None::<TickState>);
             let mut t = 1_700_000_000_000;
-            for (i, (values, wait, step)) in ticks.iter().enumerate() {
+            for (i, (values, wait, step, skipped)) in ticks.iter().enumerate() {
                 let new = values.len().saturating_sub(ours.steps().len());
                 for state in [Some(&mut ours), Some(&mut theirs), joined.as_mut()].into_iter().flatten() {
                     let at = state.steps().len();
                     state.extend((at..at + new).map(|i| STEPS[i % STEPS.len()]));
                 }
                 t += wait - 1_000;
-                let frame = ours.encode(t, *step, values);
-                prop_assert_eq!(theirs.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
+                let before = ours.seq();
+                let frame = ours.encode_at(before + 1 + skipped, t, *step, values);
+                let applied = Ok(Applied::Tick { clock_step: *step, skipped: *skipped });
+                prop_assert_eq!((sequence(&frame), follows(&frame)), (Some(ours.seq()), Some(before)));
+                prop_assert_eq!(theirs.apply(&frame), applied);
                 prop_assert!(alike(ours.values(), theirs.values()));
                 prop_assert_eq!((ours.t(), ours.seq()), (theirs.t(), theirs.seq()));
                 if let Some(joined) = &mut joined {
-                    prop_assert_eq!(joined.apply(&frame), Ok(Applied::Tick { clock_step: *step }));
+                    prop_assert_eq!(joined.apply(&frame), applied);
                     prop_assert!(alike(ours.values(), joined.values()));
                 }
                 if i == late {
@@ -359,6 +389,17 @@ mod tests {
         assert_eq!(theirs.apply(&second), Err(FrameError::OutOfOrder { expected: 1, got: 2 }));
         assert_eq!(theirs.apply(&ours.keyframe()), Ok(Applied::Keyframe));
         assert_eq!(theirs.values(), [2.0]);
+    }
+
+    #[test]
+    fn a_lost_frame_is_noticed_behind_a_gap_too() {
+        let (mut ours, mut theirs) = (TickState::default(), TickState::default());
+        ours.encode(1_000, false, &[]);
+        let second = ours.encode_at(50, 2_000, false, &[]);
+        assert!(matches!(theirs.apply(&second), Err(FrameError::OutOfOrder { expected: 1, got: 50 })));
+        assert!(theirs.apply(&ours.keyframe()).is_ok());
+        let third = ours.encode_at(u64::MAX, 3_000, false, &[]);
+        assert!(matches!(theirs.apply(&third), Ok(Applied::Tick { skipped, .. }) if skipped == u64::MAX - 51));
     }
 
     #[test]

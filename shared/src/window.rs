@@ -29,7 +29,7 @@ pub const DAYS: [Window; 3] = [
 ];
 
 /// The longest span that is drawn from samples, ms.
-pub const LONGEST_OF_SAMPLES: i64 = 43_200_000;
+pub const MAX_SAMPLES_SPAN_MS: i64 = 43_200_000;
 
 /// The choices where history is kept for so long, ms.
 pub fn choices(retention: i64) -> impl Iterator<Item = Window> {

@@ -10,12 +10,13 @@
 
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::processes::ProcessTable;
+use crate::record::Record;
 use crate::series::SeriesDef;
 use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change that an older page could not read; the page then asks to be reloaded.
-pub const PROTOCOL: u16 = 4;
+pub const PROTOCOL: u16 = 5;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
@@ -24,6 +25,9 @@ pub const TICKS: u8 = 1;
 
 /// The most bytes in one message; longer histories are split.
 pub const MAX_MESSAGE: usize = 512 * 1024;
+
+/// The reason of [`ServerMessage::Goodbye`] when the server was asked to end; a page then says that it was stopped.
+pub const SERVER_ENDS: &str = "the server ends";
 
 /// Tick messages that a page may leave unacknowledged; then the server stops sending and later resumes from the page's place.
 pub const CREDIT: u32 = 8;
@@ -119,11 +123,11 @@ pub enum CheckState {
 /// Sealed columns of one stretch of ticks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Columns {
-    /// Whose.
+    /// Number of the source.
     pub source: SourceId,
     /// Sequence of the first tick.
     pub first_seq: u64,
-    /// Sequence of the last; sequences rise by one from tick to tick unless some between them were lost.
+    /// Sequence of the last; sequences rise by one from tick to tick unless some between them were lost or never given.
     pub last_seq: u64,
     /// Number of ticks.
     pub ticks: u32,
@@ -142,7 +146,7 @@ pub struct ColumnBytes(#[serde(with = "serde_bytes")] pub Vec<u8>);
 /// A stretch of history as minutes: for windows of days, in which no sample could be seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Minutes {
-    /// Whose.
+    /// Number of the source.
     pub source: SourceId,
     /// Sequence of the first tick that they are made of.
     pub first_seq: u64,
@@ -169,7 +173,7 @@ pub enum ServerMessage {
     /// Series of a source from id `first` on; always ahead of the first frame that speaks of them. One that is known as
     /// another is not that any more: all values under its id are to be forgotten.
     Series {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// Id of the first.
         first: u32,
@@ -178,7 +182,7 @@ pub enum ServerMessage {
     },
     /// How the collectors of a source stand; sent again when something changed.
     Checks {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// One a collector.
         checks: Vec<Check>,
@@ -188,7 +192,7 @@ pub enum ServerMessage {
     /// Everything asked for by a [`PageMessage::History`], or by the opening, has been sent: sealed history of this span is
     /// complete.
     HistoryEnd {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// Start of the span that was asked for, ms.
         from: i64,
@@ -223,12 +227,19 @@ pub enum ServerMessage {
     Minutes(Minutes),
     /// Everything asked for by a [`PageMessage::Minutes`] has been sent.
     MinutesEnd {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// Start of the span that was asked for, ms.
         from: i64,
         /// Its end, ms.
         to: i64,
+    },
+    /// What happened on a source, rising by number, in order with its ticks.
+    Records {
+        /// The machine on which it happened.
+        source: SourceId,
+        /// Those that the page has not been sent yet.
+        records: Vec<Record>,
     },
 }
 
@@ -259,7 +270,7 @@ pub enum PageMessage {
     },
     /// Asks for sealed history of a span; answered by columns and a history end.
     History {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// Start, ms.
         from: i64,
@@ -278,7 +289,7 @@ pub enum PageMessage {
     },
     /// Asks for the minutes of a span; answered by [`ServerMessage::Minutes`] and an end.
     Minutes {
-        /// Whose.
+        /// Number of the source.
         source: SourceId,
         /// Start, ms.
         from: i64,
@@ -301,6 +312,23 @@ impl std::error::Error for BadMessage {}
 /// The bytes of a control message.
 pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![CONTROL]).expect("messages hold nothing that postcard refuses")
+}
+
+/// Records of a source as messages, of which none is much longer than [`MAX_MESSAGE`]; no records, no message.
+pub fn record_messages(source: SourceId, records: Vec<Record>) -> Vec<ServerMessage> {
+    let mut messages: Vec<ServerMessage> = Vec::new();
+    let mut size = 0;
+    for record in records {
+        size += record.size();
+        match messages.last_mut() {
+            Some(ServerMessage::Records { records, .. }) if size <= MAX_MESSAGE => records.push(record),
+            _ => {
+                size = record.size();
+                messages.push(ServerMessage::Records { source, records: vec![record] });
+            }
+        }
+    }
+    messages
 }
 
 /// The bytes of a message of tick frames.

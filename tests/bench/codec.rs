@@ -1,11 +1,11 @@
-//! Bytes of a tick on the wire, and of a sample in memory.
+//! Measures the bytes of a tick on the wire, and of a sample in memory.
 
 use crate::record::{COLUMN, Recording};
 use crate::table::Table;
 use shared::column;
 use shared::tick::TickState;
 
-/// Measures both on both recordings.
+/// Measures both figures on both recordings.
 pub fn measure(table: &mut Table, procfs: &Recording, own: &Recording) {
     let on = |r: &Recording| format!("{} series, {} ticks recorded here", r.steps.len(), r.ticks.len());
     let goals = [
@@ -27,7 +27,7 @@ pub fn measure(table: &mut Table, procfs: &Recording, own: &Recording) {
     }
 }
 
-/// Mean bytes of a frame, the first (which announces everything) left out.
+/// Mean size of a frame in bytes, without the first frame, which holds every value.
 fn tick_bytes(recording: &Recording) -> f64 {
     let mut state = TickState::default();
     state.extend(recording.steps.iter().copied());
@@ -40,7 +40,7 @@ fn tick_bytes(recording: &Recording) -> f64 {
     sizes[1..].iter().sum::<usize>() as f64 / (sizes.len() - 1) as f64
 }
 
-/// Bytes per sample of sealed columns, times and index included.
+/// Bytes for each sample of sealed columns, with the times and the index.
 fn stored(recording: &Recording) -> Option<f64> {
     let (mut bytes, mut samples) = (0, 0);
     for ticks in recording.ticks.chunks_exact(COLUMN) {

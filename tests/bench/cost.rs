@@ -1,9 +1,9 @@
-//! What Watchglass costs: CPU of a host sample, of the whole process, and its memory after 12 hours.
+//! Measures what Watchglass costs: CPU of a host sample and of the whole process, and memory after 12 hours.
 
 use crate::record::Recording;
 use crate::table::Table;
 use backend::config::Config;
-use backend::live::Hub;
+use backend::live::Live;
 use backend::store::{Limits, Store};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use shared::series::SeriesDef;
@@ -13,14 +13,14 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Collectors of the four sources that the goal names, and our own process.
+/// Collectors of the four sources that the goal names, and of our own process.
 const HOST: &[&str] = &["cpu", "memory", "disk", "network", "monitor"];
-/// Ticks of 12 hours.
+/// Number of ticks in 12 hours.
 const TWELVE_HOURS: i64 = 43_200;
-/// Processes for which the goal of the process table is stated.
+/// Number of processes for which the goal of the process table is stated.
 const PROCESSES: usize = 500;
 
-/// Measures all three.
+/// Measures all figures of this file.
 pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
     let micros = host_sample();
     table.at_most(
@@ -79,13 +79,13 @@ pub fn measure(table: &mut Table, own: &Recording, folder: &Path) {
     }
 }
 
-/// Median CPU time of one sample of the host collectors, microseconds.
+/// Median CPU time of one sample of the host collectors in microseconds.
 fn host_sample() -> f64 {
     let options = Options::default();
     let mut parts: Vec<_> = COLLECTORS
         .iter()
         .filter(|entry| HOST.contains(&entry.name))
-        .filter_map(|entry| (entry.open)(&options, &Roots::default()).ok())
+        .filter_map(|entry| entry.open_here(&options, &Roots::default()).ok())
         .flatten()
         .map(|part| (part.collector, Out::default()))
         .collect();
@@ -104,8 +104,8 @@ fn host_sample() -> f64 {
     costs[costs.len() / 2].as_secs_f64() * 1e6
 }
 
-/// CPU of a tick at 1 Hz for the collectors of devices on a machine that has none, microseconds: what opened is read at
-/// each tick, what did not is tried again every five minutes.
+/// CPU of a tick at 1 Hz for the collectors of devices on a machine without devices, in microseconds. A collector that
+/// opened is read at each tick; one that did not is tried again every five minutes.
 fn no_devices() -> f64 {
     const DEVICES: &[&str] = &["nvidia", "amd", "intel", "graphcore", "tpu", "trainium"];
     const TRIES: u32 = 50;
@@ -114,7 +114,7 @@ fn no_devices() -> f64 {
     for entry in COLLECTORS.iter().filter(|entry| DEVICES.contains(&entry.name)) {
         let options = Options::default();
         let before = thread_cpu();
-        let open = || (entry.open)(&options, &empty).ok();
+        let open = || entry.open_here(&options, &empty).ok();
         let parts = (1..TRIES).fold(open(), |_, _| open());
         match parts {
             None => tick += (thread_cpu() - before) / TRIES / 300,
@@ -124,7 +124,7 @@ fn no_devices() -> f64 {
                 for second in 0..TRIES {
                     out.begin(Duration::from_secs(second.into()));
                     for part in &mut parts {
-                        // That there is nothing is what is measured.
+                        // A reading that finds nothing is what this measures.
                         let _ = part.collector.collect(&mut out);
                     }
                 }
@@ -141,9 +141,9 @@ pub fn thread_cpu() -> Duration {
     Duration::from_nanos(text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0))
 }
 
-/// CPU time of all threads of a process (`self` for this one); zero when there is none.
+/// CPU time of all threads of a process (`self` for this one); zero when there is no such process.
 pub fn cpu_of(process: &str) -> Duration {
-    // schedstat of the process is its main thread's; the others stand in files of their own.
+    // The file schedstat of a process is that of its main thread only. The other threads have files of their own.
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
     let one = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
@@ -152,7 +152,8 @@ pub fn cpu_of(process: &str) -> Duration {
     Duration::from_nanos(tasks.flatten().filter_map(one).sum())
 }
 
-/// CPU of one process table, milliseconds, on a machine that is filled up to 500 processes with ones that sleep.
+/// CPU of one process table in milliseconds, and its number of processes. The machine is filled with sleeping processes
+/// up to [`PROCESSES`].
 fn process_table() -> Option<(f64, u32)> {
     let running =
         fs::read_dir("/proc").ok()?.flatten().filter(|e| e.file_name().as_encoded_bytes()[0].is_ascii_digit());
@@ -170,7 +171,7 @@ fn process_table() -> Option<(f64, u32)> {
 fn measure_table() -> Option<(f64, u32)> {
     let options = Options::default();
     let entry = COLLECTORS.iter().find(|entry| entry.name == "processes")?;
-    let mut part = (entry.open)(&options, &Roots::default()).ok()?.remove(0);
+    let mut part = entry.open_here(&options, &Roots::default()).ok()?.remove(0);
     let mut out = Out::default();
     let mut costs: Vec<Duration> = (0..60)
         .map(|i| {
@@ -185,13 +186,13 @@ fn measure_table() -> Option<(f64, u32)> {
     Some((costs[costs.len() / 2].as_secs_f64() * 1e3, total))
 }
 
-/// The server's executable beside this one.
+/// Path of the server's executable, which must be beside this one.
 pub fn server() -> Result<std::path::PathBuf, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("watchglass");
     if path.exists() { Ok(path) } else { Err("build the server first: cargo xtask build".into()) }
 }
 
-/// CPU seconds a minute of the server at 1 Hz without a viewer, with these arguments.
+/// CPU seconds in a minute of the server at 1 Hz without a viewer; `seconds` is the time of the measurement.
 pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
     #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
     let mut child = Command::new(server()?)
@@ -201,7 +202,7 @@ pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| e.to_string())?;
-    // Start-up is not what is measured.
+    // The start of the server is not measured.
     std::thread::sleep(Duration::from_secs(5));
     let process = child.id().to_string();
     let before = cpu_of(&process);
@@ -215,7 +216,7 @@ pub fn running(seconds: u64, args: &[&str]) -> Result<f64, String> {
     Ok((after - before).as_secs_f64() * 60.0 / seconds as f64)
 }
 
-/// RSS in MiB of a server that was fed 12 hours of ticks.
+/// Resident memory in MiB of a server that was fed 12 hours of ticks.
 fn after_twelve_hours(folder: &Path) -> Result<f64, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the server's memory counts")]
@@ -224,7 +225,8 @@ fn after_twelve_hours(folder: &Path) -> Result<f64, String> {
     text.trim().parse().map_err(|_| format!("the fed server said {:?}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The child of [`after_twelve_hours`]: feeds a store, serves and samples for a while, prints its RSS.
+/// The child process of [`after_twelve_hours`]: feeds a store, serves it for a while, and prints its resident memory in
+/// MiB.
 #[allow(clippy::print_stdout, reason = "its one line is read by the parent")]
 pub fn fed(args: &[String]) -> ExitCode {
     let Some(Ok((_, own))) = args.first().map(|folder| crate::record::recordings(Path::new(folder), None)) else {
@@ -240,13 +242,13 @@ pub fn fed(args: &[String]) -> ExitCode {
     feed(&mut store, source, &own);
     drop(own);
     let clock = Arc::new(backend::clock::System);
-    let hub = Hub::new(store, clock, 1, TWELVE_HOURS * 1_000);
+    let live = Live::new(store, clock, 1, TWELVE_HOURS * 1_000);
     let served = runtime.spawn(async move {
-        let listeners = backend::bind(&config).await?;
-        let keeper = backend::keeper::Keeper::in_memory(hub.clone());
+        let listeners = backend::modes::bind(&config).await?;
+        let archive = backend::archive::Archive::in_memory(live.clone());
         let (answering, _) = tokio::sync::oneshot::channel();
-        let serving = backend::Serving { listeners, stop, answering };
-        backend::serve(&config, hub, keeper, source, serving).await;
+        let serving = backend::modes::Serving { listeners, stop, answering };
+        backend::modes::machine::sample(&config, live, archive, source, serving).await;
         Ok::<_, std::io::Error>(())
     });
     std::thread::sleep(Duration::from_secs(5));
@@ -264,7 +266,7 @@ pub fn fed(args: &[String]) -> ExitCode {
     }
 }
 
-/// Announces series for a recording: they get rows of the catalogue with the same stored steps.
+/// Adds the series of a recording to a store. Each gets a row of the catalogue with the same steps, if there is one.
 pub fn intern(store: &mut Store, source: u16, recording: &Recording) {
     let catalog = store.catalog().clone();
     for (i, &steps) in recording.steps.iter().enumerate() {
@@ -275,7 +277,7 @@ pub fn intern(store: &mut Store, source: u16, recording: &Recording) {
     }
 }
 
-/// Feeds 12 hours: the recording over and over.
+/// Feeds 12 hours of ticks by repeating the recording.
 fn feed(store: &mut Store, source: u16, own: &Recording) {
     intern(store, source, own);
     for i in 0..TWELVE_HOURS {

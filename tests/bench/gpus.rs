@@ -1,18 +1,19 @@
-//! What a tick with 8 NVIDIA GPUs costs us, and how often it calls into the driver's library, which is a fake one here.
+//! Measures the cost of a tick with 8 NVIDIA GPUs, and the calls into the driver's library, which is a fake library
+//! here.
 
 use crate::cost::cpu_of;
 use crate::table::Table;
-use collectors::{COLLECTORS, Options, Out, Roots};
+use collectors::{COLLECTORS, Options, Out, OwnOptions, Roots};
 use std::time::Duration;
 
 const GPUS: u32 = 8;
-/// Ticks before the measurement, in which calls that are made seldom are made.
+/// Number of ticks before the measurement, so that rare calls have been made.
 const WARM: u32 = 40;
 const TICKS: u32 = 1000;
 
-/// Measures both.
+/// Measures both figures.
 pub fn measure(table: &mut Table) {
-    // A Hopper board in use: no fan of its own, profiling counters, two processes.
+    // This is a Hopper board in use: no fan of its own, profiling counters, two processes.
     let gpu = |number: u32| {
         format!(
             r#"{{"uuid": "GPU-{number}", "mig_mode": false, "memory": {{"total": 80000000000, "used": 20000000000}},
@@ -27,8 +28,10 @@ pub fn measure(table: &mut Table) {
     let gpus: Vec<String> = (0..GPUS).map(gpu).collect();
     let scenario = format!(r#"{{"driver_version": "590.48.01", "gpm_min_ms": 0, "gpus": [{}]}}"#, gpus.join(","));
     let fake = fake_nvml::Fake::new(&scenario);
-    let options = Options { nvml_library: Some(fake.library().into()), ..Options::default() };
-    let opened = COLLECTORS.iter().find(|entry| entry.name == "nvidia").map(|e| (e.open)(&options, &Roots::default()));
+    let opened = COLLECTORS.iter().find(|entry| entry.name == "nvidia").and_then(|entry| {
+        let own = OwnOptions::default().with(entry.option("library")?, fake.library());
+        Some(entry.open_here(&Options { own, ..Options::default() }, &Roots::default()))
+    });
     let Some(Ok(mut parts)) = opened else {
         table.missing("CPU of a tick with 8 fake GPUs", "", "the fake library does not open");
         return;
@@ -37,7 +40,7 @@ pub fn measure(table: &mut Table) {
     let mut run = |from: u32, ticks: u32| {
         for tick in from..from + ticks {
             out.begin(Duration::from_secs(tick.into()));
-            // What fails is absent, as in the sampler.
+            // A failed reading is absent, as in the sampler.
             let _ = parts[0].collector.collect(&mut out);
         }
     };

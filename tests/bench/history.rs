@@ -1,15 +1,16 @@
-//! What history on disk costs: bytes, CPU of a tick with its log, how fast it is read and opened, memory.
+//! Measures what history on disk costs: bytes, CPU of a tick with its log, time to read and to open, memory.
 //!
-//! The folders are made by the real keeper, whose clock the bench sets; only those that would take an hour to make (a
-//! fleet, 10,000 series) are written segment by segment. Everything runs alone on this thread but the log's two.
+//! The real archive makes the folders, and the bench sets its clock. Only folders that would take an hour to make (a
+//! fleet, 10,000 series) are written segment by segment. Everything runs on this thread, except the two threads of the
+//! log.
 
 use crate::cost::{cpu_of, intern, server, thread_cpu};
 use crate::large;
 use crate::record::Recording;
 use crate::table::Table;
+use backend::archive::{Archive, Disk};
 use backend::clock::{Clock, Manual, System};
-use backend::keeper::{Disk, Keeper};
-use backend::live::Hub;
+use backend::live::Live;
 use backend::store::{Limits, Store};
 use history::{Folder, Options, retain};
 use shared::series::SeriesId;
@@ -20,16 +21,17 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// The beginning of an hour, 13 hours ago or a little more: recent, so that a server that is started keeps all of it.
+/// Start of an hour, at least 13 hours ago, in ms since the epoch. It is recent, so that a started server keeps all
+/// data.
 pub static START: LazyLock<i64> = LazyLock::new(|| (System.wall() / HOUR - 13) * HOUR);
-/// An hour, milliseconds.
+/// An hour in ms.
 pub const HOUR: i64 = 3_600_000;
-/// How long history is kept, milliseconds.
+/// How long history is kept, in ms.
 pub const RETENTION: i64 = 12 * HOUR;
-/// Repetitions of what is read; the 95th percentile is the third slowest.
+/// Number of repetitions of a reading. The 95th percentile is the third slowest.
 const READS: usize = 60;
 
-/// Measures all of it.
+/// Measures all figures of this file.
 pub fn measure(table: &mut Table, procfs: &Recording) {
     let temp = match tempfile::tempdir() {
         Ok(temp) => temp,
@@ -43,7 +45,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
         return table.missing("history on disk", "", &format!("needs a longer recording: {needs}"));
     }
     let mut kept = Keeping::open(&folder, "bench");
-    intern(&mut kept.hub.store(), kept.source, procfs);
+    intern(&mut kept.live.store(), kept.source, procfs);
     let samples = kept.feed(procfs, RETENTION / 1_000);
     let bytes = on_disk(&folder) as f64 / samples as f64;
     let peer = "VictoriaMetrics 0.40, Prometheus 1.59 (another recording)";
@@ -59,7 +61,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     let ids: Vec<SeriesId> = ids.iter().step_by((ids.len() / 24).max(1)).take(24).copied().collect();
     let now = kept.clock.wall();
     let ms = p95(|| {
-        let snapshot = kept.hub.store().snapshot(kept.source, now - RETENTION, now).expect("a source");
+        let snapshot = kept.live.store().snapshot(kept.source, now - RETENTION, now).expect("a source");
         snapshot.buckets(&ids, 30_000, true)
     });
     let on = format!("{} series that move, buckets of 30 s of every sample; CPU, p95 of {READS}", ids.len());
@@ -83,7 +85,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     large::measure(table, procfs, temp.path());
 }
 
-/// Measures the fleet alone.
+/// Measures only the fleet.
 pub fn fleet(table: &mut Table, procfs: &Recording) {
     match tempfile::tempdir() {
         Ok(temp) => large::fleet(table, procfs, temp.path()),
@@ -91,7 +93,7 @@ pub fn fleet(table: &mut Table, procfs: &Recording) {
     }
 }
 
-/// 95th percentile of the CPU time of this thread, milliseconds.
+/// 95th percentile of the CPU time of this thread in milliseconds.
 pub fn p95<T>(mut run: impl FnMut() -> T) -> f64 {
     let mut times: Vec<Duration> = (0..READS)
         .map(|_| {
@@ -104,26 +106,26 @@ pub fn p95<T>(mut run: impl FnMut() -> T) -> f64 {
     times[READS * 95 / 100].as_secs_f64() * 1e3
 }
 
-/// Bytes of all files of a folder.
+/// Size in bytes of all files in a folder.
 fn on_disk(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum()
 }
 
-/// A hub on a data folder, without sockets.
+/// The store, the live stream and the archive of a server on a data folder, without sockets.
 pub struct Keeping {
-    /// Set by hand.
+    /// The clock, which the bench moves.
     pub clock: Arc<Manual>,
-    /// What is appended to.
-    pub hub: Arc<Hub>,
-    /// Cuts, writes and merges.
-    pub keeper: Keeper,
-    /// This machine.
+    /// The live stream to which ticks are appended.
+    pub live: Arc<Live>,
+    /// The archive that cuts, writes and merges.
+    pub archive: Archive,
+    /// Number of the machine.
     pub source: SourceId,
 }
 
 impl Keeping {
-    /// Opens a folder; `name` is the machine's.
+    /// Opens a folder; `name` is the name of the machine.
     pub fn open(path: &Path, name: &str) -> Self {
         let (folder, found) = Folder::open(path, Options::default()).expect("a temporary folder can be used");
         let limits = Limits { retention: RETENTION, bytes: 256 << 20 };
@@ -131,40 +133,41 @@ impl Keeping {
         let source = store.named(name).expect("it is added where it was not found");
         let newest = store.state(source).map_or(0, |state| state.t());
         let clock = Arc::new(Manual::at(newest.max(*START), Duration::ZERO));
-        let hub = Hub::new(store, clock.clone(), 1, RETENTION);
+        let live = Live::new(store, clock.clone(), 1, RETENTION);
         let limits = retain::Limits { retention: RETENTION, bytes: None };
         let disk = Disk::new(path.into(), folder, found, limits);
-        let keeper = Keeper::on_disk(hub.clone(), disk, unwritten).expect("threads can be started");
-        Keeping { clock, hub, keeper, source }
+        let archive = Archive::on_disk(live.clone(), disk, unwritten).expect("threads can be started");
+        Keeping { clock, live, archive, source }
     }
 
-    /// Appends a tick a second later.
+    /// Appends a tick, one second after the last. Returns the number of its samples.
     pub fn tick(&self, values: &[f64]) -> u64 {
         self.clock.pass(Duration::from_secs(1));
-        self.hub.append(self.source, self.clock.wall(), false, values).expect("it is not closed");
+        self.live.append(self.source, self.clock.wall(), false, values).expect("it is not closed");
         values.iter().filter(|v| v.is_finite()).count() as u64
     }
 
-    /// Feeds ticks of a recording over and over, totals running on; the samples of them.
+    /// Feeds `ticks` ticks by repeating a recording, with totals that go on. Returns the number of samples.
     fn feed(&mut self, recording: &Recording, ticks: i64) -> u64 {
         let mut samples = 0;
         for (i, values) in repeated(recording).take(ticks as usize).enumerate() {
             samples += self.tick(&values);
             if i % 60 == 59 {
-                self.keeper.step();
+                self.archive.step();
             }
         }
         self.clock.pass(Duration::from_secs(1));
-        self.keeper.step();
+        self.archive.step();
         samples
     }
 
-    /// CPU of a tick, all threads of this process, microseconds: one after the other, and once a second.
+    /// CPU time in microseconds of a tick, over all threads of this process: for ticks without a pause, and once a
+    /// second.
     fn tick_cost(&self, recording: &Recording) -> (f64, f64) {
         const QUICK: u32 = 840;
         let mut all = repeated(recording);
         let ticks: Vec<Vec<f64>> = all.by_ref().take(QUICK as usize).collect();
-        // The first tells the log of all series.
+        // The first tick announces all series to the log.
         self.tick(&ticks[0]);
         let before = cpu_of("self");
         for values in &ticks {
@@ -183,7 +186,7 @@ impl Keeping {
     }
 }
 
-/// The ticks of a recording without end; what only rises goes on from where it was.
+/// The ticks of a recording, repeated without end. A value that only rises goes on from its end.
 fn repeated(recording: &Recording) -> impl Iterator<Item = Vec<f64>> + '_ {
     let (first, last) = (&recording.ticks[0], &recording.ticks[recording.ticks.len() - 1]);
     let rises = |i: usize| recording.ticks.windows(2).all(|pair| pair[0][i] <= pair[1][i]);
@@ -195,17 +198,17 @@ fn repeated(recording: &Recording) -> impl Iterator<Item = Vec<f64>> + '_ {
     })
 }
 
-/// The start of a server on a folder.
+/// Figures of the start of a server.
 pub struct Start {
-    /// From its beginning to its first answer, seconds.
+    /// Seconds from the start to the first answer.
     pub wall: f64,
-    /// CPU of that, seconds.
+    /// CPU seconds until the first answer.
     pub cpu: f64,
-    /// Memory a while later, MiB.
+    /// Resident memory five seconds later in MiB.
     pub rss: f64,
 }
 
-/// Starts the real server on copies of a folder; the quickest of three starts.
+/// Starts the real server on copies of a folder, and returns the fastest of three starts.
 pub fn started(folder: &Path) -> Result<Start, String> {
     let once = |n: u32| {
         let copy = folder.with_extension(n.to_string());
@@ -216,7 +219,7 @@ pub fn started(folder: &Path) -> Result<Start, String> {
     starts?.into_iter().min_by(|a, b| a.wall.total_cmp(&b.wall)).ok_or_else(|| "it was never started".into())
 }
 
-/// The same files in another folder: none is changed once it is written, so links do.
+/// Links all files of a folder into another. Links are enough, because no file is changed after it was written.
 fn linked(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for file in std::fs::read_dir(from)?.flatten().filter(|file| file.file_name() != "lock") {
@@ -262,9 +265,9 @@ fn start(folder: &Path) -> Result<Start, String> {
     start
 }
 
-/// Resident memory of a process, MiB.
+/// Resident memory of a process in MiB; None when there is no such process.
 pub fn rss(process: &str) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kib = status.lines().find_map(|l| l.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))?;
-    Some(kib.trim().parse::<f64>().ok()? / 1024.0) // the kernel writes KiB
+    Some(kib.trim().parse::<f64>().ok()? / 1024.0) // The kernel writes KiB.
 }

@@ -1,4 +1,4 @@
-//! What a fleet of 100 machines and a machine of 10,000 series cost.
+//! Measures what a fleet of 100 machines costs, and a machine with 10,000 series.
 
 use crate::history::{HOUR, Keeping, RETENTION, START, p95, rss, started};
 use crate::record::Recording;
@@ -7,28 +7,28 @@ use history::files::Disk;
 use history::segments::{self, Kind, Name};
 use history::{Folder, Options};
 use shared::catalog::{Metric, cpu};
-use shared::segment::{Contents, NewColumn, Run, SeriesEntry, SourceEntry};
+use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
 use shared::series::{SeriesDef, SeriesId};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Machines of a fleet.
+/// Number of machines in the fleet.
 const MACHINES: u16 = 100;
-/// Series of each.
+/// Number of series of each machine in the fleet.
 const EACH: u32 = 20;
-/// Series of a large machine.
+/// Number of series of the large machine.
 const MANY: u32 = 10_000;
-/// Ticks of an hour.
+/// Number of ticks in an hour.
 const TICKS: usize = 3_600;
 
-/// Measures both.
+/// Measures the fleet and the large machine.
 pub fn measure(table: &mut Table, procfs: &Recording, temp: &Path) {
     fleet(table, procfs, temp);
     machine(table, procfs, temp);
 }
 
-/// One metric of every machine of a fleet.
+/// Measures one metric over every machine of the fleet.
 pub fn fleet(table: &mut Table, procfs: &Recording, temp: &Path) {
     let fleet = temp.join("fleet");
     hours(&fleet, MACHINES, EACH, procfs).expect("a temporary folder can be written to");
@@ -36,7 +36,7 @@ pub fn fleet(table: &mut Table, procfs: &Recording, temp: &Path) {
     let ms = p95(|| {
         let all = 0..MACHINES;
         all.map(|source| {
-            let snapshot = kept.hub.store().snapshot(source, *START, *START + RETENTION - 1).expect("a source");
+            let snapshot = kept.live.store().snapshot(source, *START, *START + RETENTION - 1).expect("a source");
             snapshot.buckets(&[7], 60_000, false)
         })
         .collect::<Vec<_>>()
@@ -45,10 +45,10 @@ pub fn fleet(table: &mut Table, procfs: &Recording, temp: &Path) {
     table.at_most("one metric over 100 sources", ms, "ms", 5.0, "5 ms", "", &on);
 }
 
-/// A machine of many series.
+/// Measures a machine with many series.
 fn machine(table: &mut Table, procfs: &Recording, temp: &Path) {
     let large = temp.join("large");
-    // Its own name, so that the server takes what is there for its own.
+    // It has the name of this machine, so that the server takes the folder for its own.
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
     hours_of(&large, &[name], MANY, procfs).expect("a temporary folder can be written to");
     let open = || Folder::open(&large, Options::default()).map(|(_, found)| found.segments.len());
@@ -61,7 +61,7 @@ fn machine(table: &mut Table, procfs: &Recording, temp: &Path) {
         }
         Err(why) => table.missing("memory of a live series", "2 KiB", &why),
     }
-    // Those 900 ticks are in the log now, as after a kill at the end of a quarter.
+    // The 900 ticks are in the log now, as after a kill at the end of a quarter of an hour.
     let ms = p95(open);
     let on = format!("{MANY} series x 12 h, and 900 ticks in the log; CPU, p95");
     table.at_most("open a folder after a kill", ms, "ms", f64::INFINITY, "", "", &on);
@@ -81,7 +81,7 @@ fn hours(path: &Path, machines: u16, series: u32, recording: &Recording) -> std:
     hours_of(path, &names, series, recording)
 }
 
-/// Writes 12 hours of these machines; a column of the recording stands for many series.
+/// Writes 12 hours of these machines. Each column of the recording stands for many series.
 fn hours_of(path: &Path, names: &[String], series: u32, recording: &Recording) -> std::io::Result<()> {
     let disk = Disk::new(path);
     disk.make()?;
@@ -100,13 +100,13 @@ fn hours_of(path: &Path, names: &[String], series: u32, recording: &Recording) -
             })
             .collect();
         let name = Name { kind: Kind::Hour, start: (*START + h * HOUR) / 1_000, serial: h as u64 + 1 };
-        segments::write(&disk, name, |writer| {
+        segments::write(&disk, &Arc::default(), name, |writer| {
             for source in 0..names.len() as u16 {
                 let first_seq = h as u64 * TICKS as u64 + 1;
                 let last_seq = first_seq + TICKS as u64 - 1;
-                let run = Run { source, first_seq, last_seq, times: &times, clock_step: false };
+                let span = TickSpan { source, first_seq, last_seq, times: &times, clock_step: false, after_gap: false };
                 let column = |id: u32| NewColumn { id, ..columns[id as usize % columns.len()].clone() };
-                writer.block(run, (0..series).map(column))?;
+                writer.block(span, (0..series).map(column))?;
             }
             let source = |name: &String| SourceEntry {
                 name: name.clone(),
@@ -121,7 +121,7 @@ fn hours_of(path: &Path, names: &[String], series: u32, recording: &Recording) -
     Ok(())
 }
 
-/// Memory of a live series, KiB, measured in a process of its own, which ends without closing its log.
+/// Memory of a live series in KiB. It is measured in another process, which ends without closing its log.
 fn child(folder: &Path) -> Result<f64, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only these series count")]
@@ -130,13 +130,13 @@ fn child(folder: &Path) -> Result<f64, String> {
     text.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The child of [`child`]: 900 ticks of many series.
+/// The child process of [`child`]: takes 900 ticks of many series and prints the memory of each in KiB.
 #[allow(clippy::print_stdout, reason = "its one line is read by the parent")]
 pub fn live(args: &[String]) -> ExitCode {
     let (Some(folder), Some(before)) = (args.first(), rss("self")) else { return ExitCode::FAILURE };
     let kept = Keeping::open(Path::new(folder), &collectors::host_name().unwrap_or_else(|| "this machine".into()));
     {
-        let mut store = kept.hub.store();
+        let mut store = kept.live.store();
         let metric = store.series(kept.source, 0).first().map_or(0, |def| def.metric);
         for id in 0..MANY {
             let def = SeriesDef { metric, instance: id.to_string() };
@@ -147,14 +147,14 @@ pub fn live(args: &[String]) -> ExitCode {
     }
     let mut values = vec![0.0; MANY as usize];
     for tick in 0..900 {
-        // A quarter of the series moves, which is what procfs does.
+        // A quarter of the series changes in each tick, as in procfs.
         for id in (tick % 4..values.len()).step_by(4) {
             values[id] = ((tick * 31 + id * 17) % 10_000) as f64 / 100.0;
         }
         kept.tick(&values);
     }
     let Some(after) = rss("self") else { return ExitCode::FAILURE };
-    println!("{}", (after - before) * 1024.0 / f64::from(MANY)); // MiB to KiB
-    // As by a kill: nothing is ended in order.
+    println!("{}", (after - before) * 1024.0 / f64::from(MANY)); // The figure is converted from MiB to KiB.
+    // The process ends as by a kill, without closing anything.
     std::process::exit(0)
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: a table of figure, goal, and the peer's figure where there is one.
+//! `cargo xtask bench`: prints a table with each figure, its goal, and the figure of a peer where there is one.
 //!
-//! Machines are shared and noisy, so figures are CPU time, counts, bytes and paired ratios, never bare wall time. What a
-//! figure was measured on stands beside it. `--record SECONDS` first records this machine at 1 Hz (procfs and our own
-//! series); the recording stays in `target/bench` and later runs use it.
+//! Machines are shared and noisy, so figures are CPU time, counts, bytes and ratios of pairs, and never only wall time.
+//! Each row says on what its figure was measured. `--record SECONDS` first records this machine at 1 Hz (procfs and our
+//! own series). The recording stays in `target/bench`, and later runs use it.
 
 mod codec;
 mod cost;
@@ -11,7 +11,7 @@ mod history;
 mod large;
 mod page;
 mod record;
-mod remote;
+mod remote_write;
 mod scrape;
 mod table;
 mod viewers;
@@ -19,7 +19,7 @@ mod viewers;
 use std::path::PathBuf;
 use table::Table;
 
-/// What can be measured alone.
+/// The parts that `--only` can name.
 const PARTS: [&str; 9] = ["codec", "history", "fleet", "cost", "remote", "scrape", "gpus", "viewers", "page"];
 
 fn main() -> std::process::ExitCode {
@@ -60,11 +60,11 @@ fn main() -> std::process::ExitCode {
         match part {
             "codec" => codec::measure(&mut table, &procfs, &own),
             "history" => history::measure(&mut table, &procfs),
-            // Part of the history, where all is measured.
+            // The fleet is part of the history when everything is measured.
             "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
             "fleet" => {}
             "cost" => cost::measure(&mut table, &own, &folder),
-            "remote" => remote::measure(&mut table, &procfs),
+            "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
             "viewers" => viewers::measure(&mut table),

@@ -1,5 +1,5 @@
-//! The page in a real browser: weight, time to its charts, and what its panels cost beside uPlot's on the same data. The
-//! scenarios are the scripts in `redraw/`.
+//! Measures the page in a real browser: its size, the time to its charts, and the cost of its panels compared with
+//! uPlot on the same data. The scenarios are the scripts in `redraw/`.
 
 use crate::table::Table;
 use serde_json::Value;
@@ -10,24 +10,26 @@ use std::time::{Duration, Instant};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// One frame of a 60 Hz screen.
+/// Time of one frame on a 60 Hz screen in ms.
 const FRAME_MS: f64 = 16.7;
-/// The longest that a scenario may take: 12 h of ticks go through the page in one.
+/// Longest time for a scenario. One of them takes 12 h of ticks through the page.
 const SCENARIO: Duration = Duration::from_secs(600);
 
-/// A scenario: its script, what it measures, the goal in ms and in words, and what our time may be of uPlot's.
+/// A scenario: name of its script, what it measures, goal in ms and as text, and the goal for our time as a share of
+/// uPlot's.
 type Scenario = (&'static str, &'static str, f64, &'static str, Option<(f64, &'static str)>);
 
 const SCENARIOS: [Scenario; 5] = [
     ("one", "redraw, 24 x 43,200 points", FRAME_MS, "16.7 ms", Some((0.6, "0.6"))),
-    // The page itself draws those near the view alone; 200 of the smaller size fill three quarters of a 4K screen.
+    // The page itself draws only the charts near the view. 200 charts of the smaller size fill three quarters of a 4K
+    // screen.
     ("small", "a tick of 200 live charts in view, 300 x 100", 10.0, "10 ms", Some((1.0, "1"))),
     ("live", "the same, 600 x 200: twelve screens of 1080 lines", 10.0, "10 ms", Some((1.0, "1"))),
     ("zoom", "zoom of 24 charts over 12 h raw", 20.0, "20 ms", Some((1.0, "1"))),
     ("hover", "hover over 24 charts", 4.0, "4 ms", None),
 ];
 
-/// Measures all. `redraw` is the folder with our drawing as wasm and uPlot, when `cargo xtask bench` could make it.
+/// Measures everything. `redraw` is the folder with our drawing as wasm and with uPlot; None when there is none.
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     let weight = backend::http::page::weight();
     if weight.page == 0 {
@@ -53,7 +55,8 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     }
 }
 
-/// From the start of navigation to 20 charts drawn from real samples, median of five loads with an empty cache.
+/// Time from the start of navigation until 20 charts are drawn from real samples: median of five loads with an empty
+/// cache.
 fn first_chart(table: &mut Table, server: &Server, browser: &Browser) {
     browser.open(&server.url);
     browser.until("window.__live");
@@ -108,12 +111,12 @@ fn drawing(table: &mut Table, browser: &Browser, folder: &Path) {
     table.at_most("change of the tab over 12 h of ticks", change, "%", 5.0, "5 %", "", &on);
 }
 
-/// What a scenario left in the title of its page.
+/// The result that a scenario writes into the title of its page; null when it takes too long.
 fn run(browser: &Browser, url: &str) -> Value {
     browser.open(url);
     let started = Instant::now();
     while started.elapsed() < SCENARIO {
-        // A page that is busy answers late.
+        // A busy page answers late.
         let title = browser.eval("document.title");
         if let Ok(result) = serde_json::from_str(title.as_str().unwrap_or_default()) {
             return result;
@@ -147,7 +150,7 @@ fn serve(folder: PathBuf) -> std::io::Result<SocketAddr> {
             let body = if name.contains("..") { None } else { std::fs::read(folder.join(&name)).ok() };
             let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
             let body = body.unwrap_or_default();
-            // A browser that goes away needs no answer.
+            // A browser that has left needs no answer.
             let _ = write!(
                 stream,
                 "HTTP/1.1 {status}\r\nContent-Type: {mime}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

@@ -1,4 +1,4 @@
-//! Recordings of this machine at 1 Hz: every number of a mix of procfs files, and our own series.
+//! Makes recordings of this machine at 1 Hz: the numbers of several procfs files, and our own series.
 
 use collectors::{COLLECTORS, Options, Out, Roots};
 use shared::series::Steps;
@@ -7,12 +7,12 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Ticks over the same series.
+/// Ticks over a list of series.
 #[derive(Default)]
 pub struct Recording {
-    /// Steps per unit by series.
+    /// Steps for each unit, by series.
     pub steps: Vec<Steps>,
-    /// Values by tick, then by series; NaN is absent. Later ticks may hold more series.
+    /// Values by tick, then by series; NaN is absent. Later ticks may have more series.
     pub ticks: Vec<Vec<f64>>,
 }
 
@@ -29,14 +29,15 @@ const FILES: &[&str] = &[
     "pressure/io",
     "loadavg",
 ];
-/// What is recorded when there is no recording yet: enough for the bytes of a tick, too short for columns.
+/// Number of ticks of a recording that nobody asked for. They are enough for the bytes of a tick, but too few for
+/// columns.
 const SHORT: usize = 120;
-/// A column is sealed after this many ticks.
+/// Number of ticks after which a column is sealed.
 pub const COLUMN: usize = (backend::store::QUARTER / 1_000) as usize;
-/// Lines of the mix; the goals are stated for about 500 series.
-const MOST: usize = 500;
+/// Largest number of procfs series in a recording; the goals are stated for about 500.
+const MAX_SAMPLES: usize = 500;
 
-/// The recordings in the folder, made first when there are none or when seconds are given.
+/// Loads the recordings of a folder. They are made first when there are none, or when `seconds` is given.
 pub fn recordings(folder: &Path, seconds: Option<usize>) -> io::Result<(Recording, Recording)> {
     fs::create_dir_all(folder)?;
     let paths = [folder.join("procfs.recording"), folder.join("own.recording")];
@@ -58,7 +59,7 @@ fn record(seconds: usize) -> (Recording, Recording) {
     let options = Options::default();
     let mut parts: Vec<_> = COLLECTORS
         .iter()
-        .filter_map(|entry| (entry.open)(&options, &Roots::default()).ok())
+        .filter_map(|entry| entry.open_here(&options, &Roots::default()).ok())
         .flatten()
         .map(|part| (part.collector, Out::default(), Vec::<usize>::new()))
         .collect();
@@ -71,7 +72,7 @@ fn record(seconds: usize) -> (Recording, Recording) {
             let text = fs::read_to_string(Path::new("/proc").join(file)).unwrap_or_default();
             for token in text.split(|c: char| c.is_whitespace() || c == '=') {
                 let Ok(value) = token.parse::<f64>() else { continue };
-                if values.len() == MOST {
+                if values.len() == MAX_SAMPLES {
                     break;
                 }
                 if procfs.steps.len() == values.len() {
@@ -84,7 +85,7 @@ fn record(seconds: usize) -> (Recording, Recording) {
         let mut row = vec![f64::NAN; own.steps.len()];
         for (collector, out, ids) in &mut parts {
             out.begin(start.elapsed());
-            // What fails is absent, as in the sampler.
+            // A failed reading is absent, as in the sampler.
             let _ = collector.collect(out);
             for (slot, def, _) in out.news() {
                 ids.resize(ids.len().max(slot + 1), 0);

@@ -1,4 +1,4 @@
-//! Scraped endpoints: CPU of reading a page, and of the whole server with sixteen endpoints.
+//! Measures scraped endpoints: CPU of reading a page, and of the whole server with sixteen endpoints.
 
 use crate::cost;
 use crate::table::Table;
@@ -8,14 +8,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::time::Instant;
 
-/// How often a page is read.
+/// Number of times that a page is read.
 const READINGS: u32 = 1_000;
 
-/// Measures both.
+/// Measures both figures.
 pub fn measure(table: &mut Table) {
-    let (page, what) = page();
+    let page = page();
     let samples = page.lines().filter(|line| !line.starts_with('#')).count();
-    let on = format!("{what}, {samples} samples, {} KB, mean of {READINGS}", page.len() / 1000);
+    let on = format!("the recording, {samples} samples, {} KB, mean of {READINGS}", page.len() / 1000);
     table.at_most("CPU of reading a node_exporter page", read(&page), "µs", 1_000.0, "1,000 µs", "", &on);
     let page: String =
         page.lines().filter(|line| !line.starts_with('#')).take(500).fold(String::new(), |mut all, line| {
@@ -33,28 +33,13 @@ pub fn measure(table: &mut Table) {
     }
 }
 
-/// The recording, or a page of the same size and forms.
-fn page() -> (String, &'static str) {
-    let recording = std::env::var_os("WATCHGLASS_RECORDINGS").and_then(|folder| {
-        std::fs::read_to_string(std::path::Path::new(&folder).join("openmetrics/node_exporter_e2e-output.prom")).ok()
-    });
-    if let Some(page) = recording {
-        return (page, "the recording");
-    }
-    let mut page = String::new();
-    for family in 0..1_200 {
-        let kind = if family % 3 == 0 { "counter" } else { "gauge" };
-        let name = format!("node_family_{family}_of_some_length_bytes");
-        let _ = writeln!(page, "# HELP {name} What the kernel says of it in its own words.\n# TYPE {name} {kind}");
-        for device in 0..1 + family % 4 {
-            let _ =
-                writeln!(page, "{name}{{device=\"disk{device}\",mode=\"read\"}} {}.{device}e+0{device}", family * 37);
-        }
-    }
-    (page, "a page of ours")
+/// A page of node_exporter's.
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/recordings/openmetrics/node_exporter_e2e-output.prom");
+    std::fs::read_to_string(path).expect("the recording is in the tree")
 }
 
-/// Mean CPU time of reading the page again, microseconds: the kernel's figure is too coarse for one reading.
+/// Mean CPU time in microseconds of reading the page again. The kernel's figure is too coarse for a single reading.
 fn read(page: &str) -> f64 {
     let (mut reader, mut out) = (openmetrics::reader("node"), Out::default());
     let start = Instant::now();
@@ -67,7 +52,7 @@ fn read(page: &str) -> f64 {
     (cost::thread_cpu() - before).as_secs_f64() * 1e6 / f64::from(READINGS)
 }
 
-/// Serves the page on a free port of loopback as long as the bench runs.
+/// Serves the page on a free port of loopback while the bench runs, and returns its address.
 fn serve(page: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port of loopback is free");
     let url = format!("http://{}/metrics", listener.local_addr().expect("a bound socket has an address"));

@@ -1,6 +1,6 @@
-//! The table that the bench prints.
+//! The table of results that the bench prints.
 
-/// One figure.
+/// A row of the table.
 struct Row {
     what: String,
     figure: String,
@@ -10,12 +10,12 @@ struct Row {
     on: String,
 }
 
-/// Figures in the order measured.
+/// Rows in the order in which they were measured.
 #[derive(Default)]
 pub struct Table(Vec<Row>);
 
 impl Table {
-    /// A figure that is met when it is at most `most`, in `unit`.
+    /// Adds a figure in `unit`. Its goal is met when it is at most `most`.
     #[allow(clippy::too_many_arguments, reason = "one for each column of the table")]
     pub fn at_most(
         &mut self,
@@ -39,7 +39,7 @@ impl Table {
         eprintln!("  {}: {}", row.what, row.figure);
     }
 
-    /// A figure that could not be measured, and why.
+    /// Adds a figure that could not be measured, with the reason.
     pub fn missing(&mut self, what: &str, goal: &'static str, why: &str) {
         self.0.push(Row {
             what: what.into(),

@@ -1,4 +1,4 @@
-//! What ten thousand viewers cost the server: real sockets on loopback, in a process of their own.
+//! Measures what ten thousand viewers cost the server, with real sockets on loopback in another process.
 
 use crate::cost::{cpu_of, server};
 use crate::history::rss;
@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-/// Viewers of the goal.
+/// Number of viewers in the goal.
 const VIEWERS: usize = 10_000;
-/// Viewers from one address of loopback, which has fewer ports than there are viewers.
+/// Number of viewers from one address of loopback, which has fewer ports than there are viewers.
 const EACH: usize = 5_000;
-/// Connections that are being opened at once.
+/// Number of connections that are being opened at the same time.
 const OPENING: usize = 64;
-/// How long is measured.
+/// Duration of the measurement.
 const MEASURED: Duration = Duration::from_secs(20);
 
 /// Measures pages and scripts.
@@ -44,16 +44,16 @@ pub fn measure(table: &mut Table) {
     }
 }
 
-/// What the viewers of a server cost it.
+/// What the viewers cost their server.
 struct Figures {
-    /// Percent of a core.
+    /// CPU of the server in percent of a core.
     cpu: f64,
     kib: f64,
-    /// Messages that came to them, a second.
+    /// Messages that the viewers received in a second.
     messages: f64,
 }
 
-/// Ends a process that we started.
+/// A process that is killed when this value is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -77,7 +77,7 @@ fn viewers(form: &str) -> Result<Figures, String> {
     let mut url = String::new();
     BufReader::new(said).read_line(&mut url).map_err(words)?;
     let address = url.trim().trim_start_matches("http://").trim_end_matches('/').to_string();
-    // Start-up is not what is measured.
+    // The start of the server is not measured.
     std::thread::sleep(Duration::from_secs(5));
     let process = served.0.id().to_string();
     let alone = (cpu_of(&process), rss(&process).ok_or("the server has ended")?);
@@ -103,7 +103,7 @@ fn viewers(form: &str) -> Result<Figures, String> {
         line.trim().parse().map_err(|_| "the viewers were not all served".to_string())
     };
     answer()?;
-    // What opening them took is not what following costs.
+    // Opening the connections is not measured.
     std::thread::sleep(Duration::from_secs(5));
     let mut count = || -> Result<u64, String> {
         writeln!(ask).map_err(words)?;
@@ -112,12 +112,14 @@ fn viewers(form: &str) -> Result<Figures, String> {
     let (begun, messages, before) = (Instant::now(), count()?, cpu_of(&process));
     std::thread::sleep(MEASURED);
     let (seconds, messages, after) = (begun.elapsed().as_secs_f64(), count()? - messages, cpu_of(&process));
-    let kib = (rss(&process).ok_or("the server has ended")? - alone.1) * 1024.0 / VIEWERS as f64; // MiB to KiB
+    // The figure is converted from MiB to KiB.
+    let kib = (rss(&process).ok_or("the server has ended")? - alone.1) * 1024.0 / VIEWERS as f64;
     let cpu = (after - before).as_secs_f64() / seconds - alone.0;
     Ok(Figures { cpu: cpu * 100.0, kib, messages: messages as f64 / seconds })
 }
 
-/// The child of [`viewers`]: opens them all, then tells when each has had a tick, and for each line how many messages came.
+/// The child process of [`viewers`]. It opens all viewers and prints a line when each has had a tick. For each line of
+/// its input it then prints the number of messages that arrived.
 #[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
 pub fn watch(args: &[String]) -> ExitCode {
     let [form, address] = args else { return ExitCode::FAILURE };
@@ -145,7 +147,7 @@ pub fn watch(args: &[String]) -> ExitCode {
             for _ in std::io::stdin().lines() {
                 println!("{}", counted.load(Ordering::Relaxed));
             }
-            // The parent has gone.
+            // The parent process has ended.
             std::process::exit(0)
         });
         std::future::pending::<Option<()>>().await
@@ -153,7 +155,7 @@ pub fn watch(args: &[String]) -> ExitCode {
     if ready.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One viewer, which does what a page does: it takes what comes, and acknowledges half of its credit at a time.
+/// One viewer. It behaves as a page: it takes all messages and acknowledges them by half of its credit.
 async fn viewer(
     address: SocketAddr,
     n: usize,

@@ -1,10 +1,11 @@
-//! The page without eyes: what axe-core finds in each of its states, in both themes, on a screen and on a phone.
+//! Checks the page for users who cannot see: what axe-core finds in each state, in both themes, on a screen and on a
+//! phone.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
-/// What axe-core calls serious or critical: rule, and where.
+/// A script for the faults that axe-core calls serious or critical: the rule and the element.
 const SERIOUS: &str = r#"
 return axe.run(document, { resultTypes: ["violations"] }).then(found => found.violations
   .filter(fault => fault.impact === "serious" || fault.impact === "critical")
@@ -34,13 +35,11 @@ fn the_first_key_leads_past_the_bar_to_the_charts_under_a_heading_with_the_machi
 }
 
 #[test]
-fn axe_finds_nothing_serious() {
-    let Ok(path) = std::env::var("WATCHGLASS_AXE") else {
-        eprintln!("skipped: WATCHGLASS_AXE names no axe.min.js; `cargo xtask test` fetches it");
-        return;
-    };
+#[ignore = "needs WATCHGLASS_AXE, the path of an axe.min.js"]
+fn with_axe_nothing_serious_is_found() {
+    let path = std::env::var("WATCHGLASS_AXE").expect("WATCHGLASS_AXE names axe.min.js");
     let axe = std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file");
-    // With a line of trouble below the bar.
+    // This server has a line of trouble below the bar.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     // Simulated machines have no processes.
     let own = Server::start([]);
@@ -85,7 +84,9 @@ fn axe_finds_nothing_serious() {
             browser.open(&own.url);
             live(&browser);
             browser.script(&axe);
-            browser.eval(r#"document.querySelector(".processes summary").click()"#);
+            // The browser keeps what is open from one visit to the next.
+            browser
+                .eval(r#"(d => d.open || d.querySelector("summary").click())(document.querySelector(".processes"))"#);
             browser.until(r#"document.querySelector(".processes tbody tr")"#);
             fine(&browser, &state("processes"));
         }

@@ -1,8 +1,8 @@
-//! Below a proxy's path.
+//! Tests the page below the path of a proxy.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
-use watchglass_tests::proxy::Proxy;
+use watchglass_tests::proxy::{Proxy, Sockets};
 use watchglass_tests::server::Server;
 
 #[test]
@@ -35,4 +35,26 @@ fn the_page_works_below_a_base_path_that_is_not_stripped() {
     browser.open(&format!("http://{}/a/b/", server.addr()));
     live(&browser);
     no_faults(&browser);
+}
+
+#[test]
+fn a_way_that_lets_no_websocket_through_is_named_within_five_seconds() {
+    for (sockets, word) in
+        [(Sockets::Refuse, "refused"), (Sockets::Downgrade, "refused"), (Sockets::Swallow, "swallows")]
+    {
+        let server = Server::start([]);
+        let proxy = Proxy::with_sockets("/a", server.addr(), sockets);
+        let browser = Browser::start();
+        browser.open(&format!("http://{}/a/", proxy.addr));
+        let banner = "(b => b ? b.innerText : '')(document.querySelector('.banner'))";
+        let said = format!("{banner}.includes('No live data') && {banner}.includes({word:?})");
+        browser.until("document.querySelector('.bar')");
+        let begun = browser.eval("performance.now()").as_f64().expect("a time");
+        browser.until(&said);
+        let took = browser.eval("performance.now()").as_f64().expect("a time") - begun;
+        eprintln!("{sockets:?}: said after {took:.0} ms; the goal is 5,000 ms");
+        drop(server);
+        // Without the server there is nothing to blame the way for.
+        browser.until(&format!("!{banner}.includes('No live data')"));
+    }
 }

@@ -1,9 +1,11 @@
-//! Against an earlier period, against another metric, and what changed.
+//! Tests the comparison with an earlier period and with another metric, and the list of what changed.
 
-use super::{no_faults, plot_at, start};
+use super::{live, no_faults, plot_at, start};
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
 
 const QUERY: &str = "new URLSearchParams(location.search)";
-/// All colours of the wide chart's lines, added up.
+/// An expression for the sum of all colours in the wide chart.
 const INK: &str = r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((a, b) => a + b))
     (document.querySelector("article.hero canvas"))"#;
 
@@ -12,7 +14,7 @@ fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
     let (_server, browser) = start("?w=5m");
     browser.press(" ");
     browser.until(&format!("{QUERY}.has('from')"));
-    // Drawn to its end: the same twice.
+    // The chart is complete when two readings are equal.
     browser.until(&format!("(v => {{ const same = window.__ink === v; window.__ink = v; return same; }})({INK})"));
     let ink = browser.eval(INK);
     browser.press("c");
@@ -47,9 +49,10 @@ fn another_chart_lies_over_this_one_with_its_axis_said() {
 #[test]
 fn what_changed_is_ranked_and_opens_its_chart() {
     let (_server, browser) = start("?w=5m");
-    // A minute of high load within what the demo tells of itself: where nothing moved, that is said.
+    // The test uses what moved in the demo by itself. Where nothing moved, the list says so.
     browser.press("d");
-    browser.until(r##"document.querySelector("#sheet:not([hidden]) h2").textContent === "What changed""##);
+    let open = r##"document.querySelector("#sheet:not([hidden]) h2 [aria-pressed=true]").textContent"##;
+    browser.until(&format!("{open} === 'What changed'"));
     browser.until(r##"document.querySelector("#sheet li button, #sheet p + p, #sheet ol + p")"##);
     let scores = browser.eval(r##"[...document.querySelectorAll("#sheet .score")].map(s => parseInt(s.textContent))"##);
     let scores: Vec<i64> = serde_json::from_value(scores).expect("numbers");
@@ -60,7 +63,31 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     browser.until(
         r#"(r => r.top < innerHeight && r.bottom > 0)(document.querySelector("article.found").getBoundingClientRect())"#,
     );
+    // It does not lie over the charts that it speaks of.
+    let apart = r#"[...document.querySelectorAll("article.chart")].every(a =>
+        a.getBoundingClientRect().right <= document.getElementById("sheet").getBoundingClientRect().left)"#;
+    browser.until(apart);
     browser.press("Escape");
     browser.until(r#"document.getElementById("sheet").hidden"#);
+    no_faults(&browser);
+}
+
+#[test]
+fn who_differs_is_named_with_the_range_of_the_others() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "straggler"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=1m", server.url));
+    live(&browser);
+    browser.press("w");
+    let rows = r##"[...document.querySelectorAll("#sheet li")].map(l => l.innerText.replace(/\s+/g, " "))"##;
+    let straggler = r"/^GPU utilisation ?GPU \d 7\d(\.\d)?, others (9\d(\.\d)?–)?(9\d(\.\d)?|100) %/";
+    browser.until(&format!("{rows}.some(text => {straggler}.test(text))"));
+    // The dot lies beyond the bar.
+    let marks = r##"(s => [s.querySelector("rect").x.baseVal.value, s.querySelector("circle").cx.baseVal.value])(
+        [...document.querySelectorAll("#sheet li")].find(l => l.innerText.startsWith("GPU utilisation")).querySelector("svg"))"##;
+    let marks: Vec<f64> = serde_json::from_value(browser.eval(marks)).expect("two numbers");
+    assert!(marks[1] < marks[0], "{marks:?}");
+    browser.click("#sheet li button");
+    browser.until(r#"document.querySelector("article.found")"#);
     no_faults(&browser);
 }

@@ -1,4 +1,4 @@
-//! Windows of days, where history is kept for so long; closer ones come as samples.
+//! Tests windows of days, where history is kept so long. Shorter spans come as samples.
 
 use super::{demo_of, no_faults, plot_at};
 use watchglass_tests::browser::Browser;
@@ -6,12 +6,12 @@ use watchglass_tests::server::Server;
 
 const CHOICES: &str =
     r#"[...document.querySelectorAll("[data-window-choice]")].map(b => b.dataset.windowChoice).join()"#;
-/// Questions of that kind since the page was loaded: 1 for samples, 4 for minutes.
+/// An expression for the number of questions of a kind since the page was loaded: 1 for samples, 4 for minutes.
 fn asked(kind: u32) -> String {
     format!("window.__sent.filter(kind => kind === {kind}).length")
 }
 
-/// That the wide chart shows so many ticks.
+/// An expression that is true when the wide chart shows this window with `least` to `most` samples.
 fn shows(window: &str, least: u32, most: u32) -> String {
     format!(
         r#"(p => p.dataset.window === "{window}" && +p.dataset.samples >= {least} && +p.dataset.samples <= {most})(document.querySelector("article.hero"))"#
@@ -20,7 +20,7 @@ fn shows(window: &str, least: u32, most: u32) -> String {
 
 #[test]
 fn three_days_are_drawn_from_minutes_and_six_hours_of_them_from_samples() {
-    // A tick a minute: as many as half a day of seconds has would take a test too long to simulate.
+    // The demo has one tick a minute, because simulating three days of seconds would take too long.
     let server = demo_of(&["--gpus", "1", "--interval", "60s", "--retention", "3d"]);
     let browser = Browser::start();
     browser.open(&format!("{}?w=1d", server.url));
@@ -29,7 +29,7 @@ fn three_days_are_drawn_from_minutes_and_six_hours_of_them_from_samples() {
     browser.press("9");
     browser.until(&shows("3d", 4_300, 4_321));
     let days = browser.eval(&asked(4));
-    // Two days back, 6 hours of 72.
+    // The drag selects 6 hours of the 72, two days back.
     let before = browser.eval(&asked(1)).as_u64().expect("a count");
     browser.drag(plot_at(&browser, 0.3, 0.5), plot_at(&browser, 0.3 + 6.0 / 72.0, 0.5), 0);
     browser.until(

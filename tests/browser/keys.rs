@@ -1,10 +1,10 @@
-//! The page without a mouse: every chart and every control by keys, what they say, and where the focus is.
+//! Tests the page without a mouse: every chart and control by keys, what a screen reader hears, and where the focus is.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::{Browser, SHIFT};
 use watchglass_tests::server::Server;
 
-/// The panel whose plot has the keys.
+/// An expression for the panel whose plot has the focus; empty for none.
 const HERE: &str = r#"(document.activeElement.classList.contains("plot") ? document.activeElement.closest("article").dataset.panel : "")"#;
 const SAID: &str = r#"document.getElementById("said").textContent"#;
 const WHEN: &str = r##"document.querySelector("#tip:not([hidden]) .when span").textContent"##;
@@ -19,7 +19,7 @@ fn demo(query: &str) -> (Server, Browser) {
     (server, browser)
 }
 
-/// Goes on with Tab until an expression is true.
+/// Presses Tab until an expression is true.
 #[track_caller]
 fn tab_to(browser: &Browser, wanted: &str) {
     for _ in 0..40 {
@@ -41,10 +41,10 @@ fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
     let ids: Vec<String> = serde_json::from_value(ids).expect("names");
     assert_eq!(browser.eval(HERE), ids[0].as_str());
     assert_eq!(browser.eval(r#"document.querySelectorAll(".plot[tabindex='0']").length"#), 1);
-    // The ring of the focus is to be seen.
+    // The focus ring must be visible.
     assert_eq!(browser.eval("getComputedStyle(document.activeElement).outlineStyle"), "solid");
     assert_eq!(browser.eval("getComputedStyle(document.activeElement).outlineWidth"), "2px");
-    // Every chart, those below the edge of the screen too, is read where the crosshair stands.
+    // Every chart is read at the crosshair, also charts below the edge of the screen.
     browser.press("End");
     browser.until(WHEN);
     let when = browser.eval(WHEN);
@@ -57,7 +57,7 @@ fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
     }
     browser.press("ArrowUp");
     browser.until(&format!("{HERE} === {:?}", ids[ids.len() - 2]));
-    // Tab leaves the charts behind, and comes back to the one that was left.
+    // Tab leaves the charts, and shift-Tab comes back to the chart that was left.
     browser.strike("Tab", 0);
     browser.until(&format!("{HERE} === ''"));
     browser.strike("Tab", SHIFT);
@@ -85,7 +85,7 @@ fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
     let gaps = browser.eval("window.__said.slice(1).map((s, i) => s[0] - window.__said[i][0])");
     let gaps: Vec<f64> = serde_json::from_value(gaps).expect("times");
     assert!(gaps.iter().all(|gap| *gap > 200.0), "{gaps:?}");
-    // Ten samples with shift, the ends with their keys.
+    // Shift moves by ten samples; Home and End go to the ends.
     let seconds = |browser: &Browser| {
         browser.eval(&format!(r#"{WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0)"#)).as_f64().expect("a time")
     };
@@ -123,16 +123,16 @@ fn the_view_is_changed_by_keys_alone() {
     browser.until(&format!("{WINDOW} === '7m30s'"));
     browser.press("-");
     browser.until(&format!("{WINDOW} === '15m'"));
-    // Capitals mean the same.
+    // Capital letters mean the same.
     browser.strike("L", 0);
     live(&browser);
     let theme = browser.eval("document.documentElement.dataset.theme");
     browser.press("t");
     browser.until(&format!("document.documentElement.dataset.theme !== {theme}"));
     browser.strike("/", 0);
-    browser.until("document.activeElement.id === 'range'");
+    browser.until("document.activeElement.id === 'find'");
     browser.strike("Escape", 0);
-    browser.until("document.activeElement === document.body");
+    browser.until("!document.getElementById('dialog').open");
     no_faults(&browser);
 }
 
@@ -145,18 +145,18 @@ fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
     browser.until("document.getElementById('dialog').open");
     let keys = browser.eval(r##"[...document.querySelectorAll("#dialog kbd")].map(k => k.textContent).join(" ")"##);
     let keys = keys.as_str().expect("keys");
-    for key in ["Tab", "↑", "↓", "←", "→", "Home", "End", "Enter", "M", "/", "+", "-", "[", "]", "L", "T", "?"]
+    for key in ["Tab", "↑", "↓", "←", "→", "Home", "End", "Enter", "M", "I", "/", "+", "-", "[", "]", "L", "T", "?"]
     {
         assert!(keys.split(' ').any(|k| k == key), "{key} is not in: {keys}");
     }
     assert!(keys.contains(" 1–"), "the windows are not in: {keys}");
     for held in [0, 0, 0, SHIFT, SHIFT] {
         browser.strike("Tab", held);
-        // Beyond the last stop a browser's own bar may have the keys: never the page behind.
+        // After the last stop the browser's own bar may have the focus, but never the page behind the list.
         let within = "document.activeElement === document.body || document.getElementById('dialog').contains(document.activeElement)";
         assert_eq!(browser.eval(within), true);
     }
-    // The page does not hear what is meant for the list.
+    // The page does not hear keys that are meant for the list.
     let theme = browser.eval("document.documentElement.dataset.theme");
     browser.strike("t", 0);
     assert_eq!(browser.eval("document.documentElement.dataset.theme"), theme);
@@ -180,7 +180,7 @@ fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
     browser.until(&format!("document.getElementById('menu').hidden && document.activeElement === {title}"));
     browser.strike("Enter", 0);
     browser.until(r##"document.activeElement.closest("#menu")"##);
-    // Through the whole menu and on: it closes behind.
+    // Tab goes through the whole menu and on; the menu then closes.
     tab_to(&browser, "document.getElementById('menu').hidden");
     assert_eq!(browser.eval(HERE), browser.eval(r#"document.querySelector("article.hero").dataset.panel"#));
     no_faults(&browser);
@@ -198,4 +198,53 @@ fn nothing_moves_where_less_motion_is_wanted() {
     let feature = serde_json::json!({ "name": "prefers-reduced-motion", "value": "reduce" });
     browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "features": [feature] }));
     browser.until(&format!("{moves} === 'none'"));
+}
+
+#[test]
+fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "straggler"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=1m", server.url));
+    live(&browser);
+    let label = "document.querySelector('article.hero .plot').getAttribute('aria-label')";
+    browser.until(&format!(r"/^GPU utilisation: 8 GPUs, median \d+ percent; GPU \d lowest with \d+$/.test({label})"));
+    let all = "[...document.querySelectorAll('article.chart .plot')].filter(p => p.closest('article').dataset.state === 'live')";
+    browser.until(&format!("{all}.every(p => p.getAttribute('aria-label').includes(': '))"));
+    no_faults(&browser);
+}
+
+#[test]
+fn anything_is_found_by_a_few_letters() {
+    let server = watchglass_tests::server::Server::start(["demo", "--gpus", "8"]);
+    let browser = watchglass_tests::browser::Browser::start();
+    browser.open(&server.url);
+    super::live(&browser);
+    let ask = |text: &str| {
+        browser.press("/");
+        browser.until("document.activeElement.id === 'find'");
+        browser.insert(text);
+    };
+    let first = "(l => l ? l.innerText.replace(/\\s+/g, ' ') : '')(document.querySelector('#hits li'))";
+    // A chart by the name that Prometheus gives its metric; its section unfolds, and it has the focus.
+    ask("tcp_retransmits");
+    browser.until(&format!("/retransmit.*chart/i.test({first})"));
+    browser.press("Enter");
+    browser.until("!document.getElementById('dialog').open");
+    browser.until("(a => a && /retrans/.test(a.dataset.panel))(document.activeElement.closest('article.chart'))");
+    // A time, and a span in words.
+    ask("last hour");
+    browser.until(&format!("/the last 1h.*time/.test({first})"));
+    browser.press("Enter");
+    browser.until("document.querySelector('article.chart').dataset.window === '1h'");
+    // What the page can do, chosen with the arrows.
+    ask("dark or");
+    browser.until(&format!("/dark or light.*action/.test({first})"));
+    let before = browser.eval("document.documentElement.dataset.theme");
+    browser.press("Enter");
+    browser.until(&format!("document.documentElement.dataset.theme !== {before}"));
+    ask("zzz");
+    browser.until("document.querySelector('#dialog .find .did').innerText.includes('Nothing is called so')");
+    browser.press("Escape");
+    browser.until("!document.getElementById('dialog').open");
+    super::no_faults(&browser);
 }

@@ -1,4 +1,4 @@
-//! Where things stand: every width, nothing that jumps, what a family says while it is folded.
+//! Tests the layout: every width, nothing that jumps, and what a folded family says.
 
 use super::{live, no_faults, shift, start};
 use watchglass_tests::browser::Browser;
@@ -13,7 +13,7 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
     for (width, height) in [(320, 640), (390, 844), (768, 1024), (1080, 800), (1440, 900), (1920, 1080), (3840, 2160)] {
         browser.size(width, height);
         browser.until(&format!("innerWidth === {width} && document.documentElement.scrollWidth <= {width}"));
-        // What sticks out of the bar cannot be pressed.
+        // A control that sticks out of the bar cannot be pressed.
         let outside = r#"[...document.querySelectorAll(".bar button, .bar select, .bar input")]
             .map(e => e.getBoundingClientRect()).filter(r => r.width && (r.left < 0 || r.right > innerWidth)).length"#;
         browser.until(&format!("{outside} === 0"));
@@ -23,7 +23,7 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
             .eval(r#"new Set([...document.querySelectorAll(".tile")].map(t => t.getBoundingClientRect().top)).size"#);
         assert_eq!(tiles, if width <= 1300 { 2 } else { 1 }, "rows of tiles at {width}");
     }
-    // The tools of a narrow page lie behind a button.
+    // The tools of a narrow page are behind a button.
     browser.size(390, 844);
     browser.until(r#"getComputedStyle(document.getElementById("tools")).display === "none""#);
     browser.click(r#"button[data-do="tools"]"#);
@@ -33,7 +33,7 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
 
 #[test]
 fn a_wall_shows_the_seven_without_scrolling() {
-    // Of many devices their heat map comes to them, and a hint that nobody has read yet.
+    // With many devices there are also a heat map and a hint, which nobody has read yet.
     for (gpus, charts) in [("8", 7), ("64", 8)] {
         let server = Server::start(["demo", "--gpus", gpus]);
         let browser = Browser::start();
@@ -58,7 +58,7 @@ fn canvases_have_the_fonts_of_the_page_and_digits_of_one_width() {
     browser.open(&server.url);
     live(&browser);
     browser.until("document.fonts.check('12px Inter') && document.fonts.status === 'loaded'");
-    // Letters are drawn once, apart from the charts: those of the next new number tell.
+    // The browser draws each text once on a separate canvas. The next new number shows the font.
     browser.eval(
         r#"((of, draw) => { of.fillText = function (...all) { window.__font = this.font; draw.apply(this, all); }; return 0; })(
             CanvasRenderingContext2D.prototype, CanvasRenderingContext2D.prototype.fillText)"#,
@@ -101,7 +101,7 @@ fn on_paper_each_chart_is_drawn_whole_under_the_machine_and_the_span() {
     let words = browser.eval("document.body.dataset.paper");
     let words = words.as_str().expect("a title");
     assert!(words.starts_with("demo-01, ") && words.contains('–'), "{words}");
-    // As wide as a sheet, and drawn: also what no screen has shown yet.
+    // The page is as wide as a sheet, and also charts that no screen has shown are drawn.
     assert_eq!(browser.eval("Math.round(document.querySelector('main').getBoundingClientRect().width)"), 940);
     let ink = format!(
         r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v > 0))
@@ -130,7 +130,7 @@ fn nothing_jumps_while_data_arrives() {
     let tiles = r#"[...document.querySelectorAll(".tile canvas, article.hero .plot")].map(c => c.getBoundingClientRect().width).join(" ")"#;
     let before = browser.eval(tiles);
     let ticks = r#"+document.querySelector("article.hero").dataset.samples"#;
-    // Numbers of other lengths come and go.
+    // Within this time, numbers of other lengths come and go.
     browser.until("performance.now() > 10000");
     assert!(browser.eval(ticks).as_u64() > Some(200));
     assert_eq!(browser.eval(tiles), before);
@@ -167,8 +167,73 @@ fn families_are_open_as_far_as_twenty_four_charts_go_and_the_rest_says_what_is_i
     browser.until(&format!(
         "{folded}.every(f => +f.querySelector('.n').textContent > 0 && f.querySelector('.gist').textContent.length > 3)"
     ));
-    // The line of what is not available gives a reason for each.
+    // The line of what is not available has a reason for each entry.
     browser.eval(r#"(document.querySelector(".why summary").click(), 0)"#);
     browser.until(r#"[...document.querySelectorAll(".why dd")].every(d => d.textContent.length > 10)"#);
+    no_faults(&browser);
+}
+
+#[test]
+fn on_a_gpu_machine_clocks_activity_and_links_are_open_and_uptime_is_a_number() {
+    let (_server, browser) = super::start("");
+    let open = |id: &str| format!(r#"document.querySelector('details[data-section="{id}"]').open"#);
+    for (id, wanted) in [("gpu.clock", true), ("gpu.sm", true), ("gpu.link", true), ("gpu.more", false)] {
+        browser.until(&format!("{} === {wanted}", open(id)));
+    }
+    let gist = r#"document.querySelector('details[data-section="system"]:not([open]) .gist').textContent"#;
+    browser.until(&format!("/^Uptime [0-9]+ (d|h|min).*, Runnable tasks [0-9]+, Tasks [0-9]+$/.test({gist})"));
+    no_faults(&browser);
+}
+
+#[test]
+fn folds_are_kept_in_the_link_and_in_the_browser() {
+    let (server, browser) = super::start("");
+    let open = |id: &str| format!(r#"document.querySelector('details[data-section="{id}"]')?.open"#);
+    let press =
+        |id: &str| browser.eval(&format!(r#"(document.querySelector('[data-section="{id}"] summary').click(), 0)"#));
+    press("gpu.link");
+    press("processes");
+    press("gpu.more");
+    browser.until("location.search.includes('open=processes%2Cgpu.more&shut=gpu.link')");
+    let folds =
+        format!("!{} && {} && {} && {}", open("gpu.link"), open("processes"), open("gpu.more"), open("gpu.clock"));
+    browser.reload();
+    super::live(&browser);
+    browser.until(&folds);
+    // The next visit without a link shows the same, and its link says so.
+    browser.open(&server.url);
+    super::live(&browser);
+    browser.until(&folds);
+    browser.until("location.search.includes('shut=gpu.link')");
+    // A link goes first.
+    browser.open(&format!("{}?open=gpu.errors", server.url));
+    super::live(&browser);
+    browser.until(&format!("{} && !{} && {}", open("gpu.link"), open("processes"), open("gpu.errors")));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_chart_is_hidden_by_its_menu_and_a_line_brings_it_back() {
+    let (_server, browser) = super::start("");
+    let there = |id: &str| format!(r#"!!document.querySelector('article.chart[data-panel="{id}"]')"#);
+    for id in ["gpu.power", "gpu"] {
+        browser.until(&there(id));
+        browser.click(&format!("article[data-panel='{id}'] h3 button"));
+        browser.until("document.querySelector('#menu [data-do=hide]')");
+        browser.click("#menu [data-do=hide]");
+        browser.until(&format!("!{}", there(id)));
+        browser.until("document.activeElement.matches('.absent.hidden button')");
+    }
+    let words = "document.querySelector('.absent.hidden')?.innerText";
+    browser.until(&format!("{words}.includes('2 charts are hidden')"));
+    browser.until("location.search.includes('hide=gpu.power%2Cgpu')");
+    // Back is one step; a page that is loaded again shows the same.
+    browser.eval("(history.back(), 0)");
+    browser.until(&format!("{} && {words}.includes('1 chart is hidden')", there("gpu")));
+    browser.reload();
+    super::live(&browser);
+    browser.until(&format!("{words}.includes('1 chart is hidden') && !{}", there("gpu.power")));
+    browser.click(".absent.hidden button");
+    browser.until(&format!("{} && !document.querySelector('.absent.hidden')", there("gpu.power")));
     no_faults(&browser);
 }

@@ -1,4 +1,4 @@
-//! Live, and live again.
+//! Tests the link: live, and live again after a break.
 
 use super::{LIVE, live, no_faults};
 use watchglass_tests::browser::Browser;
@@ -54,4 +54,15 @@ fn a_server_that_comes_back_is_found_again() {
     let errors = browser.eval(r#"window.__faults.filter(text => !text.startsWith("console"))"#);
     assert_eq!(errors, serde_json::json!([]));
     assert!(browser.eval(LIVE).as_u64() >= Some(20));
+}
+
+#[test]
+fn a_server_that_was_stopped_is_not_called_lost() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    server.end();
+    browser.until("(b => b && b.innerText.includes('The server was stopped'))(document.querySelector('.banner'))");
+    assert_eq!(browser.eval("document.querySelectorAll('article.chart').length > 5"), true, "what was there stays");
 }

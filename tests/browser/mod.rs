@@ -1,4 +1,4 @@
-//! The page in a real browser, served by the real binary.
+//! Tests the page in a real browser, served by the real binary.
 
 mod accessible;
 mod base;
@@ -18,17 +18,17 @@ mod view;
 mod zoom;
 
 use watchglass_tests::browser::Browser;
-use watchglass_tests::patience::PATIENCE;
 use watchglass_tests::server::Server;
+use watchglass_tests::waiting::MAX_WAIT;
 
-/// How many panels a machine without a GPU shows from its own samples.
+/// Number of panels that a machine without a GPU shows.
 const PANELS: usize = 20;
 
-/// Panels with fresh samples.
+/// An expression for the number of panels with fresh samples.
 const LIVE: &str =
     r#"document.querySelectorAll('article[data-panel][data-state="live"]:not([data-samples="0"])').length"#;
 
-/// Waits until the page is live with its panels drawn from samples.
+/// Waits until the page is live and its panels are drawn from samples.
 #[track_caller]
 fn live(browser: &Browser) {
     browser.until(r#"document.documentElement.dataset.link === "live""#);
@@ -40,23 +40,23 @@ fn no_faults(browser: &Browser) {
     assert_eq!(browser.faults(), [""; 0], "the page ran into errors");
 }
 
-/// Simulated machines with so many GPUs that have told all of their past: what is asked for is there.
+/// A demo with `gpus` GPUs that has simulated all of its past, so that all history can be asked for.
 fn demo(gpus: &str) -> Server {
     demo_of(&["--gpus", gpus])
 }
 
-/// Likewise, with these flags.
+/// A demo with these flags that has simulated all of its past.
 fn demo_of(flags: &[&str]) -> Server {
     let server = Server::start(["demo"].into_iter().chain(flags.iter().copied()));
     let started = std::time::Instant::now();
     while !server.log().contains("of history in") {
-        assert!(started.elapsed() < 3 * PATIENCE, "no history: {}", server.log());
+        assert!(started.elapsed() < 3 * MAX_WAIT, "no history: {}", server.log());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     server
 }
 
-/// A live page of eight GPUs, at this query of the address.
+/// A live page of a demo with eight GPUs; `query` is added to its address.
 #[track_caller]
 fn start(query: &str) -> (Server, Browser) {
     let server = demo("8");
@@ -66,13 +66,13 @@ fn start(query: &str) -> (Server, Browser) {
     (server, browser)
 }
 
-/// How far things jumped since the page was opened, without anybody having touched it.
+/// How far elements moved by themselves since the page was opened, as the browser's layout shift.
 #[track_caller]
 fn shift(browser: &Browser) -> f64 {
     browser.eval("window.__shift").as_f64().expect("a sum")
 }
 
-/// A place on the plot of the wide chart: shares of its span and of its height.
+/// A place on the plot of the wide chart in CSS pixels, from shares of its span and of its height (0 to 1).
 fn plot_at(browser: &Browser, share: f64, height: f64) -> (f64, f64) {
     let [left, top, width, high] = browser.rect("article.hero .plot");
     let gutter = |name: &str| {
@@ -85,7 +85,7 @@ fn plot_at(browser: &Browser, share: f64, height: f64) -> (f64, f64) {
     (left + l + (width - l - r) * share, top + high * height)
 }
 
-/// The span in the address, Unix seconds.
+/// The span in the address in Unix seconds.
 #[track_caller]
 fn span(browser: &Browser) -> (f64, f64) {
     let side = |name: &str| browser.eval(&format!("+new URLSearchParams(location.search).get('{name}')"));

@@ -1,35 +1,130 @@
-//! The process table of the page.
+//! Tests the process table of the page.
 
-use super::{live, no_faults};
+use super::{demo, live, no_faults};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
 const NAMES: &str = r#"[...document.querySelectorAll(".processes tbody td.cmd b")].map(b => b.textContent)"#;
 
+/// Clicks by a script, because sections above may still be opening, and a pointer would then miss.
+fn press(browser: &Browser, selector: &str) {
+    browser.eval(&format!(r#"(document.querySelector("{selector}").click(), true)"#));
+}
+
+/// The numbers of a column, as far as there are numbers.
+fn column(browser: &Browser, n: usize) -> Vec<f64> {
+    let cells = format!(
+        r#"[...document.querySelectorAll(".processes tbody td:nth-child({n}):not(.rest)")]
+            .map(td => parseFloat(td.textContent.replace(",", ""))).filter(n => n === n)"#
+    );
+    browser.eval(&cells).as_array().expect("numbers").iter().filter_map(|v| v.as_f64()).collect()
+}
+
+fn unfold(browser: &Browser) {
+    press(browser, ".processes summary");
+    browser.until(r#"document.querySelector(".processes").open"#);
+    browser.until(&format!("{NAMES}.length > 3"));
+}
+
+/// Types into the filter what a person would.
+fn filter(browser: &Browser, words: &str) {
+    browser.eval(r#"(document.querySelector(".processes input").focus(), document.activeElement.select(), 0)"#);
+    browser.insert(words);
+}
+
 #[test]
-fn the_table_is_asked_for_when_it_is_opened_sorted_and_rolled_up() {
+fn the_table_is_asked_for_when_it_is_opened_and_sorted_both_ways() {
     let server = Server::start([]);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
     assert_eq!(browser.eval(&format!("{NAMES}.length")), 0, "a closed table is not asked for");
-    // Clicked in the page itself: sections above may still be opening, and a pointer would land beside it.
-    let press = |selector: &str| browser.eval(&format!(r#"(document.querySelector("{selector}").click(), true)"#));
-    press(".processes summary");
-    browser.until(r#"document.querySelector(".processes").open"#);
-    browser.until(&format!("{NAMES}.length > 3"));
-    press(".processes th:nth-child(5) button");
-    browser.until(r#"document.querySelector(".processes th:nth-child(5)").getAttribute("aria-sort") === "descending""#);
-    let sizes = browser.eval(
-        r#"[...document.querySelectorAll(".processes tbody tr td:nth-child(5)")].slice(0, 5).map(td => {
-            const [n, unit] = td.textContent.replace(",", "").split(" ");
-            return n * { B: 1, KiB: 2**10, MiB: 2**20, GiB: 2**30, TiB: 2**40 }[unit];
-        })"#,
-    );
-    let sizes: Vec<f64> = sizes.as_array().expect("sizes").iter().filter_map(|v| v.as_f64()).collect();
-    assert!(sizes.len() > 3 && sizes.windows(2).all(|w| w[0] >= w[1]), "{sizes:?}");
-    press(".processes .choices button:nth-child(2)");
-    browser.until(r#"document.querySelector(".processes .choices button:nth-child(2)").ariaPressed === "true""#);
-    browser.until(&format!("{NAMES}.length > 0"));
+    let last = r#"document.querySelector(".sections > details:nth-last-of-type(2)").matches(".processes")"#;
+    assert_eq!(browser.eval(last), true, "without a GPU it stands behind the charts");
+    unfold(&browser);
+    let sorted = r#"[...document.querySelectorAll(".processes th")].map(th => th.getAttribute("aria-sort") ?? "")"#;
+    for n in 1..=9 {
+        let numbers = ![1, 3].contains(&n);
+        let first = if [1, 2, 3].contains(&n) { "ascending" } else { "descending" };
+        let second = if first == "ascending" { "descending" } else { "ascending" };
+        for order in [first, second] {
+            press(&browser, &format!(".processes th:nth-child({n}) button"));
+            browser.until(&format!("{sorted}[{}] === '{order}'", n - 1));
+            assert_eq!(browser.eval(&format!("{sorted}.filter(s => s).length")), 1);
+            let values = column(&browser, n);
+            let fits = |w: &[f64]| if order == "ascending" { w[0] <= w[1] } else { w[0] >= w[1] };
+            assert!(!numbers || values.windows(2).all(fits), "column {n}, {order}: {values:?}");
+        }
+    }
+    no_faults(&browser);
+}
+
+#[test]
+fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_counted() {
+    let server = demo("8");
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    let first = r#"document.querySelector(".sections > details").matches(".processes")"#;
+    assert_eq!(browser.eval(first), true);
+    unfold(&browser);
+    // Of 56 processes 24 are shown at first.
+    browser.until(&format!("{NAMES}.length === 24"));
+    browser.until(r#"document.querySelector(".processes td.rest").textContent === "… 32 more show all""#);
+    press(&browser, ".processes td.rest button");
+    browser.until(&format!("{NAMES}.length === 56"));
+    press(&browser, ".processes td.rest button");
+    browser.until(&format!("{NAMES}.length === 24"));
+    // A trainer on each GPU, which holds most of its memory; whole numbers throughout.
+    filter(&browser, "python mara");
+    browser.until(&format!("{NAMES}.length === 8"));
+    assert!(column(&browser, 8).iter().all(|mib| (60_000.0..81_559.0).contains(mib)));
+    let whole = r#"[...document.querySelectorAll(".processes tbody td:is(:nth-child(5), :nth-child(8)):not(.rest)")]
+        .every(td => /^[0-9,]+$/.test(td.textContent))"#;
+    assert_eq!(browser.eval(whole), true);
+    // One of them, by its PID.
+    let pid = column(&browser, 2)[0].to_string();
+    filter(&browser, &pid);
+    browser.until(&format!("{NAMES}.length === 1"));
+    filter(&browser, "nothing of the kind");
+    browser.until(r#"document.querySelector(".processes td.rest").textContent === "No process fits.""#);
+    filter(&browser, " ");
+    // One user.
+    let choose = |user: &str| {
+        browser.eval(&format!(
+            r#"(s => (s.value = "{user}", s.dispatchEvent(new Event("change")), 0))(document.querySelector(".processes select"))"#
+        ))
+    };
+    choose("jonas");
+    browser.until(&format!("{NAMES}.length === 2"));
+    choose("");
+    // The tree: the job is one line; unfolded, its trainers stand below it, further to the right.
+    press(&browser, ".processes .choices button:nth-child(2)");
+    browser.until(&format!("{NAMES}.includes('slurmstepd') && !{NAMES}.includes('torchrun')"));
+    let twig = r#"[...document.querySelectorAll(".processes .twig")].find(b => b.textContent === "NAME")"#;
+    for (parent, child, n) in [("slurmstepd", "torchrun", 1), ("torchrun", "python3", 8)] {
+        browser.eval(&format!("({}.focus(), document.activeElement.click(), 0)", twig.replace("NAME", parent)));
+        browser.until(&format!("{NAMES}.filter(n => n === '{child}').length >= {n}"));
+        browser.until(&format!("document.activeElement.textContent === '{parent}'"));
+        browser.until("document.activeElement.ariaExpanded === 'true'");
+    }
+    let left = |name: &str| format!("{}.getBoundingClientRect().left", twig.replace("NAME", name));
+    assert_eq!(browser.eval(&format!("{} > {}", left("torchrun"), left("slurmstepd"))), true);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_finder_leads_to_the_process_that_was_chosen() {
+    let server = demo("8");
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.press("/");
+    browser.until("document.activeElement.id === 'find'");
+    browser.insert("torchrun");
+    browser.until("document.querySelector('#hits .n')?.textContent === 'process'");
+    browser.press("Enter");
+    browser.until(&format!("JSON.stringify({NAMES}) === '[\"torchrun\"]'"));
+    browser.until(r#"document.querySelector(".processes input").value.startsWith("torchrun ")"#);
     no_faults(&browser);
 }

@@ -1,4 +1,4 @@
-//! A recording in the page: replayed by a server, or dropped on any page.
+//! Tests recordings in the page: replayed by a server, or dropped on a page.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
@@ -7,17 +7,17 @@ use watchglass_tests::server::{Server, run};
 
 const LINK: &str = "document.documentElement.dataset.link";
 const SLIDER: &str = ".player input";
-/// Samples in the window, over all panels.
+/// An expression for the number of samples in the window, over all panels.
 const SAMPLES: &str =
     r#"[...document.querySelectorAll("article[data-panel]")].reduce((n, p) => n + Number(p.dataset.samples), 0)"#;
 const MACHINE: &str = r#"document.querySelector(".source .source-name").innerText"#;
 
-/// How often the page has loaded what opens files.
+/// An expression for the number of times that the page has loaded the module that opens files.
 const READERS: &str =
     "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.wasm$/.test(e.name)).length";
 const BANNER: &str = r#"(document.querySelector(".banner") || { innerText: "" }).innerText"#;
 
-/// An expression for the bytes of a recording of a demo with this many minutes of one GPU.
+/// An expression for the bytes of a recorded demo with one GPU; `minutes` is its length.
 fn recorded(minutes: u32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.watchglass");
@@ -30,14 +30,14 @@ fn recorded(minutes: u32) -> String {
     format!("Promise.resolve(new Uint8Array('{text}'.match(/../g).map(h => parseInt(h, 16))))")
 }
 
-/// Puts the slider at a share of its way.
+/// Moves the slider to a position, 0 to 1000.
 fn slide(browser: &Browser, position: u32) {
     browser.script(&format!(
         "const s = document.querySelector('{SLIDER}'); s.value = {position}; s.dispatchEvent(new Event('input', {{ bubbles: true }}));"
     ));
 }
 
-/// Drops a file on the page, as a person would; the bytes come from an expression.
+/// Drops a file on the page as a person would. `bytes` is an expression for its content.
 fn drop_file(browser: &Browser, name: &str, bytes: &str) {
     browser.script(&format!(
         "(async () => {{
@@ -64,10 +64,10 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
     browser.open(&server.url);
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!("{SAMPLES} > 1000"));
-    // It stands at its end and everything is to be seen.
+    // The recording stands at its end, so that everything is visible.
     assert_eq!(browser.eval(&format!("document.querySelector('{SLIDER}').value")), "1000");
     let all = browser.eval(SAMPLES).as_u64().expect("a count");
-    // Half way the other half is not drawn.
+    // Half way, the second half is not drawn.
     slide(&browser, 500);
     browser.until(&format!("{SAMPLES} < {} && {SAMPLES} > {}", all * 3 / 4, all / 4));
     let clock = "document.querySelector('.player time').innerText";
@@ -77,7 +77,7 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
     browser.click(r#".player [data-do="play"]"#);
     browser.until(r#"document.querySelector('.player [data-do="play"]').getAttribute("aria-label") === "Play""#);
     let half = browser.eval(clock);
-    // Keys: to the right by a tenth of the window, and back.
+    // Keys move by a tenth of the window forward and back.
     browser.script("document.activeElement.blur();");
     browser.press("l");
     browser.until(&format!("{clock} !== {half}"));
@@ -106,10 +106,14 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     let sent = browser
         .eval("performance.getEntriesByType('resource').map(e => e.name).filter(n => n.includes('record')).length");
     assert_eq!(sent, 0, "nothing was asked of a server");
-    // Cut in the middle: what is sound is shown, and how far it goes is said.
+    // A file that was cut shows its sound part, and the page says what is missing.
     let half = format!("{bytes}.then(b => b.slice(0, b.length * 0.7))");
     drop_file(&browser, "half.watchglass", &half);
     browser.until(r#"document.querySelector(".player .note") && document.querySelector(".player .note").innerText.includes("missing")"#);
+    // Closed, the page is that of the server again.
+    browser.click(".player [data-do=close-file]");
+    live(&browser);
+    assert_eq!(browser.eval("document.querySelector('.player')"), serde_json::Value::Null);
     no_faults(&browser);
 }
 
@@ -158,7 +162,7 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
-    // No such file is known, so the reader is one that stops at any.
+    // No file is known that stops the reader, so the test uses a reader that stops at any file.
     browser.script(
         "const stop = () => { throw new WebAssembly.RuntimeError('unreachable') };
          const memory = new WebAssembly.Memory({ initial: 1 });
@@ -181,7 +185,7 @@ fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() 
     live(&browser);
     browser.eval(r#"(document.querySelector(".processes summary").click(), true)"#);
     browser.until(&format!("{PROCESSES} > 3"));
-    // Both readers are there at the same moment, and so is what stands in both files.
+    // Both readers become ready at the same moment, and so do both files.
     browser.script(
         "const load = WebAssembly.instantiateStreaming, ready = [];
          WebAssembly.instantiateStreaming = (...given) => new Promise(done => load(...given).then(came => {
@@ -224,7 +228,8 @@ fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
     let browser = Browser::start();
     browser.open(&format!("{}?w=5m", server.url));
     live(&browser);
-    // What a person would be asked for stands in the page's way of a test: where a link leads and what a dialog brings.
+    // A test cannot answer the browser's dialogs, so the test keeps the address of the link and the field that chooses
+    // a file.
     browser.script(
         "HTMLAnchorElement.prototype.click = function () { window.__saved = this.href; };
          HTMLInputElement.prototype.click = function () { window.__chooser = this; };",
@@ -237,7 +242,7 @@ fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
     );
     browser.press("o");
     browser.until("window.__chooser && window.__chooser.type === 'file'");
-    // The file that is chosen is the one that was saved.
+    // The chosen file is the one that was saved.
     browser.script(
         "(async () => {
            const data = new DataTransfer();

@@ -1,4 +1,4 @@
-//! The crosshair, its tooltip, and what a person does with single series.
+//! Tests the crosshair, its tooltip, and what a person does with single series.
 
 use super::{live, no_faults, plot_at};
 use serde_json::json;
@@ -9,16 +9,22 @@ const NOTE: &str = r#"document.querySelector("article.hero .note").innerText"#;
 const QUERY: &str = "new URLSearchParams(location.search)";
 const TIP: &str = r##"document.querySelector("#tip:not([hidden])")"##;
 const ROWS: &str = r##"[...document.querySelectorAll("#tip > .row")].map(r => +r.querySelector("b").textContent)"##;
-/// The layer over the data of each chart on the screen, as one number each.
+/// An expression for the layer over the data: one number for each chart on the screen.
 const OVER: &str = r#"[...document.querySelectorAll("article.chart")]
     .filter(p => p.getBoundingClientRect().bottom < innerHeight)
     .map(p => { const c = p.querySelectorAll("canvas")[1]; const m = Math.round(c.width * 0.45);
         return c.getContext("2d").getImageData(m - 40, 0, 80, c.height).data.reduce((a, b) => a + b, 0); })"#;
 
-/// Where the label of a series of the wide chart is: `row` from above, in lines of 14 pixels.
+/// Place of the label of a series in the wide chart; `row` counts lines of 14 pixels from the top.
 fn label(browser: &Browser, row: f64) -> (f64, f64) {
     let [left, top, width, _] = browser.rect("article.hero .plot");
     (left + width - 60.0, top + 10.0 + row * 14.0)
+}
+
+/// Points at the labels of the wide chart, and waits until each series has its own.
+fn unfold(browser: &Browser) {
+    browser.move_to(label(browser, 2.0));
+    browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
 }
 
 fn demo(gpus: &str) -> (Server, Browser) {
@@ -120,11 +126,14 @@ fn keys_move_the_crosshair_and_say_where_it_is() {
 #[test]
 fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     let (_server, browser) = demo("8");
+    // Lines that lie together share a label until somebody points at it.
+    unfold(&browser);
     browser.click_at(label(&browser, 2.0), 0);
     browser.until(&format!("{QUERY}.getAll('only').length === 1"));
     browser.until(&format!("{NOTE}.includes('7 hidden')"));
     let only = browser.eval(&format!("{QUERY}.get('only')")).as_str().expect("a series").to_string();
     assert!(only.starts_with("gpu~GPU "), "{only}");
+    unfold(&browser);
     browser.click_at(label(&browser, 5.0), SHIFT);
     browser.until(&format!("/^GPU \\d$/.test({QUERY}.get('pin'))"));
 
@@ -135,11 +144,12 @@ fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     second.until(&format!("{QUERY}.get('only') === {only:?}"));
     drop(second);
 
-    // Their tools bring all of them back.
+    // The tools for single series bring all of them back.
     browser.click("article.hero h3 button");
     browser.click("#menu button[data-do=series]");
     browser.until(&format!("!{NOTE}.includes('hidden') && !{QUERY}.has('only') && !{QUERY}.has('pin')"));
     for hidden in [1, 2] {
+        unfold(&browser);
         browser.click_at(label(&browser, f64::from(hidden) * 3.0), CTRL);
         browser.until(&format!("{QUERY}.getAll('off').length === {hidden} && {NOTE}.includes('{hidden} hidden')"));
     }

@@ -1,4 +1,4 @@
-//! The states that people meet: each says in words what is and what to do, and goes by itself.
+//! Tests the states that people meet. Each says in words what is wrong and what to do, and ends by itself.
 
 use super::{live, no_faults, shift};
 use shared::wire::CheckState;
@@ -8,9 +8,9 @@ use watchglass_tests::stage::Stage;
 
 const LINK: &str = "document.documentElement.dataset.link";
 const BANNER: &str = r#"(b => b ? b.innerText : "")(document.querySelector(".banner"))"#;
-/// What stands in the lines above the charts.
+/// An expression for the text of the lines above the charts.
 const LINES: &str = r#"[...document.querySelectorAll(".absent")].map(a => a.innerText).join("\n")"#;
-/// Samples of the wide chart, or of the heat map in its place.
+/// An expression for the samples of the wide chart, or of the heat map in its place.
 const SAMPLES: &str = r#"+document.querySelector(".charts article.chart").dataset.samples"#;
 const WORDS_IN_PLOT: &str = r#"getComputedStyle(document.querySelector("article.hero .plot"), "::after").content"#;
 
@@ -20,7 +20,7 @@ fn open(stage: &Stage, query: &str) -> Browser {
     browser
 }
 
-/// Ticks until an expression is true.
+/// Makes a tick each second until an expression is true.
 #[track_caller]
 fn run_until(stage: &Stage, browser: &Browser, expression: &str) {
     stage.run_until(expression, || browser.eval(&format!("!!({expression})")) == true);
@@ -88,7 +88,7 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     stage.check("nvidia", CheckState::Hung, hung, "");
     browser.until(&format!("{LINES}.includes('GPU hangs: nvidia has not answered')"));
     browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
-    // It hangs from the bar, over nothing that is read.
+    // The line hangs from the bar and covers nothing that a person reads.
     let [_, top, _, height] = browser.rect(".absent");
     assert!(top + height <= browser.rect(".tile h2")[1], "it covers a title");
     stage.check("nvidia", CheckState::Ok, "", "");
@@ -108,7 +108,7 @@ fn a_lost_gpu_is_counted_out_and_named() {
     browser.until(&format!(r#"{} === "▲ GPU 7 gives no data""#, tile(".note")));
     stage.lose(None);
     run_until(&stage, &browser, &format!(r#"{} === "mean of 8" && !{}.includes("▲")"#, tile(".corner"), tile(".note")));
-    // The demo's own check says what happened and what to do.
+    // The check of the demo says what happened and what to do.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     browser.open(&server.url);
     browser.until(&format!("/GPU incomplete: GPU \\d does not answer.*XID 79.*restart/.test({LINES})"));
@@ -131,7 +131,7 @@ fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
     let before = browser.eval(SAMPLES).as_u64().expect("a count");
     let _again = Server::start_command(watchglass(["--port", &port, "--data-dir", folder]));
     live(&browser);
-    // From another run of the server: what it kept, and what it has measured since.
+    // The new run of the server shows what the old one kept, and what it has measured since.
     browser.until(&format!("{SAMPLES} >= {}", before + 2));
     browser.until(&format!("{BANNER} === ''"));
     assert_eq!(browser.eval("window.__same"), true, "without loading the page again");
@@ -164,11 +164,11 @@ fn a_clock_that_is_set_stops_nothing() {
     let stage = Stage::with_past(1);
     let browser = open(&stage, "?w=5m");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
-    // The browser's own clock, by two hours: the page goes by the server's.
+    // The browser's clock is set by two hours. The page uses the server's clock.
     browser.eval("(Date.now = (then => () => then() + 7200000)(Date.now), 0)");
     run_until(&stage, &browser, "performance.now() - (window.__then ??= performance.now()) > 3000");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 290"#));
-    // The machine's, an hour ahead and back: what it measures is shown where it says that it was.
+    // The machine's clock is set an hour ahead and back. Samples are shown at the times that the machine gives them.
     for by in [3_600_000, -3_600_000] {
         stage.set_clock(by);
         stage.pass(10);
@@ -187,7 +187,7 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     browser.until(&format!("/The machine is silent: its last sample is of \\d+:\\d\\d:\\d\\d/.test({BANNER})"));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "SILENT");
     browser.until(r#"document.querySelector("article.hero").dataset.state === "stale""#);
-    // A page that is opened now sees what there is, too.
+    // A page that is opened now sees the old samples too.
     browser.reload();
     browser.until(&format!(r#"{LINK} === "silent" && {SAMPLES} > 200"#));
     stage.pass(60);
@@ -224,7 +224,7 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
         browser.until(r#"!/nobody|9y|from/.test(location.search)"#);
         no_faults(&browser);
     }
-    // A span of which nothing is kept is empty, and says how to leave it.
+    // A span without history is empty, and says how to leave it.
     let browser = open(&stage, "?from=1500000000&to=1500000300");
     run_until(&stage, &browser, &format!(r#"{LINK} === "frozen" && document.querySelector("article.hero")"#));
     browser.until(&format!("{WORDS_IN_PLOT}.includes('goes on live')"));
@@ -238,11 +238,11 @@ fn a_page_that_traps_says_that_it_has_stopped() {
     let browser = open(&stage, "");
     browser.until(&format!("{LINK} === 'live'"));
     assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
-    // Another error is no end of the module.
+    // Another error does not stop the page.
     browser.eval("setTimeout(() => { window.__thrown = 1; throw Error('not ours'); }) && null");
     browser.until("window.__thrown");
     assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
-    // A module of one function: `unreachable`, as a panic ends.
+    // This module has one function that is `unreachable`, which is how a panic ends.
     let traps = "0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,116,0,0, 10,5,1,3,0,0,11";
     browser.eval(&format!(
         "void WebAssembly.instantiate(new Uint8Array([{traps}])).then(m => setTimeout(m.instance.exports.t))"

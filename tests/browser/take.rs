@@ -1,4 +1,4 @@
-//! What is taken away of a chart: its table, a picture, its samples, the link.
+//! Tests what can be taken from a chart: its table, a picture, its samples, the link.
 
 use super::{live, no_faults};
 use serde_json::json;
@@ -22,7 +22,7 @@ fn open_menu(browser: &Browser, panel: &str) {
     browser.until(r##"document.querySelector("#menu:not([hidden]) .take")"##);
 }
 
-/// Waits for a file that the browser saves.
+/// Waits until the browser has saved a file with this extension, and returns its bytes.
 fn saved(folder: &Path, kind: &str) -> Vec<u8> {
     let started = std::time::Instant::now();
     loop {
@@ -30,7 +30,7 @@ fn saved(folder: &Path, kind: &str) -> Vec<u8> {
         let found = found.into_iter().find(|p| p.extension().is_some_and(|e| e == kind));
         match found.map(|path| std::fs::read(path).expect("a saved file")) {
             Some(bytes) if !bytes.is_empty() => return bytes,
-            _ => assert!(started.elapsed() < watchglass_tests::patience::PATIENCE, "no .{kind} was saved"),
+            _ => assert!(started.elapsed() < watchglass_tests::waiting::MAX_WAIT, "no .{kind} was saved"),
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -60,7 +60,7 @@ fn a_chart_is_a_table() {
     let samples = browser.eval(r#"+document.querySelector("article[data-panel=gpu]").dataset.samples"#);
     assert!(samples.as_u64().is_some_and(|n| n > 20));
     assert_eq!(table["rows"], samples, "a row a sample");
-    // The newest row is what the labels say.
+    // The first row has the newest values, as the labels do.
     let newest = table["first"][1][2].as_str().expect("a value").parse::<f64>();
     assert!(newest.is_ok(), "{table}");
     browser.click("#dialog [data-do=copy-table]");
@@ -135,7 +135,7 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     browser.click("#menu [data-do=link]");
     browser.until(&format!("{DID} === 'Link copied'"));
     assert_eq!(browser.eval(r##"document.querySelector("#menu .did").getAttribute("role")"##), "status");
-    // Pasted into the field for a span, it is the address.
+    // The address is pasted into the field for a span.
     browser.eval("document.getElementById('range').focus()");
     browser.cdp(
         "Input.dispatchKeyEvent",
@@ -144,6 +144,22 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     browser.until("document.getElementById('range').value.startsWith('http')");
     assert_eq!(browser.eval("document.getElementById('range').value"), browser.eval("location.href"));
     drop(server);
+}
+
+#[test]
+fn a_link_says_this_moment_and_a_live_link_does_not() {
+    let (_server, browser) = demo("8");
+    let copy = "() => { window.__copied = document.querySelector('textarea.away').value; return true; }";
+    browser.eval(&format!("(document.execCommand = {copy}, 0)"));
+    open_menu(&browser, "gpu.power");
+    browser.click("#menu [data-do=link]");
+    browser.until(&format!("{DID} === 'Link copied'"));
+    let span = "(p => +p.get('to') - +p.get('from'))(new URL(window.__copied).searchParams)";
+    assert_eq!(browser.eval(span), 60, "the window of a minute stands still");
+    assert_eq!(browser.eval("document.documentElement.dataset.link"), "live", "and this page goes on");
+    browser.click("#menu [data-do=live-link]");
+    browser.until(&format!("{DID} === 'Live link copied'"));
+    assert_eq!(browser.eval("new URL(window.__copied).searchParams.has('from')"), false);
 }
 
 #[test]
@@ -200,4 +216,36 @@ fn a_recording_gives_its_samples_without_a_server() {
         assert!(cells[0].parse::<f64>().is_ok_and(|t| t > 1.6e9) && cells[3].parse::<f64>().is_ok(), "{line}");
     }
     no_faults(&browser);
+}
+
+#[test]
+fn a_chart_and_a_section_say_what_they_show_with_names_to_copy() {
+    let (_server, browser) = demo("8");
+    let copy = "() => { window.__copied = document.querySelector('textarea.away').value; return true; }";
+    browser.eval(&format!("(document.execCommand = {copy}, 0)"));
+    open_menu(&browser, "gpu.power");
+    browser.click("#menu [data-do=about]");
+    browser.until("document.getElementById('dialog').open");
+    let text = "document.querySelector('#dialog .about').innerText";
+    for part in
+        ["NVML", "watts", "gpu.{i}.powerWatts", "watchglass_gpu_power_watts{gpu}", "gpu.{i}.enforcedPowerLimitWatts"]
+    {
+        browser.until(&format!("{text}.includes({part:?})"));
+    }
+    assert_eq!(browser.eval(&format!("{text}.includes('gpu.{{i}}.temp')")), false, "of this chart alone");
+    browser.eval("[...document.querySelectorAll('#dialog dd')].find(d => d.innerText.includes('watchglass_gpu_power_watts')).querySelector('button').click()");
+    browser.until("window.__copied === 'watchglass_gpu_power_watts{gpu}'");
+    browser.until("document.querySelector('#dialog .did').innerText.startsWith('Copied')");
+    browser.press("Escape");
+    browser.until("!document.getElementById('dialog').open");
+    // By a key where the pointer is, and of a whole section.
+    browser.eval("document.activeElement.blur()");
+    browser.move_to(super::plot_at(&browser, 0.5, 0.5));
+    browser.press("i");
+    browser.until("document.getElementById('dialog').open");
+    browser.until(&format!("{text}.includes('gpu.{{i}}.gpu')"));
+    browser.press("Escape");
+    browser.until("!document.getElementById('dialog').open");
+    browser.click("details[open] > [data-do=about-section]");
+    browser.until("document.querySelectorAll('#dialog .about section').length > 2");
 }

@@ -1,16 +1,16 @@
-//! What a person does with the view: window, stop, theme, size, reload.
+//! Tests what a person does with the view: window, freezing, theme, size, reload.
 
 use super::{live, no_faults};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
 const LINK: &str = "document.documentElement.dataset.link";
-/// What shows the state of the link, and stops and runs the view.
+/// The button that shows the state of the link, and that freezes the view or lets it go on.
 const LINK_BUTTON: &str = "button.link";
 const THEME_BUTTON: &str = r#"button[aria-label="Theme"]"#;
 const THEME: &str = "document.documentElement.dataset.theme";
 
-/// That all panels show this window.
+/// An expression that is true when all panels show this window.
 fn all_show(window: &str) -> String {
     format!(r#"[...document.querySelectorAll("article[data-panel]")].every(p => p.dataset.window === "{window}")"#)
 }
@@ -93,7 +93,7 @@ fn the_page_fits_a_phone_and_a_wall() {
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
-    // A phone's browser widens the page when something sticks out: then innerWidth never is what was asked for.
+    // A phone's browser widens the page when something sticks out, and innerWidth then never gets the wanted value.
     for (width, height) in [(390, 844), (360, 640), (2560, 1440), (1440, 900)] {
         browser.size(width, height);
         browser.until(&format!("innerWidth === {width}"));

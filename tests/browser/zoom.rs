@@ -1,14 +1,15 @@
-//! Looking closer: drag, wheel, pan, steps back, typed spans. Nothing is asked for that the page has already.
+//! Tests looking closer: drag, wheel, pan, steps back, typed spans. The page must not ask for data that it already has.
 
 use super::{live, no_faults, plot_at, span, start};
 use serde_json::json;
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 
 const FROZEN: &str = r#"document.documentElement.dataset.link === "frozen""#;
-/// Questions for history since the page was loaded.
+/// An expression for the number of questions for history since the page was loaded.
 const ASKED: &str = "window.__sent.filter(kind => kind === 1).length";
 
-/// Waits until the address names a span that begins at `from` and is so long, give or take `within` seconds.
+/// Waits until the address has a span that begins at `from` and is `length` long, with an error of at most `within`;
+/// all in seconds.
 #[track_caller]
 fn comes_to(browser: &Browser, from: f64, length: f64, within: f64) -> (f64, f64) {
     let near = |value: &str, wanted: f64| format!("Math.abs({value} - {wanted}) <= {within}");
@@ -45,7 +46,7 @@ fn zoom_and_pan_inside_what_is_loaded_ask_for_nothing() {
     near(panned.1 - panned.0, second.1 - second.0, 0.01);
 
     browser.wheel(plot_at(&browser, 0.25, 0.5), -240.0, CTRL);
-    // e^(-0.002 * 240) of the length, around the cursor.
+    // The wheel multiplies the length by e^(-0.002 * 240), around the pointer.
     let length = (panned.1 - panned.0) * 0.619;
     comes_to(&browser, panned.0 + 27.0 - length * 0.25, length, 3.0);
 
@@ -73,6 +74,48 @@ fn a_double_click_goes_one_step_back_and_escape_all_the_way() {
     browser.press("Escape");
     live(&browser);
     browser.until("!new URLSearchParams(location.search).has('from')");
+}
+
+#[test]
+fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
+    let (_server, browser) = start("?w=15m");
+    let before = browser.eval("history.length").as_u64().expect("a number");
+    browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.8, 0.5), 0);
+    browser.until("new URLSearchParams(location.search).has('to')");
+    let first = span(&browser);
+    // Many turns of the wheel, and many pictures of a drag, are one step each.
+    for _ in 0..4 {
+        browser.wheel(plot_at(&browser, 0.25, 0.5), -60.0, CTRL);
+    }
+    browser.until(&format!("+new URLSearchParams(location.search).get('to') !== {}", first.1));
+    browser.drag(plot_at(&browser, 0.2, 0.5), plot_at(&browser, 0.7, 0.5), SHIFT);
+    browser.press("c");
+    browser.until("new URLSearchParams(location.search).has('vs')");
+    assert_eq!(browser.eval("history.length"), before + 4, "a zoom, a wheel, a move, a choice");
+    let last = span(&browser);
+    for step in ["!new URLSearchParams(location.search).has('vs')".to_string(), String::new(), String::new()] {
+        browser.eval("history.back()");
+        if !step.is_empty() {
+            browser.until(&step);
+        }
+    }
+    browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", first.0));
+    browser.until(FROZEN);
+    browser.eval("history.back()");
+    live(&browser);
+    assert_eq!(browser.eval(r#"document.querySelector("article.chart").dataset.window"#), "15m");
+    browser.eval("history.go(4)");
+    browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", last.0));
+    browser.until(FROZEN);
+    browser.until("new URLSearchParams(location.search).has('vs')");
+    // What the page shows follows, not only the address.
+    browser.until("document.querySelector('article.chart').dataset.window !== '15m'");
+    // Loaded again, a step back is still one.
+    browser.eval("location.reload()");
+    browser.until(FROZEN);
+    browser.press("Backspace");
+    browser.until("!new URLSearchParams(location.search).has('vs')");
+    no_faults(&browser);
 }
 
 #[test]
@@ -116,7 +159,7 @@ fn what_stands_still_loses_nothing_and_says_what_it_shows() {
     browser.until(&format!(r#"+/, (\d+) s new/.exec({words})[1] >= 4"#));
     browser.press("Escape");
     live(&browser);
-    // Each second of the minute is there, those too in which nothing was drawn.
+    // Every second of the minute is there, also those in which nothing was drawn.
     browser.until(&format!("{samples} >= 59"));
     assert_eq!(browser.eval(ASKED), 0, "and none had to be asked for");
 }
@@ -125,8 +168,8 @@ fn what_stands_still_loses_nothing_and_says_what_it_shows() {
 fn spans_are_typed() {
     let (_server, browser) = start("");
     let window = r#"document.querySelector("article.chart").dataset.window"#;
-    browser.press("/");
-    browser.until(r#"document.activeElement.id === "range""#);
+    let field = "(document.getElementById('range').focus(), document.getElementById('range').select())";
+    browser.eval(field);
     browser.type_line("90s");
     browser.until(&format!(r#"{window} === "90s""#));
     browser.until(r#"new URLSearchParams(location.search).get("w") === "90s""#);
@@ -134,13 +177,13 @@ fn spans_are_typed() {
     browser.press("1");
     browser.until(&format!(r#"{window} === "1m""#));
 
-    browser.press("/");
+    browser.eval(field);
     browser.type_line("noon");
     browser.until(r#"document.getElementById("wrong").textContent.includes("14:00-14:20")"#);
     assert_eq!(browser.eval(window), "1m");
     let times =
         browser.eval(r#"[120, 60].map(ago => new Date(Date.now() - ago * 1000).toTimeString().slice(0, 8)).join("-")"#);
-    browser.press("/");
+    browser.eval(field);
     browser.type_line(times.as_str().expect("a span"));
     browser.until(FROZEN);
     browser.until(&format!(r#"{window} === "1m""#));
@@ -164,7 +207,7 @@ fn links_have_unix_seconds_and_old_ones_with_milliseconds_show_the_same() {
         said.push(browser.eval(words));
     }
     assert_eq!(said[0], said[1]);
-    // What the page writes itself is what the API takes.
+    // The address of the page has times in the format of the API.
     browser.press("t");
     browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", now - 100));
 }

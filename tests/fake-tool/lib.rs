@@ -1,10 +1,10 @@
-//! Puts the fake tool into a test's folder under a vendor's name.
+//! Puts the fake tool into the folder of a test under the name of a vendor's tool.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A tool called `name` in `dir` that plays `play`; the steps are in the tool's own documentation. Files that it prints
-/// lie in `dir`. Each start adds a line with its arguments to `<name>.log`.
+/// Makes a tool called `name` in `dir` that plays the steps in `play`; the tool's own documentation lists the steps.
+/// Files that it prints must be in `dir`. Each start adds a line with its arguments to `<name>.log`.
 pub fn place(dir: &Path, name: &str, play: &str) -> PathBuf {
     let tool = dir.join(name);
     std::fs::write(dir.join(format!("{name}.play")), play).expect("the test's folder can be written");
@@ -18,14 +18,14 @@ pub fn place(dir: &Path, name: &str, play: &str) -> PathBuf {
     }
 }
 
-/// Arguments of each start of the tool so far.
+/// The arguments of each start of the tool so far.
 pub fn starts(tool: &Path) -> Vec<String> {
     let log = std::fs::read_to_string(tool.with_extension("log")).unwrap_or_default();
     log.lines().map(str::to_string).collect()
 }
 
-/// The tool's binary beside the test's. `cargo test -p` of one package does not build another's binary, so it is built
-/// here when it is missing or older than its source.
+/// The binary of the tool beside that of the test. `cargo test -p` does not build the binary of another package. So it
+/// is built here when it is missing or older than its source.
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {

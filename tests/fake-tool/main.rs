@@ -1,12 +1,12 @@
-//! Plays the file `<own name>.play` beside it, one step a line:
+//! Plays the file `<own name>.play` beside it, one step in each line:
 //!
-//! - `print FILE`, `errors FILE`: a file to standard output or error, from the folder of the tool
-//! - `line TEXT`, `half TEXT`: a line to standard output, with its end or without
-//! - `say TEXT`: a line to standard error
-//! - `flood BYTES`: so many bytes to standard output, `fill BYTES`: likewise in one line
-//! - `wait MS`, `exit STATUS`, `die` (by a signal), `again` (from the first step)
-//! - `ignore`: SIGTERM has no effect from here on
-//! - `grandchild MS`: leaves a process behind that holds the pipes open for so long; `escape MS`: one outside the group
+//! - `print FILE`, `errors FILE`: writes a file of the tool's folder to standard output or standard error
+//! - `line TEXT`, `half TEXT`: writes a line to standard output, with or without its end
+//! - `say TEXT`: writes a line to standard error
+//! - `flood BYTES`, `fill BYTES`: writes this number of bytes to standard output, as many lines or as one line
+//! - `wait MS`: sleeps; `exit STATUS`: ends; `die`: ends by a signal; `again`: begins with the first step again
+//! - `ignore`: makes SIGTERM have no effect from here on
+//! - `grandchild MS`: starts a process that holds the pipes open for this time; `escape MS`: one outside of the group
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn wait(millis: &str) {
     std::thread::sleep(Duration::from_millis(number(millis) as u64));
 }
 
-/// True when it is to be played again.
+/// Plays all steps. Returns true when they are to be played again.
 fn play_once(own: &Path, play: &str) -> io::Result<bool> {
     let mut out = io::stdout();
     let file = |name: &str| std::fs::read(own.with_file_name(name));
@@ -79,7 +79,7 @@ fn repeat(out: &mut impl Write, piece: &[u8], bytes: usize) -> io::Result<()> {
 
 #[cfg(unix)]
 fn ignore() {
-    // SAFETY: setting a signal to be ignored installs no handler.
+    // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
 }
 

@@ -2,19 +2,25 @@
 
 use super::source::{Source, word};
 use shared::catalog::{Catalog, VOCABULARY};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Package folder, the packages of the workspace that it may name, and what else it may never name.
 const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
-    ("shared/runs", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
+    ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
-    ("backend/collectors", &["shared"], &["axum", "hyper", "tower", "leptos", "plotters"]),
+    ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/collectors", &["shared", "client"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    ("backend", &["shared", "runs", "collectors", "history"], &["leptos", "plotters", "web-sys", "nvml-wrapper"]),
+    ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
+    (
+        "backend",
+        &["shared", "imports", "client", "collectors", "history", "records"],
+        &["leptos", "plotters", "web-sys", "nvml-wrapper"],
+    ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     // It is loaded beside the page, and has no glue to a browser.
-    ("frontend/reader", &["shared", "runs"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
+    ("frontend/reader", &["shared", "imports"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     ("tests", &["shared", "collectors", "history", "backend", "charts"], &["plotters", "leptos"]),
@@ -25,27 +31,67 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "clock", &[]),
     ("backend/src", "file", &[]),
     ("backend/src", "config", &["file"]),
-    ("backend/src", "seldom", &[]),
+    ("backend/src", "throttle", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config", "file", "store"]),
     ("backend/src", "recording", &["store"]),
     ("backend/src", "live", &["clock", "store"]),
-    ("backend/src", "data", &["config", "keeper"]),
-    ("backend/src", "keeper", &["live", "seldom", "store"]),
-    ("backend/src", "sampler", &["clock", "live", "seldom", "store"]),
+    ("backend/src", "data", &["config", "archive"]),
+    ("backend/src", "archive", &["live", "throttle", "store"]),
+    ("backend/src", "sampler", &["clock", "live", "throttle", "store"]),
     ("backend/src", "demo", &["clock", "config", "live", "store"]),
     ("backend/src", "doctor", &["clock", "config", "live", "sampler", "store"]),
-    ("backend/src", "remote", &["clock", "config", "live", "seldom", "store"]),
+    ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
+    // Sources of a hub, people and keys: it knows no socket.
+    ("backend/src", "accounts", &["clock", "throttle"]),
+    // An agent's end of the link, and the hub's.
+    ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
+    ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
     (
         "backend/src",
         "http",
-        &["clock", "config", "doctor", "export", "live", "recording", "remote", "seldom", "stderr", "store"],
+        &[
+            "accounts",
+            "ingest",
+            "clock",
+            "config",
+            "doctor",
+            "export",
+            "live",
+            "recording",
+            "remote_write",
+            "throttle",
+            "stderr",
+            "store",
+        ],
+    ),
+    // Nobody but the program imports a mode.
+    (
+        "backend/src",
+        "modes",
+        &[
+            "accounts",
+            "archive",
+            "clock",
+            "config",
+            "data",
+            "demo",
+            "http",
+            "ingest",
+            "live",
+            "recording",
+            "remote_write",
+            "sampler",
+            "stderr",
+            "store",
+            "uplink",
+        ],
     ),
     // Parts of the program, like main.
     ("backend/src", "signals", &[]),
-    ("backend/src", "tape", &[]),
+    ("backend/src", "record", &[]),
     ("frontend/src", "range", &[]),
     ("frontend/src", "address", &["range"]),
     ("frontend/src", "browser", &["address"]),
@@ -88,13 +134,16 @@ const ROOTS: &[&str] = &["lib", "main", "app", "bin"];
 const ONLY: &[(&str, &str, &[&str])] = &[
     ("plotters::", "frontend/charts/", &[]),
     ("leptos::", "frontend/src/", &[]),
-    ("h2::", "backend/collectors/src/tpu", &[]),
-    // The live stream's hub hands the newest process table on, and knows no other thing of collectors.
+    ("ureq::", "backend/client/", &[]),
+    ("sqlx::", "backend/records/", &[]),
+    ("h2::", "backend/collectors/src/devices/tpu", &[]),
+    // The live stream hands the newest process table on, and knows no other thing of collectors.
     ("collectors::", "backend/", &["store", "http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
 ];
 
-const WORKSPACE: &[&str] = &["shared", "runs", "collectors", "history", "backend", "charts", "frontend", "xtask"];
+const WORKSPACE: &[&str] =
+    &["shared", "imports", "client", "collectors", "history", "records", "backend", "charts", "frontend", "xtask"];
 
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
@@ -162,7 +211,7 @@ fn imports(code: &str, depth: usize) -> Vec<(usize, &str)> {
     found
 }
 
-/// Room and depth of a file: `http` and 2 for `backend/src/http/live.rs`.
+/// Room and depth of a file: `http` and 2 for `backend/src/http/stream.rs`.
 fn room<'a>(path: &'a str, folder: &str) -> Option<(&'a str, usize)> {
     let inner = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
     let depth = inner.split('/').filter(|part| *part != "mod").count();
@@ -276,6 +325,110 @@ pub fn markup(sources: &[Source]) -> Vec<String> {
         }
     }
     faults
+}
+
+/// A test runs to its end: one that lacks something is ignored with a reason, never passed.
+pub fn early_returns(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| s.path.ends_with(".rs")) {
+        // Whether the next function is a test, and how far the test is indented that the line stands in.
+        let (mut marked, mut inside) = (false, None);
+        for (i, line) in source.text.lines().enumerate() {
+            let code = line.trim_start();
+            let indent = line.len() - code.len();
+            match inside {
+                Some(own) if indent == own && code == "}" => inside = None,
+                // Deeper ones end a closure or a loop's body.
+                Some(own) if indent <= own + 8 && (code.ends_with("return;") || code.contains("else { return };")) => {
+                    faults.push(format!("{}:{}: a test that cannot run is ignored, not passed", source.path, i + 1));
+                }
+                Some(_) => {}
+                None if code == "#[test]" || code.starts_with("#[tokio::test") => marked = true,
+                None if code.contains("fn ") && std::mem::take(&mut marked) => inside = Some(indent),
+                None => {}
+            }
+        }
+    }
+    faults
+}
+
+/// Folders of native code, where a server is a value of which there may be several.
+const NATIVE: &[&str] = &["backend/", "shared/"];
+
+/// Types that can be changed though they are shared.
+const CHANGEABLE: &[&str] = &["Atomic", "Cell", "Condvar", "LazyLock", "Mutex", "OnceLock", "RwLock", "Semaphore"];
+
+/// Statics that are changeable all the same, and why.
+const STATICS: &[(&str, &str)] = &[
+    ("backend/src/clock.rs", "START"),        // a fact of the process: when its clock began
+    ("backend/src/stderr.rs", "OWN"), // a fact of the process: it has one standard error, as it has one panic hook
+    ("shared/src/catalog/tag.rs", "READS"), // counts for its own tests
+    ("shared/imports/src/steps.rs", "STEPS"), // likewise
+    ("backend/collectors/src/golden.rs", "SEEN"), // likewise
+    // Facts of the process: the tools that it started, and which of them do not end.
+    ("backend/collectors/src/read/exec.rs", "STUCK"),
+    ("backend/collectors/src/read/exec/guard.rs", "GUARD"),
+    ("shared/src/crc32c.rs", "TABLES"), // computed once, and never another
+];
+
+/// No static of native code can be changed, but in programs, examples and tests.
+pub fn statics(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let native = |s: &&Source| NATIVE.iter().any(|folder| s.path.starts_with(folder)) && !s.is_test();
+    let library = |s: &&Source| !s.path.ends_with("/main.rs") && !s.path.contains("/examples/");
+    for source in sources.iter().filter(native).filter(library) {
+        for (at, _) in source.code.match_indices("static ") {
+            let (before, behind) = (&source.code[..at], source.code[at..]["static ".len()..].trim_start());
+            if before.ends_with(|c: char| word(c) || c == '\'') {
+                continue; // a lifetime
+            }
+            let declared = behind.split(['=', ';']).next().unwrap_or_default();
+            let Some((name, kind)) = declared.split_once(':') else { continue };
+            let changeable = name.starts_with("mut ") || CHANGEABLE.iter().any(|changeable| kind.contains(changeable));
+            if changeable && !STATICS.contains(&(source.path.as_str(), name.trim())) {
+                let line = before.matches('\n').count() + 1;
+                faults.push(format!(
+                    "{}:{line}: {} belongs to a value: a server is one of several",
+                    source.path,
+                    name.trim()
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// No two files of a package have public types of one name.
+pub fn type_names(sources: &[Source]) -> Vec<String> {
+    let mut known: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| !s.is_test()) {
+        let own = PACKAGES.iter().map(|(folder, ..)| *folder);
+        let own = own.filter(|folder| source.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with("/src/")));
+        let Some(package) = own.max_by_key(|folder| folder.len()) else {
+            continue;
+        };
+        for (line, text) in source.code.lines().enumerate() {
+            let Some(name) = public_type(text) else { continue };
+            let first = known.entry((package, name)).or_insert(&source.path);
+            if *first != source.path {
+                faults.push(format!("{}:{}: {first} has a {name}, too; say of what each is", source.path, line + 1));
+            }
+        }
+    }
+    faults
+}
+
+/// The name of a type that a line declares for others.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = match rest.strip_prefix('(') {
+        Some(within) => within.split_once(')')?.1,
+        None => rest,
+    };
+    let (kind, name) = rest.trim_start().split_once(' ')?;
+    let name = &name[..name.len() - name.trim_start_matches(word).len()];
+    (rest.starts_with(' ') && ["struct", "enum", "trait", "type", "union"].contains(&kind)).then_some(name)
 }
 
 /// Each module says what it is for, and has a name that does.

@@ -1,46 +1,46 @@
-//! What was seen of a ledger through a server, and what of it is there afterwards.
+//! Compares what was seen of a ledger through a server with what is there later.
 
 use crate::ledger::Ledger;
 use crate::server::Server;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Samples by time (milliseconds since the Unix epoch) and tag.
+/// Samples by time (ms since the epoch) and tag.
 type Samples = BTreeMap<(i64, String), f64>;
 
-/// Where a server shows its ledger, without a limit.
+/// The address at which a server shows its ledger, without the start of the span.
 const ALL: &str = "/api/v1/export?format=csv&tag=openmetrics.books.*";
 
-/// What was seen, and what became of it.
+/// The samples that were seen, and the faults that were found.
 #[derive(Debug, Default)]
 pub struct Audit {
     seen: Samples,
-    /// Samples that were seen once and were not there later.
+    /// Times of samples that were seen once and were missing later.
     pub lost: BTreeSet<i64>,
-    /// Instants with two samples of a series, and scrapes that stand at two instants.
+    /// Times with two samples of one series, and of scrapes that stand at two instants.
     pub doubled: BTreeSet<i64>,
-    /// Instants at which a value was not what was served or not what was seen before.
+    /// Times with a value that was not served, or that differs from what was seen before.
     pub wrong: BTreeSet<i64>,
-    /// Samples that are stored.
+    /// Number of stored samples.
     pub stored: usize,
 }
 
 impl Audit {
-    /// Samples that were seen.
+    /// Number of samples that were seen.
     pub fn seen(&self) -> usize {
         self.seen.len()
     }
 
-    /// Time of the newest sample that was seen.
+    /// Time of the newest sample that was seen, ms since the epoch; None before the first.
     pub fn newest(&self) -> Option<i64> {
         self.seen.keys().next_back().map(|(t, _)| *t)
     }
 
-    /// Nothing was lost, doubled or changed.
+    /// True when nothing was lost, doubled or changed.
     pub fn sound(&self) -> bool {
         self.lost.is_empty() && self.doubled.is_empty() && self.wrong.is_empty()
     }
 
-    /// Looks at the last `seconds` of a running server. Whoever comes after it may count on what it showed.
+    /// Reads the last `seconds` seconds from a running server. What it shows now must be there later.
     pub fn look(&mut self, server: &Server, seconds: u64) {
         let now = self.read(&shown(server, &format!("-{seconds}s")));
         for (place, value) in now {
@@ -50,13 +50,13 @@ impl Audit {
         }
     }
 
-    /// Compares all that a server shows with what was seen before `until`, and with what the ledger served. What was seen
-    /// since counts from here on only where it is still there.
+    /// Compares all that a server shows with what was seen until `until` (ms since the epoch) and with what the ledger
+    /// served. Samples after `until` count from now on only if they are still there.
     pub fn settle(&mut self, server: &Server, ledger: &Ledger, until: i64) {
         self.compare(&shown(server, "0"), ledger, until);
     }
 
-    /// Likewise, with an export in CSV.
+    /// Does the same as [`settle`](Self::settle) with an export in CSV.
     pub fn compare(&mut self, csv: &str, ledger: &Ledger, until: i64) {
         let all = self.read(csv);
         self.stored = all.len();
@@ -72,7 +72,7 @@ impl Audit {
             let at = ["ledger_total", "wave", "noise"].iter().position(|name| tag.contains(name));
             scrapes.entry(*t).or_default()[at.expect("a series of the ledger")] = Some(*value);
         }
-        // Each scrape once, at one instant, with the three values that it was served.
+        // Each scrape must be there once, at one instant, with the three values that were served.
         let mut last = 0.0;
         for (t, values) in scrapes {
             let n = values[0].unwrap_or(0.0);
@@ -90,7 +90,7 @@ impl Audit {
     fn read(&mut self, csv: &str) -> Samples {
         let mut all = Samples::new();
         for line in csv.lines().skip(1) {
-            // A tag with labels is quoted, and none here has a comma.
+            // A tag with labels is quoted, but none here has a comma.
             let cells: Vec<&str> = line.split(',').collect();
             let [time, _, tag, value] = cells[..] else { panic!("{line}") };
             let [time, value] = [time, value].map(|text| text.parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
@@ -103,10 +103,10 @@ impl Audit {
     }
 }
 
-/// What a server shows of its ledger.
+/// The ledger's samples that a server shows, as CSV; empty before the first.
 fn shown(server: &Server, from: &str) -> String {
     let answer = server.get(&format!("{ALL}&from={from}"), &[]);
-    // Before the first scrape nobody knows the endpoint's tags.
+    // Before the first scrape nobody knows the tags of the endpoint.
     assert!(answer.status == 200 || answer.status == 404, "{}", answer.body);
     if answer.status == 404 { String::new() } else { answer.body }
 }

@@ -1,7 +1,8 @@
-//! A real browser: chromedriver on a free port, headless Chromium with an empty profile, ended when dropped.
+//! Controls a real browser: chromedriver on a free port and headless Chromium with an empty profile. Both end when
+//! dropped.
 
-use crate::patience::PATIENCE;
 use crate::server::command;
+use crate::waiting::MAX_WAIT;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,10 +10,11 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Nothing but loopback can be reached, and nothing is asked for that the page did not ask for.
+/// Flags of Chromium. It can reach only loopback, and makes no requests of its own.
 const FLAGS: [&str; 12] = [
     "--headless",
-    "--no-sandbox", // root, as in most containers, has no sandbox; the only pages opened are ours
+    // There is no sandbox for root, as in most containers. All pages that are opened are ours.
+    "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",
@@ -20,12 +22,14 @@ const FLAGS: [&str; 12] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--js-flags=--expose-gc",       // what a bench counts is without garbage,
-    "--enable-precise-memory-info", // and to the byte
+    // A bench counts memory without garbage, and exactly.
+    "--js-flags=--expose-gc",
+    "--enable-precise-memory-info",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
-/// Runs before the page's own scripts: what goes wrong is kept, and the moment when the page is first live.
+/// A script that runs before the page's own scripts. It keeps faults, sent messages, moved elements, and the time when
+/// the page is first live.
 const WITNESS: &str = r#"
 window.__faults = [];
 const fault = text => window.__faults.push(String(text));
@@ -62,18 +66,18 @@ const look = () => {
 requestAnimationFrame(look);
 "#;
 
-/// The state of the page, for the message of a failed test.
+/// An expression for the state of the page, for the message of a failed test.
 const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.dataset.link, faults: window.__faults,
   panels: [...document.querySelectorAll("article[data-panel]")].map(
     p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
   text: document.body && document.body.innerText.slice(0, 300) }"#;
 
-/// The control key, held while the mouse does something.
+/// The control key as a modifier of the mouse.
 pub const CTRL: u8 = 2;
-/// The shift key.
+/// The shift key as a modifier of the mouse and of keys.
 pub const SHIFT: u8 = 8;
 
-/// A browser with one page. Dropped, it ends its browser and its driver.
+/// A browser with one page. The browser and its driver end when this is dropped.
 pub struct Browser {
     driver: Child,
     addr: SocketAddr,
@@ -83,10 +87,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser with a page of 1440 x 900.
+    /// Starts a browser with a page of 1440 x 900 CSS pixels.
     ///
     /// # Panics
-    /// When chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
+    /// Panics when chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
     pub fn start() -> Self {
         let mut driver = command("chromedriver")
             .arg("--port=0")
@@ -125,10 +129,10 @@ impl Browser {
         self.in_session("/refresh", json!({})).expect("the page loads");
     }
 
-    /// Value of a JavaScript expression in the page.
+    /// The value of a JavaScript expression in the page.
     ///
     /// # Panics
-    /// When it throws.
+    /// Panics when the expression throws.
     #[track_caller]
     pub fn eval(&self, expression: &str) -> Value {
         self.try_eval(expression).expect("the expression has a value")
@@ -138,22 +142,22 @@ impl Browser {
         self.in_session("/execute/sync", json!({ "script": format!("return ({expression});"), "args": [] }))
     }
 
-    /// Waits until a JavaScript expression is true-ish and gives its value.
+    /// Waits until a JavaScript expression is truthy, and returns its value.
     ///
     /// # Panics
-    /// When it is not in time; says what the page looked like.
+    /// Panics when this takes too long, and then describes the page.
     #[track_caller]
     pub fn until(&self, expression: &str) -> Value {
         let started = Instant::now();
         loop {
-            // While a page is being replaced there is nothing to ask.
+            // There is no answer while a page is being replaced.
             let value = self.try_eval(expression);
             if value.as_ref().is_ok_and(|v| !matches!(v, Value::Null | Value::Bool(false)) && *v != 0 && *v != "") {
                 return value.unwrap_or_default();
             }
             assert!(
-                started.elapsed() < PATIENCE,
-                "not in {PATIENCE:?}: {expression}\nit was {value:?}\n{:#}",
+                started.elapsed() < MAX_WAIT,
+                "not in {MAX_WAIT:?}: {expression}\nit was {value:?}\n{:#}",
                 self.try_eval(DESCRIBE).unwrap_or_default()
             );
             std::thread::sleep(Duration::from_millis(20));
@@ -163,13 +167,14 @@ impl Browser {
     /// Runs a script in the page, and waits for the promise that it returns.
     ///
     /// # Panics
-    /// When it throws.
+    /// Panics when the script throws.
     #[track_caller]
     pub fn script(&self, source: &str) -> Value {
         self.in_session("/execute/sync", json!({ "script": source, "args": [] })).expect("the script runs")
     }
 
-    /// Clicks in the middle of the first element of a CSS selector, as a mouse does: what covers it gets the click.
+    /// Clicks in the middle of the first element that a CSS selector finds. Like a mouse, it hits what covers the
+    /// element.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         let found = self.in_session("/element", json!({ "using": "css selector", "value": selector })).expect(selector);
@@ -177,15 +182,15 @@ impl Browser {
         self.in_session(&format!("/element/{element}/click"), json!({})).expect(selector);
     }
 
-    /// Presses and releases a key, by its name in JavaScript.
+    /// Presses and releases a key, given by its name in JavaScript.
     pub fn press(&self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             self.cdp("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "code": key }));
         }
     }
 
-    /// Presses and releases a key as a person does, with what the browser itself makes of it: one character, or `Tab`,
-    /// `Enter`, `Escape`, `Space`; with `held` of [`SHIFT`].
+    /// Presses and releases a key as a person does, so that the browser itself reacts too. The key is one character, or
+    /// `Tab`, `Enter`, `Escape` or `Space`; `held` is 0 or [`SHIFT`].
     pub fn strike(&self, key: &str, held: u8) {
         let codes = [("Tab", '\u{e004}'), ("Enter", '\u{e007}'), ("Escape", '\u{e00c}'), ("Space", ' ')];
         let named = codes.iter().find(|(name, _)| *name == key).map(|(_, code)| code.to_string());
@@ -199,9 +204,14 @@ impl Browser {
         self.in_session("/actions", json!({ "actions": [keys] })).expect("keys are pressed");
     }
 
-    /// Types a text into what has the keys, and ends it with Enter.
-    pub fn type_line(&self, text: &str) {
+    /// Types a text into the field that has the focus.
+    pub fn insert(&self, text: &str) {
         self.cdp("Input.insertText", json!({ "text": text }));
+    }
+
+    /// Types a text into the element that has the focus, and ends it with Enter.
+    pub fn type_line(&self, text: &str) {
+        self.insert(text);
         for kind in ["keyDown", "keyUp"] {
             let enter =
                 json!({ "type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13 });
@@ -209,7 +219,7 @@ impl Browser {
         }
     }
 
-    /// Left, top, width and height of the first element of a CSS selector, CSS pixels.
+    /// Left, top, width and height in CSS pixels of the first element that a CSS selector finds.
     #[track_caller]
     pub fn rect(&self, selector: &str) -> [f64; 4] {
         let rect = self.eval(&format!(
@@ -218,17 +228,17 @@ impl Browser {
         [0, 1, 2, 3].map(|i| rect[i].as_f64().expect("a length"))
     }
 
-    /// Moves the mouse.
+    /// Moves the mouse to a place in CSS pixels.
     pub fn move_to(&self, (x, y): (f64, f64)) {
         self.mouse("mouseMoved", (x, y), 0, json!({}));
     }
 
-    /// Presses and releases the mouse, with `held` keys ([`CTRL`], [`SHIFT`]).
+    /// Clicks at a place, with the keys in `held` ([`CTRL`], [`SHIFT`]).
     pub fn click_at(&self, place: (f64, f64), held: u8) {
         self.clicks_at(place, held, 1);
     }
 
-    /// Clicks twice.
+    /// Clicks twice at a place.
     pub fn double_click_at(&self, place: (f64, f64)) {
         self.clicks_at(place, 0, 1);
         self.clicks_at(place, 0, 2);
@@ -241,7 +251,7 @@ impl Browser {
         }
     }
 
-    /// Draws the mouse from one place to another.
+    /// Drags the mouse from one place to another, with the keys in `held`.
     pub fn drag(&self, from: (f64, f64), to: (f64, f64), held: u8) {
         self.mouse("mouseMoved", from, held, json!({}));
         self.mouse("mousePressed", from, held, json!({ "button": "left", "clickCount": 1 }));
@@ -253,7 +263,7 @@ impl Browser {
         self.mouse("mouseReleased", to, held, json!({ "button": "left", "clickCount": 1 }));
     }
 
-    /// Turns the wheel by so many pixels.
+    /// Turns the wheel by `by` pixels.
     pub fn wheel(&self, place: (f64, f64), by: f64, held: u8) {
         self.mouse("mouseWheel", place, held, json!({ "deltaX": 0, "deltaY": by }));
     }
@@ -265,13 +275,13 @@ impl Browser {
         self.cdp("Input.dispatchMouseEvent", event);
     }
 
-    /// Fingers on the screen: `touchStart`, `touchMove` or `touchEnd` (then without places).
+    /// Sends an event of fingers: `touchStart`, `touchMove` or `touchEnd` (which has no places).
     pub fn touch(&self, kind: &str, places: &[(f64, f64)]) {
         let points = places.iter().enumerate().map(|(id, (x, y))| json!({ "x": x, "y": y, "id": id }));
         self.cdp("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points.collect::<Vec<_>>() }));
     }
 
-    /// Sets the size of the page in CSS pixels; narrow ones are phones, with two device pixels for one.
+    /// Sets the size of the page in CSS pixels. A narrow page is a phone, with two device pixels in a CSS pixel.
     pub fn size(&self, width: u32, height: u32) {
         let phone = width < 600;
         let scale = if phone { 2 } else { 1 };
@@ -285,24 +295,25 @@ impl Browser {
         self.cdp("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
     }
 
-    /// What went wrong since the page was loaded: errors, refusals of the content security policy, failed requests.
+    /// The faults since the page was loaded: errors, refusals of the content security policy, failed requests.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> =
             serde_json::from_value(self.eval("window.__faults")).expect("a list of sentences");
-        // A refusal in the first document comes too early for a script, and a missing file is nobody's error.
+        // A refusal in the first document comes too early for a script, and a missing file is no script error. Both are
+        // in the log.
         let log = self.in_session("/se/log", json!({ "type": "browser" })).expect("a log");
         let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
         faults.extend(severe.map(|entry| format!("log: {}", entry["message"].as_str().unwrap_or_default())));
         faults
     }
 
-    /// A picture of the page, PNG.
+    /// A picture of the page as PNG.
     pub fn picture(&self) -> Vec<u8> {
         let picture = self.cdp("Page.captureScreenshot", json!({ "format": "png" }));
         base64(picture["data"].as_str().expect("a picture"))
     }
 
-    /// Writes a picture of the page to `target/screenshots/NAME.png`.
+    /// Writes a picture of the page to `target/screenshots/NAME.png`, and returns the path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let own = std::env::current_exe().expect("this program");
         let folder = own.ancestors().nth(3).expect("target/PROFILE/deps/NAME").join("screenshots");
@@ -312,7 +323,7 @@ impl Browser {
         path
     }
 
-    /// A command of the Chrome DevTools Protocol.
+    /// Sends a command of the Chrome DevTools Protocol, and returns its answer.
     pub fn cdp(&self, name: &str, params: Value) -> Value {
         self.in_session("/goog/cdp/execute", json!({ "cmd": name, "params": params })).expect("the browser knows it")
     }
@@ -330,7 +341,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver killed alone would leave its browser running: end the session first.
+        // Killing only the driver would leave its browser running, so the session is ended first.
         if !self.session.is_empty() {
             let request = format!("DELETE {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.session, self.addr);
             let _ = webdriver(self.addr, &request);
@@ -340,7 +351,7 @@ impl Drop for Browser {
     }
 }
 
-/// One exchange with the driver: the `value` of its answer, or the message of its error.
+/// Sends one request to the driver. Returns the `value` of the answer, or the message of the error.
 fn webdriver(addr: SocketAddr, request: &str) -> Result<Value, String> {
     let text = exchange(addr, request).map_err(|error| format!("chromedriver: {error}"))?;
     let answer: Value = serde_json::from_str(&text).map_err(|error| format!("chromedriver: {error}: {text}"))?;
@@ -350,11 +361,11 @@ fn webdriver(addr: SocketAddr, request: &str) -> Result<Value, String> {
     }
 }
 
-/// The body of an answer, whose length the driver always gives.
+/// The body of an answer. The driver always gives its length.
 fn exchange(addr: SocketAddr, request: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(addr)?;
     // The first start of a browser on a cold machine reads hundreds of megabytes.
-    stream.set_read_timeout(Some(4 * PATIENCE))?;
+    stream.set_read_timeout(Some(4 * MAX_WAIT))?;
     stream.write_all(request.as_bytes())?;
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
@@ -369,7 +380,7 @@ fn exchange(addr: SocketAddr, request: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// Bytes of base64 text.
+/// The bytes of a base64 text.
 fn base64(text: &str) -> Vec<u8> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut word, mut bits) = (Vec::new(), 0u32, 0);

@@ -1,4 +1,4 @@
-//! A server on a data folder that is killed again and again while it scrapes a ledger.
+//! Kills a server on a data folder again and again while it scrapes a ledger.
 
 use crate::audit::Audit;
 use crate::ledger::{Chance, Ledger};
@@ -7,21 +7,23 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time between ticks, of one life or another.
+/// Times between ticks, from which each life gets one by chance.
 const INTERVALS: [&str; 4] = ["100ms", "100ms", "250ms", "1s"];
 
-/// What is looked at while it lives, seconds: longer than a life, and what its start read from the disk.
+/// Seconds that are looked at while the server lives: longer than a life, so that this includes what was read from
+/// disk.
 const WINDOW: u64 = 10;
 
-/// A server, not started yet, that scrapes a ledger and keeps what it got in a folder.
+/// The command of a server that scrapes a ledger and keeps its history in a folder.
 pub fn keeping(folder: &Path, ledger: &Ledger, interval: &str) -> Command {
     let mut command = watchglass(["--port", "0", "--collectors", "openmetrics,cpu", "--interval", interval]);
     command.arg("--openmetrics").arg(format!("books={}", ledger.url)).arg("--data-dir").arg(folder);
     command
 }
 
-/// Kills a server so many times (SIGKILL), at moments that `seed` names; one time in six before it is ready. What was ever
-/// seen is compared after each start with what is there. `until` ends it early.
+/// Kills a server `number` times by SIGKILL, at moments that depend on `seed`; one time in six before it is ready.
+/// After each start, all that was ever seen is compared with what is there. The loop ends early at `until`. Returns the
+/// number of kills.
 pub fn kills(folder: &Path, ledger: &Ledger, number: u32, seed: u64, until: Instant) -> (u32, Audit) {
     let (mut audit, mut chance) = (Audit::default(), Chance::new(seed));
     for kill in 0..number {
@@ -40,14 +42,14 @@ pub fn kills(folder: &Path, ledger: &Ledger, number: u32, seed: u64, until: Inst
         while begin.elapsed() < life {
             audit.look(&server, WINDOW);
         }
-        drop(server); // SIGKILL
+        drop(server); // This kills the server by SIGKILL.
     }
     let server = Server::start_as_it_is(keeping(folder, ledger, "1s"));
     audit.settle(&server, ledger, i64::MAX);
     (number, audit)
 }
 
-/// Kills one while it starts.
+/// Kills a server while it starts.
 fn early(mut command: Command, after: Duration) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
     std::thread::sleep(after);

@@ -1,5 +1,5 @@
-//! An endpoint that counts what it served, scraped by the server under test: what was lost, doubled or changed shows as a
-//! number.
+//! An endpoint that counts its answers. The server under test scrapes it, so that lost, doubled or changed samples show
+//! as numbers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A running ledger; its thread ends with the process.
 pub struct Ledger {
-    /// Where it is scraped.
+    /// The address to scrape.
     pub url: String,
     served: Arc<AtomicU64>,
 }
 
 impl Ledger {
-    /// Begins to serve.
+    /// Starts a ledger on a free port.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/metrics", listener.local_addr().expect("an address"));
@@ -23,7 +23,7 @@ impl Ledger {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let count = count.clone();
-                // Ends with an error when the reader was killed.
+                // The thread ends with an error when the reader was killed.
                 std::thread::spawn(move || -> std::io::Result<()> {
                     let mut lines = BufReader::new(stream.try_clone()?);
                     let mut line = String::new();
@@ -42,7 +42,7 @@ impl Ledger {
         Ledger { url, served }
     }
 
-    /// Scrapes that were answered.
+    /// Number of scrapes that were answered.
     pub fn served(&self) -> u64 {
         self.served.load(Ordering::SeqCst)
     }
@@ -54,22 +54,22 @@ impl Ledger {
         format!("# TYPE ledger counter\nledger_total {n}\n{gauges}")
     }
 
-    /// What a gauge said at scrape `n`: no two neighbours alike, and no whole number.
+    /// The value of the gauge `wave` at scrape `n`. Neighbours differ, and no value is a whole number.
     pub fn wave(n: u64) -> f64 {
         (n as f64 * 0.7).sin() * 100.0
     }
 
-    /// Likewise, by chance, with every bit that a value has.
+    /// The value of the gauge `noise` at scrape `n`: pseudo-random, with all bits in use.
     pub fn noise(n: u64) -> f64 {
         Chance::new(n).unit()
     }
 }
 
-/// The same chances in every run: SplitMix64.
+/// A generator of pseudo-random numbers that are the same in every run (SplitMix64).
 pub struct Chance(u64);
 
 impl Chance {
-    /// Those of a seed.
+    /// Starts the generator with a seed.
     pub fn new(seed: u64) -> Self {
         Chance(seed)
     }
@@ -81,12 +81,12 @@ impl Chance {
         x ^ (x >> 31)
     }
 
-    /// From 0 up to, not including, `end`.
+    /// A number from 0 to before `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
-    /// From 0 to 1.
+    /// A number from 0 to before 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

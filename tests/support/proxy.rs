@@ -1,12 +1,25 @@
-//! A proxy as notebooks have it: it serves us below a path, strips the path, and hands the rest on unchanged.
+//! A proxy like those of notebooks: it serves us below a path, removes this path, and changes nothing else.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
+/// What a proxy does with a WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sockets {
+    /// It passes the WebSocket on.
+    Pass,
+    /// It answers 403.
+    Refuse,
+    /// It never answers.
+    Swallow,
+    /// It asks without the headers of an upgrade, as a proxy of HTTP/1.0 does.
+    Downgrade,
+}
+
 /// A proxy on a free port; its threads end with the test program.
 pub struct Proxy {
-    /// Where it listens.
+    /// The address at which the proxy listens.
     pub addr: SocketAddr,
     strays: Arc<Mutex<Vec<String>>>,
 }
@@ -14,6 +27,11 @@ pub struct Proxy {
 impl Proxy {
     /// Serves `upstream` below `prefix` (`/a/b`, without the last slash).
     pub fn start(prefix: &'static str, upstream: SocketAddr) -> Self {
+        Self::with_sockets(prefix, upstream, Sockets::Pass)
+    }
+
+    /// The same, with its own way with WebSockets.
+    pub fn with_sockets(prefix: &'static str, upstream: SocketAddr, sockets: Sockets) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
         let strays = Arc::new(Mutex::new(Vec::new()));
@@ -21,20 +39,26 @@ impl Proxy {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let seen = seen.clone();
-                // A connection that breaks is the browser's to notice.
-                std::thread::spawn(move || serve(client, prefix, upstream, &seen));
+                // The browser notices a connection that breaks.
+                std::thread::spawn(move || serve(client, prefix, upstream, &seen, sockets));
             }
         });
         Proxy { addr, strays }
     }
 
-    /// Paths that were asked for outside the prefix.
+    /// Paths outside of the prefix that were asked for.
     pub fn strays(&self) -> Vec<String> {
         self.strays.lock().expect("no panic while it is held").clone()
     }
 }
 
-fn serve(mut client: TcpStream, prefix: &str, upstream: SocketAddr, strays: &Mutex<Vec<String>>) -> io::Result<()> {
+fn serve(
+    mut client: TcpStream,
+    prefix: &str,
+    upstream: SocketAddr,
+    strays: &Mutex<Vec<String>>,
+    sockets: Sockets,
+) -> io::Result<()> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         client.read_exact(&mut byte)?;
@@ -45,7 +69,7 @@ fn serve(mut client: TcpStream, prefix: &str, upstream: SocketAddr, strays: &Mut
     let (Some(method), Some(path), Some(rest)) = (words.next(), words.next(), words.next()) else {
         return Ok(());
     };
-    // Without the last slash too: such proxies do not redirect.
+    // The path may lack its last slash, because such proxies do not redirect.
     let Some(inner) = path.strip_prefix(prefix).filter(|inner| inner.is_empty() || inner.starts_with(['/', '?']))
     else {
         strays.lock().expect("no panic while it is held").push(path.to_string());
@@ -53,8 +77,21 @@ fn serve(mut client: TcpStream, prefix: &str, upstream: SocketAddr, strays: &Mut
     };
     let slash = if inner.starts_with('/') { "" } else { "/" };
     let mut request = format!("{method} {slash}{inner} {rest}");
-    if !request.to_ascii_lowercase().contains("\r\nupgrade: websocket") {
-        // One request for each connection: then an answer ends with its connection and needs no parsing.
+    let upgrade = request.to_ascii_lowercase().contains("\r\nupgrade: websocket");
+    match sockets {
+        Sockets::Refuse if upgrade => {
+            return client.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+        // It ends when the browser gives up.
+        Sockets::Swallow if upgrade => return io::copy(&mut client, &mut io::sink()).map(|_| ()),
+        Sockets::Downgrade if upgrade => {
+            let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("upgrade:"));
+            request = lines.collect::<Vec<_>>().join("\r\n");
+        }
+        _ => {}
+    }
+    if !upgrade || sockets == Sockets::Downgrade {
+        // There is one request for each connection, so that an answer ends with its connection and needs no parsing.
         let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("connection:"));
         request = lines.collect::<Vec<_>>().join("\r\n").replacen("\r\n", "\r\nConnection: close\r\n", 1);
     }

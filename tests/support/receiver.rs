@@ -1,50 +1,51 @@
 //! A receiver of remote write that answers as a test wants.
 
-use backend::remote::WriteRequest;
+use backend::remote_write::WriteRequest;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What becomes of one request.
+/// What the receiver does with a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
-    /// Taken.
+    /// Takes the request and answers 204.
     Take,
-    /// Taken, but the connection ends before the answer.
+    /// Takes the request, and closes the connection before the answer.
     TakeAndClose,
-    /// Taken, and answered as if the connection were to stay; then it ends.
+    /// Takes the request and answers as if the connection stayed open, and then closes it.
     TakeAndLeave,
-    /// Not taken: this status, header lines and body.
+    /// Does not take the request. Answers with this status, these header lines and this body.
     Status(u16, &'static str, &'static str),
-    /// Never answered.
+    /// Never answers.
     Hang,
-    /// The connection ends.
+    /// Closes the connection and does not take the request.
     Close,
 }
 
-/// What came, request by request.
+/// The requests that came, in their order.
 #[derive(Debug, Default)]
 pub struct Came {
-    /// Bodies of all requests, and whether each was taken.
+    /// The body of each request, and whether it was taken.
     pub requests: Vec<(Vec<u8>, bool)>,
-    /// The head of the first.
+    /// The head of the first request.
     pub head: String,
 }
 
 /// A receiver on a free port; its threads end with the test program.
 pub struct Receiver {
-    /// Where it listens.
+    /// The address at which the receiver listens.
     pub addr: SocketAddr,
     came: Arc<Mutex<Came>>,
 }
 
-/// Samples by series, its labels as text, and time; each with all values that came for it.
+/// Values by series (its labels as text) and time (ms since the epoch). Each list has all values that came for this
+/// time.
 pub type Samples = BTreeMap<String, BTreeMap<i64, Vec<f64>>>;
 
 impl Receiver {
-    /// Answers the n-th request, from 0, as told.
+    /// Starts a receiver; `answer` gets the number of the request, from 0.
     pub fn start(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
@@ -53,24 +54,24 @@ impl Receiver {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (came, answer) = (theirs.clone(), answer.clone());
-                // A connection that breaks is the sender's to notice.
+                // The sender notices a connection that breaks.
                 std::thread::spawn(move || serve(client, &came, &*answer));
             }
         });
         Receiver { addr, came }
     }
 
-    /// The address to write to.
+    /// The address for remote write.
     pub fn url(&self) -> String {
         format!("http://{}/api/v1/write", self.addr)
     }
 
-    /// What came so far.
+    /// The requests so far.
     pub fn came(&self) -> MutexGuard<'_, Came> {
         self.came.lock().expect("no panic while it is held")
     }
 
-    /// All samples that were taken.
+    /// All samples in requests that were taken.
     pub fn samples(&self) -> Samples {
         let mut all = Samples::new();
         for (body, _) in self.came().requests.iter().filter(|(_, taken)| *taken) {

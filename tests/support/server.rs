@@ -1,6 +1,6 @@
-//! The real binary: built, started on a free port of loopback, asked over raw HTTP, ended when dropped.
+//! The real binary: it is built, started on a free port of loopback, asked over raw HTTP, and killed when dropped.
 
-use crate::patience::PATIENCE;
+use crate::waiting::MAX_WAIT;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// The binary, built in the profile of the tests; `WATCHGLASS_BINARY` names another.
+/// Path of the binary, which is built in the profile of the tests; `WATCHGLASS_BINARY` names another one.
 pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -21,7 +21,7 @@ pub fn binary() -> &'static Path {
             Some("debug") | None => "dev",
             Some(name) => name,
         };
-        // Cargo builds a package's library for the tests of another package, not its binary.
+        // For the tests of another package, Cargo builds a package's library but not its binary.
         let mut cargo = command(env!("CARGO"));
         let built =
             cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--profile", profile]);
@@ -36,8 +36,9 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-/// A program as another user, who may not enter the folder that it lies in: the build folder often is below a private
-/// home. So it is named by our own descriptor of it, while `start` runs. Needs root.
+/// Starts a program as another user. This user may not enter the program's folder, since the build folder is often
+/// below a private home. So the command names the program by our own descriptor, which is open while `start` runs. This
+/// needs root.
 #[cfg(target_os = "linux")]
 pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) -> T {
     use std::os::fd::AsRawFd;
@@ -48,16 +49,16 @@ pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) ->
     start(command)
 }
 
-/// The binary with arguments, without the caller's own settings.
+/// The command of the binary with arguments, without the settings of the caller.
 pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(binary());
     command.args(args).env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").stdin(Stdio::null());
-    // The caller's own history is none of a test's business, and this is no folder.
+    // A test must not touch the caller's own history, and /dev/null is no folder.
     command.env("XDG_STATE_HOME", "/dev/null");
     command
 }
 
-/// The binary, started by a line of shell in which it and its arguments are `"$@"`.
+/// The command of a shell that runs `line`, in which `"$@"` is the binary with its arguments.
 #[cfg(unix)]
 pub fn watchglass_by<'a>(line: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
     let plain = watchglass(args);
@@ -72,21 +73,21 @@ pub fn run<'a>(args: impl IntoIterator<Item = &'a str>) -> Output {
     watchglass(args).output().expect("the binary starts")
 }
 
-/// A running server. Dropped, it is killed.
+/// A running server. It is killed when this is dropped.
 pub struct Server {
     child: Child,
-    /// What the first line of standard output says.
+    /// The address in the first line of standard output.
     pub url: String,
     log: std::sync::Arc<Mutex<String>>,
 }
 
 impl Server {
-    /// Starts it on a free port.
+    /// Starts a server on a free port.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
         Self::start_on(0, args)
     }
 
-    /// Starts it on this port, which an earlier one has left.
+    /// Starts a server on a port that an earlier one has left.
     pub fn start_on<'a>(port: u16, args: impl IntoIterator<Item = &'a str>) -> Self {
         let mut command = watchglass(["--port"]);
         command.arg(port.to_string()).args(args);
@@ -101,12 +102,12 @@ impl Server {
         Self::start_as_it_is(command)
     }
 
-    /// Likewise, with nothing added.
+    /// Starts a prepared command without adding arguments, and waits for its address.
     pub fn start_as_it_is(command: Command) -> Self {
         Self::start_logging(command, Stdio::piped())
     }
 
-    /// Likewise, with its log elsewhere.
+    /// Starts a prepared command with another target for its log, and waits for its address.
     pub fn start_logging(mut command: Command, stderr: Stdio) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the binary starts");
         let log = std::sync::Arc::new(Mutex::new(String::new()));
@@ -124,17 +125,18 @@ impl Server {
         std::thread::spawn(move || {
             let mut url = String::new();
             let read = stdout.read_line(&mut url);
-            let _ = told.send((read.map(|_| url), stdout.into_inner())); // A test that has given up reads no more.
+            // The result is lost when the test has given up.
+            let _ = told.send((read.map(|_| url), stdout.into_inner()));
         });
         let mut server = Server { child, url: String::new(), log };
-        let (url, stdout) = line.recv_timeout(5 * PATIENCE).expect("it tells its address in time");
+        let (url, stdout) = line.recv_timeout(5 * MAX_WAIT).expect("it tells its address in time");
         server.child.stdout = Some(stdout);
         server.url = url.expect("the first line").trim_end().to_string();
         assert!(server.url.starts_with("http://"), "no address: {:?}; {}", server.url, server.log());
         server
     }
 
-    /// Starts it where its address cannot be read, and waits until it answers on this port.
+    /// Starts a server whose address cannot be read, and waits until it answers on this port.
     pub fn start_untold(mut command: Command, port: u16, stdout: Stdio) -> Self {
         command.args(["--memory", "--port"]).arg(port.to_string());
         let child = command.stdout(stdout).stderr(Stdio::null()).spawn().expect("the binary starts");
@@ -142,29 +144,29 @@ impl Server {
         let begin = std::time::Instant::now();
         while TcpStream::connect(server.addr()).is_err() {
             assert_eq!(server.child.try_wait().expect("a child"), None, "it has ended");
-            assert!(begin.elapsed() < PATIENCE, "it does not listen");
+            assert!(begin.elapsed() < MAX_WAIT, "it does not listen");
             std::thread::sleep(Duration::from_millis(10));
         }
         server
     }
 
-    /// Where it listens.
+    /// The address at which the server listens.
     pub fn addr(&self) -> SocketAddr {
         let authority = self.url.trim_start_matches("http://").split('/').next();
         authority.and_then(|text| text.parse().ok()).expect("an address in the first line")
     }
 
-    /// What it has logged so far.
+    /// The log of the server so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("no panic while it is held").clone()
     }
 
-    /// Its process.
+    /// Process id of the server.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// CPU time that it has used so far.
+    /// CPU time that the server has used so far.
     #[cfg(target_os = "linux")]
     pub fn cpu(&self) -> Duration {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
@@ -176,21 +178,21 @@ impl Server {
         Duration::from_nanos(tasks.flatten().filter_map(one).sum())
     }
 
-    /// Asks it to end (SIGTERM) and waits until it has.
+    /// Ends the server by SIGTERM, waits for it, and returns its status.
     ///
     /// # Panics
-    /// When it has not ended after 3 seconds, which is promised.
+    /// Panics when the server has not ended after 3 seconds, which is promised.
     pub fn end(self) -> std::process::ExitStatus {
         self.end_by("TERM")
     }
 
-    /// Sends it a signal by its name, such as `HUP`.
+    /// Sends the server a signal, given by its name, such as `HUP`.
     pub fn signal(&self, name: &str) {
         let kill = command("kill").args(["-s", name, &self.child.id().to_string()]).status().expect("kill starts");
         assert!(kill.success());
     }
 
-    /// Likewise by another signal than SIGTERM.
+    /// Ends the server by a signal, given by its name, and returns its status.
     pub fn end_by(mut self, signal: &str) -> std::process::ExitStatus {
         self.signal(signal);
         let begin = std::time::Instant::now();
@@ -203,7 +205,7 @@ impl Server {
         }
     }
 
-    /// Asks for a path with these header lines; `Host` is added when none is given.
+    /// Asks for a path with these header lines; `Host` is added when it is missing.
     pub fn get(&self, path: &str, headers: &[&str]) -> Answer {
         let named = headers.iter().any(|line| line.to_ascii_lowercase().starts_with("host:"));
         let host = if named { String::new() } else { format!("Host: {}\r\n", self.addr()) };
@@ -219,32 +221,32 @@ impl Drop for Server {
     }
 }
 
-/// An answer.
+/// An HTTP answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Status code, 0 when the connection was closed without an answer.
+    /// Status code; 0 when the connection was closed without an answer.
     pub status: u16,
-    /// Header lines.
+    /// Status line and header lines.
     pub head: String,
-    /// Body as it came.
+    /// Body, with its chunks joined.
     pub body: String,
 }
 
 impl Answer {
-    /// Value of a header, empty when there is none.
+    /// Value of a header; empty when there is none.
     pub fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next().unwrap_or_default()
     }
 
-    /// The sentence of an error, which is always JSON.
+    /// The sentence of an error, whose body is always JSON.
     #[track_caller]
     pub fn error(&self) -> String {
         let json: serde_json::Value = serde_json::from_str(&self.body).expect("errors are JSON");
         json["error"].as_str().expect("a sentence").to_string()
     }
 
-    /// Takes an answer apart.
+    /// Parses the bytes of an answer.
     pub fn read(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|w| w == b"\r\n\r\n");
         let (head, body) = end.map_or((bytes, &[][..]), |at| (&bytes[..at], &bytes[at + 4..]));
@@ -257,7 +259,7 @@ impl Answer {
     }
 }
 
-/// A body that came in chunks; one that broke off ends where it did.
+/// Joins the chunks of a body. A body that was cut ends where it was cut.
 fn joined(mut chunks: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(at) = chunks.windows(2).position(|w| w == b"\r\n") {
@@ -270,15 +272,15 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Sends a request's first lines and asks for the connection's end after the answer. A connection that was to become
-/// another one is left after the answer to that.
+/// Sends the first lines of a request, and asks that the connection ends after the answer. For an upgrade it reads only
+/// the answer to the upgrade.
 ///
 /// # Panics
-/// When nobody listens, or the answer does not come to its end in time.
+/// Panics when nobody listens, or when the answer does not end in time.
 #[track_caller]
 pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
     let mut stream = TcpStream::connect(addr).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let upgrade = lines.to_ascii_lowercase().contains("\r\nupgrade:");
     let end = if upgrade { "" } else { "Connection: close\r\n" };
     stream.write_all(format!("{lines}{end}\r\n").as_bytes()).expect("a request");
@@ -290,16 +292,33 @@ pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
             Ok(n) => bytes.extend_from_slice(&part[..n]),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
-                // A connection that is refused at accept may end in a reset: what came before it counts.
+                // A connection that is refused at accept may end in a reset. The bytes before it count.
                 ErrorKind::ConnectionReset if !bytes.is_empty() => break,
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    panic!("no end of the answer in {PATIENCE:?}, {} bytes of it: {lines}", bytes.len())
+                    panic!("no end of the answer in {MAX_WAIT:?}, {} bytes of it: {lines}", bytes.len())
                 }
                 _ => panic!("no answer: {error}: {lines}"),
             },
         }
     }
     Answer::read(&bytes)
+}
+
+/// A request whose answer nobody reads; little of it is held on the way.
+///
+/// # Panics
+/// When nobody listens.
+#[track_caller]
+pub fn ask_unread(addr: SocketAddr, path: &str) -> TcpStream {
+    let connect = async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(4096)?;
+        socket.connect(addr).await?.into_std()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let mut stream = runtime.block_on(connect).expect("it listens");
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n").as_bytes()).expect("sent");
+    stream
 }
 
 /// Whether this is an answer to its end: a head alone, or a body of the length that it names.

@@ -1,11 +1,11 @@
-//! A server whose machine does what a test says: its clock stands until it is moved, its samples and checks are made up.
-//! The page and the paths are the real ones.
+//! A server whose machine does what a test says: its clock stands until it is moved, and its samples and checks are
+//! made up. The page and the paths are the real ones.
 
 use crate::server::{Answer, ask};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
-use backend::http::{App, door::Door, listen, router};
-use backend::live::Hub;
+use backend::http::{App, guard::Guard, listen, router};
+use backend::live::Live;
 use backend::store::{Limits, Store};
 use shared::catalog::{Draw, Kind};
 use shared::series::SeriesDef;
@@ -14,28 +14,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Ticks are a second apart, ms.
+/// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;
-/// Cores of the machine.
+/// Number of cores of the machine.
 const CORES: usize = 96;
 const HOUR: i64 = 3_600_000;
 
-/// A machine on a stage. Dropped, its server ends.
+/// A machine on a stage. Its server ends when this is dropped.
 pub struct Stage {
-    /// Where the page is.
+    /// The address of the page.
     pub url: String,
-    hub: Arc<Hub>,
+    live: Arc<Live>,
     clock: Arc<Manual>,
     source: SourceId,
     series: Vec<SeriesDef>,
-    /// Series of this instance have no value.
+    /// Series of this instance have no value; None for no such instance.
     lost: Mutex<Option<String>>,
     stepped: AtomicBool,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Stage {
-    /// A machine with so many GPUs that has not measured anything yet.
+    /// A machine with `gpus` GPUs that has not measured anything yet.
     pub fn empty(gpus: usize) -> Self {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 12 * HOUR, bytes: 64 << 20 });
         let source = store.add_source("stage".into(), INTERVAL, Vec::new());
@@ -44,7 +44,7 @@ impl Stage {
             let instances: Vec<String> = match metric.tag.as_str() {
                 _ if metric.chart.is_empty() || metric.kind != Kind::Gauge => Vec::new(),
                 tag if !tag.contains('{') => vec![String::new()],
-                // One metric a chart: as many lines as there are GPUs.
+                // There is one metric in each chart, so that it has as many lines as there are GPUs.
                 tag if tag.starts_with("gpu.{i}.")
                     && tag.matches('{').count() == 1
                     && (metric.draw != Draw::Line || charts.insert(metric.chart.clone())) =>
@@ -57,22 +57,22 @@ impl Stage {
             series.extend(instances.into_iter().map(|instance| SeriesDef { metric: i as u16, instance }));
         }
         let clock = Arc::new(Manual::at(System.wall() / INTERVAL * INTERVAL, Duration::from_secs(9)));
-        let hub = Hub::new(store, clock.clone(), 1, 12 * HOUR);
+        let live = Live::new(store, clock.clone(), 1, 12 * HOUR);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
-        let door = Arc::new(Door::new(&Config::default()));
-        // The sender is kept by the task: the server ends with its runtime.
+        let guard = Arc::new(Guard::new(&Config::default()));
+        // The task keeps the sender, so that the server ends with its runtime.
         let (sender, stop) = tokio::sync::watch::channel(false);
-        let app = App::new(hub.clone(), door.clone(), "/".into(), stop.clone(), None);
+        let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None);
         runtime.spawn(async move {
-            listen::serve(vec![listener], router(app), door, stop).await;
+            listen::serve(vec![listener], router(app), guard, stop).await;
             drop(sender);
         });
         Stage {
             url,
-            hub,
+            live,
             clock,
             source,
             series,
@@ -82,7 +82,7 @@ impl Stage {
         }
     }
 
-    /// One that has measured for some minutes.
+    /// A machine with `gpus` GPUs that has measured for 400 seconds.
     pub fn with_past(gpus: usize) -> Self {
         let stage = Self::empty(gpus);
         stage.clock.step(-400 * INTERVAL);
@@ -90,33 +90,33 @@ impl Stage {
         stage
     }
 
-    /// What its server holds, of which it is the first source.
-    pub fn hub(&self) -> &Arc<Hub> {
-        &self.hub
+    /// The store of the server with its stream. The machine is its first source.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
     }
 
-    /// What its server answers to GET.
+    /// The server's answer to a GET request.
     pub fn get(&self, path: &str) -> Answer {
         let addr = self.url.trim_start_matches("http://").trim_end_matches('/').parse().expect("its address");
         ask(addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))
     }
 
-    /// So many seconds go by, with a tick in each.
+    /// Lets `seconds` seconds go by, with a tick in each.
     pub fn pass(&self, seconds: u32) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_millis(INTERVAL as u64));
             self.measure();
         }
-        self.hub.announce();
+        self.live.announce(&[self.source]);
     }
 
-    /// So many seconds go by, and nothing is measured.
+    /// Lets `seconds` seconds go by without a tick.
     pub fn stand_still(&self, seconds: u32) {
         self.clock.pass(Duration::from_secs(u64::from(seconds)));
     }
 
     fn measure(&self) {
-        let mut store = self.hub.store();
+        let mut store = self.live.store();
         if store.series(self.source, 0).is_empty() {
             for def in &self.series {
                 store.intern(self.source, def.clone()).expect("a number");
@@ -132,10 +132,10 @@ impl Stage {
         store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values);
     }
 
-    /// Ticks each second until `so` is, which is asked a few times in between.
+    /// Makes a tick each second until `so` returns true. It is asked a few times between two ticks.
     ///
     /// # Panics
-    /// When it is not in time.
+    /// Panics after 30 seconds.
     #[track_caller]
     pub fn run_until(&self, what: &str, so: impl Fn() -> bool) {
         for _ in 0..30 {
@@ -150,18 +150,18 @@ impl Stage {
         panic!("not in 30 seconds of the machine: {what}");
     }
 
-    /// The machine's clock is set by so many ms.
+    /// Sets the machine's clock by `by` ms.
     pub fn set_clock(&self, by: i64) {
         self.clock.step(by);
         self.stepped.store(true, Ordering::Relaxed);
     }
 
-    /// From now on series of this instance have no value; none: all have.
+    /// From now on, series of this instance have no value; None gives all series values again.
     pub fn lose(&self, instance: Option<&str>) {
         *self.lost.lock().expect("no panic while it is held") = instance.map(str::to_string);
     }
 
-    /// How a collector stands from now on.
+    /// Sets the check of a collector.
     pub fn check(&self, id: &str, state: CheckState, reason: &str, remedy: &str) {
         let check = Check {
             id: id.into(),
@@ -171,14 +171,14 @@ impl Stage {
             reason: reason.into(),
             remedy: remedy.into(),
         };
-        self.hub.store().set_checks(self.source, vec![check]);
-        self.hub.announce();
+        self.live.store().set_checks(self.source, vec![check]);
+        self.live.announce(&[self.source]);
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Connections to the page's socket would be waited for.
+        // A normal shutdown would wait for the connections of the page.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,6 +1,6 @@
-//! A page without a browser: follows the stream of a server and keeps what it was shown.
+//! A page without a browser: it follows the stream of a server and keeps what it receives.
 
-use crate::patience::PATIENCE;
+use crate::waiting::MAX_WAIT;
 use futures_util::{SinkExt, StreamExt};
 use shared::catalog::Catalog;
 use shared::column;
@@ -14,26 +14,26 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-/// What a page has been shown of the one source, across connections.
+/// What a page has received of one source, over all connections.
 #[derive(Default)]
 pub struct Page {
     /// The newest greeting.
     pub hello: Option<Hello>,
-    /// The table.
+    /// The catalogue.
     pub catalog: Catalog,
-    /// Series in order of id.
+    /// Series by id.
     pub series: Vec<SeriesDef>,
-    /// How collectors stand.
+    /// The newest checks of collectors.
     pub checks: Vec<Check>,
-    /// Samples by sequence, then by series id: (time, values).
+    /// Time (ms since the epoch) and values of each tick, by sequence. Values are by series id.
     pub ticks: BTreeMap<u64, (i64, Vec<f64>)>,
-    /// Times it was told to begin anew.
+    /// Number of times that the page was told to begin anew.
     pub resyncs: usize,
-    /// Frames that came twice.
+    /// Number of ticks that came twice.
     pub repeated: usize,
     /// Reason of the newest goodbye.
     pub goodbye: Option<String>,
-    /// The machine to look at; none for the first.
+    /// Name of the machine to look at; None for the first.
     pub source: Option<String>,
     /// Numbers of the machines whose ticks came.
     pub heard: BTreeSet<u16>,
@@ -45,12 +45,12 @@ pub struct Page {
 pub struct Connection(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Page {
-    /// Connects, resuming where the page left off when it has been connected to this run before.
+    /// Connects. When the page was connected to this run before, it resumes where it stopped. `window` is in ms.
     pub async fn connect(&mut self, addr: SocketAddr, window: i64) -> Connection {
         self.connect_to(&format!("ws://{addr}/api/v1/live"), window).await
     }
 
-    /// Likewise, by the whole address.
+    /// Does the same as [`connect`](Self::connect) with a complete address.
     pub async fn connect_to(&mut self, url: &str, window: i64) -> Connection {
         let request = url.into_client_request().expect("an address");
         let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
@@ -68,14 +68,14 @@ impl Page {
     /// Takes in messages until the condition holds.
     ///
     /// # Panics
-    /// When it does not within the patience of the tests, or the connection ends before.
+    /// Panics when this takes too long, or when the connection ends before.
     pub async fn until(&mut self, connection: &mut Connection, done: impl Fn(&Page) -> bool) {
         let all = async {
             while !done(self) {
                 assert!(self.take(connection).await, "the stream ended: {:?}", self.goodbye);
             }
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("the page is shown it in time");
+        tokio::time::timeout(MAX_WAIT, all).await.expect("the page is shown it in time");
     }
 
     /// Takes in one message; false when the connection has ended.
@@ -145,17 +145,18 @@ impl Page {
             | ServerMessage::HistoryEnd { .. }
             | ServerMessage::Minutes(_)
             | ServerMessage::MinutesEnd { .. }
+            | ServerMessage::Records { .. }
             | ServerMessage::Heartbeat { .. } => {}
         }
     }
 
-    /// The newest value of a tag.
+    /// The newest value of a tag; None when it is absent in the newest tick.
     pub fn newest(&self, tag: &str) -> Option<f64> {
         let at = self.series.iter().position(|def| self.catalog.tag(def) == tag)?;
         self.ticks.values().next_back()?.1.get(at).copied().filter(|v| v.is_finite())
     }
 
-    /// Whether the sequences held have no hole.
+    /// True when the sequences of the ticks have no hole.
     pub fn whole(&self) -> bool {
         self.ticks.keys().zip(self.ticks.keys().skip(1)).all(|(a, b)| a + 1 == *b)
     }
@@ -167,7 +168,7 @@ impl Connection {
         self.send(Message::Binary(wire::encode(message).into())).await;
     }
 
-    /// Sends anything.
+    /// Sends any message.
     pub async fn send(&mut self, message: Message) {
         // The server may have closed already; the test sees that when it reads.
         let _ = self.0.send(message).await;

@@ -1,4 +1,5 @@
-//! A full disk: what is live goes on, it is said, and writing goes on by itself once there is room.
+//! Fills the disk: live data go on, the check says what is wrong, and writing goes on by itself when there is space
+//! again.
 
 use crate::mount::Mount;
 use crate::{Plan, Row};
@@ -13,13 +14,13 @@ use watchglass_tests::server::Server;
 
 const WHAT: &str = "a full disk";
 
-/// Writing goes on within this, once there is room.
+/// Longest time until writing goes on after there is space again.
 const PROMISED: Duration = Duration::from_secs(30);
 
-/// How long the disk stays full: longer than it takes until it is tried again.
+/// Time for which the disk stays full. It is longer than the time until the server tries again.
 const FULL: Duration = Duration::from_secs(15);
 
-/// Fills the disk under a server, and makes room again.
+/// Fills the disk under a server, and makes space again.
 pub fn full(_: &Plan) -> Row {
     let mount = match Mount::memory("8m") {
         Ok(mount) => mount,
@@ -70,7 +71,7 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     Ok(took)
 }
 
-/// Writes a file until there is no room.
+/// Writes a file until the disk is full.
 fn fill(path: &Path) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     loop {
@@ -82,7 +83,7 @@ fn fill(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// How the history stands, in the server's own word.
+/// State of the check of history, in the server's own word.
 fn state(server: &Server) -> String {
     let doctor: serde_json::Value = serde_json::from_str(&server.get("/api/v1/doctor", &[]).body).unwrap_or_default();
     let checks = doctor["checks"].as_array().into_iter().flatten();
@@ -90,7 +91,7 @@ fn state(server: &Server) -> String {
     state.unwrap_or_default().to_string()
 }
 
-/// Asks until it is so; how long that took.
+/// Calls `ask` until it returns true, and returns how long that took. An error names `what` after `limit`.
 fn within(what: &str, limit: Duration, mut ask: impl FnMut() -> bool) -> Result<Duration, String> {
     let begin = Instant::now();
     while !ask() {

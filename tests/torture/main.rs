@@ -1,11 +1,11 @@
-//! `cargo xtask torture`: whatever ends a server, what of a ledger was seen once is there afterwards.
+//! `cargo xtask torture`: checks that samples of a ledger that were seen once survive any end of a server.
 //!
-//! - kills: SIGKILL at random moments, also while it starts ([`watchglass_tests::kills`]).
-//! - power cuts ([`power`]): a file system of our own that stops with what is on its disk at that moment.
-//! - a full disk ([`full`]): the live page goes on, and writing goes on by itself once there is room.
+//! - kills: SIGKILL at random moments, also during the start ([`watchglass_tests::kills`]).
+//! - power cuts ([`power`]): a file system of our own stops with what is on its disk at that moment.
+//! - a full disk ([`full`]): the live page goes on, and writing goes on by itself when there is space again.
 //!
-//! The last two need root, and say so. File systems are mounted in a namespace of this process, so that they are gone with
-//! it, however it ends.
+//! The last two need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
+//! with it, however it ends.
 
 mod full;
 mod mount;
@@ -20,7 +20,7 @@ use watchglass_tests::ledger::Ledger;
 
 const USAGE: &str = "usage: cargo xtask torture [-- [--kills N] [--cuts N] [--seed N] [--minutes N]]";
 
-/// How it is tortured.
+/// The settings of a run.
 struct Plan {
     kills: u32,
     cuts: u32,
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // Before any thread starts: a namespace is a thread's, and is handed on to those that it starts.
+    // This comes before any thread starts. A namespace belongs to a thread, and the threads that it starts inherit it.
     let own = mount::own_namespace();
     eprintln!("--seed {} repeats this run", plan.seed);
     let mut rows = vec![killed(&plan)];
@@ -71,21 +71,21 @@ fn killed(plan: &Plan) -> Row {
     Row::of("kills", kills, plan.kills, &audit)
 }
 
-/// What came of one kind of torture.
+/// The result of one kind of torture.
 pub struct Row {
     what: String,
     times: u32,
     seen: usize,
     stored: usize,
     found: [usize; 3],
-    /// What else is to be said of it; why it failed, where it did.
+    /// Other remarks, and the reason of a failure.
     said: String,
     left_out: bool,
     failed: bool,
 }
 
 impl Row {
-    /// So many of so many that were planned.
+    /// The result of `times` rounds out of `planned`.
     pub fn of(what: &str, times: u32, planned: u32, audit: &Audit) -> Self {
         let found = [audit.lost.len(), audit.doubled.len(), audit.wrong.len()];
         let said = if times < planned { format!("of {planned}: the time was up") } else { String::new() };
@@ -93,20 +93,20 @@ impl Row {
         Row { what: what.into(), times, seen: audit.seen(), stored: audit.stored, found, said, left_out: false, failed }
     }
 
-    /// What could not be done here.
+    /// The result of a torture that could not be done here.
     pub fn left_out(what: &str, why: &str) -> Self {
         let mut row = Row::of(what, 0, 0, &Audit::default());
         (row.said, row.left_out) = (format!("left out: {why}"), true);
         row
     }
 
-    /// Adds a word.
+    /// Adds a remark.
     pub fn say(mut self, said: String) -> Self {
         self.said = [self.said, said].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("; ");
         self
     }
 
-    /// Notes that it did not go as it is promised.
+    /// Marks the row as failed, with the reason.
     pub fn fail(mut self, why: String) -> Self {
         self.failed = true;
         self.say(why)

@@ -1,4 +1,4 @@
-//! File systems that are ours alone.
+//! File systems that only this process sees.
 
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 /// Gives this process mounts of its own, which end with it.
 ///
 /// # Errors
-/// Why it cannot be done, in words.
+/// Returns in words why this cannot be done.
 #[cfg(target_os = "linux")]
 pub fn own_namespace() -> Result<(), String> {
     // SAFETY: takes no pointers, and changes what this process alone sees.
@@ -16,32 +16,32 @@ pub fn own_namespace() -> Result<(), String> {
     run("mount", &["--make-rprivate", "/"])
 }
 
-/// Other systems have none.
+/// Other systems have no such mounts.
 #[cfg(not(target_os = "linux"))]
 pub fn own_namespace() -> Result<(), String> {
     Err("it takes Linux to mount a file system for one process alone".into())
 }
 
-/// A mounted file system in a temporary folder, unmounted and removed when dropped.
+/// A mounted file system in a temporary folder. It is unmounted and removed when dropped.
 pub struct Mount {
     folder: TempDir,
 }
 
 impl Mount {
-    /// A file system in memory.
+    /// Mounts a file system in memory; `size` is a size for mount, such as `8m`.
     ///
     /// # Errors
-    /// Why it cannot be mounted, in words.
+    /// Returns in words why it cannot be mounted.
     pub fn memory(size: &str) -> Result<Self, String> {
         let mount = Self::empty()?;
         run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "torture", &text(&mount.path())])?;
         Ok(mount)
     }
 
-    /// A file system on a disk that is a file; none of it is synced unless somebody asks for it.
+    /// Mounts a file system on a disk that is a file of `bytes` bytes. Nothing is synced unless somebody asks for it.
     ///
     /// # Errors
-    /// Likewise.
+    /// Returns in words why it cannot be mounted.
     pub fn disk(bytes: u64) -> Result<Self, String> {
         let mount = Self::empty()?;
         let disk = mount.folder.path().join("disk");
@@ -59,25 +59,25 @@ impl Mount {
         Ok(mount)
     }
 
-    /// Where it is mounted.
+    /// The folder in which the file system is mounted.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("mounted")
     }
 
-    /// Mounts the disk, after [`Mount::unmount`] where it was mounted before; what its journal holds is made up for.
+    /// Mounts the disk, for example after [`Mount::unmount`]. The changes in its journal are applied.
     ///
     /// # Errors
-    /// Likewise.
+    /// Returns in words why it cannot be mounted.
     pub fn again(&self) -> Result<(), String> {
-        // Its journal is written when somebody syncs, or every minute: far less often than by default.
+        // The journal is written when somebody syncs, or every minute, which is far less often than by default.
         let options = "loop,commit=60";
         run("mount", &["-t", "ext4", "-o", options, &text(&self.folder.path().join("disk")), &text(&self.path())])
     }
 
-    /// Unmounts it; nothing may be using it.
+    /// Unmounts the file system; nothing may be using it.
     ///
     /// # Errors
-    /// Likewise.
+    /// Returns in words why it cannot be unmounted.
     pub fn unmount(&self) -> Result<(), String> {
         run("umount", &[&text(&self.path())])
     }
@@ -85,7 +85,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // What is not mounted now cannot be unmounted.
+        // This fails when the file system is not mounted now.
         let _ = run("umount", &["--quiet", "--lazy", &text(&self.path())]);
     }
 }

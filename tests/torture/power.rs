@@ -1,5 +1,5 @@
-//! Power cuts: an ext4 file system that is told to stop as it is, its journal not written out (`FS_IOC_SHUTDOWN`). What is
-//! on its disk then is what a machine finds after the lights went out.
+//! Power cuts: an ext4 file system is told to stop at once, without writing its journal (`FS_IOC_SHUTDOWN`). The disk
+//! then holds what a machine finds after a power cut.
 
 use crate::mount::Mount;
 use crate::{Plan, Row};
@@ -13,10 +13,10 @@ use watchglass_tests::server::Server;
 
 const WHAT: &str = "power cuts";
 
-/// What a power cut may cost, milliseconds.
+/// Time in ms before a power cut whose samples may be lost.
 const PROMISED: i64 = 5_000;
 
-/// Cuts a server's power at random moments.
+/// Cuts the power of a server at random moments.
 pub fn cuts(plan: &Plan) -> Row {
     let (mount, ledger) = match Mount::disk(256 << 20) {
         Ok(mount) => (mount, Ledger::start()),
@@ -37,7 +37,7 @@ pub fn cuts(plan: &Plan) -> Row {
     row.say(format!("at most {:.1} s were not on the disk, of {} s promised", worst as f64 / 1e3, PROMISED / 1_000))
 }
 
-/// One cut; the milliseconds before it that are not on the disk.
+/// Makes one cut. Returns the time in ms before the cut whose samples are not on the disk.
 fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -> Result<i64, String> {
     let folder = mount.path().join("data");
     let server = Server::start_as_it_is(keeping(&folder, ledger, "100ms"));
@@ -59,11 +59,11 @@ fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -
     Ok(at - kept)
 }
 
-/// Stops the file system as it is.
+/// Stops the file system at once.
 #[cfg(target_os = "linux")]
 fn shut_down(path: &Path) -> Result<(), String> {
     use std::os::fd::AsRawFd;
-    // _IOR('X', 125, u32), and that the journal is not written out before.
+    // This is _IOR('X', 125, u32). The value below means that the journal is not written before.
     const FS_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
     let no_log_flush: u32 = 2;
     let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;

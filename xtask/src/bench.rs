@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: the figures that we publish.
+//! `cargo xtask bench`: measures the published figures.
 //!
-//! The benches themselves are a program of the `tests` package, because they need the product's insides and this tool
-//! must not. Here the page is built first, so that its weight is that of the real one.
+//! The benches are a program of the `tests` package, because they need the product's insides, and xtask must not depend
+//! on the product. The page is built here first, so that its real size is measured.
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
@@ -19,7 +19,7 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
     setup::browser(&mut steps)?;
     steps.step("page", || page::build(&tools))?;
     let uplot = setup::uplot(&mut steps)?;
-    // The CPU of the server is measured on the real binary.
+    // The CPU use of the server is measured on the real binary.
     let server = run::server(&mut steps)?;
     let mut bench = cargo().env("WATCHGLASS_BINARY", server);
     bench = bench.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
@@ -31,7 +31,7 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
     Ok(bench.args(args).run_shown()?)
 }
 
-/// Our drawing as wasm beside uPlot's script, in one folder for the browser.
+/// Puts our drawing as wasm and the script of uPlot into one folder for the browser.
 fn redraw(tools: &PageTools, uplot: &Path, folder: &Path) -> Result<Done, String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let wasm = page::binary(tools, "redraw")?;

@@ -1,16 +1,16 @@
-//! Starting other programs.
+//! Starts other programs.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A command to run, shown as it would be typed.
+/// A command to run. It can be shown as a person would type it.
 pub struct Cmd {
     inner: Command,
 }
 
-/// A command that starts `program`; a bare name is looked for on PATH.
+/// A command that starts `program`; a bare name is searched on PATH.
 pub fn cmd(program: impl AsRef<OsStr>) -> Cmd {
     #[allow(
         clippy::disallowed_methods,
@@ -21,7 +21,7 @@ pub fn cmd(program: impl AsRef<OsStr>) -> Cmd {
     Cmd { inner }
 }
 
-/// The cargo that runs us, in the workspace's root.
+/// The cargo that runs xtask, in the root of the workspace.
 pub fn cargo() -> Cmd {
     cmd(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).dir(&crate::paths::root())
 }
@@ -51,7 +51,7 @@ impl Cmd {
         self
     }
 
-    /// Leaves one environment variable out.
+    /// Removes one environment variable.
     pub fn env_remove(mut self, key: &str) -> Self {
         self.inner.env_remove(key);
         self
@@ -69,21 +69,22 @@ impl Cmd {
         let all = dirs.iter().cloned().chain(std::env::split_paths(&old));
         match std::env::join_paths(all) {
             Ok(joined) => self.env("PATH", joined),
-            Err(_) => self, // a folder with a separator in its name cannot stand on PATH; the tool then says it is missing
+            // A folder with a separator in its name cannot be on PATH. The tool then says what is missing.
+            Err(_) => self,
         }
     }
 
-    /// Runs it to its end; what it prints goes to our standard error, so that standard output stays clean.
+    /// Runs the command to its end. Its output goes to our standard error, so that standard output stays clean.
     pub fn run(self) -> Result<(), String> {
         self.start()?.wait()
     }
 
-    /// Runs it to its end with our standard output, for test runners.
+    /// Runs the command to its end with our standard output, for test runners.
     pub fn run_shown(self) -> Result<(), String> {
         self.started()?.wait()
     }
 
-    /// Starts it beside what we do meanwhile; its output goes where that of [`Cmd::run`] does.
+    /// Starts the command and returns at once. Its output goes to our standard error.
     pub fn start(mut self) -> Result<Running, String> {
         self.inner.stdout(std::io::stderr());
         self.started()
@@ -97,7 +98,7 @@ impl Cmd {
         }
     }
 
-    /// What it prints on standard output when it succeeds; its errors are not shown.
+    /// Runs the command and returns its standard output. Its standard error appears only in the error when it fails.
     pub fn output(mut self) -> Result<String, String> {
         let line = self.line();
         let output =
@@ -109,7 +110,7 @@ impl Cmd {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Becomes that program; comes back only with the reason why it could not.
+    /// Replaces xtask by the command. It returns only when that fails, with the reason.
     pub fn become_it(mut self) -> String {
         let line = self.line();
         self.inner.stdin(Stdio::inherit());
@@ -126,24 +127,24 @@ impl Cmd {
         }
     }
 
-    /// The command as it would be typed, without its environment.
+    /// The command as a person would type it, without its environment.
     pub fn line(&self) -> String {
         let program = self.inner.get_program();
-        // Which cargo it is nobody types.
+        // Nobody types the path of cargo.
         let typed = Path::new(program).file_stem().filter(|name| *name == "cargo").unwrap_or(program);
         let words = std::iter::once(typed).chain(self.inner.get_args());
         words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A program that runs. Where nobody waits for it any more, it is ended.
+/// A program that runs. It is killed when this value is dropped.
 pub struct Running {
     line: String,
     child: Child,
 }
 
 impl Running {
-    /// Waits for its end.
+    /// Waits for the end of the program; an error when it failed.
     pub fn wait(mut self) -> Result<(), String> {
         let line = &self.line;
         match self.child.wait() {
@@ -156,24 +157,24 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already where it was waited for.
+        // A program that was waited for has ended, and this does nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What keeps cargo quiet, except at a terminal: there its bar shows that it goes on.
+/// The flag that makes cargo quiet. At a terminal there is none, because cargo's progress bar is useful there.
 pub fn quiet_in_a_log() -> &'static [&'static str] {
     if std::io::stderr().is_terminal() { &[] } else { &["--quiet"] }
 }
 
-/// How many jobs a cargo gets that compiles beside another.
+/// Number of jobs for a cargo that compiles beside another one.
 pub fn half_the_cores() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores / 2).max(1).to_string()
 }
 
-/// The first file of that name on PATH.
+/// The first file with this name on PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(&file)).find(|path| path.is_file())

@@ -1,21 +1,21 @@
-//! `cargo xtask fuzz`: every decoder is fed whatever a fuzzer finds worth trying, a minute each.
+//! `cargo xtask fuzz`: feeds the inputs of a fuzzer to every decoder, a minute each.
 //!
-//! Not part of `test`: instrumentation needs a nightly compiler, and the fuzzer a C++ one.
+//! It is not part of `test`, because the instrumentation needs a nightly compiler, and the fuzzer a C++ compiler.
 
 use crate::Failure;
 use crate::exec::{cmd, find};
 use crate::paths;
 use crate::steps::{Done, Steps};
 
-/// The targets: tests/fuzz/src/bin/NAME.rs.
+/// The targets; each is the file tests/fuzz/src/bin/NAME.rs.
 const TARGETS: [&str; 6] = ["column", "tick", "segment", "log", "wire", "import"];
 
-/// What the fuzzer wants from the compiler: coverage of edges and comparisons, and a witness of wrong reads.
+/// Compiler flags of the fuzzer: coverage of edges and comparisons, and the address sanitizer.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address";
 
-/// Runs the targets named, or all of them, for `--seconds N` each.
+/// Runs the named targets, or all of them, for `--seconds N` each.
 pub fn fuzz(args: &[String]) -> Result<(), Failure> {
     let (mut seconds, mut targets) = ("60", Vec::new());
     let mut args = args.iter();
@@ -49,7 +49,7 @@ pub fn fuzz(args: &[String]) -> Result<(), Failure> {
     steps.step("compile", || {
         let host = cmd("rustc").args(["+nightly", "-vV"]).output()?;
         let host = host.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc names no host")?;
-        // With a target named, build scripts and macros are compiled without the instrumentation.
+        // With an explicit target, build scripts and macros are compiled without the instrumentation.
         cmd("cargo")
             .args(["+nightly", "build", "--quiet", "--release", "--bins", "--target", host, "--target-dir"])
             .arg(&built)
@@ -66,7 +66,7 @@ pub fn fuzz(args: &[String]) -> Result<(), Failure> {
         Ok(Done::Now(format!("{} targets", TARGETS.len())))
     })?;
     for name in targets {
-        // A find does not keep the other targets from running; the table of steps decides.
+        // A fault in one target must not stop the other targets. The table of steps has the result.
         let _ = steps.step(name, || {
             let corpus = built.join("corpus").join(name);
             std::fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;

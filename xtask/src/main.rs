@@ -1,11 +1,11 @@
-//! The project's own tool: `cargo xtask setup|run|test|build|bench|torture|fuzz|screenshots|check-page`.
+//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|torture|fuzz|screenshots|check-page`.
 //!
-//! It depends on the standard library alone, so that it compiles in a second or two, and on no package of the workspace,
-//! so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is told and timed),
-//! [`setup`] (what the machine needs), [`page`] (the page for wasm32), [`test`] (all checks).
+//! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
+//! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
+//! and timed), [`setup`] (what the machine needs), [`page`] (the page for wasm32), [`test`] (all checks).
 //!
-//! What it has to say goes to standard error. Standard output belongs to the programs it starts: for `run` the first
-//! line there is the address.
+//! Messages go to standard error. Standard output belongs to the programs that xtask starts: the first line of `run`
+//! there is the address.
 
 mod bench;
 mod exec;
@@ -87,7 +87,7 @@ fn setup_only(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The arguments for the program that we start: `--` may stand before them.
+/// The arguments for the program that xtask starts; a leading `--` is dropped.
 fn after_dashes(args: &[String]) -> &[String] {
     match args {
         [first, rest @ ..] if first == "--" => rest,
@@ -102,7 +102,7 @@ fn no_more(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Why a command ended: a sentence for the reader and the exit status (1 failure, 2 wrong usage).
+/// Why a command failed: a sentence for the reader, and the exit status (1 failure, 2 wrong usage).
 #[derive(Debug)]
 pub struct Failure {
     text: String,

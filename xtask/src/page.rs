@@ -1,4 +1,4 @@
-//! The page: checked and built for wasm32.
+//! Checks and builds the page for wasm32.
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
@@ -9,18 +9,19 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
-/// The name of the step that builds the page.
+/// Name of the step that builds the page.
 pub const STEP: &str = "page";
-/// The package of the page.
+/// Name of the page's package.
 pub const PACKAGE: &str = "watchglass-frontend";
-/// The package of the module that opens files, which the page loads when it is first needed.
+/// Name of the package of the module that opens files. The page loads this module when it is first needed.
 const READER: &str = "watchglass-reader";
-/// What stands in frontend/index.html where the address of that module does in the built page.
+/// The text in frontend/index.html that the address of this module replaces in the built page.
 const READER_PLACE: &str = "reader.wasm";
-/// The cargo profile that frontend/index.html names. Checks use it too, so that procedural macros are compiled once.
+/// The cargo profile that frontend/index.html names. Checks use it too, so that procedural macros are compiled only
+/// once.
 pub const PROFILE: &str = "page";
 
-/// What the compiler emits and every browser of the last years has; wasm-opt must be told.
+/// Features of wasm that the compiler uses and that wasm-opt must be told of. All recent browsers have them.
 const FEATURES: [&str; 6] = [
     "--enable-bulk-memory",
     "--enable-mutable-globals",
@@ -30,10 +31,10 @@ const FEATURES: [&str; 6] = [
     "--enable-sign-ext",
 ];
 
-/// What it does to the page.
+/// The passes that wasm-opt runs on the page.
 const PASSES: [&str; 4] = ["-Oz", "--strip-debug", "--strip-producers", "--strip-target-features"];
 
-/// `cargo check` of the page for wasm32.
+/// Runs `cargo check` on the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
     let tools = setup::page_tools(&mut Steps::new())?;
     forget_other_compilers(&tools)?;
@@ -41,7 +42,7 @@ pub fn check(args: &[String]) -> Result<(), Failure> {
     Ok(check.args(args).envs(&tools.compiler.env()).run_shown()?)
 }
 
-/// Clippy of the page for wasm32; a warning is an error.
+/// Runs clippy on the page for wasm32; a warning is an error.
 pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     forget_other_compilers(tools)?;
     cmd(tools.compiler.clippy())
@@ -64,32 +65,32 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     Ok(Done::Now("no warnings".to_owned()))
 }
 
-/// Builds one further binary of the page's package for wasm32, with the page's profile.
+/// Builds another binary of the page's package for wasm32, with the profile of the page.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
     wasm(tools, &["--package", PACKAGE, "--bin", name])?;
     Ok(compiled(name))
 }
 
-/// Whether the page was compiled here before.
+/// True when the page was compiled here before.
 pub fn was_compiled() -> bool {
     compiled("page").is_file()
 }
 
-/// What the compiler makes of a binary.
+/// Path of the compiled wasm of a binary.
 fn compiled(name: &str) -> PathBuf {
     paths::page_target().join(TARGET).join(PROFILE).join(format!("{name}.wasm"))
 }
 
-/// Builds something of the workspace for wasm32, with the page's profile.
+/// Builds packages of the workspace for wasm32, with the profile of the page.
 fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
     forget_other_compilers(tools)?;
     let build = cargo().args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE]);
     build.args(what).envs(&tools.compiler.env()).run()
 }
 
-/// Builds the page into frontend/dist, unless what stands there was made from the same sources with the same tools.
+/// Builds the page into frontend/dist, unless the page there was made from the same sources with the same tools.
 pub fn build(tools: &PageTools) -> Result<Done, String> {
-    // Two would write into the same folders; the second finds the page of the first.
+    // Two runs at once would write into the same folders. The second run waits and then finds the page of the first.
     let _alone = paths::alone(&paths::page_target().join("building"))?;
     let stamp = paths::page_target().join("built");
     let sources = fingerprint(tools)?;
@@ -98,9 +99,11 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
     forget_other_compilers(tools)?;
-    // Not in frontend/dist while it is half done: a plain `cargo build` puts what stands there into a binary.
+    // The page is not built in frontend/dist itself, because a plain `cargo build` puts the content of this folder into
+    // a binary, even when it is incomplete.
     let dist = paths::page_target().join("dist");
-    let _ = std::fs::remove_file(&stamp); // a build that breaks off must not pass for the old one; absent is fine
+    // A build that stops in the middle must not pass for the old one. A missing stamp is no error.
+    let _ = std::fs::remove_file(&stamp);
     cmd(&tools.trunk)
         .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
         .args(["--public-url", "./", "--dist"])
@@ -109,7 +112,8 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
         .envs(&tools.compiler.env())
         .path_first(std::slice::from_ref(&tools.wasm_bindgen))
         .env("RUST_BACKTRACE", "0")
-        .env_remove("NO_COLOR") // trunk 0.21 takes only "true" or "false" there and stops at the usual "1"
+        // trunk 0.21 accepts only "true" or "false" here and fails on the usual "1".
+        .env_remove("NO_COLOR")
         .run()?;
     let page = smaller(tools, &only(&dist, "wasm")?)?;
     let reader = reader(tools, &dist)?;
@@ -120,7 +124,7 @@ pub fn build(tools: &PageTools) -> Result<Done, String> {
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
 }
 
-/// Runs wasm-opt over a file, where there is one, and says what came of it.
+/// Runs wasm-opt on a file, if there is wasm-opt, and returns the result in words.
 fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
     let plain = size(wasm)?;
     let Some(wasm_opt) = &tools.wasm_opt else { return Ok(format!("{plain} bytes of wasm")) };
@@ -130,12 +134,13 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
             std::fs::copy(&smaller, wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
             Ok(format!("{} bytes of wasm, {plain} before wasm-opt", size(wasm)?))
         }
-        // The page works without it: an old Node.js cannot run it, for one.
+        // The page works without wasm-opt too. One reason for a failure is an old Node.js.
         Err(reason) => Ok(format!("{plain} bytes of wasm, a quarter more than with wasm-opt: {reason}")),
     }
 }
 
-/// Builds the module that opens files and puts it beside the page, its content's hash in its name and its name in the page.
+/// Builds the module that opens files, and puts it beside the page. Its name holds the hash of its content, and the
+/// page gets this name.
 fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
     wasm(tools, &["--package", READER])?;
     let built = paths::page_target().join(TARGET).join(PROFILE).join(READER_PLACE);
@@ -155,7 +160,8 @@ fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
     Ok(result)
 }
 
-/// Below a proxy's path an address that begins with a slash misses us: the built page must hold none.
+/// An error when the page holds an address that begins with a slash: behind a proxy with a path such an address is
+/// wrong.
 fn only_relative(html: &str) -> Result<(), String> {
     for wrong in ["=\"/", "'/", "=/"] {
         if let Some(at) = html.find(wrong) {
@@ -166,7 +172,7 @@ fn only_relative(html: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The one file of a kind that trunk has written.
+/// The only file with this extension that trunk has written.
 fn only(dist: &Path, kind: &str) -> Result<PathBuf, String> {
     let files = std::fs::read_dir(dist).map_err(|e| format!("{}: {e}", dist.display()))?;
     let mut files = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == kind));
@@ -180,7 +186,7 @@ fn size(path: &Path) -> Result<u64, String> {
     std::fs::metadata(path).map(|meta| meta.len()).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Removes what another compiler built for wasm32: cargo does not see that a sysroot has changed.
+/// Removes what another compiler built for wasm32, because cargo does not notice that a sysroot has changed.
 fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     let stamp = paths::page_target().join("compiler");
     let id = tools.compiler.id();
@@ -191,7 +197,7 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     paths::write(&stamp, &id)
 }
 
-/// One number for all that goes into the page: the sources it is compiled from, the tools, and what we do to their work.
+/// A hash of all inputs of the page: its sources, the tools, and the code of this file.
 fn fingerprint(tools: &PageTools) -> Result<String, String> {
     let root = paths::root();
     let mut files = ["Cargo.toml", "Cargo.lock", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
@@ -210,7 +216,8 @@ fn fingerprint(tools: &PageTools) -> Result<String, String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// The files below a folder that can change the page: not its own output, and not texts and pictures for readers.
+/// Adds the files below a folder that can change the page. Left out are built files, tests, and texts and pictures for
+/// readers.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
         let path = entry.path();

@@ -1,15 +1,16 @@
-//! Where things stand: the workspace, the cache of tools, the folders of the builds.
+//! Paths: the workspace, the cache of tools, the folders of the builds.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// The workspace's root.
+/// The root of the workspace.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// The folder that holds tools and sysroots between runs: `watchglass` below XDG_CACHE_HOME or ~/.cache.
+/// The folder that keeps tools and sysroots between runs: `watchglass` in XDG_CACHE_HOME, else in ~/.cache, else in
+/// LOCALAPPDATA.
 pub fn cache() -> Result<PathBuf, String> {
     let absolute = |key: &str| std::env::var_os(key).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")
@@ -19,12 +20,12 @@ pub fn cache() -> Result<PathBuf, String> {
         .ok_or_else(|| "no cache folder: set HOME or XDG_CACHE_HOME to an absolute path".to_owned())
 }
 
-/// Where a tool of that version is kept.
+/// The folder of a tool with this version.
 pub fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
     Ok(cache()?.join("tools").join(format!("{name}-{version}")))
 }
 
-/// The program, built for release.
+/// Path of the program, built for release.
 pub fn program() -> PathBuf {
     target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX))
 }
@@ -37,17 +38,18 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The page's own target folder: another compiler may be in play there, and both would rebuild each other's work.
+/// The target folder of the page. It is another one, because another compiler may build the page, and both would
+/// rebuild each other's work.
 pub fn page_target() -> PathBuf {
     target().join("page")
 }
 
-/// Where trunk puts the page and the backend's build script looks for it.
+/// The folder with the built page, in which the build script of the backend looks for it.
 pub fn dist() -> PathBuf {
     root().join("frontend").join("dist")
 }
 
-/// Writes a file, with its folder.
+/// Writes a file, and makes its folder if needed.
 pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder).map_err(|e| format!("{} could not be made: {e}", folder.display()))?;
@@ -59,7 +61,7 @@ pub fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("{} could not be read: {e}", path.display()))
 }
 
-/// Removes a folder and all below it; a folder that is not there is fine.
+/// Removes a folder and all below it; a missing folder is no error.
 pub fn remove(path: &Path) -> Result<(), String> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -69,8 +71,8 @@ pub fn remove(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Waits until no other run is at what this file guards, and keeps others waiting until what is returned goes, at the
-/// latest with the process.
+/// Locks the file `guard`, and waits while another run holds the lock. The lock ends when the result is dropped, or
+/// with the process.
 pub fn alone(guard: &Path) -> Result<File, String> {
     let failed = |e: std::io::Error| {
         let help = "choose folders that you may write: XDG_CACHE_HOME for tools, CARGO_TARGET_DIR for builds";

@@ -1,21 +1,21 @@
-//! Room on the disks that builds write to: looked at before minutes are spent, and where something failed.
+//! Checks the free space of the disks to which builds write: before minutes are spent, and after a failure.
 
 use crate::exec::cmd;
 use crate::paths;
 use std::path::{Path, PathBuf};
 
-/// What a first run writes at most into one folder, in MB.
+/// Largest number of MB that a first run writes into one folder.
 const FIRST_RUN: u64 = 3000;
-/// Less than this, in MB, and a build fails for that reason.
+/// With less free space than this, in MB, a build fails for that reason.
 const FULL: u64 = 100;
 
-/// A warning where a first run may not have room.
+/// A warning when a first run may not have enough space.
 pub fn warning() -> Option<String> {
     let (folder, free) = least()?;
     (free < FIRST_RUN).then(|| format!("{}, and a first run may write {FIRST_RUN}; {}", says(&folder, free), help()))
 }
 
-/// What may be behind a failure: a disk that is full.
+/// A possible reason of a failure: a full disk.
 pub fn full() -> Option<String> {
     let (folder, free) = least()?;
     (free < FULL).then(|| format!("{}; {}", says(&folder, free), help()))
@@ -29,11 +29,11 @@ fn help() -> &'static str {
     "make room, or choose folders on a larger disk: XDG_CACHE_HOME for tools, CARGO_TARGET_DIR for builds"
 }
 
-/// The folder with the least room, and how much that is in MB; nothing where `df` cannot say.
+/// The folder with the least free space, and that space in MB; None when `df` gives no answer.
 fn least() -> Option<(PathBuf, u64)> {
     let folders = [Some(paths::target()), paths::cache().ok(), Some(std::env::temp_dir())];
     let free = |folder: PathBuf| {
-        // The folder itself may not be there yet.
+        // The folder itself may not exist yet.
         let there = folder.ancestors().find(|path| path.is_dir())?;
         let mb = free(&cmd("df").arg("-Pk").arg(there).output().ok()?)?;
         Some((folder, mb))
@@ -41,10 +41,10 @@ fn least() -> Option<(PathBuf, u64)> {
     folders.into_iter().flatten().filter_map(free).min_by_key(|(_, mb)| *mb)
 }
 
-/// The fourth column of the second line of `df -Pk`, from KiB into MB.
+/// The fourth column in the second line of `df -Pk`, converted from KiB to MB.
 fn free(df: &str) -> Option<u64> {
     let kib: u64 = df.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
-    Some(kib * 1024 / 1_000_000) // df counts in units of 1024 bytes
+    Some(kib * 1024 / 1_000_000) // The unit of df is 1024 bytes.
 }
 
 #[cfg(test)]

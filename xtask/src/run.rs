@@ -12,21 +12,21 @@ use std::path::PathBuf;
 
 const PACKAGE: [&str; 4] = ["build", "--release", "--package", "watchglass"];
 
-/// One release binary with the page inside it.
+/// Builds one release binary with the page inside.
 pub fn build() -> Result<(), Failure> {
     let binary = release(&mut Steps::new())?;
     eprintln!("{}", binary.display());
     Ok(())
 }
 
-/// Builds, then becomes the binary.
+/// Builds the binary and replaces xtask by it.
 pub fn run(args: &[String]) -> Result<(), Failure> {
     let binary = release(&mut Steps::new())?;
     Err(cmd(binary).args(args).become_it().into())
 }
 
-/// The page, then the binary around it. On a first run the program's libraries are compiled beside the tools and the page:
-/// these leave a core idle while they fetch and link.
+/// Builds the page, then the binary around it. On a first run, the libraries of the program are compiled at the same
+/// time as the tools and the page, which leave a core idle while they download and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let left = left::program();
     if !left.is_empty()
@@ -44,12 +44,12 @@ pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     Ok(binary)
 }
 
-/// Begins to compile all of the program but what holds the page.
+/// Starts to compile all of the program except the part that holds the page.
 fn libraries() -> Result<Running, String> {
     cargo().args(PACKAGE).args(["--quiet", "--lib", "--jobs", &half_the_cores()]).start()
 }
 
-/// The binary, with the page as it was built last.
+/// Builds the binary with the page that was built last.
 pub fn server(steps: &mut Steps) -> Result<PathBuf, String> {
     program(steps, None)
 }

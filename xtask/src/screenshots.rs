@@ -1,6 +1,6 @@
-//! `cargo xtask screenshots`: the pictures of the page that the README shows, taken anew.
+//! `cargo xtask screenshots`: takes the pictures of the page for the README.
 //!
-//! A program of the `tests` package takes them: it knows how to start a server and a browser.
+//! A program of the `tests` package takes them, because it can start a server and a browser.
 
 use crate::Failure;
 use crate::exec::cargo;
@@ -9,7 +9,7 @@ use crate::run;
 use crate::setup;
 use crate::steps::Steps;
 
-/// Takes them into static/.
+/// Writes the pictures into static/.
 pub fn screenshots() -> Result<(), Failure> {
     let mut steps = Steps::new();
     setup::browser(&mut steps)?;

@@ -1,26 +1,27 @@
-//! How a step is told: what it does, how it ended, how long it took, what is left after it.
+//! Reports steps: what a step does, how it ended, how long it took, and what is left after it.
 
 use std::time::{Duration, Instant};
 
-/// How a step ended well.
+/// The result of a step that did not fail.
 pub enum Done {
-    /// Nothing was to be done; what was found.
+    /// There was nothing to do. The text says what was found.
     Already(String),
-    /// It was done now; what came of it.
+    /// The work was done now. The text says what came of it.
     Now(String),
-    /// It could not be done, and the work goes on without it; what is lost, and the command that would do it.
+    /// The work could not be done, and the other steps go on without it. The text says what is lost, and the command
+    /// that would help.
     Without(String),
 }
 
 /// A part of the work that takes minutes.
 pub struct Part {
-    /// The name of its step.
+    /// Name of the step that makes the part.
     pub name: &'static str,
-    /// What it usually takes.
+    /// Usual time for the part in seconds.
     pub seconds: u64,
 }
 
-/// The steps so far, for the summary, and the parts that are left.
+/// The steps so far, and the parts that are left.
 pub struct Steps {
     started: Instant,
     rows: Vec<Row>,
@@ -30,18 +31,18 @@ pub struct Steps {
 struct Row {
     name: String,
     took: Duration,
-    /// Whether it was one of the parts that were said beforehand.
+    /// True when the step was announced as a part that takes minutes.
     part: bool,
     outcome: Result<String, String>,
 }
 
 impl Steps {
-    /// No steps yet; the whole is timed from here.
+    /// Begins without steps; the total time counts from here.
     pub fn new() -> Self {
         Self { started: Instant::now(), rows: Vec::new(), left: Vec::new() }
     }
 
-    /// Says what is to be made, and how long that takes. Each of these parts then says when it begins and what is left.
+    /// Announces the parts to be made and their times. The step of each part then says when it begins and what is left.
     pub fn expect(&mut self, parts: Vec<Part>) {
         self.left = parts;
         if !self.left.is_empty() {
@@ -51,12 +52,12 @@ impl Steps {
         }
     }
 
-    /// What all that is left usually takes.
+    /// Usual time for all parts that are left, in words.
     fn rest(&self) -> String {
         usual(self.left.iter().map(|part| part.seconds).sum())
     }
 
-    /// Runs one step and says on one line how it ended; why it failed stands there, and not once more in the error.
+    /// Runs one step and prints on one line how it ended. The returned error does not repeat the reason of a failure.
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<Done, String>) -> Result<(), String> {
         let part = self.left.iter().position(|part| part.name == name).map(|at| self.left.remove(at));
         if let Some(part) = &part {
@@ -87,7 +88,7 @@ impl Steps {
         outcome.map(|_| ()).map_err(|_| format!("{name} failed, as said above"))
     }
 
-    /// What is left, as the end of a line; nothing where nothing is.
+    /// The parts that are left, as the end of a line; empty when there are none.
     fn still(&self) -> String {
         let names: Vec<&str> = self.left.iter().map(|part| part.name).collect();
         if names.is_empty() {
@@ -96,7 +97,7 @@ impl Steps {
         format!(". Left: {}, about {}", names.join(", "), self.rest())
     }
 
-    /// The minutes of the parts that were said beforehand, in one line; nothing where there was none.
+    /// Prints in one line the minutes of the announced parts; prints nothing when there were none.
     pub fn note(&self) {
         let parts: Vec<String> = self
             .rows
@@ -110,7 +111,7 @@ impl Steps {
         }
     }
 
-    /// The table of all steps, and an error that names those that failed.
+    /// Prints the table of all steps. Returns an error that names those that failed.
     pub fn finish(self) -> Result<(), String> {
         eprintln!("\n{:<28} {:>9}  result", "step", "time");
         for row in &self.rows {
@@ -127,7 +128,7 @@ impl Steps {
     }
 }
 
-/// A duration as people read it: `0.2 s`, `95 s`.
+/// A duration in words: `0.2 s`, `95 s`.
 pub fn seconds(took: Duration) -> String {
     if took < Duration::from_secs(10) {
         format!("{:.1} s", took.as_secs_f64())
@@ -136,7 +137,7 @@ pub fn seconds(took: Duration) -> String {
     }
 }
 
-/// What something usually takes, no more exact than it is: `30 s`, `2.5 min`.
+/// A usual time in words, rounded to half minutes: `30 s`, `2.5 min`.
 fn usual(seconds: u64) -> String {
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min", (seconds as f64 / 30.0).round() / 2.0) }
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask torture`: what was seen once survives whatever ends a server.
+//! `cargo xtask torture`: checks that what a page has shown survives any end of the server.
 //!
-//! The torture itself is a program of the `tests` package; here the real binary is built for it.
+//! The torture is a program of the `tests` package. The real binary is built here for it.
 
 use crate::Failure;
 use crate::exec::cargo;

@@ -15,7 +15,7 @@ fn main() {
     let options = Options { pids, ..Options::default() };
     let mut open = Vec::new();
     for entry in COLLECTORS {
-        match (entry.open)(&options, &Roots::default()) {
+        match entry.open_here(&options, &Roots::default()) {
             Ok(parts) => open.extend(parts.into_iter().map(|part| (entry.name, part, Out::default(), Vec::new()))),
             Err(error) => println!("{:12} {}", entry.name, error.reason),
         }

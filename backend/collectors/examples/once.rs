@@ -10,7 +10,7 @@ fn main() {
     let start = Instant::now();
     let mut open = Vec::new();
     for entry in COLLECTORS {
-        match (entry.open)(&options, &Roots::default()) {
+        match entry.open_here(&options, &Roots::default()) {
             Ok(parts) => open.extend(parts.into_iter().map(|part| (entry.name, part, Out::default()))),
             Err(error) => println!("{}: {error:?}", entry.name),
         }

@@ -1,66 +1,32 @@
 //! The sensors of Watchglass and their one registration table, [`COLLECTORS`].
 //!
-//! A new collector is one file, one `mod` line and one row here; configuration key, doctor, documentation, chart and
-//! export follow from the row. Each part of a collector runs on a thread of its own with a deadline, so that a hung
+//! A new collector is one file, the `mod` line for it and one row here; configuration key, doctor, documentation, chart
+//! and export follow from the row. Each part of a collector runs on a thread of its own with a deadline, so that a hung
 //! driver, mount or endpoint costs its own series only. This crate reads no wall clock and starts no server.
 //!
-//! Read [`Collector`], then [`Entry`], then `memory.rs` as the simplest example.
+//! Read [`Collector`], then [`Entry`], then `host/linux/memory.rs` as the simplest example.
 
-mod amd;
-mod apple;
+mod devices;
 mod error;
-mod gpu_reading;
-mod graphcore;
+#[cfg(test)]
+mod golden;
 mod host;
-mod intel;
+pub mod openmetrics;
+pub mod options;
 mod out;
 mod read;
 #[cfg(test)]
 mod recordings;
-mod total;
-mod tpu;
-mod trainium;
 
-#[cfg(unix)]
-mod disk_usage;
-pub mod monitor;
-mod numbers;
-mod nvidia;
-pub mod openmetrics;
-mod processes;
-
-#[cfg(any(test, not(target_os = "linux")))]
-mod portable;
-#[cfg(windows)]
-use portable::disk_usage;
-#[cfg(not(target_os = "linux"))]
-use portable::{cpu, disk, memory, network, pressure, process};
-
-#[cfg(target_os = "linux")]
-mod cpu;
-#[cfg(target_os = "linux")]
-mod disk;
-#[cfg(target_os = "linux")]
-mod memory;
-#[cfg(target_os = "linux")]
-mod mounts;
-#[cfg(target_os = "linux")]
-mod network;
-#[cfg(target_os = "linux")]
-mod pressure;
-#[cfg(target_os = "linux")]
-mod process;
-#[cfg(target_os = "linux")]
-mod temperature;
-
+pub use devices::numbers::GpuNumbers;
 pub use error::{CollectError, OpenError, OpenErrorKind};
-pub use host::{facts, host_name};
-pub use numbers::GpuNumbers;
+pub use host::facts::{facts, host_name};
+pub use host::monitor;
+pub use host::processes::{GpuUse, Processes};
+pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
-pub use processes::{GpuUse, Processes};
 
 use shared::catalog::{self as rows, Catalog, MetricDef};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +46,7 @@ pub struct Part {
     pub name: String,
     /// Paths, libraries and addresses that it reads, for doctor.
     pub tried: Vec<String>,
-    /// The sensor.
+    /// What reads it.
     pub collector: Box<dyn Collector>,
 }
 
@@ -97,11 +63,75 @@ pub struct Entry {
     pub name: &'static str,
     /// What it reads, one sentence.
     pub about: &'static str,
+    /// The operating systems that it is for.
+    pub systems: &'static [System],
     /// The rows that it produces.
     pub metrics: &'static [&'static [&'static MetricDef]],
-    /// Opens it. Called again later when it fails.
+    /// The keys below `[collectors.NAME]` that it alone has.
+    pub options: &'static [&'static OptionRow],
+    /// Opens it on such a system; see [`Entry::open_here`].
     pub open: fn(&Options, &Roots) -> Result<Vec<Part>, OpenError>,
 }
+
+impl Entry {
+    /// Opens it. Called again later when it fails.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::Absent`] on a system that it is not for, and why it could not be opened on the others.
+    pub fn open_here(&self, options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+        if !self.systems.contains(&System::HERE) {
+            return Err(OpenError::absent([], self.elsewhere(), ""));
+        }
+        (self.open)(options, roots)
+    }
+
+    /// Where it is, for those who look for it on another system: `only on Linux`.
+    pub fn elsewhere(&self) -> String {
+        let names: Vec<&str> = self.systems.iter().map(|system| system.name()).collect();
+        format!("only on {}", names.join(" and "))
+    }
+
+    /// The option that it alone has by this key.
+    pub fn option(&self, key: &str) -> Option<&'static OptionRow> {
+        self.options.iter().find(|row| row.key == key).copied()
+    }
+}
+
+/// A kind of operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// The kernel's own files are read.
+    Linux,
+    /// Apple's system for computers.
+    MacOs,
+    /// Windows, and whatever else the library sysinfo knows.
+    Other,
+}
+
+impl System {
+    /// That of this program.
+    pub const HERE: System = match () {
+        () if cfg!(target_os = "linux") => System::Linux,
+        () if cfg!(target_os = "macos") => System::MacOs,
+        () => System::Other,
+    };
+
+    /// As people call it.
+    fn name(self) -> &'static str {
+        match self {
+            System::Linux => "Linux",
+            System::MacOs => "macOS",
+            System::Other => "other systems",
+        }
+    }
+}
+
+/// A collector that can be everywhere.
+const ALL: &[System] = &[System::Linux, System::MacOs, System::Other];
+/// A collector that reads what only Linux has.
+const LINUX: &[System] = &[System::Linux];
+/// A collector that reads what only macOS has.
+const MACOS: &[System] = &[System::MacOs];
 
 /// What a user chose, as far as collectors care.
 #[derive(Clone, Debug)]
@@ -113,24 +143,8 @@ pub struct Options {
     /// GPUs to keep; empty: all. A number is the vendor's own: NVML's index, N of `cardN`, that of AMD's or Intel's tool,
     /// 0 for Apple's.
     pub gpus: Vec<u32>,
-    /// NVIDIA's library by path, instead of the system's.
-    pub nvml_library: Option<PathBuf>,
-    /// NVIDIA's nvidia-smi by path; it takes the library's place where that cannot be loaded.
-    pub nvidia_command: Option<PathBuf>,
-    /// AMD's rocm-smi by path; it then takes the place of the kernel's files.
-    pub rocm_smi: Option<PathBuf>,
-    /// AMD's amd-smi by path, likewise.
-    pub amd_smi: Option<PathBuf>,
-    /// Intel's xpu-smi by path; it then takes the place of the kernel's files.
-    pub intel_command: Option<PathBuf>,
-    /// Graphcore's gc-inventory or gc-info by path.
-    pub graphcore_command: Option<PathBuf>,
-    /// neuron-monitor by path.
-    pub trainium_command: Option<PathBuf>,
-    /// neuron-monitor's own configuration, instead of ours.
-    pub trainium_config: Option<PathBuf>,
-    /// Where TPU programs serve their metrics; empty: the usual port, on machines with a TPU.
-    pub tpu_endpoints: Vec<SocketAddr>,
+    /// What was set of the options that collectors declare for themselves.
+    pub own: OwnOptions,
     /// The numbers of GPUs, over all vendors.
     pub gpu_numbers: Arc<GpuNumbers>,
     /// Endpoints to scrape.
@@ -152,15 +166,7 @@ impl Default for Options {
             disk_paths: vec![default_disk_path(cfg!(windows), None)],
             pids: Vec::new(),
             gpus: Vec::new(),
-            nvml_library: None,
-            nvidia_command: None,
-            rocm_smi: None,
-            amd_smi: None,
-            intel_command: None,
-            graphcore_command: None,
-            trainium_command: None,
-            trainium_config: None,
-            tpu_endpoints: Vec::new(),
+            own: OwnOptions::default(),
             gpu_numbers: Arc::default(),
             endpoints: Vec::new(),
             processes: Arc::default(),
@@ -211,56 +217,79 @@ pub static COLLECTORS: &[Entry] = &[
     Entry {
         name: "cpu",
         about: "Processor time whole and core by core, load, tasks, uptime and temperature.",
+        systems: ALL,
         metrics: &[rows::cpu::ROWS],
-        open: cpu::open,
+        options: &[],
+        open: host::cpu::open,
     },
     Entry {
         name: "memory",
         about: "Memory, page cache and swap of the host or of the container's limit.",
+        systems: ALL,
         metrics: &[rows::memory::ROWS],
-        open: memory::open,
+        options: &[],
+        open: host::memory::open,
     },
     Entry {
         name: "pressure",
         about: "Time in which tasks stood still for want of a core, memory or I/O.",
+        systems: LINUX,
         metrics: &[rows::cpu::PRESSURE_ROWS],
-        open: pressure::open,
+        options: &[],
+        open: host::pressure::open,
     },
     Entry {
         name: "disk",
         about: "Reads and writes of all disks and of each, and how busy each is.",
+        systems: ALL,
         metrics: &[rows::disk::ROWS],
-        open: disk::open,
+        options: &[],
+        open: host::disk::open,
     },
     Entry {
         name: "disk_usage",
         about: "How full the file systems at the watched paths are.",
+        systems: ALL,
         metrics: &[rows::disk::USAGE_ROWS],
-        open: disk_usage::open,
+        options: &[],
+        open: host::disk_usage::open,
     },
     Entry {
         name: "network",
         about: "Traffic of all links and of each, and TCP segments that were sent again.",
+        systems: ALL,
         metrics: &[rows::network::ROWS],
-        open: network::open,
+        options: &[],
+        open: host::network::open,
     },
     Entry {
         name: "process",
         about: "The watched processes with all their descendants.",
+        systems: ALL,
         metrics: &[rows::process::ROWS],
-        open: process::open,
+        options: &[],
+        open: host::process::open,
     },
-    #[cfg(target_os = "linux")]
     Entry {
         name: "processes",
         about: "What runs here: user, CPU, memory, threads, disks and container of every process, every 5 s.",
+        systems: LINUX,
         metrics: &[],
-        open: processes::scan::open,
+        options: &[],
+        open: host::scan::open,
     },
-    Entry { name: "monitor", about: "What Watchglass itself costs.", metrics: &[monitor::ROWS], open: monitor::open },
+    Entry {
+        name: "monitor",
+        about: "What Watchglass itself costs.",
+        systems: ALL,
+        metrics: &[monitor::ROWS],
+        options: &[],
+        open: monitor::open,
+    },
     Entry {
         name: "nvidia",
         about: "NVIDIA GPUs by the driver's library NVML, else by nvidia-smi.",
+        systems: ALL,
         metrics: &[
             rows::gpu::ROWS,
             rows::gpu::MORE,
@@ -269,48 +298,63 @@ pub static COLLECTORS: &[Entry] = &[
             rows::gpu_process::ROWS,
             rows::gpu_parts::ROWS,
         ],
-        open: nvidia::open,
+        options: devices::nvidia::OPTIONS,
+        open: devices::nvidia::open,
     },
     Entry {
         name: "graphcore",
         about: "Graphcore IPUs by the vendor's command line tools.",
+        systems: LINUX,
         metrics: &[rows::ipu::ROWS],
-        open: graphcore::open,
+        options: devices::graphcore::OPTIONS,
+        open: devices::graphcore::open,
     },
     Entry {
         name: "tpu",
         about: "Google TPUs by the metric service of the program that uses them, else by tpu-info.",
+        systems: ALL,
         metrics: &[rows::tpu::DEVICE, rows::tpu::DISTRIBUTIONS],
-        open: tpu::open,
+        options: devices::tpu::OPTIONS,
+        open: devices::tpu::open,
     },
     Entry {
         name: "trainium",
         about: "AWS Trainium and Inferentia by neuron-monitor.",
+        systems: LINUX,
         metrics: &[rows::trainium::ROWS],
-        open: trainium::open,
+        options: devices::trainium::OPTIONS,
+        open: devices::trainium::open,
     },
     Entry {
         name: "amd",
         about: "AMD GPUs by the files of their driver, else by rocm-smi or amd-smi.",
+        systems: ALL,
         metrics: &[rows::gpu::ROWS, rows::gpu::AMD],
-        open: amd::open,
+        options: devices::amd::OPTIONS,
+        open: devices::amd::open,
     },
     Entry {
         name: "intel",
         about: "Intel GPUs by the files of their driver, else by xpu-smi.",
+        systems: ALL,
         metrics: &[rows::gpu::ROWS, rows::gpu::INTEL],
-        open: intel::open,
+        options: devices::intel::OPTIONS,
+        open: devices::intel::open,
     },
     Entry {
         name: "apple",
         about: "Apple silicon: its kinds of cores, its GPU, power and temperatures.",
+        systems: MACOS,
         metrics: &[rows::gpu::ROWS, &[&rows::gpu::FREQUENCY], rows::gpu::APPLE, rows::apple::ROWS],
-        open: apple::open,
+        options: &[],
+        open: devices::apple::open,
     },
     Entry {
         name: "openmetrics",
         about: "What named endpoints print in Prometheus or OpenMetrics text.",
+        systems: ALL,
         metrics: &[rows::openmetrics::ROWS, openmetrics::dcgm::ROWS, openmetrics::ROWS],
+        options: &[],
         open: openmetrics::open,
     },
 ];

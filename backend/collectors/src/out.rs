@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// How long a slot is kept in which nothing is put: less than the quarter of an hour after which the store lets a series
 /// go, so that no slot that is put anew is one of a series that the store has given up.
-const GONE: Duration = Duration::from_secs(600);
+const FORGET_AFTER: Duration = Duration::from_secs(600);
 /// Time between two looks for slots that are gone.
-const LOOK: Duration = Duration::from_secs(60);
+const FORGET_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What stands in a tag's placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +110,7 @@ impl Out {
         self.values.fill(f64::NAN);
         self.next = 0;
         self.at = at;
-        if at.saturating_sub(self.looked) >= LOOK {
+        if at.saturating_sub(self.looked) >= FORGET_INTERVAL {
             self.looked = at;
             self.forget();
         }
@@ -118,7 +118,7 @@ impl Out {
 
     fn forget(&mut self) {
         for (at, place) in self.slots.iter_mut().enumerate() {
-            if let Some(slot) = place.take_if(|slot| self.at.saturating_sub(slot.put) >= GONE) {
+            if let Some(slot) = place.take_if(|slot| self.at.saturating_sub(slot.put) >= FORGET_AFTER) {
                 self.by_hash.remove(&slot.hash);
                 self.free.push(at);
             }
@@ -226,7 +226,13 @@ impl Out {
             .iter()
             .zip(&self.values)
             .filter(|(_, v)| v.is_finite())
-            .filter_map(|(slot, &v)| slot.as_ref().map(Slot::named).map(|(def, instance)| (def.tag_of(&instance), v)))
+            .filter_map(|(slot, &v)| slot.as_ref().map(|slot| (slot, v)))
+            .map(|(slot, v)| {
+                #[cfg(test)]
+                crate::golden::saw(slot.def);
+                let (def, instance) = slot.named();
+                (def.tag_of(&instance), v)
+            })
             .collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all

@@ -5,12 +5,12 @@
 //! ticks. It is repeated to an hour, totals running on; so figures of an hour are a little flattered where it is shorter.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for developers that reports and may stop")]
 
+use history::compaction;
 use history::files::Disk;
-use history::merge;
 use history::segments::{self, Kind, Name, Segment};
 use shared::catalog::{Metric, cpu};
 use shared::column;
-use shared::segment::{Contents, NewColumn, Run, SeriesEntry, SourceEntry};
+use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -144,20 +144,26 @@ fn main() {
                 let (start, serial) = (HOUR + h * 3_600 + q as i64 * 900, h as u64 * 5 + q as u64 + 1);
                 let name = Name { kind: Kind::Quarter, start, serial };
                 let seal = || {
-                    segments::write(&disk, name, |writer| {
-                        let run =
-                            Run { source: 0, first_seq, last_seq: first_seq + 899, times: &times, clock_step: false };
+                    segments::write(&disk, &Arc::default(), name, |writer| {
+                        let span = TickSpan {
+                            source: 0,
+                            first_seq,
+                            last_seq: first_seq + 899,
+                            times: &times,
+                            clock_step: false,
+                            after_gap: false,
+                        };
                         let columns = hour.series.iter().enumerate();
                         let columns =
                             columns.map(|(id, (steps, v))| NewColumn::new(id as u32, &v[ticks.clone()], *steps));
-                        writer.block(run, columns)?;
+                        writer.block(span, columns)?;
                         Ok(contents(1, n))
                     })
                 };
                 if (h, q) == (0, 0) { timed("seal a quarter", seal) } else { seal() }.unwrap()
             })
             .collect();
-        let join = || merge::merge(&disk, h as u64 * 5 + 5, &quarters).unwrap();
+        let join = || compaction::merge(&disk, &Arc::default(), h as u64 * 5 + 5, &quarters).unwrap();
         let merged = if h == 0 { timed("merge an hour", join) } else { join() };
         if h == 0 {
             sizes("quarter", &quarters[0]);
@@ -203,36 +209,44 @@ fn main() {
             let fill = |writer: &mut shared::segment::Writer<segments::Out>| {
                 for source in 0..100 {
                     let first_seq = h as u64 * 3_600 + 1;
-                    let run = Run { source, first_seq, last_seq: first_seq + 3_599, times: &times, clock_step: false };
-                    writer.block(run, columns.iter().cloned())?;
+                    let span = TickSpan {
+                        source,
+                        first_seq,
+                        last_seq: first_seq + 3_599,
+                        times: &times,
+                        clock_step: false,
+                        after_gap: false,
+                    };
+                    writer.block(span, columns.iter().cloned())?;
                 }
                 Ok(contents(100, 130))
             };
-            segments::write(&disk, name, fill).unwrap()
+            segments::write(&disk, &Arc::default(), name, fill).unwrap()
         })
         .collect();
     often("one metric x 100 sources x 12 h, tiers", || {
         fleet.iter().for_each(|s| (0..100).for_each(|b| drop(s.reader().tier(b, 77).unwrap())));
     });
-    often("open 12 files of 100 sources x 130 series", || segments::open(&disk).unwrap());
+    often("open 12 files of 100 sources x 130 series", || segments::open(&disk, &Arc::default()).unwrap());
 
     let disk = part("many");
     for i in 0..16 {
         let name = Name { kind: Kind::Hour, start: HOUR + i * 3_600, serial: i as u64 + 1 };
-        segments::write(&disk, name, |writer| {
+        segments::write(&disk, &Arc::default(), name, |writer| {
             let times = [(HOUR + i * 3_600) * 1_000, (HOUR + i * 3_600) * 1_000 + 1];
-            let run = Run {
+            let span = TickSpan {
                 source: 0,
                 first_seq: i as u64 * 2 + 1,
                 last_seq: i as u64 * 2 + 2,
                 times: &times,
                 clock_step: false,
+                after_gap: false,
             };
-            writer.block(run, (0..10_000).map(|id| NewColumn::new(id, &[1.0, 2.0], 1.0)))?;
+            writer.block(span, (0..10_000).map(|id| NewColumn::new(id, &[1.0, 2.0], 1.0)))?;
             Ok(contents(1, 10_000))
         })
         .unwrap();
     }
-    often("open 16 files of 10,000 series", || segments::open(&disk).unwrap());
+    often("open 16 files of 10,000 series", || segments::open(&disk, &Arc::default()).unwrap());
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -170,7 +170,7 @@ impl Disk {
 pub enum Shared {
     /// It is reached by a link of another user.
     Link {
-        /// Which.
+        /// Id of that user.
         uid: u32,
     },
     /// Its group or everybody may write to it.

@@ -2,14 +2,13 @@
 
 use crate::calls::{Calls, Noted};
 use crate::files::{Content, Disk, Files, Lock, LockError, Shared};
+use crate::found::{Damage, Found};
+use crate::indexes::Indexes;
 use crate::log;
 use crate::replay::Replay;
-use crate::segments::{self, Segment};
+use crate::segments;
 use crate::writer::{self, Log};
-use shared::catalog::{Chart, Metric};
 use shared::segment::SegmentError;
-use shared::series::{SeriesDef, SeriesId};
-use shared::tick::TickState;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -32,6 +31,7 @@ pub struct Folder {
     options: Options,
     serial: AtomicU64,
     logs: BTreeMap<u64, u64>,
+    indexes: Arc<Indexes>,
     /// Held by the log too, whose threads may outlast the folder.
     lock: Arc<dyn Lock>,
 }
@@ -48,7 +48,7 @@ pub enum OpenError {
     Shared(Shared),
     /// A file of a later version.
     Newer {
-        /// Which.
+        /// Its name.
         file: String,
         /// The version of its format.
         version: u16,
@@ -81,95 +81,6 @@ impl fmt::Display for OpenError {
 }
 impl std::error::Error for OpenError {}
 
-/// What was in a folder.
-#[derive(Default)]
-pub struct Found {
-    /// Segments by serial, those that an hour stands for apart.
-    pub segments: Vec<Arc<Segment>>,
-    /// Machines of segments and logs, in the order in which they are met.
-    pub sources: Vec<FoundSource>,
-    /// Rows of the table that series of `sources` name, one a tag, as they were written last.
-    pub rows: Vec<Metric>,
-    /// Charts of these rows.
-    pub charts: Vec<Chart>,
-    /// Number of the last log file; 0 without any. All that these hold is in `segments` or in `sources`.
-    pub log: u64,
-    /// What was wrong.
-    pub report: Report,
-}
-
-/// A machine as it was found.
-#[derive(Debug, Default)]
-pub struct FoundSource {
-    /// Host name, which tells it apart.
-    pub name: String,
-    /// Time between its ticks, milliseconds.
-    pub interval: i64,
-    /// What does not change: key and value.
-    pub facts: Vec<(String, String)>,
-    /// By id, with positions in [`Found::rows`]; none where nothing that is kept speaks of the id, which is not given again.
-    pub series: Vec<Option<SeriesDef>>,
-    /// Ticks that are in no segment, rising by sequence. More than one run where some are missing in between, or where
-    /// the log began anew with another state.
-    pub runs: Vec<Run>,
-    /// Sequence and time of the newest tick, wherever it is; every series is absent.
-    pub state: TickState,
-    /// Samples that came late and are in no segment: series, milliseconds since the Unix epoch, value.
-    pub late: Vec<(SeriesId, i64, f64)>,
-}
-
-impl FoundSource {
-    /// Sequence of the newest tick, wherever it is; the source goes on with the next.
-    pub fn last_seq(&self) -> u64 {
-        self.state.seq()
-    }
-}
-
-/// Ticks that follow each other.
-#[derive(Debug)]
-pub struct Run {
-    /// Before the first, with the steps of all series that the frames speak of.
-    pub base: TickState,
-    /// Frames that can be applied in order.
-    pub frames: Vec<Vec<u8>>,
-}
-
-/// What was wrong at the start, and how much was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// What could not be read.
-    pub damages: Vec<Damage>,
-    /// Bytes of log files in `damages` and `torn`.
-    pub skipped_bytes: u64,
-    /// Ticks in logs that could not be placed because one before them is damaged.
-    pub skipped_ticks: u64,
-    /// Ticks that neither a segment nor a log holds, although later ones of their source are known.
-    pub missing_ticks: u64,
-    /// Ticks that were taken from logs.
-    pub ticks: u64,
-    /// Log files that end in the middle of a record, and where: the rest was never written, which is no damage.
-    pub torn: Vec<(String, u64)>,
-    /// The log before was not closed in order: the process was killed, or the machine lost power.
-    pub unclean: bool,
-}
-
-/// A stretch of a file that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
-    /// File in the folder.
-    pub file: String,
-    /// Where it begins.
-    pub offset: u64,
-    /// What is wrong, in words.
-    pub what: String,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
-    }
-}
-
 impl Folder {
     /// Takes a folder, which is made where there is none, and reads what is in it. Where another process has it, it
     /// answers at once.
@@ -196,12 +107,13 @@ impl Folder {
         })?;
         let calls = Arc::<Calls>::default();
         let files: Arc<dyn Files> = Arc::new(Noted::new(files, calls.clone()));
-        let (found, read) = read(&*files)?;
+        let indexes = Arc::<Indexes>::default();
+        let (found, read) = read(&*files, &indexes)?;
         lock.sign();
         segments::remove(&*files, read.leftovers.iter().map(String::as_str))
             .map_err(io("remove a file that was left over"))?;
         let serial = AtomicU64::new(read.serial + 1);
-        Ok((Folder { files, calls, options, serial, logs: read.logs, lock }, found))
+        Ok((Folder { files, calls, options, serial, logs: read.logs, indexes, lock }, found))
     }
 
     /// Reads a folder that another process may be writing to, without a change. Its newest record may be cut off.
@@ -209,11 +121,11 @@ impl Folder {
     /// # Errors
     /// [`OpenError::Newer`] and [`OpenError::Io`].
     pub fn read_only(path: &Path) -> Result<Found, OpenError> {
-        let disk = Disk::new(path);
+        let (disk, indexes) = (Disk::new(path), Arc::default());
         // What was merged or removed meanwhile is in another file by then.
         for _ in 0..5 {
             let before = disk.list().map_err(io("read the folder"))?;
-            let found = read(&disk);
+            let found = read(&disk, &indexes);
             if matches!(&found, Err(OpenError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound) {
                 continue;
             }
@@ -222,7 +134,7 @@ impl Folder {
                 return found.map(|(found, _)| found);
             }
         }
-        read(&disk).map(|(found, _)| found)
+        read(&disk, &indexes).map(|(found, _)| found)
     }
 
     /// Starts the log; call it once. Nothing is written before its [`begin`](Log::begin).
@@ -240,9 +152,14 @@ impl Folder {
         &self.calls
     }
 
-    /// Its files, for [`segments::write`], [`crate::merge::merge`] and [`segments::remove`].
+    /// Its files, for [`segments::write`], [`crate::compaction::merge`] and [`segments::remove`].
     pub fn files(&self) -> &Arc<dyn Files> {
         &self.files
+    }
+
+    /// What its segments keep of their indexes, for the same.
+    pub fn indexes(&self) -> &Arc<Indexes> {
+        &self.indexes
     }
 
     /// A serial number for a new segment, above all that there were.
@@ -265,19 +182,19 @@ struct Read {
 }
 
 /// Reads a folder and changes nothing.
-fn read(files: &dyn Files) -> Result<(Found, Read), OpenError> {
+fn read(files: &dyn Files, indexes: &Arc<Indexes>) -> Result<(Found, Read), OpenError> {
     let names = files.list().map_err(io("read the folder"))?;
     let mut logs: BTreeMap<u64, Arc<dyn Content>> = BTreeMap::new();
     for name in &names {
         let Some(number) = writer::number(name) else { continue };
         let file = files.open(name).map_err(io("open a log file"))?;
-        let head = file.read_at(0, log::HEADER).unwrap_or_default();
+        let head = file.read_at(0, log::HEADER_BYTES).unwrap_or_default();
         if let Some(version) = log::version(&head).filter(|v| *v > log::VERSION) {
             return Err(OpenError::Newer { file: name.clone(), version });
         }
         logs.insert(number, file);
     }
-    let opened = segments::open(files).map_err(io("read the folder"))?;
+    let opened = segments::open(files, indexes).map_err(io("read the folder"))?;
     let mut replay = Replay::default();
     for (file, error) in opened.refused {
         match error {

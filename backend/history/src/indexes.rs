@@ -1,38 +1,65 @@
-//! What was read last of the indexes of segments. A chart of a fleet asks a thousand blocks for one series each, and
-//! the next chart asks the same blocks: half of these reads are of their indexes.
+//! A cache of the indexes of segments. A chart of a fleet asks a thousand blocks for one series each, and the next chart
+//! asks the same blocks: half of these reads are of their indexes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// The most that is kept in the process, in bytes: 12 hours of 100 machines of 20 series are half of it.
-const ROOM: usize = 1 << 20;
+/// What a cache holds at most: 12 hours of 100 machines of 20 series are half of it.
+const MAX_CACHED_BYTES: usize = 1 << 20;
 
 /// What an entry takes beside its bytes, about.
-const ENTRY: usize = 120;
-
-static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(|| Mutex::new(Kept::with_room(ROOM)));
+const ENTRY_BYTES: usize = 120;
 
 /// Number of a file, and a place in it.
-type Place = (u64, u64);
+pub(crate) type Place = (u64, u64);
 
-/// The bytes at a place: those that are kept, or what `read` answers, which is kept then.
-///
-/// # Errors
-/// As `read`; nothing is kept then.
-pub(crate) fn kept(place: Place, len: usize, read: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
-    // Whoever holds the lock leaves it whole.
-    let lock = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(bytes) = lock().get(place).filter(|bytes| bytes.len() == len) {
-        return Ok(bytes.to_vec());
+/// The cache that the segments of one folder share; the [`Folder`](crate::Folder) has one, and hands it to what opens
+/// them.
+#[derive(Debug)]
+pub struct Indexes {
+    kept: Mutex<Kept>,
+    /// How many files were numbered.
+    files: AtomicU64,
+}
+
+impl Default for Indexes {
+    fn default() -> Self {
+        Indexes { kept: Mutex::new(Kept::with_room(MAX_CACHED_BYTES)), files: AtomicU64::new(0) }
     }
-    // Not under the lock: the disk may hang.
-    let bytes = read()?;
-    lock().put(place, &bytes);
-    Ok(bytes)
+}
+
+impl Indexes {
+    /// A number for a file that is opened: it tells it apart from all others of this cache, those of its name too.
+    pub(crate) fn number(&self) -> u64 {
+        self.files.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The bytes at a place: those that are kept, or what `read` answers, which is kept then.
+    ///
+    /// # Errors
+    /// As `read`; nothing is kept then.
+    pub(crate) fn get(
+        &self,
+        place: Place,
+        len: usize,
+        read: impl FnOnce() -> io::Result<Vec<u8>>,
+    ) -> io::Result<Vec<u8>> {
+        // Whoever holds the lock leaves it whole.
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = lock().get(place).filter(|bytes| bytes.len() == len) {
+            return Ok(bytes.to_vec());
+        }
+        // Not under the lock: the disk may hang.
+        let bytes = read()?;
+        lock().put(place, &bytes);
+        Ok(bytes)
+    }
 }
 
 /// Bytes by place. Those that were not asked for since they were looked at last go first.
+#[derive(Debug)]
 struct Kept {
     room: usize,
     used: usize,
@@ -53,7 +80,7 @@ impl Kept {
     }
 
     fn put(&mut self, place: Place, bytes: &[u8]) {
-        let size = bytes.len() + ENTRY;
+        let size = bytes.len() + ENTRY_BYTES;
         // One that asks for all of a large history must not push out everything else for each of its blocks.
         if size > self.room / 16 || self.by_place.contains_key(&place) {
             return;
@@ -66,7 +93,7 @@ impl Kept {
                     self.order.push_back(oldest);
                 }
                 _ => {
-                    let gone = self.by_place.remove(&oldest).map_or(0, |(bytes, _)| bytes.len() + ENTRY);
+                    let gone = self.by_place.remove(&oldest).map_or(0, |(bytes, _)| bytes.len() + ENTRY_BYTES);
                     self.used -= gone;
                 }
             }
@@ -83,7 +110,7 @@ mod tests {
 
     #[test]
     fn it_stays_within_its_room_and_keeps_what_is_asked_for() {
-        let mut kept = Kept::with_room(40 * (100 + ENTRY));
+        let mut kept = Kept::with_room(40 * (100 + ENTRY_BYTES));
         kept.put((0, 0), &[7; 100]);
         for n in 1..1_000 {
             kept.put((n, n), &[n as u8; 100]);
@@ -98,9 +125,9 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_read_again() {
-        let place = (u64::MAX, 1); // no file has that number
-        assert!(kept(place, 2, || Err(io::ErrorKind::Other.into())).is_err());
-        assert_eq!(kept(place, 2, || Ok(vec![1, 2])).ok(), Some(vec![1, 2]));
-        assert_eq!(kept(place, 2, || Err(io::ErrorKind::Other.into())).ok(), Some(vec![1, 2]));
+        let (indexes, place) = (Indexes::default(), (0, 1));
+        assert!(indexes.get(place, 2, || Err(io::ErrorKind::Other.into())).is_err());
+        assert_eq!(indexes.get(place, 2, || Ok(vec![1, 2])).ok(), Some(vec![1, 2]));
+        assert_eq!(indexes.get(place, 2, || Err(io::ErrorKind::Other.into())).ok(), Some(vec![1, 2]));
     }
 }

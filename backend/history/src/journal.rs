@@ -1,8 +1,9 @@
 //! What is written into a log file, so that a damaged record costs little: what is said of sources and series stands
 //! twice, a minute apart, and every source has a keyframe a minute.
 
-use crate::log::{Record, Table, put};
+use crate::log::{Entry, Table, put};
 use shared::catalog::Catalog;
+use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,12 +11,10 @@ use std::collections::{HashMap, HashSet};
 /// Time between keyframes of a source, milliseconds: what a damaged tick costs at most.
 pub const KEYFRAME_MS: i64 = 60_000;
 
-/// Series in one record.
-const SERIES: usize = 512;
-/// Rows in one record.
-const ROWS: usize = 64;
-/// Late samples in one record.
-const LATE: usize = 50_000;
+/// A record holds at most so many series.
+const MAX_ENTRY_SERIES: usize = 512;
+/// A record holds at most so many rows.
+const MAX_ENTRY_ROWS: usize = 64;
 
 /// Writes records for one log file; a new file has a new journal. The bytes go to [`Log::begin`](crate::Log::begin) and
 /// [`Log::write`](crate::Log::write) in the order in which they were made.
@@ -47,7 +46,7 @@ impl Journal {
     pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
         let said = self.sources.entry(source).or_default();
         said.every = (KEYFRAME_MS / interval.max(1)).clamp(1, KEYFRAME_MS) as u32;
-        said.say(out, &Record::Source { source, name: name.into(), interval, facts: facts.to_vec() });
+        said.say(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
     }
 
     /// Those of these series that the file has not been told of, with their rows and charts; before the first frame that
@@ -65,41 +64,39 @@ impl Journal {
             series.map(|(id, def)| (id, def.metric, def.instance.as_str().into())).collect();
         let mut rows: Vec<u16> = series.iter().map(|(_, row, _)| *row).filter(|row| self.rows.insert(*row)).collect();
         rows.sort_unstable();
-        for rows in rows.chunks(ROWS) {
+        for rows in rows.chunks(MAX_ENTRY_ROWS) {
             let rows: Vec<_> =
                 rows.iter().filter_map(|&row| Some((row, catalog.metrics.get(usize::from(row))?.clone()))).collect();
             let ids: HashSet<&str> = rows.iter().map(|(_, metric)| metric.chart.as_str()).collect();
             let charts = catalog.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
-            said.say(out, &Record::Rows(Table { rows, charts }));
+            said.say(out, &Entry::Rows(Table { rows, charts }));
         }
-        for series in series.chunks(SERIES) {
-            said.say(out, &Record::Series { source, series: series.to_vec() });
+        for series in series.chunks(MAX_ENTRY_SERIES) {
+            said.say(out, &Entry::Series { source, series: series.to_vec() });
         }
     }
 
     /// The state from which the ticks after it go on: in an opening, and where ticks were left out.
     pub fn keyframe(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8]) {
-        put(out, &Record::Keyframe { source, frame });
+        put(out, &Entry::Keyframe { source, frame });
         self.sources.entry(source).or_default().ticks = 0;
     }
 
     /// A tick. `keyframe` gives the state after it, and is asked once a minute.
     pub fn tick(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8], keyframe: impl FnOnce() -> Vec<u8>) {
-        put(out, &Record::Tick { source, frame });
+        put(out, &Entry::Tick { source, frame });
         let said = self.sources.entry(source).or_default();
         said.ticks += 1;
         if said.ticks >= said.every {
             said.ticks = 0;
             out.extend(std::mem::take(&mut said.again));
-            put(out, &Record::Keyframe { source, frame: &keyframe() });
+            put(out, &Entry::Keyframe { source, frame: &keyframe() });
         }
     }
 
-    /// Samples that came after their tick.
-    pub fn late(&mut self, out: &mut Vec<u8>, source: u16, samples: &[(SeriesId, i64, f64)]) {
-        for samples in samples.chunks(LATE) {
-            put(out, &Record::Late { source, samples: samples.to_vec() });
-        }
+    /// What happened on a source, behind the ticks before it.
+    pub fn record(&mut self, out: &mut Vec<u8>, source: u16, record: &Record) {
+        put(out, &Entry::Record { source, record: record.clone() });
     }
 }
 
@@ -111,7 +108,7 @@ impl Said {
         !std::mem::replace(&mut self.series[at], true)
     }
 
-    fn say(&mut self, out: &mut Vec<u8>, record: &Record<'_>) {
+    fn say(&mut self, out: &mut Vec<u8>, record: &Entry<'_>) {
         let at = out.len();
         put(out, record);
         self.again.extend(&out[at..]);

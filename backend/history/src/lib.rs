@@ -3,26 +3,29 @@
 //! - [`files`]: what is asked of a folder; [`calls`]: what it has not answered; [`faults`]: one that fails, for tests.
 //! - [`log`]: the bytes of a log file; [`journal`]: what is written into it, so that every record can be lost alone.
 //! - [`writer`]: the log that is being written.
-//! - [`segments`], [`merge`], [`retain`]: sealed history; `indexes` keeps in memory what is read most of it.
-//! - [`folder`]: who has the data folder, and what is in it at the start.
+//! - [`segments`], [`compaction`], [`retain`]: sealed history; [`indexes`] keeps in memory what is read most of it.
+//! - [`folder`]: who has the data folder; [`found`]: what is in it at the start.
 //!
 //! This crate reads no wall clock, knows no network and prints nothing.
 
 pub mod calls;
+pub mod compaction;
 pub mod faults;
 pub mod files;
 pub mod folder;
-mod indexes;
+pub mod found;
+pub mod indexes;
 pub mod journal;
 pub mod log;
-pub mod merge;
 mod replay;
 pub mod retain;
-mod runs;
 pub mod segments;
+mod spans;
 pub mod writer;
 
-pub use folder::{Damage, Folder, Found, FoundSource, OpenError, Options, Report, Run};
+pub use folder::{Folder, OpenError, Options};
+pub use found::{Damage, Found, FoundSource, Report, TickSpan};
+pub use indexes::Indexes;
 pub use journal::Journal;
 pub use segments::Segment;
 pub use writer::{Health, Log, Written};

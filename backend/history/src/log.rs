@@ -1,7 +1,7 @@
 //! The bytes of a log file.
 //!
 //! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and records. A
-//! record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: a [`Record`] in
+//! record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: a [`Entry`] in
 //! postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]). Numbers are
 //! little-endian.
 //!
@@ -12,28 +12,30 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::catalog::{Chart, Metric};
 use shared::crc32c::{crc32c, extend};
+use shared::record::Record;
 use shared::segment::table;
 use shared::series::SeriesId;
 use std::borrow::Cow;
 
-/// Version of this format. Raised with every change of [`Record`]; a test holds the bytes of today.
-pub const VERSION: u16 = 1;
+/// Version of this format. Raised with every change of [`Entry`] or of a frame; a test holds the bytes of today. Version 1
+/// has no [`Entry::Record`], and its frames skip no sequences.
+pub const VERSION: u16 = 2;
 
 /// First bytes of a record.
 pub const MAGIC: [u8; 2] = [0xff, 0xd7];
 
 /// The longest body; a longer one is damage. A keyframe of 100,000 series has a million bytes.
-pub const MAX_BODY: usize = 8 << 20;
+pub const MAX_BODY_BYTES: usize = 8 << 20;
 
-const HEAD: usize = 10;
+const HEAD_BYTES: usize = 10;
 const FILE_MAGIC: [u8; 8] = *b"WGLOG\0\0\0";
 
 /// Bytes of the header of a file.
-pub const HEADER: usize = 16;
+pub const HEADER_BYTES: usize = 16;
 
 /// One thing that a log says. Numbers of sources and rows hold within one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Record<'a> {
+pub enum Entry<'a> {
     /// A machine that reports.
     Source {
         /// Its number.
@@ -49,14 +51,14 @@ pub enum Record<'a> {
     Rows(Table),
     /// Series of a source.
     Series {
-        /// Whose.
+        /// Number of its source in this file.
         source: u16,
         /// Id, number of the row, instance.
         series: Vec<(SeriesId, u16, Cow<'a, str>)>,
     },
     /// A frame against the empty state: the state after the tick whose sequence it carries.
     Keyframe {
-        /// Whose.
+        /// Number of its source in this file.
         source: u16,
         /// [`shared::tick::TickState::keyframe`].
         #[serde(borrow, with = "serde_bytes")]
@@ -64,21 +66,28 @@ pub enum Record<'a> {
     },
     /// A tick, as it was broadcast.
     Tick {
-        /// Whose.
+        /// Number of its source in this file.
         source: u16,
         /// [`shared::tick::TickState::encode`].
         #[serde(borrow, with = "serde_bytes")]
         frame: &'a [u8],
     },
-    /// Samples that came after their tick.
+    /// Samples that came after their tick. Earlier versions wrote them; this one only reads them.
     Late {
-        /// Whose.
+        /// Number of its source in this file.
         source: u16,
         /// Series, time in milliseconds since the Unix epoch, value.
         samples: Vec<(SeriesId, i64, f64)>,
     },
     /// The log was closed in order; nothing follows.
     End,
+    /// What happened on a source, behind the ticks before it.
+    Record {
+        /// The machine on which it happened.
+        source: u16,
+        /// What it was.
+        record: Record,
+    },
 }
 
 /// Rows by number, and their charts. They are written by name and not in postcard's order of fields and variants, so that
@@ -117,25 +126,25 @@ pub fn put_header(out: &mut Vec<u8>) {
 
 /// The version of a file; none where its header is damaged, and its records are then read as those of this version.
 pub fn version(bytes: &[u8]) -> Option<u16> {
-    let (head, crc) = bytes.first_chunk::<HEADER>()?.split_at(12);
+    let (head, crc) = bytes.first_chunk::<HEADER_BYTES>()?.split_at(12);
     (head[..8] == FILE_MAGIC && crc == crc32c(head).to_le_bytes()).then(|| u16::from_le_bytes([head[8], head[9]]))
 }
 
 /// Appends a record.
 ///
 /// # Panics
-/// Where its body is longer than [`MAX_BODY`]: long lists of series and rows are put in several records.
-pub fn put(out: &mut Vec<u8>, record: &Record<'_>) {
+/// Where its body is longer than [`MAX_BODY_BYTES`]: long lists of series and rows are put in several records.
+pub fn put(out: &mut Vec<u8>, record: &Entry<'_>) {
     let at = out.len();
-    out.extend([0; HEAD]);
+    out.extend([0; HEAD_BYTES]);
     *out = postcard::to_extend(record, std::mem::take(out)).expect("records hold only what postcard can write");
-    let body = out.len() - at - HEAD;
-    assert!(body <= MAX_BODY, "a record of {body} bytes");
+    let body = out.len() - at - HEAD_BYTES;
+    assert!(body <= MAX_BODY_BYTES, "a record of {body} bytes");
     let len = (body as u32).to_le_bytes();
-    let crc = extend(crc32c(&len), &out[at + HEAD..]);
+    let crc = extend(crc32c(&len), &out[at + HEAD_BYTES..]);
     out[at..at + 2].copy_from_slice(&MAGIC);
     out[at + 2..at + 6].copy_from_slice(&len);
-    out[at + 6..at + HEAD].copy_from_slice(&crc.to_le_bytes());
+    out[at + 6..at + HEAD_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// A stretch of a file that is no record.
@@ -150,9 +159,9 @@ pub struct Gap {
 }
 
 /// All sound records of a file with their places, in order, and what lies between them.
-pub fn scan(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, Vec<Gap>) {
+pub fn scan(bytes: &[u8]) -> (Vec<(u64, Entry<'_>)>, Vec<Gap>) {
     let (mut records, mut gaps) = (Vec::new(), Vec::new());
-    let mut at = if version(bytes).is_some() { HEADER } else { 0 };
+    let mut at = if version(bytes).is_some() { HEADER_BYTES } else { 0 };
     let mut sound = at;
     while at < bytes.len() {
         let Some((record, len)) = record(&bytes[at..]) else {
@@ -174,18 +183,18 @@ pub fn scan(bytes: &[u8]) -> (Vec<(u64, Record<'_>)>, Vec<Gap>) {
 }
 
 /// The record that begins here, and its length with head.
-fn record(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
+fn record(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     if head[..2] != MAGIC {
         return None;
     }
     let len = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
-    let body = rest.get(..len).filter(|_| len <= MAX_BODY)?;
+    let body = rest.get(..len).filter(|_| len <= MAX_BODY_BYTES)?;
     if extend(crc32c(&head[2..6]), body).to_le_bytes() != head[6..] {
         return None;
     }
     match postcard::take_from_bytes(body) {
-        Ok((record, [])) => Some((record, HEAD + len)),
+        Ok((record, [])) => Some((record, HEAD_BYTES + len)),
         _ => None,
     }
 }

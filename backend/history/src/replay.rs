@@ -4,20 +4,21 @@
 //! that a damaged record of it costs nothing), then its ticks.
 
 use crate::files::Content;
-use crate::folder::{Damage, Found, FoundSource, Report};
-use crate::log::{self, Record, Table};
-use crate::runs::{Placed, Reading, Runs};
+use crate::found::{Damage, Found, FoundSource, Report};
+use crate::log::{self, Entry, Table};
 use crate::segments::Segment;
+use crate::spans::{Placed, Reading, Spans};
 use shared::catalog::{Chart, Metric};
+use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId, Steps};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Ids beyond this are not believed: they would take memory for all below.
-const MAX_SERIES: SeriesId = 1 << 20;
+const MAX_SERIES_ID: SeriesId = 1 << 20;
 
 /// What is read at once of a file that cannot be read as a whole: a page of the system's cache.
-const PART: u64 = 4096;
+const PART_BYTES: u64 = 4096;
 
 #[derive(Default)]
 pub(crate) struct Replay {
@@ -32,8 +33,12 @@ pub(crate) struct Replay {
 
 struct Known {
     source: FoundSource,
-    runs: Runs,
+    spans: Spans,
     late: HashSet<(SeriesId, i64)>,
+    /// Of logs, by number: one that stands in several files is one.
+    records: BTreeMap<u64, Record>,
+    /// First and last numbers of those in segments.
+    sealed_records: Vec<(u64, u64)>,
 }
 
 impl Replay {
@@ -62,8 +67,10 @@ impl Replay {
         let known = *self.source_of.entry(name.into()).or_insert_with(|| {
             self.sources.push(Known {
                 source: FoundSource { name: name.into(), ..FoundSource::default() },
-                runs: Runs::default(),
+                spans: Spans::default(),
                 late: HashSet::new(),
+                records: BTreeMap::new(),
+                sealed_records: Vec::new(),
             });
             self.sources.len() - 1
         });
@@ -94,7 +101,7 @@ impl Replay {
         let mut known = Vec::new();
         for entry in &contents.sources {
             let source = self.source(&entry.name, entry.interval, &entry.facts);
-            for series in entry.series.iter().filter(|series| series.id < MAX_SERIES) {
+            for series in entry.series.iter().filter(|series| series.id < MAX_SERIES_ID) {
                 if let Some(&Some(row)) = rows.get(usize::from(series.row)) {
                     self.series(source, series.id, row, &series.instance);
                 }
@@ -103,7 +110,12 @@ impl Replay {
         }
         for block in contents.blocks.iter().filter(|block| !block.late()) {
             if let Some(&source) = known.get(usize::from(block.source)) {
-                self.sources[source].runs.seal(block.first_seq, block.last_seq, block.to);
+                self.sources[source].spans.seal(block.first_seq, block.last_seq, block.after_gap, block.to);
+            }
+        }
+        for records in &contents.records {
+            if let Some(&source) = known.get(usize::from(records.source)) {
+                self.sources[source].sealed_records.push((records.first, records.last));
             }
         }
         self.segments.push(segment);
@@ -127,15 +139,15 @@ impl Replay {
 
     /// Ticks of a source that are in a segment.
     #[cfg(test)]
-    pub(crate) fn seal(&mut self, name: &str, first: u64, last: u64, to: i64) {
+    pub(crate) fn seal(&mut self, name: &str, first: u64, last: u64, after_gap: bool, to: i64) {
         let source = self.source(name, 1_000, &[]);
-        self.sources[source].runs.seal(first, last, to);
+        self.sources[source].spans.seal(first, last, after_gap, to);
     }
 
     /// Its bytes.
     pub(crate) fn log(&mut self, file: &str, bytes: &[u8]) {
         let (records, gaps) = log::scan(bytes);
-        self.report.unclean = !matches!(records.last(), Some((_, Record::End)));
+        self.report.unclean = !matches!(records.last(), Some((_, Entry::End)));
         for gap in gaps {
             self.report.skipped_bytes += gap.bytes;
             if gap.tail {
@@ -147,17 +159,23 @@ impl Replay {
         let mut readings = self.definitions(&records);
         for (offset, record) in &records {
             let (source, placed) = match record {
-                Record::Keyframe { source, frame } => {
-                    (source, self.frame(&mut readings, *source, frame, Runs::keyframe))
+                Entry::Keyframe { source, frame } => {
+                    (source, self.frame(&mut readings, *source, frame, Spans::keyframe))
                 }
-                Record::Tick { source, frame } => (source, self.frame(&mut readings, *source, frame, Runs::tick)),
-                Record::Late { source, samples } => {
+                Entry::Tick { source, frame } => (source, self.frame(&mut readings, *source, frame, Spans::tick)),
+                Entry::Late { source, samples } => {
                     if let Some((known, _)) = readings.get(source) {
                         self.sources[*known].late(samples);
                     }
                     continue;
                 }
-                Record::Source { .. } | Record::Rows(_) | Record::Series { .. } | Record::End => continue,
+                Entry::Record { source, record } => {
+                    if let Some((known, _)) = readings.get(source) {
+                        self.sources[*known].records.entry(record.n).or_insert_with(|| record.clone());
+                    }
+                    continue;
+                }
+                Entry::Source { .. } | Entry::Rows(_) | Entry::Series { .. } | Entry::End => continue,
             };
             match placed {
                 Placed::New => self.report.ticks += 1,
@@ -167,7 +185,7 @@ impl Replay {
             }
         }
         for (known, reading) in readings.into_values() {
-            self.sources[known].runs.end(reading);
+            self.sources[known].spans.end(reading);
         }
     }
 
@@ -176,24 +194,24 @@ impl Replay {
         readings: &mut HashMap<u16, (usize, Reading)>,
         source: u16,
         frame: &[u8],
-        place: fn(&mut Runs, &mut Reading, &[u8]) -> Placed,
+        place: fn(&mut Spans, &mut Reading, &[u8]) -> Placed,
     ) -> Placed {
         match readings.get_mut(&source) {
-            Some((known, reading)) => place(&mut self.sources[*known].runs, reading, frame),
+            Some((known, reading)) => place(&mut self.sources[*known].spans, reading, frame),
             None => Placed::Lost,
         }
     }
 
     /// Takes in what a file says of sources and series; their numbers in this file, and the steps of their series there.
-    fn definitions(&mut self, records: &[(u64, Record<'_>)]) -> HashMap<u16, (usize, Reading)> {
+    fn definitions(&mut self, records: &[(u64, Entry<'_>)]) -> HashMap<u16, (usize, Reading)> {
         let mut rows: HashMap<u16, (Option<u16>, Steps)> = HashMap::new();
         let mut sources: HashMap<u16, usize> = HashMap::new();
         for (_, record) in records {
             match record {
-                Record::Source { source, name, interval, facts } => {
+                Entry::Source { source, name, interval, facts } => {
                     sources.insert(*source, self.source(name, *interval, facts));
                 }
-                Record::Rows(Table { rows: more, charts }) => {
+                Entry::Rows(Table { rows: more, charts }) => {
                     rows.extend(more.iter().map(|(number, metric)| (*number, (self.row(metric), metric.steps))));
                     self.charts(charts);
                 }
@@ -202,10 +220,10 @@ impl Replay {
         }
         let mut steps: HashMap<u16, Vec<Steps>> = HashMap::new();
         for (_, record) in records {
-            let Record::Series { source, series } = record else { continue };
+            let Entry::Series { source, series } = record else { continue };
             let Some(&known) = sources.get(source) else { continue };
             let steps = steps.entry(*source).or_default();
-            for (id, row, instance) in series.iter().filter(|(id, ..)| *id < MAX_SERIES) {
+            for (id, row, instance) in series.iter().filter(|(id, ..)| *id < MAX_SERIES_ID) {
                 let Some(&(Some(row), of_row)) = rows.get(row) else { continue };
                 self.series(known, *id, row, instance);
                 // Ids without a series are absent in every frame, so that any steps do.
@@ -219,9 +237,14 @@ impl Replay {
 
     /// All of it.
     pub(crate) fn finish(mut self) -> Found {
-        self.report.missing_ticks = self.sources.iter().map(|known| known.runs.missing()).sum();
-        let sources = self.sources.into_iter().map(|Known { mut source, runs, .. }| {
-            (source.runs, source.state) = runs.finish();
+        self.report.missing_ticks = self.sources.iter().map(|known| known.spans.missing()).sum();
+        let sources = self.sources.into_iter().map(|known| {
+            let Known { mut source, spans, mut records, sealed_records, .. } = known;
+            (source.spans, source.state) = spans.finish();
+            let newest = sealed_records.iter().map(|(_, last)| *last).chain(records.keys().next_back().copied());
+            source.last_record = newest.max().unwrap_or(0);
+            records.retain(|n, _| !sealed_records.iter().any(|(first, last)| (first..=last).contains(&n)));
+            source.records = records.into_values().collect();
             source
         });
         let sources = sources.collect();
@@ -232,10 +255,10 @@ impl Replay {
 /// A file with bad sectors, which stand as zeros: what lies between them can be read.
 fn by_parts(content: &dyn Content, size: u64) -> Vec<u8> {
     let part = |at: u64| {
-        let len = PART.min(size - at) as usize;
+        let len = PART_BYTES.min(size - at) as usize;
         content.read_at(at, len).unwrap_or_else(|_| vec![0; len])
     };
-    (0..size.div_ceil(PART)).flat_map(|i| part(i * PART)).collect()
+    (0..size.div_ceil(PART_BYTES)).flat_map(|i| part(i * PART_BYTES)).collect()
 }
 
 impl Known {

@@ -1,13 +1,12 @@
 //! The segments of a folder: their names, how one is written, and what is found at the start.
 
 use crate::files::{Append, Content, Files};
-use crate::indexes;
+use crate::indexes::Indexes;
 use shared::segment::{Contents, Damage, Dictionaries, ReadAt, Reader, SegmentError, Writer};
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a segment's span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +80,10 @@ impl Segment {
         self.reader.contents()
     }
 
-    /// Time of its newest tick, ms; `i64::MIN` without any.
+    /// Time of its newest tick or record, ms; `i64::MIN` without any.
     pub fn to(&self) -> i64 {
-        self.contents().blocks.iter().map(|b| b.to).max().unwrap_or(i64::MIN)
+        let Contents { blocks, records, .. } = self.contents();
+        blocks.iter().map(|b| b.to).chain(records.iter().map(|r| r.to)).max().unwrap_or(i64::MIN)
     }
 }
 
@@ -91,11 +91,10 @@ impl Segment {
 pub struct File {
     content: Arc<dyn Content>,
     size: u64,
-    /// Tells it apart from all that were opened before.
+    indexes: Arc<Indexes>,
+    /// Its number in the cache.
     number: u64,
 }
-
-static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl ReadAt for File {
     fn size(&self) -> u64 {
@@ -107,13 +106,13 @@ impl ReadAt for File {
     }
 
     fn read_index(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        indexes::kept((self.number, offset), len, || self.content.read_at(offset, len))
+        self.indexes.get((self.number, offset), len, || self.content.read_at(offset, len))
     }
 }
 
 /// What [`open`] found.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundSegments {
     /// Sound segments by serial, those apart that an hour stands for.
     pub segments: Vec<Arc<Segment>>,
     /// Files that were not opened, with the reason. They are left as they are.
@@ -122,13 +121,13 @@ pub struct Found {
     pub leftovers: Vec<String>,
 }
 
-/// Opens all segments of a folder and changes nothing.
+/// Opens all segments of a folder, which share `indexes`, and changes nothing.
 ///
 /// # Errors
 /// The folder cannot be listed.
-pub fn open(files: &dyn Files) -> io::Result<Found> {
+pub fn open(files: &dyn Files, indexes: &Arc<Indexes>) -> io::Result<FoundSegments> {
     let mut names: Vec<Name> = Vec::new();
-    let mut found = Found::default();
+    let mut found = FoundSegments::default();
     for text in files.list()? {
         match Name::parse(&text) {
             Some(name) => names.push(name),
@@ -148,7 +147,7 @@ pub fn open(files: &dyn Files) -> io::Result<Found> {
             found.leftovers.push(text);
             continue;
         }
-        match Segment::open(files, &text, name, known) {
+        match Segment::open(files, indexes, &text, name, known) {
             Ok(segment) => {
                 let stands_for = &segment.contents().replaces;
                 // A merge that failed at its last step and could not be undone was made again.
@@ -175,11 +174,17 @@ enum OpenFailed {
 }
 
 impl Segment {
-    fn open(files: &dyn Files, file: &str, name: Name, known: &mut Dictionaries) -> Result<Segment, OpenFailed> {
+    fn open(
+        files: &dyn Files,
+        indexes: &Arc<Indexes>,
+        file: &str,
+        name: Name,
+        known: &mut Dictionaries,
+    ) -> Result<Segment, OpenFailed> {
         let content = files.open(file).map_err(OpenFailed::Io)?;
         let size = content.size().map_err(OpenFailed::Io)?;
-        let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        let reader = Reader::open_with(File { content, size, number }, known).map_err(OpenFailed::Segment)?;
+        let file = File { content, size, number: indexes.number(), indexes: indexes.clone() };
+        let reader = Reader::open_with(file, known).map_err(OpenFailed::Segment)?;
         Ok(Segment { name, reader })
     }
 }
@@ -219,6 +224,7 @@ const TEMPORARY: &str = ".tmp";
 /// As the system says, or what `fill` said.
 pub fn write(
     files: &dyn Files,
+    indexes: &Arc<Indexes>,
     name: Name,
     fill: impl FnOnce(&mut Writer<Out>) -> io::Result<Contents>,
 ) -> io::Result<Arc<Segment>> {
@@ -230,7 +236,7 @@ pub fn write(
         let contents = fill(&mut writer)?;
         writer.finish(&contents)?.file.sync()?;
         // Opened before it has its name: what cannot be read again is not taken for written.
-        let opened = Segment::open(files, &temporary, name, &mut Dictionaries::default())?;
+        let opened = Segment::open(files, indexes, &temporary, name, &mut Dictionaries::default())?;
         files.rename(&temporary, &text)?;
         files.sync_folder()?;
         Ok(Arc::new(opened))
@@ -243,7 +249,7 @@ pub fn write(
 }
 
 /// How much is handed to the system at once.
-const HELD: usize = 64 * 1024;
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// The file that [`write`] writes.
 pub struct Out {
@@ -254,7 +260,7 @@ pub struct Out {
 impl io::Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.held.extend(bytes);
-        if self.held.len() >= HELD {
+        if self.held.len() >= WRITE_BYTES {
             self.flush()?;
         }
         Ok(bytes.len())

@@ -14,16 +14,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long [`Log::write`] waits for the system to take the bytes.
-pub const PATIENCE: Duration = Duration::from_millis(200);
+pub const WRITE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long [`Log::close`] waits for the disk.
-pub const CLOSING: Duration = Duration::from_secs(2);
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The most bytes that wait for the disk, openings aside.
-pub const QUEUE: usize = 16 << 20;
+pub const MAX_QUEUED_BYTES: usize = 16 << 20;
 
 /// How often a thread that has nothing to do looks round all the same.
-const IDLE: Duration = Duration::from_secs(3_600);
+const IDLE_INTERVAL: Duration = Duration::from_secs(3_600);
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,18 +184,18 @@ impl Log {
             done: Condvar::new(),
         });
         let log = Log { shared };
-        for (name, run) in [("log-write", threads::write as fn(&Shared)), ("log-sync", threads::sync)] {
+        for (name, work) in [("log-write", threads::write as fn(&Shared)), ("log-sync", threads::sync)] {
             let shared = log.shared.clone();
-            std::thread::Builder::new().name(name.into()).spawn(move || run(&shared))?;
+            std::thread::Builder::new().name(name.into()).spawn(move || work(&shared))?;
         }
         Ok(log)
     }
 
-    /// Appends records ([`log::put`]) to the present file. Waits at most [`PATIENCE`], and only where no call before it
+    /// Appends records ([`log::put`]) to the present file. Waits at most [`WRITE_TIMEOUT`], and only where no call before it
     /// waited in vain.
     pub fn write(&self, records: Vec<u8>) -> Written {
         let mut state = self.shared.lock();
-        if state.accepting && state.queued + records.len() > QUEUE {
+        if state.accepting && state.queued + records.len() > MAX_QUEUED_BYTES {
             state.fail("the disk does not answer".into());
         }
         if !state.accepting {
@@ -214,7 +214,7 @@ impl Log {
         }
         let waits = |s: &mut State| s.done_jobs < ticket && s.epoch == epoch;
         let state = self.shared.lock();
-        let waited = self.shared.done.wait_timeout_while(state, PATIENCE, waits);
+        let waited = self.shared.done.wait_timeout_while(state, WRITE_TIMEOUT, waits);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         state.behind |= waits(&mut state);
         if state.done_jobs >= ticket && state.epoch == epoch { Written::Done } else { Written::Later }
@@ -269,7 +269,7 @@ impl Log {
         self.shared.lock().queue.iter().map(size).sum()
     }
 
-    /// Writes what is queued, marks the log as closed in order, and syncs it; gives up after [`CLOSING`]. True when all
+    /// Writes what is queued, marks the log as closed in order, and syncs it; gives up after [`CLOSE_TIMEOUT`]. True when all
     /// of that was done.
     pub fn close(self) -> bool {
         self.finish()
@@ -280,7 +280,7 @@ impl Log {
         let mut state = self.shared.lock();
         state.closing = true;
         self.shared.work.notify_all();
-        let left = self.shared.done.wait_timeout_while(state, CLOSING, |s| !(s.writer_left && s.syncer_left));
+        let left = self.shared.done.wait_timeout_while(state, CLOSE_TIMEOUT, |s| !(s.writer_left && s.syncer_left));
         let state = left.unwrap_or_else(PoisonError::into_inner).0;
         state.writer_left && state.syncer_left && state.failing.is_none() && state.unsynced.is_none()
     }

@@ -1,15 +1,65 @@
 //! Endpoints to scrape, `--openmetrics NAME=URL` and `[[openmetrics]]`. Values of headers are secret: no error and no
 //! print-out repeats them.
 
+use super::file_error::{FileError, deserialized};
+use super::option::{Field, OptionKind, list};
+use super::written::Takes;
 use super::{ConfigError, show_duration, value};
 use collectors::openmetrics::{Endpoint, Filter};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use toml::{Table, Value};
+use toml::de::DeValue;
+use toml::{Spanned, Table, Value};
+
+/// The list of endpoints.
+pub struct Endpoints<C: 'static> {
+    /// Where they are kept.
+    pub field: Field<C, Vec<Endpoint>>,
+}
+
+impl<C> OptionKind<C> for Endpoints<C> {
+    fn takes(&self) -> Takes {
+        Takes::Many
+    }
+
+    fn keys(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("name", "Your name for the endpoint: letters, digits, `_` and `-`"),
+            ("url", "Its address, http or https"),
+            ("filters", "Regular expressions of the names to keep, or a table from each to those of label values"),
+            ("headers", "Headers that are sent along; their values are never logged and never printed"),
+            ("every", "Time between its readings, if it is to be longer than the interval"),
+        ]
+    }
+
+    fn is_secret(&self) -> bool {
+        true
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        if text.is_empty() { Ok(()) } else { flag(text).map(drop) }
+    }
+
+    fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
+        *(self.field.at)(at) = list(flag, texts)?;
+        Ok(())
+    }
+
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+        let all: Vec<Checked> = deserialized(value)?;
+        *(self.field.at)(at) = all.into_iter().map(|checked| checked.0).collect();
+        Ok(())
+    }
+
+    fn show(&self, of: &C) -> Option<Value> {
+        let endpoints = (self.field.get)(of);
+        (!endpoints.is_empty()).then(|| print(endpoints))
+    }
+}
 
 /// One endpoint on the command line: `NAME=URL`.
-pub fn flag(text: &str) -> Result<Endpoint, String> {
+fn flag(text: &str) -> Result<Endpoint, String> {
     let wrong = || "write a name and an address, like node=http://127.0.0.1:9100/metrics".to_string();
     let (name, url) = text.split_once('=').ok_or_else(wrong)?;
     checked(Endpoint { name: name.into(), url: url.into(), filters: Vec::new(), headers: Vec::new(), every: None })
@@ -32,9 +82,9 @@ pub fn told_apart(endpoints: &[Endpoint]) -> Result<(), ConfigError> {
 }
 
 /// One `[[openmetrics]]` of the file.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(try_from = "Raw")]
-pub struct Written(pub Endpoint);
+struct Checked(Endpoint);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,7 +96,7 @@ struct Raw {
     every: Option<String>,
 }
 
-impl TryFrom<Raw> for Written {
+impl TryFrom<Raw> for Checked {
     type Error = String;
 
     fn try_from(raw: Raw) -> Result<Self, String> {
@@ -57,7 +107,7 @@ impl TryFrom<Raw> for Written {
         let headers = raw.headers.unwrap_or_default().into_iter().map(header).collect::<Result<_, _>>()?;
         let every: Option<Duration> = raw.every.as_deref().map(value::every).transpose()?;
         let filters = raw.filters.map(filters).transpose()?.unwrap_or_default();
-        checked(Endpoint { name: raw.name, url: raw.url, filters, headers, every }).map(Written)
+        checked(Endpoint { name: raw.name, url: raw.url, filters, headers, every }).map(Checked)
     }
 }
 
@@ -84,7 +134,7 @@ fn filters(value: Value) -> Result<Vec<Filter>, String> {
 }
 
 /// The endpoints as they stand in a file, secrets as `***`.
-pub fn print(endpoints: &[Endpoint]) -> Value {
+fn print(endpoints: &[Endpoint]) -> Value {
     let table = |endpoint: &Endpoint| {
         let mut own = Table::new();
         own.insert("name".into(), endpoint.name.as_str().into());

@@ -1,104 +1,27 @@
-//! The command line. Its help is what a newcomer reads first: grouped, one line each.
+//! The command line, of which the flags are the rows of the table of options. Its help is what a newcomer reads first: grouped,
+//! one line each.
 
-use super::file::{nearest, unique};
-use super::{Config, ConfigError, Export, Fail, Fleet, LocalAuth, Tape, When, endpoints, export, fleet, value, when};
+use super::option::{Row, default_text};
+use super::table::{Config, GENERAL, MEASURED, OPTIONS};
+use super::written::Takes;
+use super::{ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, when};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use collectors::openmetrics::Endpoint;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, value_parser};
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-/// Shows this machine live in the browser: CPU, memory, disk, network, GPUs and the processes that you name.
-#[derive(Clone, Debug, Parser)]
-#[command(name = "watchglass", version, max_term_width = 120)]
-#[command(
-    after_help = "Lists are written with commas or by repeating the flag. Flags win over the configuration file."
-)]
-pub struct Flags {
-    #[command(subcommand)]
-    pub command: Option<Word>,
+const ABOUT: &str =
+    "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and the processes that you name";
 
-    /// Port to listen on, 0 for any free one [default: 7171]
-    #[arg(long, value_name = "N", global = true, help_heading = "Page")]
-    port: Option<u16>,
-    /// Addresses to listen on, this machine's own only [default: 127.0.0.1,::1]
-    #[arg(long, value_name = "ADDR", value_delimiter = ',', value_parser = value::bind, global = true, help_heading = "Page")]
-    bind: Vec<IpAddr>,
-    /// Path below which a proxy serves the page, if it does not strip it [default: /]
-    #[arg(long, value_name = "PATH", value_parser = value::base_path, global = true, help_heading = "Page")]
-    base_path: Option<String>,
+/// Below the flags in `--help`.
+const AFTER: &str =
+    "Lists are written with commas or by repeating the flag, '' for none. Flags win over the configuration file.";
 
-    /// Another name the page is reached by, for example through a proxy
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = value::host, global = true, help_heading = "Who may read")]
-    host: Vec<String>,
-    /// Another web origin that may call, like https://tools.example.org
-    #[arg(long, value_name = "URL", value_delimiter = ',', value_parser = value::origin, global = true, help_heading = "Who may read")]
-    origin: Vec<String>,
-    /// A web origin that may show the page in a frame
-    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', value_parser = value::origin, global = true, help_heading = "Who may read")]
-    embed: Vec<String>,
-    /// Another local user who may read, by name or uid
-    #[arg(long, value_name = "USER", value_delimiter = ',', value_parser = value::user, global = true, help_heading = "Who may read")]
-    allow_user: Vec<u32>,
-    /// How local users are told apart: uid, or off to let all of them read [default: uid]
-    #[arg(long, value_name = "uid|off", value_parser = value::local_auth, global = true, help_heading = "Who may read")]
-    local_auth: Option<LocalAuth>,
+const CONFIG: &str = "config";
+const PRINT_CONFIG: &str = "print-config";
 
-    /// Time between samples, 100ms to 60s [default: 1s]
-    #[arg(long, value_name = "DUR", value_parser = value::interval, global = true, help_heading = "What is measured")]
-    interval: Option<Duration>,
-    /// Process to watch, with all it starts
-    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = value::pid, global = true, help_heading = "What is measured")]
-    pid: Vec<u32>,
-    /// GPU to keep, by its number in nvidia-smi or N of cardN [default: all]
-    #[arg(long, value_name = "INDEX", value_delimiter = ',', value_parser = value::gpu, global = true, help_heading = "What is measured")]
-    gpu: Vec<u32>,
-    /// Path whose file system is watched [default: /]
-    #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = value::absolute, global = true, help_heading = "What is measured")]
-    disk_path: Vec<PathBuf>,
-    /// Prometheus endpoint to scrape, under a name of yours
-    #[arg(long, value_name = "NAME=URL", value_delimiter = ',', value_parser = endpoints::flag, global = true, help_heading = "What is measured")]
-    openmetrics: Vec<Endpoint>,
-    /// Collectors to keep (cpu,memory), or with a minus to leave out (-disk)
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        allow_hyphen_values = true,
-        global = true,
-        help_heading = "What is measured"
-    )]
-    collectors: Vec<String>,
-    /// Folder that holds the proc and sys to read, such as a host's mounted into a container
-    #[arg(long, value_name = "DIR", value_parser = value::folder, global = true, help_heading = "What is measured")]
-    root: Option<PathBuf>,
-
-    /// How long samples are kept [default: 12h]
-    #[arg(long, value_name = "DUR", value_parser = value::retention, global = true, help_heading = "Storage")]
-    retention: Option<Duration>,
-    /// Keep nothing on disk, and at most 256 MiB in memory, oldest out first
-    #[arg(long, global = true, help_heading = "Storage")]
-    memory: bool,
-    /// Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]
-    #[arg(long, value_name = "DIR", value_parser = value::data_dir, global = true, help_heading = "Storage")]
-    data_dir: Option<PathBuf>,
-    /// Lose at most a second to a power cut, not five, for a sync every second
-    #[arg(long, global = true, help_heading = "Storage")]
-    durable: bool,
-
-    /// Configuration file, TOML
-    #[arg(long, value_name = "FILE", global = true, help_heading = "General")]
-    pub config: Option<PathBuf>,
-    /// Print what is in force as a configuration file, and leave
-    #[arg(long, global = true, help_heading = "General")]
-    pub print_config: bool,
-    /// What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG [default: info]
-    #[arg(long, value_name = "LEVEL", value_parser = value::log, global = true, help_heading = "General")]
-    log: Option<String>,
-}
-
+/// A command, with the flags that it alone has.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Word {
     /// Collect on this machine and serve the page (what happens without a command)
@@ -161,11 +84,11 @@ pub enum Word {
 
 impl Word {
     /// The recording to make or to show, when this asks for one.
-    pub fn tape(&self) -> Option<Tape> {
+    pub fn recording(&self) -> Option<RecordingTask> {
         match self.clone() {
-            Word::Record { file, from, to } => Some(Tape::Record { file, from, to }),
-            Word::Replay { file } | Word::Import { file, output: None } => Some(Tape::Play(file)),
-            Word::Import { file, output: Some(output) } => Some(Tape::Convert { file, output }),
+            Word::Record { file, from, to } => Some(RecordingTask::Record { file, from, to }),
+            Word::Replay { file } | Word::Import { file, output: None } => Some(RecordingTask::Show(file)),
+            Word::Import { file, output: Some(output) } => Some(RecordingTask::Convert { file, output }),
             _ => None,
         }
     }
@@ -179,6 +102,18 @@ impl Word {
     }
 }
 
+/// What the command line says.
+pub struct Flags {
+    /// The command; none is `serve`.
+    pub command: Option<Word>,
+    /// The configuration file to read.
+    pub config: Option<PathBuf>,
+    /// Whether to print what is in force, and leave.
+    pub print_config: bool,
+    /// The options that were given, with their values.
+    options: Vec<(&'static Row<Config>, Vec<String>)>,
+}
+
 /// Why no flags came back.
 pub enum Stop {
     /// Help or version was asked for.
@@ -187,29 +122,75 @@ pub enum Stop {
     Wrong(ConfigError),
 }
 
-/// Flags of the server that `export`, which reads a folder and leaves, shows in its help.
-const OF_EXPORT: &[&str] = &["data_dir", "config"];
-
-/// The command line. What every command takes is built into each first, so that a command can hide of it what means
-/// nothing to it.
-fn command() -> clap::Command {
-    let mut command = Flags::command();
-    let global: Vec<clap::Id> =
-        command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone()).collect();
+/// The command line. Every command takes all flags, and has those in its help that mean something to it.
+pub fn command() -> Command {
+    let of_section = |general: bool| OPTIONS.iter().filter(move |row| (row.section == GENERAL) == general);
+    let flags = |general: bool| of_section(general).filter(|row| !row.flag.is_empty()).map(flag);
+    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading(GENERAL);
+    let command = Command::new("watchglass")
+        .version(env!("CARGO_PKG_VERSION"))
+        .after_help(AFTER)
+        .max_term_width(120)
+        .args(flags(false))
+        .arg(global(CONFIG).value_name("FILE").value_parser(value_parser!(PathBuf)).help("Configuration file, TOML"))
+        .arg(
+            global(PRINT_CONFIG)
+                .action(ArgAction::SetTrue)
+                .help("Print what is in force as a configuration file, and leave"),
+        )
+        .args(flags(true));
+    // The commands bring a sentence of their own, which ours replaces.
+    let mut command = Word::augment_subcommands(command).about(ABOUT);
+    // What every command takes is built into each first, so that a command can hide of it what means nothing to it.
     command.build();
-    command.mut_subcommand("export", |export| {
-        let hidden = |id: &clap::Id| global.contains(id) && !OF_EXPORT.contains(&id.as_str());
-        export.mut_args(|arg| if hidden(arg.get_id()) { arg.hide(true) } else { arg })
+    let names: Vec<String> = command.get_subcommands().map(|word| word.get_name().to_string()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name.clone(), |word| {
+            word.mut_args(|arg| {
+                let hidden = arg.is_global_set() && !concerns(arg.get_id().as_str(), &name);
+                if hidden { arg.hide(true) } else { arg }
+            })
+        })
     })
 }
 
+/// Whether a flag stands in the help of a command.
+fn concerns(flag: &str, command: &str) -> bool {
+    match OPTIONS.iter().find(|row| row.flag == flag) {
+        Some(row) => row.commands.contains(&command),
+        // An export prints no configuration.
+        None => flag != PRINT_CONFIG || command != "export",
+    }
+}
+
+/// The flag of a row.
+fn flag(row: &'static Row<Config>) -> Arg {
+    let default = default_text(row).map_or(String::new(), |default| format!(" [default: {default}]"));
+    let arg = Arg::new(row.flag)
+        .long(row.flag)
+        .value_name(row.value)
+        .value_parser(|text: &str| row.kind.check(text).map(|()| text.to_string()))
+        .allow_hyphen_values(row.kind.has_hyphens())
+        .help(format!("{}{default}", row.help))
+        .help_heading(row.section)
+        .global(true);
+    match row.kind.takes() {
+        Takes::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        Takes::One => arg,
+        Takes::Many => arg.action(ArgAction::Append).value_delimiter(','),
+    }
+}
+
+/// Reads the command line.
 pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
-    let parsed = command().try_get_matches_from(args).and_then(|matches| Flags::from_arg_matches(&matches));
-    parsed.map_err(|mut error| match error.kind() {
+    command().try_get_matches_from(args).and_then(|matches| taken(&matches)).map_err(|mut error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Stop::Say(error.to_string()),
         _ => {
-            let of_endpoint = |value: &ContextValue| value.to_string().starts_with("--openmetrics");
-            if error.get(ContextKind::InvalidArg).is_some_and(of_endpoint) {
+            let of = |value: &ContextValue| {
+                let text = value.to_string();
+                OPTIONS.iter().any(|row| row.kind.is_secret() && text.starts_with(&format!("--{}", row.flag)))
+            };
+            if error.get(ContextKind::InvalidArg).is_some_and(of) {
                 // An address may have a password in it, wherever in the text.
                 error.insert(ContextKind::InvalidValue, ContextValue::String("***".into()));
             }
@@ -219,68 +200,31 @@ pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Flags, Stop> {
     })
 }
 
+fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
+    let given =
+        |row: &&Row<Config>| !row.flag.is_empty() && matches.value_source(row.flag) == Some(ValueSource::CommandLine);
+    let texts = |flag: &str| matches.get_many::<String>(flag).into_iter().flatten().cloned().collect();
+    Ok(Flags {
+        command: matches.subcommand().map(|_| Word::from_arg_matches(matches)).transpose()?,
+        config: matches.get_one::<PathBuf>(CONFIG).cloned(),
+        print_config: matches.get_flag(PRINT_CONFIG),
+        options: OPTIONS.iter().filter(given).map(|row| (row, texts(row.flag))).collect(),
+    })
+}
+
 impl Flags {
-    /// Flags that were given and mean nothing where the machines are simulated.
-    pub fn of_real_machines(&self) -> Vec<&'static str> {
-        let given = [
-            ("--pid", !self.pid.is_empty()),
-            ("--gpu", !self.gpu.is_empty()),
-            ("--disk-path", !self.disk_path.is_empty()),
-            ("--openmetrics", !self.openmetrics.is_empty()),
-            ("--collectors", !self.collectors.is_empty()),
-            ("--root", self.root.is_some()),
-        ];
-        given.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
+    /// A flag that was given and means nothing where the machines are simulated.
+    pub fn of_real_machines(&self) -> Option<&'static str> {
+        let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
+        self.options.iter().find(|(row, _)| real(row)).map(|(row, _)| row.flag)
     }
 
     /// Puts what was given over what stands; a list replaces the whole list.
-    pub fn apply(self, config: &mut Config, known: &[&str]) -> Result<(), ConfigError> {
-        fn put<T>(at: &mut T, given: Option<T>) {
-            if let Some(given) = given {
-                *at = given;
-            }
+    pub fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
+        for (row, texts) in &self.options {
+            let wrong = |error| ConfigError::new(format!("--{}: {error}", row.flag));
+            row.kind.set(config, texts).map_err(wrong)?;
         }
-        fn put_list<T: PartialEq>(at: &mut Vec<T>, given: Vec<T>) {
-            if !given.is_empty() {
-                *at = unique(given);
-            }
-        }
-        put(&mut config.port, self.port);
-        put_list(&mut config.bind, self.bind);
-        put(&mut config.base_path, self.base_path);
-        put_list(&mut config.hosts, self.host);
-        put_list(&mut config.origins, self.origin);
-        put_list(&mut config.embed, self.embed);
-        put_list(&mut config.allow_users, self.allow_user);
-        put(&mut config.local_auth, self.local_auth);
-        put(&mut config.interval, self.interval);
-        put_list(&mut config.pids, self.pid);
-        put_list(&mut config.gpus, self.gpu);
-        put_list(&mut config.disk_paths, self.disk_path);
-        put_list(&mut config.endpoints, self.openmetrics);
-        config.root = self.root.or(config.root.take());
-        put(&mut config.retention, self.retention);
-        config.memory |= self.memory;
-        config.data_dir = self.data_dir.or(config.data_dir.take());
-        config.durable |= self.durable;
-        put(&mut config.log, self.log);
-        select(&self.collectors, config, known)
+        Ok(())
     }
-}
-
-/// `cpu,memory` keeps those two, `-disk` leaves out that one, both together keep and then leave out.
-fn select(list: &[String], config: &mut Config, known: &[&str]) -> Result<(), ConfigError> {
-    let (left_out, kept): (Vec<&str>, Vec<&str>) = list.iter().map(String::as_str).partition(|n| n.starts_with('-'));
-    let left_out: Vec<&str> = left_out.iter().map(|name| &name[1..]).collect();
-    if let Some(name) = kept.iter().chain(&left_out).find(|name| !known.contains(name)) {
-        return Err(ConfigError::new(format!("--collectors: there is no collector {name:?}{}", nearest(name, known))));
-    }
-    for collector in &mut config.collectors {
-        let name = collector.name.as_str();
-        if !kept.is_empty() {
-            collector.enabled = kept.contains(&name);
-        }
-        collector.enabled &= !left_out.contains(&name);
-    }
-    Ok(())
 }

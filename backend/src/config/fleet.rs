@@ -2,19 +2,19 @@
 
 use super::ConfigError;
 
-/// GPUs of one simulated machine.
-pub const MOST_GPUS: u32 = 512;
-/// Simulated machines.
-pub const MOST_HOSTS: u32 = 64;
-/// GPUs of the whole fleet.
-pub const MOST_IN_ALL: u32 = 4096;
+/// The most GPUs of one simulated machine.
+pub const MAX_HOST_GPUS: u32 = 512;
+/// The most simulated machines.
+pub const MAX_HOSTS: u32 = 64;
+/// The most GPUs of the whole fleet.
+pub const MAX_FLEET_GPUS: u32 = 4096;
 
 /// A simulated fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fleet {
-    /// GPUs of each machine, 1 to [`MOST_GPUS`].
+    /// GPUs of each machine, 1 to [`MAX_HOST_GPUS`].
     pub gpus: u32,
-    /// Machines, 1 to [`MOST_HOSTS`].
+    /// Machines, 1 to [`MAX_HOSTS`].
     pub hosts: u32,
     /// What goes wrong.
     pub fail: Option<Fail>,
@@ -55,26 +55,26 @@ impl Fleet {
     /// Whether the fleet as a whole is within the limits; each number by itself was looked at when it was read.
     pub(super) fn check(self) -> Result<Self, ConfigError> {
         let all = self.gpus * self.hosts;
-        if all <= MOST_IN_ALL {
+        if all <= MAX_FLEET_GPUS {
             return Ok(self);
         }
         let Fleet { gpus, hosts, .. } = self;
-        let fewer = MOST_IN_ALL / hosts;
+        let fewer = MAX_FLEET_GPUS / hosts;
         Err(ConfigError::new(format!(
-            "--gpus {gpus} on each of --hosts {hosts} are {all} GPUs, and a demo has {MOST_IN_ALL} at most; \
+            "--gpus {gpus} on each of --hosts {hosts} are {all} GPUs, and a demo has {MAX_FLEET_GPUS} at most; \
              write --gpus {fewer} or fewer"
         )))
     }
 }
 
-/// GPUs of a machine.
+/// Reads the number of GPUs of each machine.
 pub(super) fn gpus(text: &str) -> Result<u32, String> {
-    within(text, MOST_GPUS, "GPUs on each machine")
+    within(text, MAX_HOST_GPUS, "GPUs on each machine")
 }
 
-/// Machines.
+/// Reads the number of machines.
 pub(super) fn hosts(text: &str) -> Result<u32, String> {
-    within(text, MOST_HOSTS, "machines")
+    within(text, MAX_HOSTS, "machines")
 }
 
 fn within(text: &str, most: u32, what: &str) -> Result<u32, String> {
@@ -82,7 +82,7 @@ fn within(text: &str, most: u32, what: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("\"{text}\" does not fit; a demo has 1 to {most} {what}"))
 }
 
-/// What goes wrong.
+/// Reads what goes wrong.
 pub(super) fn fail(text: &str) -> Result<Fail, String> {
     let found = Fail::ALL.iter().find(|(name, _)| *name == text).map(|(_, fail)| *fail);
     let names: Vec<&str> = Fail::ALL.iter().map(|(name, _)| *name).collect();

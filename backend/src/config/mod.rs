@@ -2,34 +2,44 @@
 //! defaults. This module reads no clock, opens no socket and prints nothing; [`parse`] gets the environment and the
 //! files handed in.
 //!
-//! Read [`Config`], then `flags.rs` (the command line), `file.rs` (TOML) and `value.rs` (how one value is written).
+//! Read `table.rs` (all options, one row each), then `option.rs` (what a row is), `flags.rs` (the command line), `file.rs`
+//! (TOML) and `value.rs` (how one value is written).
 
+mod collector;
 mod endpoints;
 mod export;
 mod file;
+mod file_error;
 mod flags;
 mod fleet;
-mod print;
+mod nearest;
+mod option;
 mod record;
-mod remote;
+mod reference;
+mod remote_write;
 mod secret;
+mod table;
 pub mod user;
 mod value;
 mod when;
+mod written;
 
+pub use collector::CollectorConfig;
 pub use export::Export;
 pub use file::read_file;
+pub use flags::command;
 pub use fleet::{Fail, Fleet};
-pub use record::Tape;
-pub use remote::RemoteWrite;
+pub use nearest::nearest;
+pub use record::RecordingTask;
+pub use reference::reference;
+pub use remote_write::RemoteWrite;
+pub use table::Config;
 pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};
 
-use flags::{Flags, Word};
-use std::collections::BTreeMap;
+use flags::Word;
 use std::ffi::OsString;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,86 +72,16 @@ pub enum Command {
         fleet: Fleet,
     },
     /// Make or show a recording.
-    Tape {
+    Recording {
         /// What to serve with, or whose history to record.
         config: Config,
         /// Which, and what to do.
-        tape: Tape,
+        task: RecordingTask,
     },
     /// Print what is in force, [`Config::to_toml`], and leave.
     PrintConfig(Config),
     /// Print this text (help or version) to standard output and leave with status 0.
     Say(String),
-}
-
-/// Everything that a server needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Addresses to listen on, all on one port; loopback only, never empty.
-    pub bind: Vec<IpAddr>,
-    /// TCP port; 0 is any free one.
-    pub port: u16,
-    /// Time between ticks, 100 ms to 60 s.
-    pub interval: Duration,
-    /// How long ticks are kept, at least 1 minute.
-    pub retention: Duration,
-    /// Path below which everything is served; begins and ends with a slash.
-    pub base_path: String,
-    /// Other names the page is reached by; lower case, without port.
-    pub hosts: Vec<String>,
-    /// Other origins that may call: `scheme://host[:port]`, lower case, no default port.
-    pub origins: Vec<String>,
-    /// Uids of other local users who may read.
-    pub allow_users: Vec<u32>,
-    /// Uid of the user who called sudo, from SUDO_UID; not part of the configuration file.
-    pub sudo_uid: Option<u32>,
-    /// Whether local callers are told apart.
-    pub local_auth: LocalAuth,
-    /// Origins that may show the page in a frame, written as in `origins`.
-    pub embed: Vec<String>,
-    /// Paths whose file systems are watched; absolute.
-    pub disk_paths: Vec<PathBuf>,
-    /// Processes to watch, with descendants; empty: none.
-    pub pids: Vec<u32>,
-    /// GPUs to keep, by their vendor's own number; empty: all.
-    pub gpus: Vec<u32>,
-    /// Folder below which /proc and /sys are read; none: this machine's own.
-    pub root: Option<PathBuf>,
-    /// NVIDIA's library by absolute path, instead of the system's.
-    pub nvml_library: Option<PathBuf>,
-    /// Where TPU programs serve their metrics; empty: the usual port.
-    pub tpu_endpoints: Vec<SocketAddr>,
-    /// Endpoints to scrape, each name once.
-    pub endpoints: Vec<collectors::openmetrics::Endpoint>,
-    /// A server that samples are also sent to.
-    pub remote_write: Option<RemoteWrite>,
-    /// Settings of every collector, in the order of the registration table.
-    pub collectors: Vec<CollectorConfig>,
-    /// What to log: a level, or directives of `tracing`.
-    pub log: String,
-    /// Keep nothing on disk.
-    pub memory: bool,
-    /// Folder of the history; none where the environment names no place for it.
-    pub data_dir: Option<PathBuf>,
-    /// Sync the log every second, not every five.
-    pub durable: bool,
-    /// The most bytes of sealed history on disk; none: as many as the retention takes.
-    pub retention_bytes: Option<u64>,
-}
-
-/// Settings that every collector has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CollectorConfig {
-    /// Its name in the registration table.
-    pub name: String,
-    /// False when it is left out.
-    pub enabled: bool,
-    /// Time between its readings when it is longer than the interval; none: every tick.
-    pub every: Option<Duration>,
-    /// How long one reading may take; none: [`collectors::deadline`] of the interval.
-    pub deadline: Option<Duration>,
-    /// Tools and files that it is to use, by key.
-    pub paths: BTreeMap<&'static str, PathBuf>,
 }
 
 /// Whether local callers are told apart.
@@ -151,38 +91,6 @@ pub enum LocalAuth {
     Uid,
     /// Not at all: every local user may read.
     Off,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            bind: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
-            port: 7171,
-            interval: Duration::from_secs(1),
-            retention: Duration::from_secs(12 * 3600),
-            base_path: "/".into(),
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            allow_users: Vec::new(),
-            sudo_uid: None,
-            local_auth: LocalAuth::Uid,
-            embed: Vec::new(),
-            disk_paths: vec![collectors::default_disk_path(cfg!(windows), None)],
-            pids: Vec::new(),
-            gpus: Vec::new(),
-            root: None,
-            nvml_library: None,
-            tpu_endpoints: Vec::new(),
-            endpoints: Vec::new(),
-            remote_write: None,
-            collectors: collector_defaults(&known_collectors()),
-            log: "info".into(),
-            memory: false,
-            data_dir: None,
-            durable: false,
-            retention_bytes: None,
-        }
-    }
 }
 
 impl Config {
@@ -208,21 +116,16 @@ impl Config {
 
     /// What the collectors need to know.
     pub fn options(&self) -> collectors::Options {
-        let path = |collector: &str, key: &str| self.collector(collector).paths.get(key).cloned();
+        let own = self.collectors.iter().flat_map(|collector| {
+            let row = |key: &str| collector::own_options(&collector.name).iter().find(|row| row.key == key).copied();
+            collector.own.iter().filter_map(move |(key, texts)| Some((row(key)?, texts.clone())))
+        });
         collectors::Options {
             disk_paths: self.disk_paths.clone(),
             pids: self.pids.clone(),
             gpus: self.gpus.clone(),
-            nvml_library: self.nvml_library.clone(),
-            nvidia_command: path("nvidia", "command"),
-            rocm_smi: path("amd", "rocm_smi"),
-            amd_smi: path("amd", "amd_smi"),
-            intel_command: path("intel", "command"),
-            graphcore_command: path("graphcore", "command"),
-            trainium_command: path("trainium", "command"),
-            trainium_config: path("trainium", "config"),
-            tpu_endpoints: self.tpu_endpoints.clone(),
             endpoints: self.endpoints.clone(),
+            own: own.collect(),
             ..collectors::Options::default()
         }
     }
@@ -232,15 +135,11 @@ impl Config {
         self.root.as_deref().map(collectors::Roots::below).unwrap_or_default()
     }
 
-    /// What is in force, as a configuration file that gives the same configuration again.
+    /// What is in force, as a configuration file that gives the same configuration again, but with `***` in the place of
+    /// what is secret.
     pub fn to_toml(&self) -> String {
-        print::to_toml(self)
-    }
-}
-
-impl CollectorConfig {
-    fn new(name: &str) -> Self {
-        CollectorConfig { name: name.into(), enabled: true, every: None, deadline: None, paths: BTreeMap::new() }
+        let all = table::OPTIONS.iter().filter_map(|row| Some((row.key.to_string(), row.kind.show(self)?)));
+        all.collect::<toml::Table>().to_string()
     }
 }
 
@@ -279,14 +178,14 @@ pub fn parse(
     env: &dyn Fn(&str) -> Option<String>,
     read_file: &dyn Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Command, ConfigError> {
-    parse_with(args, env, read_file, &known_collectors())
+    parse_with(args, env, read_file, collector::defaults())
 }
 
 fn parse_with(
     args: impl IntoIterator<Item = OsString>,
     env: &dyn Fn(&str) -> Option<String>,
     read_file: &dyn Fn(&Path) -> std::io::Result<String>,
-    known: &[&str],
+    collectors: Vec<CollectorConfig>,
 ) -> Result<Command, ConfigError> {
     let flags = match flags::read(args) {
         Ok(flags) => flags,
@@ -294,7 +193,7 @@ fn parse_with(
         Err(flags::Stop::Wrong(error)) => return Err(error),
     };
     let mut config = Config {
-        collectors: collector_defaults(known),
+        collectors,
         data_dir: state_folder(env),
         disk_paths: vec![collectors::default_disk_path(cfg!(windows), env("SystemDrive").as_deref())],
         ..Config::default()
@@ -303,25 +202,28 @@ fn parse_with(
         let text = read_file(path).map_err(|error| {
             ConfigError::new(format!("cannot read the configuration file {}: {error}", path.display()))
         })?;
-        file::read(&path.display().to_string(), &text, known)?.apply(&mut config);
+        file::apply(&path.display().to_string(), &text, &mut config)?;
     }
     if let Some(log) = env("WATCHGLASS_LOG").filter(|log| !log.is_empty()) {
         config.log = value::log(&log).map_err(|error| ConfigError::new(format!("WATCHGLASS_LOG: {error}")))?;
     }
     config.sudo_uid = env("SUDO_UID").and_then(|uid| uid.parse().ok());
-    let Flags { print_config, command, .. } = flags.clone();
-    let fleet = command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
-    if let (Some(_), [flag, ..]) = (fleet, &flags.of_real_machines()[..]) {
-        return Err(ConfigError::new(format!("{flag} chooses what is read of this machine; a demo reads none of it")));
+    let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
+    if let (Some(_), Some(flag)) = (fleet, flags.of_real_machines()) {
+        return Err(ConfigError::new(format!(
+            "--{flag} chooses what is read of this machine; a demo reads none of it"
+        )));
     }
-    flags.apply(&mut config, known)?;
+    flags.apply(&mut config)?;
     check_bind(&config)?;
     endpoints::told_apart(&config.endpoints)?;
-    if let Some(tape) = command.as_ref().and_then(Word::tape).filter(|_| !print_config) {
-        return Ok(Command::Tape { config, tape });
+    if flags.print_config {
+        return Ok(Command::PrintConfig(config));
     }
-    Ok(match (command, fleet) {
-        _ if print_config => Command::PrintConfig(config),
+    if let Some(task) = flags.command.as_ref().and_then(Word::recording) {
+        return Ok(Command::Recording { config, task });
+    }
+    Ok(match (flags.command, fleet) {
         (_, Some(fleet)) => Command::Demo { config, fleet },
         (Some(Word::Export(export)), _) => Command::Export { config, export },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
@@ -352,13 +254,7 @@ fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     Some(state.join("watchglass"))
 }
 
-fn known_collectors() -> Vec<&'static str> {
-    collectors::COLLECTORS.iter().map(|entry| entry.name).collect()
-}
-
-fn collector_defaults(known: &[&str]) -> Vec<CollectorConfig> {
-    known.iter().map(|name| CollectorConfig::new(name)).collect()
-}
-
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk_tests;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// A recording that is to be made, or shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tape {
+pub enum RecordingTask {
     /// Write one.
     Record {
         /// The file that is to stand there.
@@ -16,7 +16,7 @@ pub enum Tape {
         to: When,
     },
     /// Show one, or what others recorded.
-    Play(PathBuf),
+    Show(PathBuf),
     /// Write what others recorded as one.
     Convert {
         /// What they recorded.

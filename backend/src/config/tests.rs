@@ -2,13 +2,19 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 
 const KNOWN: [&str; 7] = ["cpu", "memory", "disk", "nvidia", "monitor", "trainium", "tpu"];
+
+fn known() -> Vec<CollectorConfig> {
+    KNOWN.iter().map(|name| CollectorConfig::new(name)).collect()
+}
 
 fn run(args: &[&str], file: &str, log: Option<&str>) -> Result<Command, ConfigError> {
     let args = std::iter::once("watchglass").chain(args.iter().copied()).map(OsString::from);
     let env = |name: &str| log.filter(|_| name == "WATCHGLASS_LOG").map(str::to_string);
-    parse_with(args, &env, &|_| Ok(file.to_string()), &KNOWN)
+    parse_with(args, &env, &|_| Ok(file.to_string()), known())
 }
 
 #[track_caller]
@@ -139,11 +145,14 @@ fn tools_and_endpoints_of_collectors_are_read() {
         [collectors.tpu]\nendpoints = [\"localhost:8431\", \"127.0.0.1:8432\"]";
     let Ok(Command::Serve(config)) = run(&["--config", "f"], file, None) else { panic!("it is read") };
     let options = config.options();
-    assert_eq!(options.trainium_command, Some("/opt/neuron-monitor".into()));
-    assert_eq!(options.trainium_config, Some("/etc/monitor.json".into()));
-    assert_eq!(options.graphcore_command, None);
-    let endpoints: Vec<String> = options.tpu_endpoints.iter().map(ToString::to_string).collect();
-    assert_eq!(endpoints, ["127.0.0.1:8431", "127.0.0.1:8432"]);
+    let own = |collector: &str, key: &str| {
+        let entry = collectors::COLLECTORS.iter().find(|entry| entry.name == collector).expect("a collector");
+        options.own.texts(entry.option(key).expect("its option"))
+    };
+    assert_eq!(own("trainium", "command"), ["/opt/neuron-monitor"]);
+    assert_eq!(own("trainium", "config"), ["/etc/monitor.json"]);
+    assert_eq!(own("graphcore", "command"), [""; 0], "the key of another collector");
+    assert_eq!(own("tpu", "endpoints"), ["127.0.0.1:8431", "127.0.0.1:8432"]);
     let wrong = file_error("[collectors.tpu]\nendpoints = \"8431\"");
     assert!(wrong.contains("\"8431\" is not an address with a port; write 127.0.0.1:8431"), "{wrong}");
 }
@@ -170,7 +179,7 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
         assert_eq!(file_error(file), format!("error: {sentence}"));
     }
     let far = file_error("[a_table_of_another_program]\nurl = \"x\"");
-    assert!(far.contains("line 1: there is no key `a_table_of_another_program` here; known are bind, port"), "{far}");
+    assert!(far.contains("line 1: there is no key `a_table_of_another_program` here; known are port, bind"), "{far}");
 }
 
 #[test]
@@ -195,7 +204,7 @@ fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
         ["w", "--config", "no.toml"].map(OsString::from),
         &|_| None,
         &|_| Err(std::io::ErrorKind::NotFound.into()),
-        &KNOWN,
+        known(),
     );
     assert!(missing.expect_err("no file").to_string().contains("cannot read the configuration file no.toml"));
 }
@@ -299,8 +308,12 @@ fn the_help_of_export_holds_what_matters_there_and_the_rest_is_taken_all_the_sam
 #[test]
 fn sudo_uid_comes_from_the_environment() {
     let env = |name: &str| (name == "SUDO_UID").then(|| "1000".to_string());
-    let read = parse_with(["w".into()], &env, &|_| unreachable!(), &KNOWN);
+    let read = parse_with(["w".into()], &env, &|_| unreachable!(), known());
     assert!(matches!(read, Ok(Command::Serve(config)) if config.sudo_uid == Some(1000)));
+}
+
+fn unique<T: Clone + PartialEq>(list: Vec<T>) -> Vec<T> {
+    list.iter().enumerate().filter(|(i, value)| !list[..*i].contains(value)).map(|(_, value)| value.clone()).collect()
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
@@ -316,35 +329,37 @@ fn any_config() -> impl Strategy<Value = Config> {
     let paths = (proptest::collection::vec(path(), 0..3), proptest::option::of(path()), proptest::option::of(path()));
     let rest = (any::<bool>(), any::<bool>(), proptest::sample::select(vec!["info", "warn,watchglass=debug"]));
     let collectors = proptest::collection::vec(collector, KNOWN.len());
-    (numbers, lists, paths, rest, collectors).prop_map(|(numbers, lists, paths, rest, collectors)| Config {
-        port: numbers.0,
-        interval: numbers.1,
-        retention: numbers.2.min(Duration::from_secs(3650 * 86_400)),
-        pids: file::unique(numbers.3),
-        gpus: file::unique(numbers.4),
-        allow_users: file::unique(numbers.5.clone()),
-        hosts: file::unique(lists.0),
-        origins: file::unique(lists.1.clone()),
-        embed: file::unique(lists.1),
-        disk_paths: file::unique(paths.0),
-        root: paths.1,
-        nvml_library: paths.2.clone(),
-        local_auth: if rest.0 { LocalAuth::Off } else { LocalAuth::Uid },
-        memory: rest.1,
-        log: rest.2.into(),
-        collectors: std::iter::zip(KNOWN, collectors)
-            .map(|(name, (enabled, every, deadline))| {
-                let paths = match &paths.2 {
-                    Some(path) if name == "trainium" => {
-                        BTreeMap::from([("command", path.clone()), ("config", path.clone())])
-                    }
-                    _ => BTreeMap::new(),
-                };
-                CollectorConfig { name: name.into(), enabled, every, deadline, paths }
-            })
-            .collect(),
-        tpu_endpoints: file::unique(numbers.5).into_iter().map(|port| ([127, 0, 0, 1], port as u16).into()).collect(),
-        ..Config::default()
+    (numbers, lists, paths, rest, collectors).prop_map(|(numbers, lists, paths, rest, collectors)| {
+        let ports: Vec<String> = unique(numbers.5.clone()).iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        Config {
+            port: numbers.0,
+            interval: numbers.1,
+            retention: numbers.2.min(Duration::from_secs(3650 * 86_400)),
+            pids: unique(numbers.3),
+            gpus: unique(numbers.4),
+            allow_users: unique(numbers.5.clone()),
+            hosts: unique(lists.0),
+            origins: unique(lists.1.clone()),
+            embed: unique(lists.1),
+            disk_paths: unique(paths.0),
+            root: paths.1,
+            local_auth: if rest.0 { LocalAuth::Off } else { LocalAuth::Uid },
+            memory: rest.1,
+            log: rest.2.into(),
+            collectors: std::iter::zip(KNOWN, collectors)
+                .map(|(name, (enabled, every, deadline))| {
+                    let path = paths.2.iter().map(|path| vec![path.to_string_lossy().into_owned()]);
+                    let own = match name {
+                        "trainium" => ["command", "config"].into_iter().zip(path.cycle()).collect(),
+                        "nvidia" => ["library"].into_iter().zip(path).collect(),
+                        "tpu" if !ports.is_empty() => [("endpoints", ports.clone())].into(),
+                        _ => BTreeMap::new(),
+                    };
+                    CollectorConfig { name: name.into(), enabled, every, deadline, own }
+                })
+                .collect(),
+            ..Config::default()
+        }
     })
 }
 

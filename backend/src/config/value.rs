@@ -2,12 +2,24 @@
 //! says what to write instead.
 
 use super::{LocalAuth, user};
-use std::net::{IpAddr, SocketAddr};
+pub use collectors::options::{absolute, gpu};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// Units of time that can be written, with their milliseconds.
+const TIME_UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// True or false.
+pub fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not known; write true or false"))
+}
+
+/// A TCP port.
+pub fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is not a port; write a whole number from 0 to 65535"))
+}
 
 /// The time between ticks.
 pub fn interval(text: &str) -> Result<Duration, String> {
@@ -51,7 +63,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         rest = &rest[digits..];
         let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (_, ms) = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
+        let (_, ms) = TIME_UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
         rest = &rest[letters..];
         total += number * *ms as f64;
     }
@@ -64,7 +76,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
 pub fn show_duration(value: Duration) -> String {
     let ms = value.as_millis();
-    let (unit, size) = UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
+    let (unit, size) = TIME_UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
     format!("{}{unit}", ms / size)
 }
 
@@ -178,16 +190,6 @@ pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
     }
 }
 
-/// An absolute path, without slashes at its end and without `.` parts.
-pub fn absolute(text: &str) -> Result<PathBuf, String> {
-    let path: PathBuf = std::path::Path::new(text).components().collect();
-    if path.is_absolute() {
-        Ok(path)
-    } else {
-        Err(format!("\"{text}\" is not an absolute path; begin it with a slash"))
-    }
-}
-
 /// A folder, relative to where the program was started or absolute.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
@@ -206,14 +208,15 @@ pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-const SIZES: [(&str, u64); 6] =
+/// Units of sizes that can be written, with their bytes.
+const SIZE_UNITS: [(&str, u64); 6] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 1_000_000_000), ("MB", 1_000_000)];
 
 /// A number of bytes with its unit, at least what an hour of a few machines takes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
     let (digits, size) =
-        SIZES.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size))).ok_or_else(wrong)?;
+        SIZE_UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size))).ok_or_else(wrong)?;
     let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
     match number.checked_mul(*size).ok_or_else(wrong)? {
         bytes if bytes < 16 << 20 => Err(format!("{text} is too little for an hour of history; write 16MiB or more")),
@@ -223,7 +226,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 
 /// Writes a number of bytes as [`bytes`] reads it.
 pub fn show_bytes(bytes: u64) -> String {
-    let exact = SIZES.iter().find(|(_, size)| bytes.is_multiple_of(*size));
+    let exact = SIZE_UNITS.iter().find(|(_, size)| bytes.is_multiple_of(*size));
     exact.map_or_else(|| format!("{}KiB", bytes >> 10), |(unit, size)| format!("{}{unit}", bytes / size))
 }
 
@@ -233,29 +236,17 @@ pub fn pid(text: &str) -> Result<u32, String> {
     pid.map(|pid| pid as u32).ok_or_else(|| format!("\"{text}\" is not a process id; write a whole number above 0"))
 }
 
-/// The number of a GPU.
-pub fn gpu(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not the number of a GPU; write 0, 1, ..."))
-}
-
-/// An address with a port; `localhost` is 127.0.0.1.
-pub fn endpoint(text: &str) -> Result<SocketAddr, String> {
-    let text = text.trim();
-    let address = text.strip_prefix("localhost:").map_or(text.to_string(), |port| format!("127.0.0.1:{port}"));
-    address.parse().map_err(|_| format!("\"{text}\" is not an address with a port; write 127.0.0.1:8431"))
-}
-
 /// A level, or directives of `tracing` such as `warn,watchglass=debug`.
 pub fn log(text: &str) -> Result<String, String> {
     let directives = text.contains(['=', ',']);
     let fits = match directives {
         // A lone word that is no level would be taken for the name of a module, and nothing would be logged.
-        false => LEVELS.contains(&text.to_ascii_lowercase().as_str()),
+        false => LOG_LEVELS.contains(&text.to_ascii_lowercase().as_str()),
         true => tracing_subscriber::EnvFilter::try_new(text).is_ok(),
     };
     if fits {
         Ok(text.to_string())
     } else {
-        Err(format!("\"{text}\" is not a log level; write one of {}", LEVELS.join(", ")))
+        Err(format!("\"{text}\" is not a log level; write one of {}", LOG_LEVELS.join(", ")))
     }
 }

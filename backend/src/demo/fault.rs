@@ -4,9 +4,9 @@ use super::job::{Job, Phase};
 use crate::config::{Fail, Fleet};
 
 /// How long the memory takes to fill up, milliseconds.
-const FILLS: i64 = 90_000;
+const FILL_MS: i64 = 90_000;
 /// Share of its work that a job does while one GPU is slow.
-pub(super) const WAITING: f64 = 0.74;
+pub(super) const WAITING_SHARE: f64 = 0.74;
 
 /// A fault, from its moment on.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl Fault {
             Fail::Ecc if it => Touch::Failing(passed),
             Fail::Straggler if it => Touch::Slow(passed),
             Fail::Straggler => Touch::Waits(passed),
-            Fail::Oom if it => Touch::Fills((passed / FILLS as f64).min(1.0)),
+            Fail::Oom if it => Touch::Fills((passed / FILL_MS as f64).min(1.0)),
             _ => Touch::Well,
         }
     }
@@ -64,7 +64,7 @@ impl Fault {
     pub fn stop(&self, host: u32) -> Option<(i64, bool)> {
         match self.fail {
             Fail::Hang if host == 0 => Some((self.since, true)),
-            Fail::Oom => Some((self.since + FILLS, false)),
+            Fail::Oom => Some((self.since + FILL_MS, false)),
             _ => None,
         }
     }

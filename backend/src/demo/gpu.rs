@@ -1,30 +1,31 @@
 //! A simulated GPU: one like NVIDIA's H100 on its board, as NVML would tell of it.
 
-use super::fault::{Touch, WAITING, is_felt};
+use super::drive::Drive;
+use super::fault::{Touch, WAITING_SHARE, is_felt};
 use super::job::{Phase, cooled};
-use super::machine::Drive;
 use super::noise::Key;
+use super::processes::Held;
 use collectors::Out;
 use shared::catalog::{gpu, gpu_profile as profile};
 
 /// What it is called.
 pub(super) const NAME: &str = "NVIDIA H100 80GB HBM3";
 /// Watts that it takes doing nothing, and at most.
-pub(super) const IDLE: f64 = 72.0;
-pub(super) const LIMIT: f64 = 700.0;
+pub(super) const IDLE_WATTS: f64 = 72.0;
+pub(super) const POWER_LIMIT_WATTS: f64 = 700.0;
 
 const MIB: f64 = (1 << 20) as f64;
 /// Device memory, MiB.
-const MEMORY: f64 = 81_559.0;
+const MEMORY_MIB: f64 = 81_559.0;
 /// Share of it that is in use without a job.
-const EMPTY: f64 = 0.0064;
+const EMPTY_SHARE: f64 = 0.0064;
 /// °C, the highest in normal operation.
-const HOTTEST: f64 = 87.0;
-const HOTTEST_MEMORY: f64 = 95.0;
+const MAX_CELSIUS: f64 = 87.0;
+const MAX_MEMORY_CELSIUS: f64 = 95.0;
 /// MHz.
-const FASTEST: f64 = 1_980.0;
-const ASLEEP: f64 = 345.0;
-const MEMORY_CLOCK: f64 = 2_619.0;
+const MAX_CLOCK_MHZ: f64 = 1_980.0;
+const IDLE_CLOCK_MHZ: f64 = 345.0;
+const MEMORY_CLOCK_MHZ: f64 = 2_619.0;
 /// Bits of the throttle reasons.
 const NOTHING_TO_DO: f64 = 1.0;
 const POWER_CAP: f64 = 4.0;
@@ -66,6 +67,13 @@ impl Gpu {
         self.profile(at, work, out);
     }
 
+    /// What the job's process holds of it (bytes), and the share of its multiprocessors that it used (percent). None
+    /// when it is lost.
+    pub fn held(&self, at: &Drive, touch: Touch) -> Option<Held> {
+        let bytes = (self.memory(at, touch) * MEMORY_MIB).round() - (EMPTY_SHARE * MEMORY_MIB).round();
+        (touch != Touch::Lost).then(|| ((bytes * MIB) as u64, (92.0 * self.work(at, touch)) as f32))
+    }
+
     /// 0 to about 1: arithmetic that gets done.
     fn work(&self, at: &Drive, touch: Touch) -> f64 {
         let level = match at.phase {
@@ -77,7 +85,7 @@ impl Gpu {
             Phase::Dead => return 0.0,
         };
         let slowed = match touch {
-            Touch::Slow(_) | Touch::Waits(_) if is_felt(at.phase) => WAITING,
+            Touch::Slow(_) | Touch::Waits(_) if is_felt(at.phase) => WAITING_SHARE,
             Touch::Hot(_) => 0.62,
             _ => 1.0,
         };
@@ -104,11 +112,11 @@ impl Gpu {
         };
         let traffic = if at.hung { 0.0 } else { (64.0 * work + 3.0 * jitter).max(0.0) };
         let share = self.memory(at, touch);
-        let used = (share * MEMORY).round() * MIB;
+        let used = (share * MEMORY_MIB).round() * MIB;
         out.put(&gpu::UTILISATION, self.i, busy.clamp(0.0, 100.0).round());
         out.put(&gpu::MEMORY_ALLOCATED_BYTES, self.i, used);
-        out.put(&gpu::MEMORY_TOTAL_BYTES, self.i, MEMORY * MIB);
-        out.put(&gpu::MEMORY_ALLOCATED, self.i, 100.0 * used / (MEMORY * MIB));
+        out.put(&gpu::MEMORY_TOTAL_BYTES, self.i, MEMORY_MIB * MIB);
+        out.put(&gpu::MEMORY_ALLOCATED, self.i, 100.0 * used / (MEMORY_MIB * MIB));
         out.put(&gpu::MEMORY_ACTIVITY, self.i, if busy < 1.0 { 0.0 } else { traffic.round() });
         out.put(&gpu::ENCODER, self.i, 0.0);
         out.put(&gpu::DECODER, self.i, 0.0);
@@ -117,14 +125,14 @@ impl Gpu {
     /// Share of the device memory in use: flat while the job runs.
     fn memory(&self, at: &Drive, touch: Touch) -> f64 {
         if at.phase == Phase::Dead {
-            return EMPTY;
+            return EMPTY_SHARE;
         }
         let full = 0.90 + 0.05 * self.key.of(4).unit(at.run) + self.share;
         let share = match at.phase {
             // The driver's part, then the weights, then what a first step needs.
             Phase::StartUp => match at.into as f64 / 80_000.0 {
-                x if x < 0.25 => EMPTY,
-                x if x < 0.75 => EMPTY + 0.55 * full * (x - 0.25) / 0.5,
+                x if x < 0.25 => EMPTY_SHARE,
+                x if x < 0.75 => EMPTY_SHARE + 0.55 * full * (x - 0.25) / 0.5,
                 x => (0.55 + 0.45 * (x - 0.75) / 0.25) * full,
             },
             Phase::Evaluate => full + 0.012,
@@ -142,7 +150,7 @@ impl Gpu {
         // Of the power above idle, and since when.
         let (factor, since) = match touch {
             Touch::Slow(ms) => (0.72, ms),
-            Touch::Waits(ms) => (WAITING, ms),
+            Touch::Waits(ms) => (WAITING_SHARE, ms),
             Touch::Hot(ms) => (0.70, ms),
             _ => (1.0, 0.0),
         };
@@ -151,44 +159,45 @@ impl Gpu {
         let wander = self.key.of(12).sway(at.t, 20_000);
 
         let mean = if at.hung {
-            0.2 * LIMIT
+            0.2 * POWER_LIMIT_WATTS
         } else {
             let ramp = if at.phase == Phase::Train { at.ramp * (1.0 - 0.6 * at.dip) } else { 1.0 };
             let slowed = if felt { factor } else { 1.0 };
-            IDLE + (LIMIT - IDLE) * at.phase.power() * ramp * slowed * self.appetite
+            IDLE_WATTS + (POWER_LIMIT_WATTS - IDLE_WATTS) * at.phase.power() * ramp * slowed * self.appetite
         };
         let noise = if at.phase == Phase::Dead { 1.0 } else { 0.016 * mean };
-        let watts = (mean + noise * (self.key.of(13).jitter(at.t, 1_000) + 0.6 * wander)).min(1.005 * LIMIT);
+        let watts =
+            (mean + noise * (self.key.of(13).jitter(at.t, 1_000) + 0.6 * wander)).min(1.005 * POWER_LIMIT_WATTS);
         out.put(&gpu::POWER_WATTS, self.i, watts);
-        out.put(&gpu::POWER_LIMIT_WATTS, self.i, LIMIT);
-        out.put(&gpu::POWER_PERCENT, self.i, 100.0 * watts / LIMIT);
-        out.put(&gpu::POWER_MEAN_WATTS, self.i, (mean + 0.3 * noise * wander).min(LIMIT));
+        out.put(&gpu::POWER_LIMIT_WATTS, self.i, POWER_LIMIT_WATTS);
+        out.put(&gpu::POWER_PERCENT, self.i, 100.0 * watts / POWER_LIMIT_WATTS);
+        out.put(&gpu::POWER_MEAN_WATTS, self.i, (mean + 0.3 * noise * wander).min(POWER_LIMIT_WATTS));
         out.put(&gpu::ENERGY_JOULES, self.i, self.energy(at, factor, wander));
 
         let core = self.inlet + self.rise * (0.1 + warm.0) + 0.6 * wander;
         let core = match touch {
-            Touch::Hot(_) => core + (HOTTEST + 1.0 - core) * (1.0 - quick) + 0.5 * wander,
+            Touch::Hot(_) => core + (MAX_CELSIUS + 1.0 - core) * (1.0 - quick) + 0.5 * wander,
             _ => core,
         };
         let memory = self.inlet + 4.0 + (self.rise + 7.0) * (0.1 + warm.1) + 0.5 * wander;
         out.put(&gpu::TEMP, self.i, core.round());
-        out.put(&gpu::MAX_OP_TEMP, self.i, HOTTEST);
+        out.put(&gpu::MAX_OP_TEMP, self.i, MAX_CELSIUS);
         out.put(&gpu::MEMORY_TEMP, self.i, memory.round());
-        out.put(&gpu::MEMORY_MAX_OP_TEMP, self.i, HOTTEST_MEMORY);
+        out.put(&gpu::MEMORY_MAX_OP_TEMP, self.i, MAX_MEMORY_CELSIUS);
 
         let (clock, reasons) = match (touch, at.phase) {
-            (_, Phase::Dead) => (ASLEEP, NOTHING_TO_DO),
+            (_, Phase::Dead) => (IDLE_CLOCK_MHZ, NOTHING_TO_DO),
             (Touch::Hot(_), _) => (1_110.0 + 60.0 * wander, TOO_HOT),
             (Touch::Slow(_), _) if felt => (1_395.0 + 30.0 * wander, 0.0),
-            (Touch::Waits(_), _) => (FASTEST, 0.0),
+            (Touch::Waits(_), _) => (MAX_CLOCK_MHZ, 0.0),
             (_, Phase::Train) if !at.hung => (1_770.0 + 45.0 * wander / self.appetite, POWER_CAP),
-            _ => (FASTEST, 0.0),
+            _ => (MAX_CLOCK_MHZ, 0.0),
         };
         // Clocks go in steps.
         let clock = (clock / 15.0).round() * 15.0;
         out.put(&gpu::SM_CLOCK, self.i, clock);
         out.put(&gpu::GRAPHICS_CLOCK, self.i, clock);
-        out.put(&gpu::MEMORY_CLOCK, self.i, MEMORY_CLOCK);
+        out.put(&gpu::MEMORY_CLOCK, self.i, MEMORY_CLOCK_MHZ);
         out.put(&gpu::THROTTLE_REASONS, self.i, reasons);
 
         // One in some days is nothing unusual.
@@ -212,9 +221,9 @@ impl Gpu {
             (Phase::Checkpoint, at.spent.checkpoint),
         ];
         let above: f64 = above.iter().map(|(phase, ms)| phase.power() * ms).sum();
-        let hung = if at.hung { (0.2 * LIMIT - IDLE) * at.stopped } else { 0.0 };
+        let hung = if at.hung { (0.2 * POWER_LIMIT_WATTS - IDLE_WATTS) * at.stopped } else { 0.0 };
         // 60 J in 20 s: at most 9 W, so that the sum never falls.
-        (IDLE * at.up + (LIMIT - IDLE) * self.appetite * above + hung) / 1e3 + 60.0 * wander
+        (IDLE_WATTS * at.up + (POWER_LIMIT_WATTS - IDLE_WATTS) * self.appetite * above + hung) / 1e3 + 60.0 * wander
     }
 
     fn profile(&self, at: &Drive, work: f64, out: &mut Out) {

@@ -1,23 +1,25 @@
 //! The rest of a simulated machine: cores, memory, disks, network and the processes of the job.
 
+use super::drive::Drive;
 use super::job::Phase;
-use super::machine::Drive;
 use super::noise::Key;
 use collectors::Out;
 use shared::catalog::{cpu, disk, memory, network, process};
 
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1u64 << 30) as f64;
-const SWAP: f64 = 8.0 * GIB;
+const SWAP_BYTES: f64 = 8.0 * GIB;
 /// Fullest links between machines that are worth having.
-const MOST_LINKS: u32 = 8;
+const MAX_LINKS: u32 = 8;
 /// Sizes of the file systems, GiB.
-const SYSTEM: f64 = 440.0;
-const DATA: f64 = 28_000.0;
+const SYSTEM_DISK_GIB: f64 = 440.0;
+const DATA_DISK_GIB: f64 = 28_000.0;
+/// Share of the memory that is in use without a job.
+const EMPTY_SHARE: f64 = 0.025;
 
 /// What a core is busy with.
-#[derive(Clone, Copy)]
-enum Kind {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
     /// Drives a GPU.
     Rank,
     /// Prepares data.
@@ -48,7 +50,7 @@ impl Host {
             gpus: f64::from(gpus),
             cores: (0..cores).map(kind).collect(),
             memory: f64::from((128 * gpus).clamp(64, 2_048)) * GIB,
-            links: (0..gpus.min(MOST_LINKS)).map(|i| format!("ib{i}")).collect(),
+            links: (0..gpus.min(MAX_LINKS)).map(|i| format!("ib{i}")).collect(),
         }
     }
 
@@ -64,10 +66,10 @@ impl Host {
     pub fn read(&self, at: &Drive, out: &mut Out) {
         let busy = self.cpu(at, out);
         self.pressure(at, out);
-        let used = self.memory_rows(at, out);
+        self.memory_rows(at, out);
         self.disks(at, out);
         self.network(at, out);
-        self.processes(at, busy, used, out);
+        self.processes(at, busy, out);
     }
 
     fn core(&self, kind: Kind, core: u64, at: &Drive) -> f64 {
@@ -158,15 +160,33 @@ impl Host {
         }
     }
 
-    /// Returns the share of the memory in use.
-    fn memory_rows(&self, at: &Drive, out: &mut Out) -> f64 {
-        let staged = self.staged(at);
+    /// Share of the memory in use.
+    fn used(&self, at: &Drive) -> f64 {
         let job = match at.phase {
             Phase::Dead => 0.0,
             Phase::StartUp => at.into as f64 / 80_000.0,
             _ => 1.0,
         };
-        let used = 0.025 + job * (0.24 + 0.006 * self.key.of(8).sway(at.t, 45_000)) + 0.07 * staged;
+        EMPTY_SHARE + job * (0.24 + 0.006 * self.key.of(8).sway(at.t, 45_000)) + 0.07 * self.staged(at)
+    }
+
+    /// Share of the memory that the job has.
+    pub fn resident(&self, at: &Drive) -> f64 {
+        (self.used(at) - EMPTY_SHARE).max(0.004)
+    }
+
+    /// CPU of the process of that number among so many of its kind, percent of one core. They share the cores of their
+    /// kind.
+    pub fn busy(&self, kind: Kind, i: u32, of: u32, at: &Drive) -> f64 {
+        let theirs = || (0u64..).zip(&self.cores).filter(|(_, k)| **k == kind).map(|(core, _)| core);
+        let n = theirs().count();
+        let core = theirs().nth(i as usize % n.max(1));
+        core.map_or(0.5, |core| self.core(kind, core, at) * (n as f64 / f64::from(of)).min(1.0))
+    }
+
+    fn memory_rows(&self, at: &Drive, out: &mut Out) {
+        let staged = self.staged(at);
+        let used = self.used(at);
         let cached = 0.10 + 0.42 * (1.0 - (-(at.age as f64) / 1_500_000.0).exp());
         let bytes = |share: f64| share * self.memory;
         out.put(&memory::USED, (), bytes(used));
@@ -177,9 +197,8 @@ impl Host {
         out.put(&memory::CACHED, (), bytes(cached));
         out.put(&memory::DIRTY, (), bytes(0.02 * staged) + 9.0 * MIB * (1.2 + self.key.of(9).sway(at.t, 5_000)));
         out.put(&memory::SWAP_USED, (), 96.0 * MIB);
-        out.put(&memory::SWAP_TOTAL, (), SWAP);
-        out.put(&memory::SWAP_PERCENT, (), 100.0 * 96.0 * MIB / SWAP);
-        used
+        out.put(&memory::SWAP_TOTAL, (), SWAP_BYTES);
+        out.put(&memory::SWAP_PERCENT, (), 100.0 * 96.0 * MIB / SWAP_BYTES);
     }
 
     /// Something that is done at a mean rate a second, unevenly, and so that its sum never falls.
@@ -219,7 +238,7 @@ impl Host {
         }
         // Checkpoints pile up until the next run clears them away.
         let data = 41.0 + 24.0 * (at.age as f64 / 1.6e7).min(1.0);
-        for (path, percent, size) in [("/", 38.2, SYSTEM), ("/data", data, DATA)] {
+        for (path, percent, size) in [("/", 38.2, SYSTEM_DISK_GIB), ("/data", data, DATA_DISK_GIB)] {
             out.put(&disk::USAGE_PERCENT, path, percent);
             out.put(&disk::USAGE_GB, path, percent / 100.0 * size);
         }
@@ -243,11 +262,11 @@ impl Host {
     }
 
     /// The job's processes, as if they were watched; gone when it is.
-    fn processes(&self, at: &Drive, busy: f64, used: f64, out: &mut Out) {
+    fn processes(&self, at: &Drive, busy: f64, out: &mut Out) {
         if at.phase == Phase::Dead {
             return;
         }
-        let resident = (used - 0.025).max(0.004);
+        let resident = self.resident(at);
         out.put(&process::CPU, (), 0.97 * busy);
         out.put(&process::THREADS, (), 1.0 + 41.0 * self.gpus);
         out.put(&process::PROCESSES, (), 1.0 + 5.0 * self.gpus);

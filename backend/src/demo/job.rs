@@ -6,13 +6,14 @@
 
 use super::noise::Key;
 
-const START_UP: i64 = 80_000;
-const CHECKPOINT: i64 = 9_000;
-const EVALUATION: i64 = 34_000;
-const EVALUATE_EVERY: i64 = 5;
+/// How long each part of the job takes.
+const START_UP_MS: i64 = 80_000;
+const CHECKPOINT_MS: i64 = 9_000;
+const EVALUATION_MS: i64 = 34_000;
+const CHECKPOINTS_PER_EVALUATION: i64 = 5;
 /// A core follows its power within this time, memory and heat sink within that: milliseconds.
-const QUICK: f64 = 21_000.0;
-const SLOW: f64 = 55_000.0;
+const QUICK_COOLING_MS: f64 = 21_000.0;
+const SLOW_COOLING_MS: f64 = 55_000.0;
 
 /// What a job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Job {
     pub fn new(key: Key) -> Self {
         let cycle = key.of(1).between(190.0, 270.0) as i64 * 1_000;
         let cycles = key.of(2).between(40.0, 60.0) as i64;
-        let run = START_UP + cycles * cycle;
+        let run = START_UP_MS + cycles * cycle;
         Job { run, cycle, offset: (key.of(3).unit(0) * run as f64) as i64 }
     }
 
@@ -97,13 +98,14 @@ impl Job {
 
     /// Phase and its begin within the run.
     fn phase(&self, age: i64) -> (Phase, i64) {
-        if age < START_UP {
+        if age < START_UP_MS {
             return (Phase::StartUp, 0);
         }
-        let (cycle, within) = ((age - START_UP) / self.cycle, (age - START_UP) % self.cycle);
-        let begin = START_UP + cycle * self.cycle;
-        let checkpoint = self.cycle - CHECKPOINT;
-        let evaluation = checkpoint - if cycle % EVALUATE_EVERY == EVALUATE_EVERY - 1 { EVALUATION } else { 0 };
+        let (cycle, within) = ((age - START_UP_MS) / self.cycle, (age - START_UP_MS) % self.cycle);
+        let begin = START_UP_MS + cycle * self.cycle;
+        let checkpoint = self.cycle - CHECKPOINT_MS;
+        let evaluation = checkpoint
+            - if cycle % CHECKPOINTS_PER_EVALUATION == CHECKPOINTS_PER_EVALUATION - 1 { EVALUATION_MS } else { 0 };
         match within {
             w if w >= checkpoint => (Phase::Checkpoint, begin + checkpoint),
             w if w >= evaluation => (Phase::Evaluate, begin + evaluation),
@@ -128,12 +130,12 @@ impl Job {
     fn warmth(&self, t: i64, phase: Phase, begin: i64) -> (f64, f64) {
         let (mut quick, mut slow) = (phase.power(), phase.power());
         let (mut level, mut at) = (phase.power(), begin);
-        while (t - at) as f64 <= 6.0 * SLOW {
+        while (t - at) as f64 <= 6.0 * SLOW_COOLING_MS {
             let (_, age) = self.place(at - 1);
             let (before, start) = self.phase(age);
             let change = before.power() - level;
-            quick += change * (-((t - at) as f64) / QUICK).exp();
-            slow += change * (-((t - at) as f64) / SLOW).exp();
+            quick += change * (-((t - at) as f64) / QUICK_COOLING_MS).exp();
+            slow += change * (-((t - at) as f64) / SLOW_COOLING_MS).exp();
             level = before.power();
             at -= 1 + age - start;
         }
@@ -155,19 +157,19 @@ impl Job {
 
     /// Time in each phase since the run began.
     fn within(&self, age: i64) -> [i64; 4] {
-        let start_up = age.min(START_UP);
+        let start_up = age.min(START_UP_MS);
         let (cycles, rest) = ((age - start_up) / self.cycle, (age - start_up) % self.cycle);
-        let checkpoint = cycles * CHECKPOINT + (rest - (self.cycle - CHECKPOINT)).max(0);
-        let evaluating = cycles % EVALUATE_EVERY == EVALUATE_EVERY - 1;
-        let into = (rest - (self.cycle - CHECKPOINT - EVALUATION)).clamp(0, EVALUATION);
-        let evaluate = cycles / EVALUATE_EVERY * EVALUATION + if evaluating { into } else { 0 };
+        let checkpoint = cycles * CHECKPOINT_MS + (rest - (self.cycle - CHECKPOINT_MS)).max(0);
+        let evaluating = cycles % CHECKPOINTS_PER_EVALUATION == CHECKPOINTS_PER_EVALUATION - 1;
+        let into = (rest - (self.cycle - CHECKPOINT_MS - EVALUATION_MS)).clamp(0, EVALUATION_MS);
+        let evaluate = cycles / CHECKPOINTS_PER_EVALUATION * EVALUATION_MS + if evaluating { into } else { 0 };
         [start_up, age - start_up - checkpoint - evaluate, evaluate, checkpoint]
     }
 }
 
 /// What is left of a difference after a time in milliseconds, for cores and for memory.
 pub(super) fn cooled(ms: f64) -> (f64, f64) {
-    ((-ms / QUICK).exp(), (-ms / SLOW).exp())
+    ((-ms / QUICK_COOLING_MS).exp(), (-ms / SLOW_COOLING_MS).exp())
 }
 
 #[cfg(test)]

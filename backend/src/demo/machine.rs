@@ -1,48 +1,18 @@
 //! One simulated machine: what its job does there at an instant, and the readings that follow from it.
 
-use super::fault::{Fault, WAITING, hung_power};
-use super::gpu::{Gpu, IDLE, LIMIT};
+use super::drive::Drive;
+use super::fault::{Fault, Touch, WAITING_SHARE, hung_power};
+use super::gpu::{Gpu, IDLE_WATTS, POWER_LIMIT_WATTS};
 use super::host::Host;
-use super::job::{Job, Phase, Spent, cooled};
+use super::job::{Job, Phase, cooled};
 use super::noise::Key;
+use super::processes;
 use crate::config::Fleet;
 use collectors::Out;
+use shared::processes::ProcessTable;
 
 /// Between two starts of a machine, milliseconds.
-const BOOTS: i64 = 30 * 86_400_000;
-
-/// The job on one machine at one instant.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drive {
-    /// Milliseconds since the Unix epoch.
-    pub t: i64,
-    pub phase: Phase,
-    /// Milliseconds since the phase began.
-    pub into: i64,
-    /// Milliseconds since the run began.
-    pub age: i64,
-    /// Number of the run.
-    pub run: i64,
-    /// See [`super::job::Moment`].
-    pub ramp: f64,
-    pub warmth: (f64, f64),
-    /// Kernels run that never end.
-    pub hung: bool,
-    /// 0 to 1: how much of the work stands still because the next data are late.
-    pub dip: f64,
-    /// 0 to 1: how much the GPUs tell each other.
-    pub traffic: f64,
-    /// Milliseconds since the machine was started.
-    pub up: f64,
-    /// Since then, in each phase.
-    pub spent: Spent,
-    /// Likewise: milliseconds of training less what was lost waiting for a slow GPU.
-    pub done: f64,
-    /// Milliseconds of training since the fault's moment.
-    pub felt: f64,
-    /// Milliseconds since the job stopped, 0 while it goes on.
-    pub stopped: f64,
-}
+const BOOT_INTERVAL_MS: i64 = 30 * 86_400_000;
 
 /// A machine.
 pub(super) struct Machine {
@@ -87,15 +57,26 @@ impl Machine {
     pub fn read(&self, t: i64, out: &mut Out) {
         let drive = self.drive(t);
         for (i, gpu) in (0u32..).zip(&self.gpus) {
-            let touch = self.fault.map_or(super::fault::Touch::Well, |fault| fault.touch(t, self.number, i));
-            gpu.read(&drive, touch, out);
+            gpu.read(&drive, self.touch(t, i), out);
         }
         self.host.read(&drive, out);
     }
 
+    /// The process table at an instant.
+    pub fn processes(&self, t: i64) -> ProcessTable {
+        let drive = self.drive(t);
+        let held = (0u32..).zip(&self.gpus).map(|(i, gpu)| gpu.held(&drive, self.touch(t, i)));
+        processes::table(self.key.of(6), &drive, &self.host, &held.collect::<Vec<_>>())
+    }
+
+    /// What the fleet's fault does to a GPU.
+    fn touch(&self, t: i64, gpu: u32) -> Touch {
+        self.fault.map_or(Touch::Well, |fault| fault.touch(t, self.number, gpu))
+    }
+
     fn drive(&self, t: i64) -> Drive {
-        let offset = (self.key.of(2).unit(0) * BOOTS as f64) as i64;
-        let boot = (t - offset).div_euclid(BOOTS) * BOOTS + offset;
+        let offset = (self.key.of(2).unit(0) * BOOT_INTERVAL_MS as f64) as i64;
+        let boot = (t - offset).div_euclid(BOOT_INTERVAL_MS) * BOOT_INTERVAL_MS + offset;
         let stop = self.fault.and_then(|fault| fault.stop(self.number)).filter(|(stop, _)| t >= *stop);
         let worked = stop.map_or(t, |(stop, _)| stop);
         let moment = self.job.at(worked);
@@ -118,15 +99,16 @@ impl Machine {
             warmth: moment.warmth,
             hung: false,
             dip,
-            traffic: if waited > 0.0 { WAITING * traffic } else { traffic },
+            traffic: if waited > 0.0 { WAITING_SHARE * traffic } else { traffic },
             up: (t - boot) as f64,
             spent,
-            done: spent.train - (1.0 - WAITING) * waited,
+            done: spent.train - (1.0 - WAITING_SHARE) * waited,
             felt,
             stopped: 0.0,
         };
         if let Some((stop, hung)) = stop {
-            let (phase, power) = if hung { (Phase::Train, hung_power(IDLE, LIMIT)) } else { (Phase::Dead, 0.0) };
+            let (phase, power) =
+                if hung { (Phase::Train, hung_power(IDLE_WATTS, POWER_LIMIT_WATTS)) } else { (Phase::Dead, 0.0) };
             let left = cooled((t - stop) as f64);
             let between = |from: f64, left: f64| power + (from - power) * left;
             (drive.phase, drive.hung, drive.stopped) = (phase, hung, (t - stop) as f64);
@@ -138,9 +120,9 @@ impl Machine {
 
     /// Now and then the data come late for some seconds.
     fn dip(&self, t: i64) -> f64 {
-        const CELL: i64 = 24_000;
+        const DIP_CELL_MS: i64 = 24_000;
         let key = self.key.of(4);
-        let (cell, at) = (t.div_euclid(CELL), t.rem_euclid(CELL) as f64);
+        let (cell, at) = (t.div_euclid(DIP_CELL_MS), t.rem_euclid(DIP_CELL_MS) as f64);
         if key.of(1).unit(cell) > 0.2 {
             return 0.0;
         }

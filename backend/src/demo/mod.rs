@@ -2,20 +2,23 @@
 //!
 //! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the time
 //! alone: history is filled in at the start, and two runs agree at the same instants. Read `job.rs` (what the fleet
-//! trains), then `machine.rs`, `gpu.rs` and `host.rs` (what follows from it), then `fault.rs` (what goes wrong).
+//! trains), then `drive.rs` and `machine.rs` (what that is on one machine), `gpu.rs`, `host.rs` and `processes.rs` (what
+//! follows from it), then `fault.rs` (what goes wrong).
 //!
 //! It adds no metric of its own, and reads nothing of the machine that it runs on.
 
+mod drive;
 mod fault;
 mod gpu;
 mod host;
 mod job;
 mod machine;
 mod noise;
+mod processes;
 
 use crate::clock::Clock;
 use crate::config::Fleet;
-use crate::live::Hub;
+use crate::live::Live;
 use crate::store::{Limits, QUARTER, Store};
 use collectors::{COLLECTORS, Out};
 use machine::Machine;
@@ -27,20 +30,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long before the start a fault had its moment, milliseconds.
-const AGO: i64 = 180_000;
+const FAULT_AGO_MS: i64 = 180_000;
 /// A fleet whose whole retention takes longer than this to fill in is large.
-const SMALL: Duration = Duration::from_secs(3);
+const SMALL_FLEET_TIME: Duration = Duration::from_secs(3);
 /// A large fleet gets as much history as can be filled in within this.
-const LARGE: Duration = Duration::from_secs(1);
+const LARGE_FLEET_TIME: Duration = Duration::from_secs(1);
 /// History that every fleet gets, so that a fault's moment can be seen: milliseconds.
-const LEAST: i64 = 240_000;
+const MIN_HISTORY_MS: i64 = 240_000;
 /// Ticks that a single machine gets however slow this one is: what a page compares with is there.
-const ALONE: i64 = 4_500;
+const MIN_TICKS_ALONE: i64 = 4_500;
 /// Ticks by which the pace of filling in is measured.
-const TRIAL: i64 = 60;
+const TRIAL_TICKS: i64 = 60;
+/// Between two process tables: milliseconds.
+const PROCESSES_INTERVAL_MS: i64 = 5_000;
+/// Process tables of the time before the start, over all machines; more would delay it.
+const MAX_TABLES_BEFORE: i64 = 720;
 
 /// Collectors whose families the demo simulates.
-const SIMULATED: &[&str] = &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
+const SIMULATED_COLLECTORS: &[&str] =
+    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
 
 /// A machine and its source.
 struct Feed {
@@ -54,6 +62,8 @@ struct Feed {
 pub struct Demo {
     feeds: Vec<Feed>,
     interval: i64,
+    /// How far back the history goes, milliseconds.
+    back: i64,
 }
 
 impl Demo {
@@ -61,12 +71,12 @@ impl Demo {
     /// ticks.
     pub fn new(store: &mut Store, fleet: &Fleet, interval: i64, now: i64) -> Self {
         let feed = |number| {
-            let machine = Machine::new(fleet, number, now - AGO);
+            let machine = Machine::new(fleet, number, now - FAULT_AGO_MS);
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
             Feed { machine, source, out: Out::default(), last: i64::MIN }
         };
-        Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval }
+        Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval, back: 0 }
     }
 
     /// Fills in the ticks up to `now`, `retention` milliseconds of them where the fleet is small, and says in the log how
@@ -76,13 +86,13 @@ impl Demo {
         let now = clock.wall();
         let all = retention / self.interval;
         let each = self.pace(store, fleet, now, clock);
-        let ticks = match all as f64 * each <= SMALL.as_secs_f64() {
+        let ticks = match all as f64 * each <= SMALL_FLEET_TIME.as_secs_f64() {
             true => all,
             false => {
-                let affordable = (LARGE.as_secs_f64() / each) as i64 * self.interval;
+                let affordable = (LARGE_FLEET_TIME.as_secs_f64() / each) as i64 * self.interval;
                 // Whole minutes read better.
-                let ticks = (affordable - affordable % 60_000).max(LEAST) / self.interval;
-                ticks.max(if fleet.hosts == 1 { ALONE } else { 0 }).min(all)
+                let ticks = (affordable - affordable % 60_000).max(MIN_HISTORY_MS) / self.interval;
+                ticks.max(if fleet.hosts == 1 { MIN_TICKS_ALONE } else { 0 }).min(all)
             }
         };
         for feed in &mut self.feeds {
@@ -95,6 +105,7 @@ impl Demo {
             }
         }
         let (back, took) = (ticks * self.interval, (clock.steady() - begin).as_secs_f64());
+        self.back = back;
         let history = crate::config::show_duration(Duration::from_millis(back as u64));
         let Fleet { gpus, hosts, seed, .. } = *fleet;
         let whole = if back >= retention - self.interval { "all of the retention" } else { "the rest comes with time" };
@@ -110,37 +121,56 @@ impl Demo {
         // The first tick gives the series their numbers, which no other has to.
         one.feeds[0].tick(&mut trial, now, false);
         let begin = clock.steady();
-        (1..=TRIAL).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
+        (1..=TRIAL_TICKS).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
         // Sealing a tick into columns takes about as long as encoding it.
-        let each = 2.0 * (clock.steady() - begin).as_secs_f64() / TRIAL as f64 * self.feeds.len() as f64;
+        let each = 2.0 * (clock.steady() - begin).as_secs_f64() / TRIAL_TICKS as f64 * self.feeds.len() as f64;
         each.max(1e-9)
     }
 
     /// Appends what went by while history was filled in.
-    fn catch_up(&mut self, hub: &Hub) {
+    fn catch_up(&mut self, live: &Live) {
         for feed in self.feeds.iter_mut().filter(|feed| feed.last > i64::MIN) {
-            while feed.last + self.interval <= hub.clock.wall() {
-                feed.tick(&mut hub.store(), feed.last + self.interval, false);
+            while feed.last + self.interval <= live.clock.wall() {
+                feed.tick(&mut live.store(), feed.last + self.interval, false);
             }
         }
     }
 
+    /// The process tables of the time before the start: the fewer the more machines there are.
+    fn recall(&self, live: &Live) {
+        let now = live.clock.wall();
+        let each = (MAX_TABLES_BEFORE / self.feeds.len().max(1) as i64).max(1);
+        let step = (self.back / each).max(PROCESSES_INTERVAL_MS);
+        for feed in &self.feeds {
+            let state = live.source(feed.source);
+            let times = (0..=self.back / step).rev().map(|n| now - n * step);
+            times.for_each(|t| state.processes.put(feed.machine.processes(t)));
+        }
+    }
+
     /// Appends a tick at each boundary until `stop`.
-    pub fn run(mut self, hub: Arc<Hub>, stop: Arc<AtomicBool>) {
-        self.catch_up(&hub);
+    pub fn run(mut self, live: Arc<Live>, stop: Arc<AtomicBool>) {
+        self.recall(&live);
+        self.catch_up(&live);
+        let mut listed = live.clock.wall();
+        let sources: Vec<SourceId> = self.feeds.iter().map(|feed| feed.source).collect();
         while !stop.load(Ordering::Relaxed) {
-            let wall = hub.clock.wall();
+            let wall = live.clock.wall();
             let t = wall.div_euclid(self.interval) * self.interval;
             let behind = self.feeds.first().map_or(t, |feed| feed.last);
             // Set back by less than a tick is no step: the tick is there already.
             if t > behind || t < behind - self.interval {
                 for feed in &mut self.feeds {
                     // One machine at a time, so that readers of the store need not wait for all.
-                    feed.tick(&mut hub.store(), t, t < behind);
+                    feed.tick(&mut live.store(), t, t < behind);
                 }
-                hub.announce();
+                live.announce(&sources);
+                if (t - listed).abs() >= PROCESSES_INTERVAL_MS {
+                    listed = t;
+                    self.feeds.iter().for_each(|f| live.source(f.source).processes.put(f.machine.processes(t)));
+                }
             }
-            let wait = self.interval - hub.clock.wall().rem_euclid(self.interval);
+            let wait = self.interval - live.clock.wall().rem_euclid(self.interval);
             std::thread::sleep(Duration::from_millis(wait.min(200) as u64));
         }
     }
@@ -179,7 +209,7 @@ fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
 fn checks(fleet: &Fleet, machine: &Machine, number: u32) -> Vec<Check> {
     let broken = machine.fault().and_then(|fault| fault.words(number));
     let check = |entry: &collectors::Entry| {
-        let simulated = SIMULATED.contains(&entry.name);
+        let simulated = SIMULATED_COLLECTORS.contains(&entry.name);
         let found = match (simulated, entry.name) {
             (true, "nvidia") => format!("{} simulated GPUs", fleet.gpus),
             (true, _) => "simulated".to_string(),

@@ -203,6 +203,38 @@ fn oom_the_memory_fills_up_and_the_job_dies() {
     assert!(dead["system.cpu_percent"] < 5.0);
 }
 
+#[test]
+fn the_process_table_is_the_same_twice_and_fits_the_devices() {
+    let (a, b) = (Machine::new(&fleet(8, 1, None, 3), 0, 0), Machine::new(&fleet(8, 1, None, 3), 0, T0));
+    let t = training(&a, 30_000) + 20_000;
+    let (table, seen) = (a.processes(t), at(&a, t));
+    assert_eq!(table, b.processes(t));
+    assert_ne!(table, Machine::new(&fleet(8, 1, None, 4), 0, 0).processes(t));
+    let job: Vec<_> = table.rows.iter().filter(|p| p.watched).collect();
+    assert_eq!(job.len() as f64, seen["proc.processes"]);
+    assert_eq!(job.iter().map(|p| p.threads).sum::<u32>() as f64, seen["proc.cpu.threads"]);
+    let resident = job.iter().map(|p| p.rss as f64).sum::<f64>() / 1024.0 / 1024.0;
+    assert!((resident / seen["proc.memory.rssMB"] - 1.0).abs() < 0.01);
+    // The driver has its part, the job's trainers have the rest: one on each GPU.
+    let mut held: Vec<f64> = job.iter().filter_map(|p| p.gpu_memory).map(|bytes| bytes as f64).collect();
+    let mut used: Vec<f64> = (0..8).map(|i| seen[&format!("gpu.{i}.memoryAllocatedBytes")]).collect();
+    held.sort_by(f64::total_cmp);
+    used.sort_by(f64::total_cmp);
+    assert_eq!(held.len(), 8);
+    assert!(held.iter().zip(&used).all(|(held, used)| (0.005..0.01).contains(&(1.0 - held / used))));
+    let pids: std::collections::BTreeSet<u32> = table.rows.iter().map(|p| p.pid).collect();
+    assert_eq!(pids.len(), table.rows.len(), "no process stands there twice");
+    assert!(table.rows.iter().all(|p| p.parent <= 1 || pids.contains(&p.parent)));
+    assert!(table.rows.windows(2).all(|w| w[0].cpu >= w[1].cpu), "busiest first");
+}
+
+#[test]
+fn when_the_job_has_died_its_processes_are_gone() {
+    let (machine, _, since, _) = broken(Fail::Oom, 4);
+    let table = machine.processes(since + 170_000);
+    assert!(table.rows.len() > 8 && table.rows.iter().all(|p| !p.watched && p.gpu_memory.is_none()));
+}
+
 /// A clock by which everything costs nothing, so that all of the retention is filled in.
 #[test]
 fn history_is_filled_in_and_goes_on_without_a_seam() {

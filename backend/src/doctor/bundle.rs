@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// Bytes of the log that are kept.
-const MOST: usize = 64 << 10;
+const MAX_LOG_BYTES: usize = 64 << 10;
 
 /// What goes into the report.
 pub struct Bundle<'a> {
@@ -77,7 +77,11 @@ impl Tail {
     pub fn text(&self) -> String {
         let bytes: Vec<u8> = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        if bytes.len() < MOST { text } else { text.split_once('\n').map(|(_, rest)| rest.into()).unwrap_or_default() }
+        if bytes.len() < MAX_LOG_BYTES {
+            text
+        } else {
+            text.split_once('\n').map(|(_, rest)| rest.into()).unwrap_or_default()
+        }
     }
 }
 
@@ -85,7 +89,7 @@ impl std::io::Write for Tail {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         held.extend(bytes);
-        let over = held.len().saturating_sub(MOST);
+        let over = held.len().saturating_sub(MAX_LOG_BYTES);
         held.drain(..over);
         Ok(bytes.len())
     }

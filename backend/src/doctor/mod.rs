@@ -15,7 +15,7 @@ pub use scrub::Scrub;
 
 use crate::clock::System;
 use crate::config::Config;
-use crate::live::Hub;
+use crate::live::Live;
 use crate::sampler::{self, Plan};
 use crate::store::{Limits, Store};
 use collectors::{COLLECTORS, monitor};
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a second tick is waited for.
-const TWICE: Duration = Duration::from_millis(2_200);
+const SECOND_TICK_TIMEOUT: Duration = Duration::from_millis(2_200);
 
 /// What was found.
 pub struct Examination {
@@ -46,24 +46,25 @@ pub fn examine(config: &Config, plan: Plan) -> Examination {
     let limits = Limits { retention: 60_000, bytes: 1 << 20 };
     let mut store = Store::new(Arc::new(collectors::catalog()), limits);
     let source = store.add_source(String::new(), plan.interval.as_millis() as i64, Vec::new());
-    let hub = Hub::new(store, Arc::new(System), 0, limits.retention);
+    let live = Live::new(store, Arc::new(System), 0, limits.retention);
     let stop = Arc::new(AtomicBool::new(false));
-    let (theirs, asked) = (hub.clone(), stop.clone());
+    let (theirs, asked) = (live.clone(), stop.clone());
     // Never joined: a collector that hangs must not hang its doctor.
     std::thread::spawn(move || sampler::run(theirs, source, plan, asked));
     let begin = Instant::now();
     let checks = loop {
-        let (checks, _) = hub.store().checks(source);
+        let (checks, _) = live.store().checks(source);
         let waiting = checks.is_empty() || checks.iter().any(|c| c.state == CheckState::Starting);
         // Rates take two ticks; a long interval is not waited for.
-        let twice = hub.store().state(source).is_some_and(|state| state.seq() >= 2) || begin.elapsed() > TWICE;
+        let twice =
+            live.store().state(source).is_some_and(|state| state.seq() >= 2) || begin.elapsed() > SECOND_TICK_TIMEOUT;
         if (!waiting && twice) || begin.elapsed() > most {
             break checks.to_vec();
         }
         std::thread::sleep(Duration::from_millis(20));
     };
     stop.store(true, Ordering::Relaxed);
-    let store = hub.store();
+    let store = live.store();
     let checks = counted(&store, source, complete(checks));
     let faults = faults(&checks, config, &gpus(&store, source));
     Examination { checks, faults, health: health(&store, source) }
@@ -120,18 +121,13 @@ fn asked(config: &Config) -> Vec<(&'static str, String)> {
     if config.disk_paths != [own] {
         asked.push(("disk_usage", "--disk-path".into()));
     }
-    if config.nvml_library.is_some() {
-        asked.push(("nvidia", "library of [collectors.nvidia]".into()));
-    }
-    if !config.tpu_endpoints.is_empty() {
-        asked.push(("tpu", "endpoints of [collectors.tpu]".into()));
-    }
-    if !config.options().endpoints.is_empty() {
+    if !config.endpoints.is_empty() {
         asked.push(("openmetrics", "the endpoints".into()));
     }
     for entry in COLLECTORS {
-        let named = config.collector(entry.name).paths;
-        asked.extend(named.keys().map(|key| (entry.name, format!("{key} of [collectors.{}]", entry.name))));
+        let own = config.collector(entry.name).own;
+        let named = own.iter().filter(|(_, texts)| !texts.is_empty());
+        asked.extend(named.map(|(key, _)| (entry.name, format!("{key} of [collectors.{}]", entry.name))));
     }
     asked
 }

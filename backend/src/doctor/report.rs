@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Columns of a terminal that nobody has made wider.
-const WIDTH: usize = 100;
+const COLUMNS: usize = 100;
 
 /// Mark and word of a state; where the heading says it already there is no word.
 fn word(state: CheckState) -> (&'static str, &'static str) {
@@ -21,7 +21,7 @@ fn word(state: CheckState) -> (&'static str, &'static str) {
     }
 }
 
-/// The text.
+/// The report, wrapped for a terminal; its last lines say what does not work.
 pub fn report(examination: &Examination) -> String {
     let checks = &examination.checks;
     let here = checks.iter().filter(|c| c.state == CheckState::Ok).count();
@@ -98,7 +98,7 @@ fn paragraph(text: &mut String, head: &str, words: &str) {
     let mut column = indent;
     for (i, word) in words.split_whitespace().enumerate() {
         let length = word.chars().count();
-        if i > 0 && column + 1 + length > WIDTH {
+        if i > 0 && column + 1 + length > COLUMNS {
             let _ = write!(text, "\n{:indent$}", "");
             column = indent;
         } else if i > 0 {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Shorter names than this are taken out as whole words only; longer ones wherever they stand.
-const SHORT: usize = 4;
+const MIN_LENGTH_ANYWHERE: usize = 4;
 
 /// Words whose value is nobody's business.
 const SECRETS: &[&str] = &["password", "passwd", "secret", "token", "authorization", "api_key", "apikey", "cookie"];
@@ -60,7 +60,8 @@ impl Scrub {
             let found = self.names.iter().find(|(name, _)| {
                 let end = at + name.len();
                 let edge = |i: Option<usize>| i.and_then(|i| letters.get(i)).is_none_or(|c| !c.is_alphanumeric());
-                lower[at..].starts_with(name) && (name.len() >= SHORT || (edge(at.checked_sub(1)) && edge(Some(end))))
+                lower[at..].starts_with(name)
+                    && (name.len() >= MIN_LENGTH_ANYWHERE || (edge(at.checked_sub(1)) && edge(Some(end))))
             });
             match found {
                 Some((name, place)) => {

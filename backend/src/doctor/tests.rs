@@ -61,7 +61,9 @@ fn absent_is_a_fault_only_when_it_was_asked_for() {
     assert_eq!(faults(&absent, &plain, &none), Vec::<String>::new());
     let watched = Config { pids: vec![9], ..Config::default() };
     assert_eq!(faults(&absent, &watched, &none), ["process, asked for by --pid 9: no such process"]);
-    let library = Config { nvml_library: Some("/x/nvml.so".into()), ..Config::default() };
+    let mut library = Config::default();
+    let nvidia = library.collectors.iter_mut().find(|collector| collector.name == "nvidia").expect("it is known");
+    nvidia.own.insert("library", vec!["/x/nvml.so".into()]);
     assert!(faults(&absent, &library, &none)[0].starts_with("nvidia, asked for by library of [collectors.nvidia]"));
     let gpus = Config { gpus: vec![0, 7], ..Config::default() };
     assert_eq!(faults(&absent, &gpus, &none), ["GPU 0, 7, asked for by --gpu: there is none"]);

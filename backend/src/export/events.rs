@@ -1,7 +1,7 @@
 //! W&B's `wandb-events.jsonl`: a line an instant with every sample taken at it, tags and units as W&B sends them. With
 //! several machines each is a writer of a shared run: its name is the label behind the tag.
 
-use super::select::{HELD, Selection};
+use super::select::{MAX_HELD_SAMPLES, Selection};
 use super::text::{number, quoted, seconds};
 use shared::catalog::wandb;
 use shared::series::SeriesId;
@@ -44,7 +44,7 @@ impl Events {
         let spans = selection.wanted.iter().map(|w| w.span);
         let (begin, end) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, -1));
         let interval = selection.parts.values().map(|part| part.interval).min().unwrap_or(1);
-        let window = (HELD / columns.len().max(1) as i64).max(1).saturating_mul(interval);
+        let window = (MAX_HELD_SAMPLES / columns.len().max(1) as i64).max(1).saturating_mul(interval);
         Events { selection, columns, left: (begin, end), begin, window }
     }
 

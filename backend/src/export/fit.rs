@@ -24,7 +24,7 @@ impl Look for Store {
 /// A series that was asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The machine's number and name.
+    /// The machine's number.
     pub source: SourceId,
     /// Its name.
     pub host: Arc<str>,
@@ -39,7 +39,7 @@ pub struct Wanted {
 }
 
 /// Series that are taken from a store at once.
-const AT_ONCE: usize = 1_000;
+const MAX_SERIES_A_LOOK: usize = 1_000;
 
 /// What is looked for.
 pub struct Patterns(Vec<Pattern>);
@@ -100,17 +100,17 @@ impl Patterns {
 
 /// How far a look through the series of some sources has come. They come in the order of sources and of their numbers;
 /// those without a sample are left out.
-pub struct Place {
+pub struct Search {
     sources: Vec<(SourceId, Arc<str>)>,
     source: usize,
     series: usize,
 }
 
-impl Place {
+impl Search {
     /// The beginning of these.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
         let sources = sources.into_iter().map(|source| (source.id, source.name.into())).collect();
-        Place { sources, source: 0, series: 0 }
+        Search { sources, source: 0, series: 0 }
     }
 
     /// The next of them that fit, perhaps none, each with the position of the first pattern that it fits; nothing at the
@@ -120,12 +120,12 @@ impl Place {
         let first = self.series;
         let taken = store.look(|store| {
             let defs = store.series(source, first);
-            let defs = &defs[..defs.len().min(AT_ONCE)];
+            let defs = &defs[..defs.len().min(MAX_SERIES_A_LOOK)];
             defs.iter().cloned().zip(store.spans(source, first)).collect::<Vec<_>>()
         });
-        match taken.len() < AT_ONCE {
+        match taken.len() < MAX_SERIES_A_LOOK {
             true => (self.source, self.series) = (self.source + 1, 0),
-            false => self.series += AT_ONCE,
+            false => self.series += MAX_SERIES_A_LOOK,
         }
         let fits = |(i, (def, span)): (usize, (SeriesDef, Option<(i64, i64)>))| {
             // What came into the table after it was taken here is for the next question.

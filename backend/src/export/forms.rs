@@ -2,10 +2,11 @@
 
 use super::openmetrics::{self, Exposed};
 use super::select::Selection;
-use super::text::{number, quoted, seconds};
+use super::text::{number, quoted, record_body, seconds};
 use shared::catalog::Kind;
 use shared::catalog::prometheus::Family;
 use shared::csv::cell;
+use shared::record::Record;
 use shared::rollup::Bucket;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -24,6 +25,12 @@ pub trait Form {
     fn series_end(&mut self, _: &mut String) {}
     /// After everything.
     fn end(&mut self, _: &mut String) {}
+    /// Whether records are asked for, once all series have ended.
+    fn has_records(&self) -> bool {
+        false
+    }
+    /// A record of the machine of this name.
+    fn record(&mut self, _: &mut String, _host: &str, _: &Record) {}
     /// Whether a line has all series at an instant: then nothing else here is asked.
     fn by_time(&self) -> bool {
         false
@@ -78,9 +85,9 @@ fn members(text: &mut String, b: &Bucket) {
 }
 
 /// W&B's lines; see [`Format::WandbJsonl`](super::Format::WandbJsonl).
-pub struct Events;
+pub struct EventLines;
 
-impl Form for Events {
+impl Form for EventLines {
     fn series(&mut self, _: &mut String, _: &Selection, _: usize) {}
     fn point(&mut self, _: &mut String, _: i64, _: f64) {}
     fn bucket(&mut self, _: &mut String, _: &Bucket) {}
@@ -91,12 +98,29 @@ impl Form for Events {
 
 /// JSON lines; see [`Format::Json`](super::Format::Json).
 #[derive(Default)]
-pub struct Lines {
+pub struct JsonLines {
     /// The members that are the same for the whole series.
     about: String,
+    /// Samples are rolled up, or rates: not all that happened is asked for.
+    reduced: bool,
 }
 
-impl Form for Lines {
+impl Form for JsonLines {
+    fn begin(&mut self, _: &mut String, selection: &Selection) {
+        self.reduced = selection.ask.step.is_some() || selection.ask.rate;
+    }
+
+    fn has_records(&self) -> bool {
+        !self.reduced
+    }
+
+    fn record(&mut self, text: &mut String, host: &str, record: &Record) {
+        text.push_str("{\"t\":");
+        seconds(text, record.t);
+        let (host, kind, body) = (quoted(host), quoted(&record.kind), record_body(&record.body));
+        let _ = writeln!(text, ",\"source\":{host},\"record\":{kind},\"n\":{},\"body\":{body}}}", record.n);
+    }
+
     fn series(&mut self, _: &mut String, selection: &Selection, wanted: usize) {
         let wanted = &selection.wanted[wanted];
         self.about = format!(",\"source\":{},\"tag\":{}", quoted(&wanted.host), quoted(&wanted.tag));

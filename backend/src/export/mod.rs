@@ -17,20 +17,21 @@ mod select;
 pub mod text;
 
 pub use count::Count;
-pub use fit::{Look, Patterns, Place, Wanted};
+pub use fit::{Look, Patterns, Search, Wanted};
 pub use forms::Form;
-pub use select::{Ask, Refused, Selection, chosen, select};
+pub use select::{Ask, Refused, Selection, chosen, fitting, select};
 
 use events::Events;
 use read::{Reading, Values};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `time,source,tag,value`; with a step `time,source,tag,min,max,mean,last,count`.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object a line; behind the samples the records of the same machines and span, which the other formats leave
+    /// out. With a step or as rates there are none.
     Json,
     /// OpenMetrics 1.0 with time stamps, under Prometheus' names.
     OpenMetrics,
@@ -64,7 +65,7 @@ impl Format {
     pub fn form(self, selection: &mut Selection) -> Result<Box<dyn Form + Send>, Refused> {
         Ok(match self {
             Format::Csv => Box::new(forms::Csv::default()),
-            Format::Json => Box::new(forms::Lines::default()),
+            Format::Json => Box::new(forms::JsonLines::default()),
             Format::OpenMetrics if selection.ask.step.is_some() || selection.ask.rate => {
                 return Err(Refused::Wrong(
                     "openmetrics holds samples as they were taken: leave out step and fn, or take csv or json".into(),
@@ -76,7 +77,7 @@ impl Format {
                     "wandb-jsonl holds samples as they were taken: leave out step and fn, or take csv or json".into(),
                 ));
             }
-            Format::WandbJsonl => Box::new(forms::Events),
+            Format::WandbJsonl => Box::new(forms::EventLines),
         })
     }
 }
@@ -87,7 +88,7 @@ pub fn query(selection: &Selection, older: Option<String>) -> Box<dyn Form + Sen
 }
 
 /// Bytes of text after which a piece is handed out.
-const PIECE: usize = 128 * 1024;
+const PIECE_BYTES: usize = 128 * 1024;
 
 /// The text of a selection in a form, in pieces.
 pub struct Pieces {
@@ -116,6 +117,21 @@ impl Pieces {
         self.ended
     }
 
+    /// Writes the next records; false when there are none.
+    fn write_records(&mut self, text: &mut String) -> bool {
+        let mut left = self.selection.records.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((host, snapshot)) = left.first_mut() {
+            match snapshot.next() {
+                Some(records) => {
+                    records.iter().for_each(|record| self.form.record(text, host, record));
+                    return true;
+                }
+                None => drop(left.remove(0)),
+            }
+        }
+        false
+    }
+
     /// Writes values of the series at hand until the piece is full; false when the series has come to its end.
     fn fill(&mut self, text: &mut String) -> bool {
         let form = &mut self.form;
@@ -124,7 +140,7 @@ impl Pieces {
             Some(Values::Points(points)) => {
                 for (t, v) in points {
                     form.point(text, t, v);
-                    if text.len() >= PIECE {
+                    if text.len() >= PIECE_BYTES {
                         return true;
                     }
                 }
@@ -132,7 +148,7 @@ impl Pieces {
             Some(Values::Buckets(buckets)) => {
                 for bucket in buckets {
                     form.bucket(text, &bucket);
-                    if text.len() >= PIECE {
+                    if text.len() >= PIECE_BYTES {
                         return true;
                     }
                 }
@@ -151,7 +167,7 @@ impl Iterator for Pieces {
         if self.ended {
             return None;
         }
-        let mut text = String::with_capacity(PIECE + 4096);
+        let mut text = String::with_capacity(PIECE_BYTES + 4096);
         if let Some(events) = &mut self.events {
             self.ended = !events.write(&mut text);
             return Some(text);
@@ -165,6 +181,8 @@ impl Iterator for Pieces {
                     self.form.series(&mut text, &self.selection, wanted);
                     self.values = Some(values);
                 }
+                // The last of all, a part of them at a time.
+                None if self.form.has_records() && self.write_records(&mut text) => break,
                 None => {
                     self.form.end(&mut text);
                     self.ended = true;

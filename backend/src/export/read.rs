@@ -2,7 +2,7 @@
 //! ones come stretch by stretch, so that no more than a stretch is in memory.
 
 use super::fit::Wanted;
-use super::select::{HELD, Selection};
+use super::select::{MAX_HELD_SAMPLES, Selection};
 use shared::rollup::{Bucket, rate, rolled};
 use shared::series::SeriesId;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 type Points = Box<dyn Iterator<Item = (i64, f64)> + Send>;
 
 /// Samples that show how far apart those of a series stand.
-const PACE: usize = 101;
+const PACE_SAMPLES: usize = 101;
 
 /// What is written of one series, in order of time; never empty.
 pub(super) enum Values {
@@ -38,7 +38,7 @@ impl Reading {
         let wanted = &self.selection.wanted[self.next..];
         let Some(first) = wanted.first() else { return wanted };
         let interval = self.selection.parts.get(&first.source).map_or(1, |part| part.interval);
-        let mut room = HELD;
+        let mut room = MAX_HELD_SAMPLES;
         let fits = |w: &&Wanted| {
             room -= (w.span.1 - w.span.0) / interval + 1;
             w.source == first.source && room >= 0
@@ -103,7 +103,7 @@ impl Reading {
 
 /// The rates of a counter; none across a distance half again as long as is usual between its samples.
 fn rates(mut samples: Points, interval: i64) -> impl Iterator<Item = (i64, f64)> + Send {
-    let first: Vec<(i64, f64)> = samples.by_ref().take(PACE).collect();
+    let first: Vec<(i64, f64)> = samples.by_ref().take(PACE_SAMPLES).collect();
     let mut gaps: Vec<i64> = first.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     gaps.sort_unstable();
     let pace = gaps.get(gaps.len() / 2).copied().unwrap_or(interval).max(interval);

@@ -1,14 +1,14 @@
 //! What is asked for, and the series of a store that fit.
 
-use super::fit::{Look, Patterns, Place, Wanted};
-use crate::store::Snapshot;
+use super::fit::{Look, Patterns, Search, Wanted};
+use crate::store::{RecordsSnapshot, Snapshot};
 use shared::catalog::{Catalog, Kind, Metric, TagError, glob};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A question about stored samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,21 +71,23 @@ pub struct Selection {
     /// Series with a sample in the span, in the order asked.
     pub wanted: Vec<Wanted>,
     /// By source.
-    pub(super) parts: HashMap<SourceId, Part>,
+    pub(super) parts: HashMap<SourceId, SourceStretches>,
+    /// The records of the span, by the name of their source, until they are written.
+    pub(super) records: Mutex<Vec<(String, RecordsSnapshot)>>,
 }
 
 /// What of a source is read.
-pub(super) struct Part {
+pub(super) struct SourceStretches {
     /// Time between its ticks, milliseconds.
     pub interval: i64,
-    /// Stretches of the span, oldest first; a stretch has no more than [`HELD`] ticks.
+    /// Stretches of the span, oldest first; a stretch has no more than [`MAX_HELD_SAMPLES`] ticks.
     pub stretches: Vec<Snapshot>,
 }
 
 /// Samples that are held at once, about: 4 MiB of them.
-pub(super) const HELD: i64 = 1 << 18;
+pub(super) const MAX_HELD_SAMPLES: i64 = 1 << 18;
 /// How long before the span the sample may lie with which its first rate is made, milliseconds.
-pub(super) const LEAD: i64 = 60_000;
+pub(super) const RATE_LEAD_MS: i64 = 60_000;
 
 impl Selection {
     /// The row of a series.
@@ -131,20 +133,44 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     }
     let (catalog, sources) = store.look(|store| (store.catalog().clone(), store.sources()));
     let wanted = chosen(store, &catalog, &sources, &ask)?;
+    let asked = fitting(&sources, &ask.sources)?.into_iter();
+    let records = asked.filter_map(|source| {
+        let records = store.look(|store| store.records(source.id, ask.from, ask.to))?;
+        Some((source.name, records))
+    });
+    let records = Mutex::new(records.collect());
     let mut parts = HashMap::new();
     for source in sources {
         let mut own = wanted.iter().filter(|w: &&Wanted| w.source == source.id).map(|w| w.span);
         let Some(first) = own.next() else { continue };
         let (mut from, to) = own.fold(first, |a, b| (a.0.min(b.0), a.1.max(b.1)));
         if ask.rate {
-            from = from.saturating_sub(LEAD);
+            from = from.saturating_sub(RATE_LEAD_MS);
         }
         let interval = source.interval.max(1);
-        let stretches = stretches(from, to, HELD * interval, ask.step.unwrap_or(1));
+        let stretches = stretches(from, to, MAX_HELD_SAMPLES * interval, ask.step.unwrap_or(1));
         let stretches = stretches.into_iter().filter_map(|(from, to)| store.look(|s| s.snapshot(source.id, from, to)));
-        parts.insert(source.id, Part { interval, stretches: stretches.collect() });
+        parts.insert(source.id, SourceStretches { interval, stretches: stretches.collect() });
     }
-    Ok(Selection { ask, catalog, wanted, parts })
+    Ok(Selection { ask, catalog, wanted, parts, records })
+}
+
+/// The sources that fit one of these patterns; all where there is no pattern.
+///
+/// # Errors
+/// [`Refused::Wrong`]: a pattern fits none of them.
+pub fn fitting(sources: &[Source], patterns: &[String]) -> Result<Vec<Source>, Refused> {
+    let unfit = |name: &&String| !sources.iter().any(|source| glob(name, &source.name));
+    if let Some(name) = patterns.iter().find(unfit) {
+        return Err(no_source(name, sources));
+    }
+    let fits = |source: &&Source| patterns.is_empty() || patterns.iter().any(|name| glob(name, &source.name));
+    Ok(sources.iter().filter(fits).cloned().collect())
+}
+
+fn no_source(name: &str, sources: &[Source]) -> Refused {
+    let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
+    Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", ")))
 }
 
 /// The series of a question that have a sample in its span, each once, in the order asked.
@@ -154,22 +180,18 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
 pub fn chosen(store: &impl Look, catalog: &Catalog, sources: &[Source], ask: &Ask) -> Result<Vec<Wanted>, Refused> {
     let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
     let mut labels = patterns.written_out().filter_map(|found| found.label.as_ref());
-    let unknown = |name: &&String| !sources.iter().any(|source| source.name == **name);
-    let unfit = |name: &&String| !sources.iter().any(|source| glob(name, &source.name));
-    if let Some(name) = ask.sources.iter().find(unfit).or(labels.find(unknown)) {
-        let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
-        return Err(Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", "))));
+    let from_here = fitting(sources, &ask.sources)?;
+    if let Some(name) = labels.find(|name| !sources.iter().any(|source| source.name == **name)) {
+        return Err(no_source(name, sources));
     }
     let counts = |metric: u16| catalog.metrics[usize::from(metric)].kind == Kind::Counter;
     if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !counts(found.metric)) {
         let tag = catalog.tag(&SeriesDef { metric: gauge.metric, instance: gauge.instance.clone() });
         return Err(Refused::Wrong(format!("{tag} does not count, so it has no rate; leave out fn=rate for it")));
     }
-    let from_here =
-        |source: &&Source| ask.sources.is_empty() || ask.sources.iter().any(|pattern| glob(pattern, &source.name));
-    let mut place = Place::new(sources.iter().filter(from_here).cloned());
+    let mut search = Search::new(from_here);
     let mut wanted = Vec::new();
-    while let Some(found) = place.next(store, catalog, &patterns) {
+    while let Some(found) = search.next(store, catalog, &patterns) {
         wanted.extend(found.into_iter().filter_map(|(at, mut one)| {
             one.span = (one.span.0.max(ask.from), one.span.1.min(ask.to));
             (one.span.0 <= one.span.1 && (!ask.rate || counts(one.def.metric))).then_some((at, one))

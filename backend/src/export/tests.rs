@@ -1,6 +1,6 @@
 //! Questions to a store, and the text that comes back.
 
-use super::select::HELD;
+use super::select::MAX_HELD_SAMPLES;
 use super::*;
 use crate::store::{Limits, Store};
 use serde_json::Value;
@@ -132,7 +132,7 @@ fn long_spans_come_in_parts_and_are_the_same() {
     let source = store.add_source("here".into(), 100, Vec::new());
     let metric = store.catalog().position(cpu::CPU_PERCENT.tag).expect("a row");
     store.intern(source, SeriesDef { metric, instance: String::new() });
-    let ticks = HELD + 1_234;
+    let ticks = MAX_HELD_SAMPLES + 1_234;
     for i in 0..ticks {
         store.append(source, T0 + i * 100, false, &[(i % 97) as f64]);
     }
@@ -143,7 +143,7 @@ fn long_spans_come_in_parts_and_are_the_same() {
     let mut rows = 0;
     let form = Format::Csv.form(&mut select(&store, ask.clone()).expect("asked")).expect("CSV");
     for piece in Pieces::new(selection, form) {
-        assert!(piece.len() < 2 * PIECE);
+        assert!(piece.len() < 2 * PIECE_BYTES);
         pieces += 1;
         rows += piece.lines().count() as i64;
     }
@@ -213,4 +213,31 @@ fn the_label_of_a_tag_names_a_machine() {
     assert_eq!(named(&["gpu.0.temp/l:=beta", "gpu.0.temp"]).len(), 2, "each once");
     let wrong = select(&store, question(&["gpu.0.temp/l:gamma"])).err().expect("refused").to_string();
     assert!(wrong.contains("\"gamma\"") && wrong.contains("alpha"), "{wrong}");
+}
+
+#[test]
+fn json_lines_have_the_records_of_the_span_behind_the_samples_and_the_others_have_none() {
+    let mut store = store(5);
+    for (source, t, kind, body) in [
+        (0, T0 + 1_000, "marker", &b"{\"text\":\n \"epoch 3\"}"[..]),
+        (1, T0 + 2_500, "logs", &[0, 255]),
+        (0, T0 + 2_000_000_000, "marker", b"later than the span"),
+    ] {
+        let encoded = store.encode_record(source, t, kind, body.to_vec()).expect("sound");
+        store.push_record(encoded);
+    }
+    let lines = text(&store, question(&["gpu.0.temp"]), Some(Format::Json));
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 2 * 5 + 2);
+    let marker =
+        format!(r#"{{"t":{},"source":"alpha","record":"marker","n":1,"body":{{"text":"epoch 3"}}}}"#, T0 / 1_000 + 1);
+    assert_eq!(lines[10], marker);
+    assert!(lines[11].ends_with(r#""source":"=beta","record":"logs","n":1,"body":[0,255]}"#), "{}", lines[11]);
+    let one = Ask { sources: vec!["alpha".into()], ..question(&["gpu.0.temp"]) };
+    assert_eq!(text(&store, one, Some(Format::Json)).lines().count(), 5 + 1);
+    let stepped = Ask { step: Some(1_000), ..question(&["gpu.0.temp"]) };
+    assert!(!text(&store, stepped, Some(Format::Json)).contains("record"));
+    for format in [Format::Csv, Format::OpenMetrics, Format::WandbJsonl] {
+        assert!(!text(&store, question(&["gpu.0.temp"]), Some(format)).contains("epoch"));
+    }
 }

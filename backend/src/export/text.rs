@@ -27,6 +27,12 @@ pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The body of a record as JSON on one line: as it is where it is JSON, else its bytes as a list of numbers.
+pub fn record_body(body: &[u8]) -> String {
+    let json = serde_json::from_slice::<serde_json::Value>(body).ok();
+    json.unwrap_or_else(|| serde_json::Value::from(body)).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,19 +1,19 @@
 //! How many viewers fit: each is an open file of ours.
 
 /// Viewers at once, where the system lets us have as many open files.
-pub(super) const VIEWERS: usize = 10_000;
+pub(super) const MAX_VIEWERS: usize = 10_000;
 /// Open files for all else: listeners, other connections, history, collectors.
-const OTHERS: usize = 2_048;
+const OTHER_FILES: usize = 2_048;
 
-/// Raises the limit of open files as far as [`VIEWERS`] need it and the system allows; how many viewers fit.
+/// Raises the limit of open files as far as [`MAX_VIEWERS`] need it and the system allows; how many viewers fit.
 #[cfg(unix)]
 pub(super) fn viewers() -> usize {
     // What is not needed is not taken: programs that we start inherit the limit, and some close every file below it.
-    let wanted = (VIEWERS + OTHERS) as libc::rlim_t;
+    let wanted = (MAX_VIEWERS + OTHER_FILES) as libc::rlim_t;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is that of `limit`.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return fit(OTHERS / 2);
+        return fit(OTHER_FILES / 2);
     }
     if limit.rlim_cur < wanted {
         let raised = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), rlim_max: limit.rlim_max };
@@ -23,9 +23,9 @@ pub(super) fn viewers() -> usize {
         }
     }
     let fits = fit(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX));
-    if fits < VIEWERS {
+    if fits < MAX_VIEWERS {
         tracing::warn!(
-            "at most {fits} viewers at once, not {VIEWERS}: this process may have {} open files; raise the hard limit (ulimit -Hn) to {wanted}",
+            "at most {fits} viewers at once, not {MAX_VIEWERS}: this process may have {} open files; raise the hard limit (ulimit -Hn) to {wanted}",
             limit.rlim_cur
         );
     }
@@ -35,13 +35,13 @@ pub(super) fn viewers() -> usize {
 /// Likewise; here open files are not limited so.
 #[cfg(not(unix))]
 pub(super) fn viewers() -> usize {
-    VIEWERS
+    MAX_VIEWERS
 }
 
 /// Viewers for whom there is room below a limit of open files; of few files they get half.
 #[cfg(unix)]
 fn fit(files: usize) -> usize {
-    VIEWERS.min(files.saturating_sub(OTHERS).max(files / 2))
+    MAX_VIEWERS.min(files.saturating_sub(OTHER_FILES).max(files / 2))
 }
 
 #[cfg(all(test, unix))]

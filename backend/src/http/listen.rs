@@ -1,7 +1,9 @@
 //! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
 
-use super::{Caller, door::Door, patient::Patient, peer};
-use crate::seldom::Seldom;
+use super::guard::Guard;
+use super::guard::peer::Peers;
+use super::{Caller, write_timeout::WriteTimeout};
+use crate::throttle::Throttle;
 use axum::Router;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
@@ -16,49 +18,60 @@ use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
 /// Time for a request's headers to arrive, from the connection's start or the end of the request before.
-const HEADER: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A caller that takes nothing for this long while there is something to take is gone.
-const STALL: Duration = Duration::from_secs(30);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections at once; beyond it the kernel's queue holds the rest until one ends.
-const CONNECTIONS: usize = 1024;
-/// Connections of users who may not read, at once; they are told so and closed.
-const STRANGERS: usize = 16;
-/// Bytes of a request's head.
-const HEAD: usize = 16 * 1024;
-
-/// Warnings that callers can bring about as often as they like.
-static NOT_ACCEPTED: Mutex<Seldom> = Mutex::new(Seldom::new());
-static UNKNOWN: Mutex<Seldom> = Mutex::new(Seldom::new());
-
-fn came(seldom: &Mutex<Seldom>) -> Option<u64> {
-    seldom.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now())
-}
+const MAX_CONNECTIONS: usize = 1024;
+/// Connections at once of users who may not read; they are told so and closed.
+const MAX_REFUSED_CONNECTIONS: usize = 16;
+/// The longest head of a request that is read, bytes.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 /// Bytes that wait in the kernel, beside those on their way.
 #[cfg(target_os = "linux")]
-const UNSENT: libc::c_int = 16 * 1024;
+const MAX_UNSENT_BYTES: libc::c_int = 16 * 1024;
+
+/// What the connections of a server share.
+struct Shared {
+    router: Router,
+    guard: Arc<Guard>,
+    stop: watch::Receiver<bool>,
+    peers: Peers,
+    slots: Arc<Semaphore>,
+    refused: Semaphore,
+    /// Warnings that callers can bring about as often as they like.
+    not_accepted: Mutex<Throttle>,
+    not_known: Mutex<Throttle>,
+}
 
 /// Serves on the listeners until `stop` is true.
-pub async fn serve(listeners: Vec<TcpListener>, router: Router, door: Arc<Door>, stop: watch::Receiver<bool>) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let strangers = Arc::new(Semaphore::new(STRANGERS));
+pub async fn serve(listeners: Vec<TcpListener>, router: Router, guard: Arc<Guard>, stop: watch::Receiver<bool>) {
+    let shared = Arc::new(Shared {
+        router,
+        guard,
+        stop,
+        peers: Peers::default(),
+        slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+        refused: Semaphore::new(MAX_REFUSED_CONNECTIONS),
+        not_accepted: Mutex::default(),
+        not_known: Mutex::default(),
+    });
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
-        let slots = (slots.clone(), strangers.clone());
-        tasks.spawn(accept(listener, router.clone(), door.clone(), slots, stop.clone()));
+        tasks.spawn(accept(listener, shared.clone()));
     }
     while tasks.join_next().await.is_some() {}
 }
 
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    door: Arc<Door>,
-    (slots, strangers): (Arc<Semaphore>, Arc<Semaphore>),
-    mut stop: watch::Receiver<bool>,
-) {
+fn came(throttle: &Mutex<Throttle>) -> Option<u64> {
+    throttle.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now())
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stop = shared.stop.clone();
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let Ok(slot) = shared.slots.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = super::ended(&mut stop) => return,
@@ -67,16 +80,18 @@ async fn accept(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, most likely: wait for connections to end instead of spinning.
-                if let Some(before) = came(&NOT_ACCEPTED) {
+                if let Some(before) = came(&shared.not_accepted) {
                     tracing::warn!(%error, before, "cannot accept a connection");
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
-        let (router, door, stop, strangers) = (router.clone(), door.clone(), stop.clone(), strangers.clone());
+        let shared = shared.clone();
         tokio::spawn(async move {
-            match ask(&stream, remote, &door) {
+            let caller = shared.ask(&stream, remote);
+            let (router, stop) = (shared.router.clone(), shared.stop.clone());
+            match caller {
                 Some(caller) if caller.admitted => {
                     connection(stream, caller, router, stop).await;
                     drop(slot);
@@ -84,7 +99,7 @@ async fn accept(
                 Some(caller) => {
                     // Other users of this machine must not be able to hold our own slots.
                     drop(slot);
-                    match strangers.try_acquire() {
+                    match shared.refused.try_acquire() {
                         Ok(_few) => connection(stream, caller, router, stop).await,
                         Err(_) => {
                             tracing::debug!(%remote, "another user calls too often to be told that it may not read")
@@ -97,26 +112,29 @@ async fn accept(
     }
 }
 
-/// Who calls; none when the caller has gone already.
-fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
-    let local = stream.local_addr().inspect_err(|error| tracing::debug!(%remote, %error, "a caller has gone")).ok()?;
-    let _ = stream.set_nodelay(true);
-    keep_little(stream);
-    if !door.asks_uid() {
-        return Some(Caller { admitted: true });
-    }
-    match peer::caller_uid(local, remote) {
-        Ok(Some(uid)) => Some(Caller { admitted: door.admits(uid) }),
-        Ok(None) => {
-            tracing::debug!(%remote, "a caller has gone before it was known who it is");
-            None
+impl Shared {
+    /// Who calls; none when the caller has gone already.
+    fn ask(&self, stream: &TcpStream, remote: SocketAddr) -> Option<Caller> {
+        let gone = |error: &std::io::Error| tracing::debug!(%remote, %error, "a caller has gone");
+        let local = stream.local_addr().inspect_err(gone).ok()?;
+        let _ = stream.set_nodelay(true);
+        keep_little(stream);
+        if !self.guard.asks_uid() {
+            return Some(Caller { admitted: true });
         }
-        Err(error) => {
-            if let Some(before) = came(&UNKNOWN) {
-                let way = "--local-auth off admits everybody on this machine";
-                tracing::warn!(%error, before, "cannot tell who calls; refused ({way})");
+        match self.peers.caller_uid(local, remote) {
+            Ok(Some(uid)) => Some(Caller { admitted: self.guard.admits(uid) }),
+            Ok(None) => {
+                tracing::debug!(%remote, "a caller has gone before it was known who it is");
+                None
             }
-            Some(Caller { admitted: false })
+            Err(error) => {
+                if let Some(before) = came(&self.not_known) {
+                    let way = "--local-auth off admits everybody on this machine";
+                    tracing::warn!(%error, before, "cannot tell who calls; refused ({way})");
+                }
+                Some(Caller { admitted: false })
+            }
         }
     }
 }
@@ -125,7 +143,7 @@ fn ask(stream: &TcpStream, remote: SocketAddr, door: &Door) -> Option<Caller> {
 #[cfg(target_os = "linux")]
 fn keep_little(stream: &TcpStream) {
     use std::os::fd::AsRawFd;
-    let unsent = UNSENT;
+    let unsent = MAX_UNSENT_BYTES;
     let (value, size) = ((&raw const unsent).cast(), size_of_val(&unsent) as libc::socklen_t);
     // SAFETY: the pointer and the length are those of `unsent`. A kernel that does not know the option holds more.
     unsafe {
@@ -136,7 +154,7 @@ fn keep_little(stream: &TcpStream) {
 #[cfg(not(target_os = "linux"))]
 fn keep_little(_: &TcpStream) {}
 
-/// Our address ends in a slash, so that a script's `$URL/metrics` has two. The door sees the path that is served.
+/// Our address ends in a slash, so that a script's `$URL/metrics` has two. The guard sees the path that is served.
 fn single_slashes(uri: &mut Uri) {
     if !uri.path().contains("//") {
         return;
@@ -165,8 +183,12 @@ where
         request
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEAD).keep_alive(caller.admitted);
-    let stream = TokioIo::new(Patient::new(stream, STALL));
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .keep_alive(caller.admitted);
+    let stream = TokioIo::new(WriteTimeout::new(stream, STALL_TIMEOUT));
     let serving = builder.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();
     tokio::pin!(serving);
     let stopped = tokio::select! {
@@ -213,7 +235,7 @@ mod tests {
             let mut read = String::new();
             theirs.read_to_string(&mut read).await.unwrap();
             assert!(read.ends_with(answer), "{read}");
-            assert!((HEADER..HEADER * 11 / 10).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+            assert!((HEADER_TIMEOUT..HEADER_TIMEOUT * 11 / 10).contains(&begun.elapsed()), "{:?}", begun.elapsed());
         }
     }
 }

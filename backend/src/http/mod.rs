@@ -1,77 +1,87 @@
-//! The door and the paths behind it. Nobody imports this room but [`crate::run`].
+//! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, `api` answers them, `stream` serves the live stream
+//! over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
 
-mod answer;
 mod api;
 mod descriptors;
-pub mod door;
-mod gpus;
-mod health;
+pub mod guard;
 pub mod listen;
-mod live;
-mod metrics;
-mod older;
 pub mod page;
-mod params;
-mod patient;
-pub mod peer;
-mod query;
-mod record;
-mod script;
-mod series;
-mod socket;
+mod refusal;
+mod stream;
+mod write_timeout;
 
-use crate::live::Hub;
-use crate::remote::Remote;
+pub use refusal::Refusal;
+
+use crate::live::Live;
+use crate::remote_write::RemoteWriter;
+use api::{AnswerLimits, metrics, query, record, series};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
-use door::{Door, Kind};
+use guard::{Guard, Resource};
 use shared::processes::ProcessTable;
+use shared::wire::SourceId;
 use std::sync::{Arc, Mutex, Weak};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+
+/// Messages of history that are on their way to pages at once.
+const MAX_HISTORY_MESSAGES: usize = 128;
 
 /// Who calls, asked once per connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
-    /// Whether the caller's user may read.
+    /// Whether the user at the other end of the connection may read.
     pub admitted: bool,
 }
 
-/// What every path needs.
+/// What the handlers of all paths share. There is one for each server.
 pub struct App {
-    hub: Arc<Hub>,
-    door: Arc<Door>,
+    live: Arc<Live>,
+    guard: Arc<Guard>,
     /// `/`, or a path that a proxy does not strip, with slashes at both ends.
     base: String,
     stop: watch::Receiver<bool>,
-    remote: Option<Arc<Remote>>,
+    remote: Option<Arc<RemoteWriter>>,
     /// Pages and scripts that may be connected at once.
     viewers: usize,
-    /// What all scripts listen to, while there are any.
-    teller: Mutex<Weak<script::Teller>>,
+    answers: AnswerLimits,
+    /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
+    history_messages: Semaphore,
+    /// The texts that all scripts are sent, while there are any scripts.
+    broadcast: Mutex<Weak<stream::Broadcast>>,
 }
 
 impl App {
-    /// What every path needs.
+    /// The one of a server that serves `live` below `base` until `stop` is true. `remote` is where samples are also sent.
     pub fn new(
-        hub: Arc<Hub>,
-        door: Arc<Door>,
+        live: Arc<Live>,
+        guard: Arc<Guard>,
         base: String,
         stop: watch::Receiver<bool>,
-        remote: Option<Arc<Remote>>,
+        remote: Option<Arc<RemoteWriter>>,
     ) -> Arc<Self> {
-        let viewers = descriptors::viewers();
-        Arc::new(App { hub, door, base, stop, remote, viewers, teller: Mutex::default() })
+        Arc::new(App {
+            live,
+            guard,
+            base,
+            stop,
+            remote,
+            viewers: descriptors::viewers(),
+            answers: AnswerLimits::new(),
+            history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
+            broadcast: Mutex::default(),
+        })
     }
 
-    /// The newest process table, or the largest users at a time, milliseconds since the Unix epoch.
-    fn processes(&self, at: Option<i64>) -> Option<Arc<ProcessTable>> {
+    /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch.
+    fn processes(&self, source: SourceId, at: Option<i64>) -> Option<Arc<ProcessTable>> {
+        let processes = &self.live.source(source).processes;
         match at {
-            None => self.hub.processes.newest(),
-            Some(t) => self.hub.processes.at(t).map(Arc::new),
+            None => processes.newest(),
+            Some(t) => processes.at(t).map(Arc::new),
         }
     }
 
@@ -84,7 +94,7 @@ impl App {
     }
 }
 
-/// All paths, behind the door.
+/// All paths, behind the guard.
 pub fn router(app: Arc<App>) -> Router {
     let paths = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -97,7 +107,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/v1/record", get(record::get))
         .route("/api/v1/processes", get(api::processes))
         .route("/api/v1/doctor", get(api::doctor))
-        .route("/api/v1/live", get(live::get))
+        .route("/api/v1/live", get(stream::get))
         .route("/api/{*rest}", get(api::unknown))
         .fallback(get(page::serve).fallback(only_get))
         .method_not_allowed_fallback(only_get)
@@ -109,40 +119,40 @@ pub fn router(app: Arc<App>) -> Router {
     router.layer(from_fn_with_state(app, guard))
 }
 
-fn kind(path: &str) -> Kind {
+fn kind(path: &str) -> Resource {
     match path {
-        "/api/v1/live" => Kind::Socket,
-        "/metrics" | "/healthz" => Kind::Data,
-        path if path.starts_with("/api/") => Kind::Data,
-        _ => Kind::Page,
+        "/api/v1/live" => Resource::Socket,
+        "/metrics" | "/healthz" => Resource::Data,
+        path if path.starts_with("/api/") => Resource::Data,
+        _ => Resource::Page,
     }
 }
 
-/// The door, and the headers of every answer.
+/// The guard, and the headers of every answer.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
     let caller = request.extensions().get::<Caller>().copied();
     let path = request.uri().path();
     // Both readings of the path are served, so the stricter one counts: the base may itself begin with "api".
     let kind = match kind(path) {
-        Kind::Page => kind(app.below_base(path)),
+        Resource::Page => kind(app.below_base(path)),
         kind => kind,
     };
-    let is_page = kind == Kind::Page;
+    let is_page = kind == Resource::Page;
     let mut response = match caller {
-        None => error(StatusCode::FORBIDDEN, "this connection did not come through the door"),
+        None => error(StatusCode::FORBIDDEN, "this connection did not come through the guard"),
         Some(Caller { admitted: false }) => error(
             StatusCode::FORBIDDEN,
             "this Watchglass belongs to another user of this machine; its owner can start it with --allow-user NAME to let you read",
         ),
-        Some(_) => match app.door.check(request.uri(), request.headers(), kind) {
+        Some(_) => match app.guard.check(request.uri(), request.headers(), kind) {
             Ok(()) => next.run(request).await,
-            Err(refusal) => error(refusal.status, refusal.message),
+            Err(refusal) => refusal.into(),
         },
     };
     if !is_page {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    app.door.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
+    app.guard.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
     response
 }
 

@@ -1,6 +1,6 @@
 //! Makes a store of a recording.
 
-use crate::store::{Block, Chunk, Limits, Store};
+use crate::store::{Block, Chunk, Column, Limits, Store};
 use shared::catalog::{Catalog, Chart};
 use shared::column;
 use shared::recording::Recording;
@@ -24,6 +24,7 @@ pub fn store(recording: Recording, catalog: &Catalog) -> Store {
         let blocks = machine.blocks.into_iter().filter_map(|block| chunk(block, &ids));
         let blocks = blocks.map(|chunk| Block::Memory(Arc::new(chunk))).collect();
         store.hold(source, blocks);
+        store.hold_records(source, machine.records);
     }
     store
 }
@@ -32,24 +33,12 @@ pub fn store(recording: Recording, catalog: &Catalog) -> Store {
 fn chunk(block: Columns, ids: &[Option<u32>]) -> Option<Chunk> {
     let ticks = block.ticks as usize;
     let times = column::decode_times(&block.times, ticks).ok()?;
-    let mut samples = 0;
-    let mut columns: Vec<(u32, Box<[u8]>)> = Vec::with_capacity(block.columns.len());
+    let mut columns: Vec<Column> = Vec::with_capacity(block.columns.len());
     for (id, bytes) in block.columns {
         let Some(Some(id)) = ids.get(id as usize) else { continue };
-        samples += column::presence(&bytes.0, ticks).ok().flatten().map_or(0, |presence| presence.samples as u64);
-        columns.push((*id, bytes.0.into_boxed_slice()));
+        let samples = column::presence(&bytes.0, ticks).ok().flatten().map_or(0, |presence| presence.samples as u64);
+        columns.push(Column { id: *id, raw: bytes.0.into_boxed_slice(), samples });
     }
-    columns.sort_by_key(|(id, _)| *id);
-    let bytes = block.times.len() + columns.iter().map(|(_, bytes)| bytes.len() + 24).sum::<usize>();
-    Some(Chunk {
-        first_seq: block.first_seq,
-        ticks,
-        from: *times.first()?,
-        to: *times.last()?,
-        clock_step: false,
-        times: block.times,
-        columns,
-        bytes,
-        samples,
-    })
+    columns.sort_by_key(|column| column.id);
+    (!times.is_empty()).then(|| Chunk::new(block.first_seq, &times, columns))
 }

@@ -1,8 +1,8 @@
 //! Writes a span of a store as a recording, an hour of a machine at a time.
 
-use crate::store::{Snapshot, Store};
+use crate::store::{RecordsSnapshot, Snapshot, Store};
 use shared::recording::{SIMULATED, TITLE, contents};
-use shared::segment::{Contents, NewColumn, Run, Writer};
+use shared::segment::{Contents, NewColumn, TickSpan, Writer};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::wire::Source;
 use std::collections::VecDeque;
@@ -11,11 +11,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Length of what is read at once, ms: that of a block, unless its ticks are more than a block may have.
-const HOUR: i64 = 3_600_000;
-/// Ticks in a block, at most.
-const TICKS: i64 = 36_000;
+const HOUR_MS: i64 = 3_600_000;
+/// A block has at most so many ticks.
+const MAX_BLOCK_TICKS: i64 = 36_000;
 /// Samples that are decoded at once, about.
-const HELD: usize = 1 << 21;
+const MAX_DECODED_SAMPLES: usize = 1 << 21;
 
 /// There is no sample in the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub struct Recorder {
 struct Part {
     machine: usize,
     snapshot: Snapshot,
+    records: RecordsSnapshot,
     /// Both included, ms.
     from: i64,
     to: i64,
@@ -72,10 +73,13 @@ impl Recorder {
             let series = store.series(source.id, 0);
             let spans = (0..series.len()).filter_map(|id| store.span(source.id, id as SeriesId));
             let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { continue };
-            let length = HOUR.min(TICKS * source.interval.max(1));
+            let length = HOUR_MS.min(MAX_BLOCK_TICKS * source.interval.max(1));
+            // What happened after the newest tick belongs to the span as well.
+            let (records_from, records_to) = (from, to);
             let (from, to) = (first.max(from), last.min(to));
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
-            parts.push_back(Part { machine: machines.len(), snapshot, from, to, length });
+            let Some(records) = store.records(source.id, records_from, records_to) else { continue };
+            parts.push_back(Part { machine: machines.len(), snapshot, records, from, to, length });
             machines.push((source, series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
@@ -117,11 +121,16 @@ impl Recorder {
         }
         while let Some(part) = self.parts.front_mut() {
             let machine = part.machine;
-            let Some(stretch) = part.next() else {
-                self.parts.pop_front();
-                continue;
-            };
-            self.block(machine, &stretch)?;
+            match part.next() {
+                Some(stretch) => self.block(machine, &stretch)?,
+                None => match (part.records.next(), &mut self.writer) {
+                    (Some(records), Some(writer)) => writer.records(machine as u16, records.iter().map(|r| &**r))?,
+                    _ => {
+                        self.parts.pop_front();
+                        continue;
+                    }
+                },
+            }
             let bytes = self.sink.take();
             if !bytes.is_empty() {
                 return Ok(Some(bytes));
@@ -162,7 +171,7 @@ impl Recorder {
             }
             first = ids.end;
             if ids.start == 0 {
-                band = (HELD / times.len().max(1)).clamp(64, steps.len().max(64));
+                band = (MAX_DECODED_SAMPLES / times.len().max(1)).clamp(64, steps.len().max(64));
             }
             kept = Some((ids, samples));
         }
@@ -186,7 +195,17 @@ impl Recorder {
         let first_seq = self.next_seq[machine];
         let last_seq = first_seq + times.len() as u64 - 1;
         self.next_seq[machine] = last_seq + 1;
-        writer.block(Run { source: machine as u16, first_seq, last_seq, times: &times, clock_step: false }, columns)
+        writer.block(
+            TickSpan {
+                source: machine as u16,
+                first_seq,
+                last_seq,
+                times: &times,
+                clock_step: false,
+                after_gap: false,
+            },
+            columns,
+        )
     }
 }
 

@@ -1,13 +1,13 @@
 //! How each collector stands, in words: what the page's "not available here" and doctor show.
 
-use crate::seldom::Seldom;
+use crate::throttle::Throttle;
 use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Part};
 use shared::wire::{Check, CheckState};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// In the place of a part's number: what keeps a collector from opening.
-const WHOLE: usize = usize::MAX;
+const OPENING: usize = usize::MAX;
 
 /// One collector's check and the troubles of its parts.
 struct Standing {
@@ -15,15 +15,15 @@ struct Standing {
     parts: usize,
     troubles: BTreeMap<usize, (CheckState, String)>,
     /// How often each state of each part was warned of: one that hangs and fails in turn is not to fill the log.
-    warned: Vec<(usize, CheckState, Seldom)>,
+    warned: Vec<(usize, CheckState, Throttle)>,
 }
 
 impl Standing {
     /// Whether a state is to be warned of now; then how often it came since it was.
     fn warns(&mut self, part: usize, state: CheckState) -> Option<u64> {
-        let same = |(p, s, _): &(usize, CheckState, Seldom)| *p == part && *s == state;
+        let same = |(p, s, _): &(usize, CheckState, Throttle)| *p == part && *s == state;
         let at = self.warned.iter().position(same).unwrap_or_else(|| {
-            self.warned.push((part, state, Seldom::new()));
+            self.warned.push((part, state, Throttle::new()));
             self.warned.len() - 1
         });
         self.warned[at].2.came(Instant::now())
@@ -65,7 +65,7 @@ impl Checks {
         };
         standing.check.state = state;
         if error.kind != OpenErrorKind::Absent
-            && let Some(before) = standing.warns(WHOLE, state)
+            && let Some(before) = standing.warns(OPENING, state)
         {
             let collector = &standing.check.id;
             tracing::warn!(collector, reason = error.reason, remedy = error.remedy, before, "cannot open");
@@ -77,7 +77,7 @@ impl Checks {
 
     /// It has not opened within its deadline. Its answer is taken all the same, should it ever come.
     pub(super) fn hangs_opening(&mut self, entry: usize, limit: Duration) {
-        let before = self.all[entry].warns(WHOLE, CheckState::Hung);
+        let before = self.all[entry].warns(OPENING, CheckState::Hung);
         let check = &mut self.all[entry].check;
         check.state = CheckState::Hung;
         check.reason =
@@ -168,7 +168,7 @@ mod tests {
         let said: Vec<_> = states.iter().cycle().take(126).filter_map(|state| standing.warns(0, *state)).collect();
         assert_eq!(said, [0, 0]);
         assert_eq!(standing.warns(1, CheckState::Failed), Some(0), "another part");
-        let passed_over: Vec<u64> = standing.warned.iter().map(|(.., seldom)| seldom.passed_over()).collect();
+        let passed_over: Vec<u64> = standing.warned.iter().map(|(.., throttle)| throttle.passed_over()).collect();
         assert_eq!(passed_over, [62, 62, 0]);
     }
 }

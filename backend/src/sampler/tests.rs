@@ -47,26 +47,47 @@ impl Collector for Panics {
 
 static GATE: Mutex<Option<Arc<Mutex<()>>>> = Mutex::new(None);
 
+/// Each of these collectors is for the system that the tests run on.
+const HERE: &[collectors::System] = &[collectors::System::HERE];
+
 static COUNTS: Entry = Entry {
     name: "counts",
     about: "Counts.",
+    systems: HERE,
     metrics: &[],
+    options: &[],
     open: |_, _| Ok(Part::only(["/counts".to_string()], Counts(0.0))),
 };
-static HANGS: Entry =
-    Entry { name: "hangs", about: "Hangs.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Hangs)) };
-static PANICS: Entry =
-    Entry { name: "panics", about: "Panics.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Panics)) };
+static HANGS: Entry = Entry {
+    name: "hangs",
+    about: "Hangs.",
+    systems: HERE,
+    metrics: &[],
+    options: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), Hangs)),
+};
+static PANICS: Entry = Entry {
+    name: "panics",
+    about: "Panics.",
+    systems: HERE,
+    metrics: &[],
+    options: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), Panics)),
+};
 static LATE: Entry = Entry {
     name: "late",
     about: "Is late.",
+    systems: HERE,
     metrics: &[],
+    options: &[],
     open: |_, _| Ok(Part::only(Vec::new(), Late(GATE.lock().unwrap().clone().unwrap()))),
 };
 static ABSENT: Entry = Entry {
     name: "absent",
     about: "Is absent.",
+    systems: HERE,
     metrics: &[],
+    options: &[],
     open: |_, _| Err(OpenError::absent(["/nowhere".to_string()], "it is nowhere", "look elsewhere")),
 };
 
@@ -82,24 +103,24 @@ fn unsettled(entries: Vec<&'static Entry>) -> Sampler {
     let limits = Limits { retention: 3_600_000, bytes: usize::MAX };
     let mut store = Store::new(Arc::new(collectors::catalog()), limits);
     let source = store.add_source("here".into(), 1_000, Vec::new());
-    let hub = Hub::new(store, Arc::new(System), 1, limits.retention);
+    let live = Live::new(store, Arc::new(System), 1, limits.retention);
     let interval = Duration::from_secs(1);
     let chosen = entries.into_iter().map(|entry| Chosen { entry, every: interval, deadline: Duration::from_secs(5) });
     let plan = Plan { chosen: chosen.collect(), options: Options::default(), roots: Roots::default(), interval };
-    let mut sampler = Sampler::new(hub, source, plan);
+    let mut sampler = Sampler::new(live, source, plan);
     sampler.open_all();
     sampler
 }
 
 fn value(sampler: &Sampler, tag: &str) -> Option<f64> {
-    let store = sampler.hub.store();
+    let store = sampler.live.store();
     let (_, values) = store.newest(sampler.source)?;
     let at = store.series(sampler.source, 0).iter().position(|d| store.catalog().tag(d) == tag)?;
     Some(values[at]).filter(|v| v.is_finite())
 }
 
 fn state(sampler: &Sampler, id: &str) -> CheckState {
-    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    let (checks, _) = sampler.live.store().checks(sampler.source);
     checks.iter().find(|c| c.id == id).map(|c| c.state).unwrap()
 }
 
@@ -118,18 +139,24 @@ impl Collector for Meets {
         Ok(())
     }
 }
-static MEETS: Entry =
-    Entry { name: "meets", about: "Meets.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Meets(0))) };
+static MEETS: Entry = Entry {
+    name: "meets",
+    about: "Meets.",
+    systems: HERE,
+    metrics: &[],
+    options: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), Meets(0))),
+};
 
 #[test]
 fn a_row_that_is_met_at_run_time_joins_the_table_with_its_chart() {
     let mut sampler = sampler(vec![&MEETS]);
-    let before = sampler.hub.store().catalog().clone();
+    let before = sampler.live.store().catalog().clone();
     for i in 0..3 {
         sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
         assert_eq!(value(&sampler, "met.{a=\"1\"}"), Some(7.5).filter(|_| i > 0));
     }
-    let after = sampler.hub.store().catalog().clone();
+    let after = sampler.live.store().catalog().clone();
     assert_eq!(after.metrics.len(), before.metrics.len() + 1);
     let row = after.metrics.last().unwrap();
     assert_eq!((row.title.as_str(), row.unit), ("Met", shared::unit::Unit::Watts));
@@ -158,7 +185,9 @@ impl Collector for ComesBack {
 static COMES_BACK: Entry = Entry {
     name: "comes_back",
     about: "Comes back.",
+    systems: HERE,
     metrics: &[],
+    options: &[],
     open: |_, _| Ok(Part::only(Vec::new(), ComesBack(0))),
 };
 
@@ -166,7 +195,7 @@ static COMES_BACK: Entry = Entry {
 fn one_that_comes_back_after_its_number_was_given_to_another_gets_a_new_one() {
     let mut sampler = sampler(vec![&COMES_BACK]);
     let id = |sampler: &Sampler, tag: &str| {
-        let store = sampler.hub.store();
+        let store = sampler.live.store();
         store.series(sampler.source, 0).iter().position(|def| store.catalog().tag(def) == tag)
     };
     let mut first = None;
@@ -175,7 +204,7 @@ fn one_that_comes_back_after_its_number_was_given_to_another_gets_a_new_one() {
         let t = 1_700_000_000_000 + i64::from(i) * 10_000;
         sampler.tick(t, Duration::from_secs(u64::from(i) * 10), false);
         if i % 45 == 0 {
-            sampler.hub.store().seal(sampler.source);
+            sampler.live.store().seal(sampler.source);
         }
         let (a, b) = (value(&sampler, "came.a"), value(&sampler, "came.b"));
         first = first.or(id(&sampler, "came.a"));
@@ -191,7 +220,9 @@ static DOOR: Mutex<()> = Mutex::new(());
 static HANGS_OPENING: Entry = Entry {
     name: "hangs_opening",
     about: "Does not open until it is let.",
+    systems: HERE,
     metrics: &[],
+    options: &[],
     open: |_, _| {
         drop(DOOR.lock());
         Ok(Part::only(Vec::new(), Counts(0.0)))
@@ -212,13 +243,13 @@ fn one_that_hangs_while_it_opens_is_named_and_goes_on_when_it_opens() {
         assert_eq!(tick(&mut sampler), CheckState::Starting);
     }
     assert_eq!(tick(&mut sampler), CheckState::Hung);
-    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    let (checks, _) = sampler.live.store().checks(sampler.source);
     let check = checks.iter().find(|check| check.id == "hangs_opening").unwrap();
     assert!(check.reason.contains("more than 5 s") && !check.remedy.is_empty(), "{}", check.reason);
     drop(shut);
     sampler.settle(Duration::from_secs(10));
     assert_eq!(tick(&mut sampler), CheckState::Ok);
-    let (checks, _) = sampler.hub.store().checks(sampler.source);
+    let (checks, _) = sampler.live.store().checks(sampler.source);
     assert!(checks.iter().all(|check| check.reason.is_empty() && check.remedy.is_empty()));
 }
 
@@ -246,7 +277,7 @@ fn what_is_read_after_one_that_hangs_is_in_the_same_tick() {
     }
     assert_eq!(state(&sampler, "hangs"), CheckState::Hung);
     // One each for what hangs, and one for all that is quick; on a busy machine some that helped it.
-    assert!(sampler.crew.size() >= 3, "{}", sampler.crew.size());
+    assert!(sampler.pool.size() >= 3, "{}", sampler.pool.size());
 }
 
 #[test]
@@ -277,12 +308,18 @@ impl Collector for Slow {
         Ok(())
     }
 }
-static SLOW: Entry =
-    Entry { name: "slow", about: "Is slow.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Slow)) };
+static SLOW_MICROS: Entry = Entry {
+    name: "slow",
+    about: "Is slow.",
+    systems: HERE,
+    metrics: &[],
+    options: &[],
+    open: |_, _| Ok(Part::only(Vec::new(), Slow)),
+};
 
 #[test]
 fn one_that_is_slow_is_waited_for_and_read_beside_the_others() {
-    let mut sampler = sampler(vec![&SLOW, &COUNTS]);
+    let mut sampler = sampler(vec![&SLOW_MICROS, &COUNTS]);
     for i in 0..3 {
         sampler.tick(1_700_000_000_000 + i * 1_000, Duration::from_secs(i as u64), false);
         assert_eq!(
@@ -290,7 +327,7 @@ fn one_that_is_slow_is_waited_for_and_read_beside_the_others() {
             (Some(i as f64 + 1.0), Some(15.0))
         );
     }
-    assert!(sampler.crew.size() >= 2, "{}", sampler.crew.size());
+    assert!(sampler.pool.size() >= 2, "{}", sampler.pool.size());
 }
 
 #[test]
@@ -323,8 +360,14 @@ fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
             Ok(())
         }
     }
-    static WAITS: Entry =
-        Entry { name: "waits", about: "Waits.", metrics: &[], open: |_, _| Ok(Part::only(Vec::new(), Waits)) };
+    static WAITS: Entry = Entry {
+        name: "waits",
+        about: "Waits.",
+        systems: HERE,
+        metrics: &[],
+        options: &[],
+        open: |_, _| Ok(Part::only(Vec::new(), Waits)),
+    };
     // They stand in the order in which they have opened.
     let in_order = || Some(sampler(vec![&WAITS, &HANGS, &HANGS])).filter(|s| s.parts[0].entry == 0);
     let mut sampler = std::iter::repeat_with(in_order).flatten().next().expect("it repeats");
@@ -338,7 +381,7 @@ fn what_was_read_before_one_that_hangs_is_not_lost_with_it() {
     while sampler.quick.left() > 1 {
         patient();
         if sampler.quick.wants_help() && sampler.quick.left() == 2 {
-            sampler.crew.start(&sampler.quick).unwrap();
+            sampler.pool.start(&sampler.quick).unwrap();
         }
     }
     drop(shut);

@@ -1,9 +1,9 @@
-//! The threads on which collectors open and read.
+//! The thread pool on which collectors open and read.
 //!
-//! To wake a thread costs more than most readings, so what was quick the last time is read in one thread, one part after
-//! the other: a [`Round`]. Nobody waits for a neighbour all the same: where a round has not ended within [`HOLD`], another
-//! thread goes on with what is left of it, and the one that is held up keeps only the part that holds it. What was slow
-//! is a round of its own.
+//! To wake a thread costs more than most readings. So all parts that were quick the last time make one [`Round`], which one
+//! thread reads from its first part to its last. If a round has not ended after [`HELP_AFTER`], a second thread reads the
+//! parts that have not begun, and the first keeps only the part that holds it up. A part that was slow the last time is a
+//! round of its own. `collectors/src/read/pool.rs` has the other pool of the program and says why there are two.
 
 use collectors::{CollectError, Collector, Entry, OpenError, OpenErrorKind, Options, Out, Part, Roots};
 use shared::catalog::MetricDef;
@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long one thread may be busy with a round before another goes on with it.
-pub(super) const HOLD: Duration = Duration::from_millis(10);
+pub(super) const HELP_AFTER: Duration = Duration::from_millis(10);
 
-/// A reading that took longer is slow, in microseconds: one of these does not make the next of a round late.
-pub(super) const SLOW: u64 = 4_000;
+/// A reading that took longer than so many microseconds is slow: a quick one does not make the next one of a round late.
+pub(super) const SLOW_MICROS: u64 = 4_000;
 
 /// A part's collector, in the hands of the sampler or of the thread that reads it.
 pub(super) struct Sensor {
@@ -39,7 +39,7 @@ impl Sensor {
 
 /// Asks for one reading.
 pub(super) struct Request {
-    /// Whose.
+    /// Number of the part that is to read.
     pub part: usize,
     /// Steady time of the tick.
     pub at: Duration,
@@ -50,8 +50,8 @@ pub(super) struct Request {
 }
 
 /// One reading.
-pub(super) struct Report {
-    /// Whose.
+pub(super) struct ReadingReport {
+    /// Number of the part that has read.
     pub part: usize,
     /// By slot; NaN is absent.
     pub values: Vec<f64>,
@@ -66,20 +66,26 @@ pub(super) struct Report {
 }
 
 /// What the threads tell the sampler.
-pub(super) enum Event {
+pub(super) enum WorkerEvent {
     /// A collector is open.
     Opened { entry: usize, parts: Vec<Part> },
     /// A collector could not be opened.
     NotOpened { entry: usize, error: OpenError },
     /// A thread is free again; and what was read in its round.
-    Free { thread: usize, reports: Vec<Report> },
+    Free { thread: usize, reports: Vec<ReadingReport> },
 }
 
 /// Opens a collector on a thread of its own: initialising a driver can take seconds.
-pub(super) fn open(index: usize, entry: &'static Entry, options: &Options, roots: &Roots, events: SyncSender<Event>) {
+pub(super) fn open(
+    index: usize,
+    entry: &'static Entry,
+    options: &Options,
+    roots: &Roots,
+    events: SyncSender<WorkerEvent>,
+) {
     let (options, roots) = (options.clone(), roots.clone());
     let spawned = spawn(format!("open {}", entry.name), move || {
-        let opened = catch_unwind(AssertUnwindSafe(|| (entry.open)(&options, &roots)));
+        let opened = catch_unwind(AssertUnwindSafe(|| entry.open_here(&options, &roots)));
         let result = opened.unwrap_or_else(|_| {
             Err(OpenError {
                 kind: OpenErrorKind::Failed,
@@ -89,8 +95,8 @@ pub(super) fn open(index: usize, entry: &'static Entry, options: &Options, roots
             })
         });
         let event = match result {
-            Ok(parts) => Event::Opened { entry: index, parts },
-            Err(error) => Event::NotOpened { entry: index, error },
+            Ok(parts) => WorkerEvent::Opened { entry: index, parts },
+            Err(error) => WorkerEvent::NotOpened { entry: index, error },
         };
         // The sampler is gone only when the program ends.
         let _ = events.send(event);
@@ -109,7 +115,7 @@ struct Readings {
     /// What has yet to be begun.
     waiting: VecDeque<Request>,
     /// What was read and not taken.
-    made: Vec<Report>,
+    made: Vec<ReadingReport>,
     /// Threads that were given the round and have not looked at it: a busy machine takes its time to wake one.
     coming: usize,
 }
@@ -142,18 +148,18 @@ impl Round {
     }
 
     /// What has yet to be begun, and what was read and not taken: who read it may be held up by what came after.
-    pub fn give_up(&self) -> (Vec<Request>, Vec<Report>) {
+    pub fn give_up(&self) -> (Vec<Request>, Vec<ReadingReport>) {
         let readings = &mut *self.lock();
         (readings.waiting.drain(..).collect(), std::mem::take(&mut readings.made))
     }
 
     /// What was read and not taken.
-    pub fn reports(&self) -> Vec<Report> {
+    pub fn reports(&self) -> Vec<ReadingReport> {
         std::mem::take(&mut self.lock().made)
     }
 
     /// Reads until nothing is left to begin; what was read since it was taken last.
-    fn run(&self) -> Vec<Report> {
+    fn run(&self) -> Vec<ReadingReport> {
         let begun = |readings: &mut Readings| {
             readings.coming -= 1;
             readings.waiting.pop_front()
@@ -170,16 +176,16 @@ impl Round {
 }
 
 /// The threads that read.
-pub(super) struct Crew {
+pub(super) struct ThreadPool {
     threads: Vec<SyncSender<Arc<Round>>>,
     /// Those that have nothing to do; the last was busy last.
     free: Vec<usize>,
-    events: SyncSender<Event>,
+    events: SyncSender<WorkerEvent>,
 }
 
-impl Crew {
-    pub fn new(events: SyncSender<Event>) -> Self {
-        Crew { threads: Vec::new(), free: Vec::new(), events }
+impl ThreadPool {
+    pub fn new(events: SyncSender<WorkerEvent>) -> Self {
+        ThreadPool { threads: Vec::new(), free: Vec::new(), events }
     }
 
     /// Gives a round to a thread, or helps the one that is at it.
@@ -189,7 +195,7 @@ impl Crew {
     pub fn start(&mut self, round: &Arc<Round>) -> io::Result<()> {
         let thread = match self.free.pop() {
             Some(thread) => thread,
-            None => self.hire()?,
+            None => self.add_thread()?,
         };
         round.lock().coming += 1;
         // It is waiting for this.
@@ -210,13 +216,13 @@ impl Crew {
         self.threads.len()
     }
 
-    /// One more thread. It ends when the crew is gone.
-    fn hire(&mut self) -> io::Result<usize> {
+    /// One more thread. It ends when the pool is gone.
+    fn add_thread(&mut self) -> io::Result<usize> {
         let (thread, events) = (self.threads.len(), self.events.clone());
         let (give, given) = sync_channel::<Arc<Round>>(1);
         spawn(format!("read {thread}"), move || {
             while let Ok(round) = given.recv() {
-                if events.send(Event::Free { thread, reports: round.run() }).is_err() {
+                if events.send(WorkerEvent::Free { thread, reports: round.run() }).is_err() {
                     return;
                 }
             }
@@ -226,7 +232,7 @@ impl Crew {
     }
 }
 
-fn read(Request { part, at, wall, mut sensor }: Request) -> Report {
+fn read(Request { part, at, wall, mut sensor }: Request) -> ReadingReport {
     sensor.out.begin(at);
     sensor.out.stamp(wall);
     let begin = Instant::now();
@@ -238,7 +244,7 @@ fn read(Request { part, at, wall, mut sensor }: Request) -> Report {
     });
     let new = sensor.out.news();
     let values = sensor.out.values().to_vec();
-    Report { part, values, new, result, micros, sensor: (!ended).then_some(sensor) }
+    ReadingReport { part, values, new, result, micros, sensor: (!ended).then_some(sensor) }
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> io::Result<()> {

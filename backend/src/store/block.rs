@@ -1,4 +1,4 @@
-//! A sealed run of ticks, wherever it is kept.
+//! A sealed span of ticks, wherever it is kept.
 
 use super::Chunk;
 use history::Segment;
@@ -9,7 +9,7 @@ use shared::series::SeriesId;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A sealed run of ticks of one source; a clone is a pointer. Reading one may read the disk: not where others wait.
+/// A sealed span of ticks of one source; a clone is a pointer. Reading one may read the disk: not where others wait.
 #[derive(Clone)]
 pub enum Block {
     /// In memory.
@@ -38,7 +38,7 @@ impl From<Damaged> for Unread {
 }
 
 impl Block {
-    /// Sequence of the first tick; 0 in a block of samples that came late.
+    /// Sequence of the first tick; 0 in a block of late samples, which earlier versions have written.
     pub fn first_seq(&self) -> u64 {
         match self {
             Block::Memory(chunk) => chunk.first_seq,
@@ -46,15 +46,15 @@ impl Block {
         }
     }
 
-    /// Sequence of the last tick; 0 in a block of samples that came late.
+    /// Sequence of the last tick; 0 in a block of late samples.
     pub fn last_seq(&self) -> u64 {
         match self {
-            Block::Memory(chunk) => chunk.first_seq + chunk.ticks as u64 - 1,
+            Block::Memory(chunk) => chunk.last_seq(),
             Block::Disk(segment, at) => entry(segment, *at).last_seq,
         }
     }
 
-    /// Whether its samples came late: they have no sequence.
+    /// Whether it holds late samples of an earlier version: they came after the tick of their time, and have no sequence.
     pub fn late(&self) -> bool {
         self.first_seq() == 0
     }

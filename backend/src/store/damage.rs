@@ -5,8 +5,8 @@ use shared::series::SeriesId;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Places that are remembered; beyond them no more are counted.
-const MOST: usize = 10_000;
+/// So many places are remembered; beyond them no more are counted.
+const MAX_PLACES: usize = 10_000;
 
 /// Damaged places that readers met: where the block is, and which series, none for the whole block.
 #[derive(Debug, Default)]
@@ -23,11 +23,25 @@ impl Damages {
         read.inspect_err(|_| self.met(block, id)).ok()
     }
 
+    /// Whether something of a block is damaged.
+    pub fn of(&self, block: &Block) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_empty() {
+            return false;
+        }
+        let place = block.place();
+        known.range((place.clone(), None)..).next().is_some_and(|(known, _)| *known == place)
+    }
+
     /// Counts a damaged place.
     pub fn met(&self, block: &Block, id: Option<SeriesId>) {
-        let place = block.place();
+        self.met_at(block.place(), id);
+    }
+
+    /// Counts a damaged place that has this name.
+    pub(super) fn met_at(&self, place: String, id: Option<SeriesId>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST && known.insert((place.clone(), id)) {
+        if known.len() < MAX_PLACES && known.insert((place.clone(), id)) {
             tracing::warn!(place, series = id, "damaged on disk: left out, and shown as a gap");
         }
     }

@@ -1,4 +1,4 @@
-//! How the data folder stands, as its keeper told last.
+//! How the data folder stands, as its archive told last.
 
 /// Counts of the data folder, for our own health.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 use super::Block;
 
 /// Runs that are told apart; beyond them neighbours are taken together.
-const MOST: usize = 10_000;
+const MAX_RUNS: usize = 10_000;
 
 /// Runs no further apart than this, milliseconds, are neighbours.
-const NEAR: i64 = 60_000;
+const NEIGHBOUR_MS: i64 = 60_000;
 
 /// Instants at one distance from each other.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Instants {
         self.newest = self.newest.max(t);
         match self.runs.last_mut() {
             Some(run) if run.step > 0 && t.saturating_sub(run.last) == run.step => run.last = t,
-            Some(run) if run.step == 0 && (1..=NEAR).contains(&t.saturating_sub(run.last)) => {
+            Some(run) if run.step == 0 && (1..=NEIGHBOUR_MS).contains(&t.saturating_sub(run.last)) => {
                 (run.step, run.last) = (t - run.last, t);
             }
             _ => {
@@ -81,18 +81,18 @@ impl Instants {
 
     /// Of neighbours what lies between them counts as taken, too; should that not be enough, the oldest go.
     fn bound(&mut self) {
-        if self.runs.len() <= MOST {
+        if self.runs.len() <= MAX_RUNS {
             return;
         }
         self.runs.sort_by_key(|run| run.first);
         self.runs.dedup_by(|next, run| {
-            let near = next.first.saturating_sub(run.last) <= NEAR;
+            let near = next.first.saturating_sub(run.last) <= NEIGHBOUR_MS;
             if near {
                 *run = Run { first: run.first, last: run.last.max(next.last), step: 1 };
             }
             near
         });
-        let half = MOST / 2;
+        let half = MAX_RUNS / 2;
         if self.runs.len() > half {
             self.runs.drain(..self.runs.len() - half);
         }
@@ -132,7 +132,7 @@ mod tests {
             instants.take(t);
             all.push(t);
         }
-        assert!(instants.runs.len() <= MOST);
+        assert!(instants.runs.len() <= MAX_RUNS);
         assert!(all.iter().all(|t| instants.taken(*t).is_some()));
         instants.forget(t + 1);
         assert!(instants.runs.is_empty());

@@ -1,7 +1,7 @@
 //! What is kept of one source.
 
 use super::instants::Instants;
-use super::read::Late;
+use super::records::Records;
 use super::series::Series;
 use super::{Block, Frame, QUARTER, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
@@ -28,6 +28,12 @@ pub(super) struct Kept {
     pub blocks: Vec<Block>,
     /// Bytes of the blocks that are in memory.
     pub memory: usize,
+    /// Ticks in the blocks that are no late samples.
+    sealed_ticks: u64,
+    /// Ticks that were appended since the start.
+    pub ticks: u64,
+    /// The least sequence that the next tick may have.
+    pub first_of_life: u64,
     /// Cut off the head and not sealed yet, oldest first.
     cuts: Vec<Arc<Stretch>>,
     /// Frames of the head, and before them those from which a page can still resume: all that are not sealed, and those
@@ -37,8 +43,8 @@ pub(super) struct Kept {
     pub head: usize,
     /// The earliest time in the head.
     head_from: i64,
-    pub late: Arc<Late>,
     pub instants: Instants,
+    pub records: Records,
     /// The clock was set at a tick that was left out.
     pub clock_step: bool,
     /// The newest tick was left out.
@@ -58,12 +64,15 @@ impl Kept {
             base: TickState::default(),
             blocks: Vec::new(),
             memory: 0,
+            sealed_ticks: 0,
+            ticks: 0,
+            first_of_life: 0,
             cuts: Vec::new(),
             frames: VecDeque::new(),
             head: 0,
             head_from: i64::MAX,
-            late: Arc::default(),
             instants: Instants::default(),
+            records: Records::default(),
             clock_step: false,
             set_back: false,
         }
@@ -76,13 +85,23 @@ impl Kept {
         }
     }
 
+    /// The sequence of the next tick that has none of its own.
+    pub fn next_seq(&self) -> u64 {
+        self.first_of_life.max(self.encoder.seq() + 1)
+    }
+
     /// How many ticks a series may lack before it is not alive any more: as many as the head holds.
-    pub fn patience(&self) -> u64 {
+    pub fn max_idle_ticks(&self) -> u64 {
         (QUARTER / self.info.interval.max(1)).max(1) as u64
     }
 
+    /// Steps per unit of a series; 0 of one that is not known.
+    pub fn steps(&self, id: SeriesId) -> Steps {
+        self.state.steps().get(id as usize).copied().unwrap_or(0.0)
+    }
+
     pub fn announce(&mut self, def: SeriesDef, steps: Steps) -> SeriesId {
-        let (id, reused) = self.series.add(def, self.state.seq());
+        let (id, reused) = self.series.add(def, self.state.seq(), self.ticks);
         if reused {
             // It is absent in all of them, and in the frames between them.
             for state in [&mut self.encoder, &mut self.state, &mut self.base] {
@@ -110,10 +129,11 @@ impl Kept {
     /// Takes a frame in that follows the newest; how many samples it has.
     pub fn push(&mut self, frame: Frame) -> u64 {
         self.state.apply(frame.bytes()).expect("a tick is pushed before the next one is encoded");
+        self.ticks += 1;
         let (t, mut samples) = (frame.t, 0);
         for (id, _) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
             samples += 1;
-            self.series.hear(id, t, frame.seq);
+            self.series.hear(id, t, self.ticks);
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);
@@ -144,11 +164,10 @@ impl Kept {
     fn let_go(&mut self) {
         let Some(oldest) = self.oldest() else { return };
         self.instants.forget(oldest);
-        let (seq, ticks) = (self.state.seq(), self.patience());
-        let (late, values) = (&self.late, self.state.values());
-        self.series.let_go(seq, ticks, oldest, |id| late.contains_key(&id) || values[id as usize].is_finite());
+        let (seq, idle, values) = (self.state.seq(), self.max_idle_ticks(), self.state.values());
+        self.series.let_go((seq, self.ticks), idle, oldest, |id| values[id as usize].is_finite());
         // Who stands further back than the frames is sent everything anew.
-        self.series.forget_renamed(self.frames.front().map_or(seq, |frame| frame.seq - 1));
+        self.series.forget_renamed(self.frames.front().map_or(seq, |frame| frame.before));
     }
 
     pub fn sealed(&mut self, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
@@ -160,12 +179,29 @@ impl Kept {
     pub fn put(&mut self, blocks: Vec<Block>) {
         self.blocks.extend(blocks);
         self.blocks.sort_by_key(Block::first_seq);
+        self.count_blocks();
+    }
+
+    /// Takes the blocks away for which `gone` answers true.
+    pub fn remove(&mut self, gone: impl Fn(&Block) -> bool) {
+        self.blocks.retain(|block| !gone(block));
+        self.count_blocks();
+    }
+
+    fn count_blocks(&mut self) {
         self.memory = self.blocks.iter().map(Block::bytes).sum();
+        self.sealed_ticks = self.blocks.iter().filter(|b| !b.late()).map(|b| b.ticks() as u64).sum();
     }
 
     /// The state before everything that is not sealed.
     pub fn base_of_unsealed(&self) -> &TickState {
         self.cuts.first().map_or(&self.base, |cut| &cut.base)
+    }
+
+    /// The frames of what is not sealed, oldest first.
+    pub fn unsealed_frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
+        let head = self.frames.range(self.frames.len() - self.head..);
+        self.cuts.iter().flat_map(|cut| &cut.frames).chain(head)
     }
 
     /// What is not sealed and reaches to `from` or beyond, oldest first.
@@ -194,20 +230,31 @@ impl Kept {
     /// Drops blocks in memory by age, and by the ticks that came after, should the clock have been ahead when they were
     /// stamped.
     pub fn drop_old(&mut self, now: i64, retention: i64) {
-        let (before, ticks) = (now.saturating_sub(retention), (retention / self.info.interval.max(1)) as u64);
-        let newest = self.state.seq();
-        let old = |b: &Block| b.in_memory() && (b.to() < before || b.last_seq().saturating_add(ticks) < newest);
-        if self.blocks.first().is_some_and(old) {
-            self.blocks.retain(|b| !old(b));
-            self.memory = self.blocks.iter().map(Block::bytes).sum();
+        let before = now.saturating_sub(retention);
+        self.records.drop_old(before);
+        let most = (retention / self.info.interval.max(1)) as u64;
+        // Sequences do not tell how many came after a block: they may have gaps.
+        let unsealed = self.head + self.cuts.iter().map(|cut| cut.frames.len()).sum::<usize>();
+        let newer = self.sealed_ticks + unsealed as u64;
+        let is_old = |b: &Block, after: u64| b.in_memory() && (b.to() < before || !b.late() && after > most);
+        let ticks = |b: &Block| if b.late() { 0 } else { b.ticks() as u64 };
+        // Nearly always the first is young, and this is asked at each tick.
+        if self.blocks.first().is_none_or(|first| !is_old(first, newer - ticks(first))) {
+            return;
         }
+        let mut after = newer;
+        self.blocks.retain(|b| {
+            after -= ticks(b);
+            !is_old(b, after)
+        });
+        self.count_blocks();
     }
 
     /// Drops the oldest block that is in memory; its bytes.
     pub fn drop_oldest_in_memory(&mut self) -> usize {
         let Some(at) = self.blocks.iter().position(Block::in_memory) else { return 0 };
         let bytes = self.blocks.remove(at).bytes();
-        self.memory -= bytes;
+        self.count_blocks();
         bytes
     }
 }

@@ -9,26 +9,30 @@
 
 mod block;
 mod chunk;
+mod coverage;
+mod cursor;
 mod damage;
 mod figures;
 mod hold;
 mod instants;
 mod kept;
-mod late;
 mod read;
+mod records;
 mod restore;
 mod rows;
 mod series;
 mod told;
 
 pub use block::{Block, Unread};
-pub use chunk::{Chunk, Stretch};
+pub use chunk::{Chunk, Column, Stretch};
+pub use coverage::first_number;
+pub use cursor::{Cursor, News, Opening};
 pub use damage::Damages;
 pub use figures::Figures;
-pub use late::Inserted;
 pub use read::Snapshot;
+pub use records::{EncodedRecord, MAX_RECORD_BYTES, MAX_RECORDS, Placed, RecordRefused, RecordsSnapshot};
 pub use restore::Unwritten;
-pub use series::MOST_STORED;
+pub use series::MAX_STORED_SERIES;
 pub use told::Told;
 
 use kept::Kept;
@@ -44,7 +48,11 @@ pub const QUARTER: i64 = 900_000;
 
 /// Series that one source may have alive, which is with a value within as many ticks as a quarter of an hour has; further
 /// ones are refused and counted.
-pub const MOST_SERIES: usize = 100_000;
+pub const MAX_ALIVE_SERIES: usize = 100_000;
+
+/// The highest sequence that a tick may have: a page's numbers hold no more exactly, and nothing that is added to it
+/// overflows.
+pub const MAX_SEQUENCE: u64 = 1 << 53;
 
 /// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +66,10 @@ pub struct Limits {
 /// One tick as it was broadcast.
 #[derive(Debug)]
 pub struct Frame {
-    /// Sequence within the source, from 1.
+    /// Sequence within the source.
     pub seq: u64,
+    /// Sequence of the tick before it; between the two there is none.
+    pub before: u64,
     /// Milliseconds since the Unix epoch.
     pub t: i64,
     /// The wall clock was set between the tick before and this one.
@@ -71,10 +81,16 @@ pub struct Frame {
 }
 
 impl Frame {
-    fn new(source: SourceId, seq: u64, t: i64, clock_step: bool, frame: &[u8]) -> Self {
+    /// The frame of a tick; `state` is that after it.
+    fn new(source: SourceId, before: u64, state: &TickState, clock_step: bool, frame: &[u8]) -> Self {
         let message = encode_ticks(source, [frame]);
         let start = message.len() - frame.len();
-        Frame { seq, t, clock_step, message: message.into(), start }
+        Frame { seq: state.seq(), before, t: state.t(), clock_step, message: message.into(), start }
+    }
+
+    /// Whether sequences before it were skipped.
+    pub fn after_gap(&self) -> bool {
+        self.seq > self.before + 1
     }
 
     /// The frame alone.
@@ -110,22 +126,18 @@ pub struct Counts {
     pub chunk_samples: u64,
     /// Blocks dropped from memory because the byte limit was reached, before their time.
     pub chunks_dropped: u64,
-    /// Series refused because their source has [`MOST_SERIES`] alive, or history of [`MOST_STORED`].
+    /// Series refused because their source has [`MAX_ALIVE_SERIES`] alive, or history of [`MAX_STORED_SERIES`].
     pub series_refused: u64,
     /// Series that are alive now.
     pub series_alive: u64,
     /// Series that are alive or have history.
     pub series_stored: u64,
-    /// Late samples taken in.
-    pub late: u64,
-    /// Samples refused because they lay more than [`late::AHEAD`] in the future.
-    pub refused_future: u64,
-    /// Samples refused because they were older than the retention.
-    pub refused_old: u64,
-    /// Late samples that were there already.
-    pub duplicates: u64,
     /// Samples refused because the clock was set back to an instant that has its tick.
     pub refused_again: u64,
+    /// Records appended.
+    pub records: u64,
+    /// Records that memory had no room for before they were in a segment.
+    pub records_dropped: u64,
     /// Damaged columns and blocks that readers met.
     pub damaged: u64,
     /// The data folder; none where nothing is kept on disk.
@@ -144,8 +156,8 @@ pub struct Store {
     facts: u64,
 }
 
-/// What a reader gets that follows a source.
-pub enum Since {
+/// What follows a place in a source.
+enum Since {
     /// Frames after its place, oldest first; empty when nothing is new.
     Frames(Vec<Arc<Frame>>),
     /// Its place is not in memory any more.
@@ -227,15 +239,14 @@ impl Store {
 
     /// The number of a series, given at its first appearance, and anew where nothing of it was kept any more, which its
     /// [generation](Self::generations) tells; none for a row that is not in the table, and for a source that has
-    /// [`MOST_SERIES`] alive or history of [`MOST_STORED`].
+    /// [`MAX_ALIVE_SERIES`] alive or history of [`MAX_STORED_SERIES`].
     pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
         let kept = self.sources.get_mut(usize::from(source))?;
         if let Some(id) = kept.series.id(&def) {
             return Some(id);
         }
         let steps = self.catalog.metric(&def)?.steps;
-        let (seq, ticks) = (kept.state.seq(), kept.patience());
-        if !kept.series.room(seq, ticks) {
+        if !kept.series.room(kept.ticks, kept.max_idle_ticks()) {
             self.counts.series_refused += 1;
             return None;
         }
@@ -254,7 +265,7 @@ impl Store {
 
     /// Series that are others, or nothing, to who knew them all at the tick of sequence `since`, in order of id; none where
     /// that is not known any more.
-    pub fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
+    fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
         self.kept(source)?.series.renamed(since)
     }
 
@@ -280,7 +291,25 @@ impl Store {
     /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded. None for an unknown source,
     /// and at an instant that has its tick: the first one stays, and the values of this one are counted.
     pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
+        let seq = self.kept(source)?.next_seq();
+        self.encode_at(source, seq, t, clock_step, values)
+    }
+
+    /// Likewise a tick that has its sequence from elsewhere, above the newest and at most [`MAX_SEQUENCE`]; none where it
+    /// is not. What lies between the newest and it is a gap: no reader waits for it, and a block ends before it.
+    pub fn encode_at(
+        &mut self,
+        source: SourceId,
+        seq: u64,
+        t: i64,
+        clock_step: bool,
+        values: &[f64],
+    ) -> Option<Encoded> {
         let kept = self.sources.get_mut(usize::from(source))?;
+        let before = kept.encoder.seq();
+        if seq <= before || seq > MAX_SEQUENCE {
+            return None;
+        }
         if let Some(until) = kept.instants.taken(t) {
             let known = &values[..values.len().min(kept.series.defs().len())];
             self.counts.refused_again += known.iter().filter(|v| v.is_finite()).count() as u64;
@@ -292,8 +321,8 @@ impl Store {
         }
         // The mark of a tick that was left out is on the next one.
         let clock_step = std::mem::take(&mut kept.clock_step) | clock_step;
-        let frame = kept.encoder.encode(t, clock_step, values);
-        let frame = Frame::new(source, kept.encoder.seq(), t, clock_step, &frame);
+        let frame = kept.encoder.encode_at(seq, t, clock_step, values);
+        let frame = Frame::new(source, before, &kept.encoder, clock_step, &frame);
         if std::mem::take(&mut kept.set_back) {
             self.set_check(&clock(None));
         }
@@ -355,16 +384,15 @@ impl Store {
     }
 
     /// Frames of a source after sequence `place`.
-    pub fn since(&self, source: SourceId, place: u64) -> Since {
+    fn since(&self, source: SourceId, place: u64) -> Since {
         let Some(kept) = self.kept(source) else { return Since::Lost };
         let newest = kept.state.seq();
         if place == newest {
             return Since::Frames(Vec::new());
         }
-        match kept.frames.front() {
-            Some(first) if place < newest && place + 1 >= first.seq => {
-                Since::Frames(kept.frames.iter().skip((place + 1 - first.seq) as usize).cloned().collect())
-            }
+        let at = kept.frames.partition_point(|frame| frame.seq <= place);
+        match kept.frames.get(at) {
+            Some(next) if next.before == place => Since::Frames(kept.frames.range(at..).cloned().collect()),
             _ => Since::Lost,
         }
     }
@@ -375,7 +403,6 @@ impl Store {
         Some(Snapshot {
             blocks: kept.blocks.iter().filter(|b| b.to() >= from && b.from() <= to).cloned().collect(),
             stretches: kept.unsealed(from),
-            late: kept.late.clone(),
             damages: self.damages.clone(),
             from,
             to,
@@ -383,7 +410,7 @@ impl Store {
     }
 
     /// Sealed blocks of a span, the keyframe in front of what is not sealed, and the sequence it stands for.
-    pub fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Block>, Vec<u8>, u64)> {
+    fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Block>, Vec<u8>, u64)> {
         let kept = self.kept(source)?;
         let blocks = kept.blocks.iter().filter(|b| b.to() >= from).cloned().collect();
         let base = kept.base_of_unsealed();
@@ -412,7 +439,7 @@ impl Store {
             chunk_bytes: self.sources.iter().map(|s| s.memory).sum(),
             chunk_samples: self.sources.iter().flat_map(|s| &s.blocks).map(Block::samples).sum(),
             damaged: self.damages.count(),
-            series_alive: self.sources.iter().map(|s| s.series.alive(s.state.seq(), s.patience()) as u64).sum(),
+            series_alive: self.sources.iter().map(|s| s.series.alive(s.ticks, s.max_idle_ticks()) as u64).sum(),
             series_stored: self.sources.iter().map(|s| s.series.stored() as u64).sum(),
             ..self.counts
         }

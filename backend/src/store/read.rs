@@ -5,7 +5,6 @@
 use super::{Block, Damages, Stretch};
 use shared::rollup::Bucket;
 use shared::series::SeriesId;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The step of the roll-ups that are kept on disk, milliseconds.
@@ -16,15 +15,10 @@ pub struct Snapshot {
     pub(super) blocks: Vec<Block>,
     /// Frames that are not sealed, oldest first; the head is the last.
     pub(super) stretches: Vec<Arc<Stretch>>,
-    /// Late samples by series and time.
-    pub(super) late: Arc<Late>,
     pub(super) damages: Arc<Damages>,
     pub(super) from: i64,
     pub(super) to: i64,
 }
-
-/// Samples that came after their tick, by series and time.
-pub(super) type Late = BTreeMap<SeriesId, BTreeMap<i64, f64>>;
 
 impl Snapshot {
     /// Sealed blocks that reach into the span, in order of sequence; those of late samples, which have none, first.
@@ -39,7 +33,6 @@ impl Snapshot {
         (from <= to).then(|| Snapshot {
             blocks: self.blocks.iter().filter(reaches).cloned().collect(),
             stretches: self.stretches.clone(),
-            late: self.late.clone(),
             damages: self.damages.clone(),
             from,
             to,
@@ -54,12 +47,6 @@ impl Snapshot {
     /// instant the one that was taken first.
     pub fn samples(&self, ids: &[SeriesId]) -> Vec<Vec<(i64, f64)>> {
         let mut all = vec![Vec::new(); ids.len()];
-        // A late sample that is there twice came before the tick of its instant.
-        for (samples, id) in all.iter_mut().zip(ids) {
-            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
-                samples.extend(late.range(self.from..=self.to).map(|(t, v)| (*t, *v)));
-            }
-        }
         for block in &self.blocks {
             let Some(times) = self.damages.checked(block, None, block.read_times()) else { continue };
             for (samples, &id) in all.iter_mut().zip(ids) {
@@ -132,11 +119,6 @@ impl Snapshot {
                 values.get(id as usize).into_iter().for_each(|v| rolling.sample(t, *v));
             }
         });
-        for (rolling, id) in all.iter_mut().zip(ids) {
-            if let Some(late) = self.late.get(id).filter(|_| self.from <= self.to) {
-                late.range(self.from..=self.to).for_each(|(t, v)| rolling.sample(*t, *v));
-            }
-        }
         all.into_iter().map(Rolling::end).collect()
     }
 }

@@ -5,29 +5,46 @@ use super::series::NO_ROW;
 use super::{Block, Chunk, Limits, Store, Stretch};
 use history::{Found, FoundSource, Segment};
 use shared::catalog::{Catalog, Chart, Metric};
+use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
 
-/// Ticks that were in logs alone, as columns: whose, and the runs.
-pub type Unwritten = Vec<(SourceId, Vec<Arc<Chunk>>)>;
+/// What of a source is in no segment yet.
+pub struct Unwritten {
+    /// The source.
+    pub source: SourceId,
+    /// Its ticks as columns.
+    pub chunks: Vec<Arc<Chunk>>,
+    /// Its records, rising by number.
+    pub records: Vec<Arc<Record>>,
+}
+
+impl Unwritten {
+    /// Whether there is nothing of it.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty() && self.records.is_empty()
+    }
+}
 
 impl Store {
     /// A store of what was found, and what of it is in no segment yet. `first` is the name of the machine that a page shows
     /// unless it is asked for another, which is added where it was not found; rows that are not in the table are added to it.
-    pub fn of_found(catalog: Arc<Catalog>, found: &Found, limits: Limits, first: Option<&str>) -> (Store, Unwritten) {
+    pub fn of_found(
+        catalog: Arc<Catalog>,
+        found: &Found,
+        limits: Limits,
+        first: Option<&str>,
+    ) -> (Store, Vec<Unwritten>) {
         let mut store = Store::new(catalog, limits);
         let rows: Vec<Option<u16>> = found.rows.iter().map(|row| store.known_row(row, &found.charts)).collect();
         let (own, others): (Vec<_>, Vec<_>) = found.sources.iter().partition(|s| Some(s.name.as_str()) == first);
         if let Some(first) = first.filter(|_| own.is_empty()) {
             store.add_source(first.into(), 1_000, Vec::new());
         }
-        let mut unwritten = Unwritten::new();
-        for source in own.into_iter().chain(others) {
-            let chunks = store.restore(source, &rows, found);
-            unwritten.push(((store.sources.len() - 1) as SourceId, chunks));
-        }
+        let all = own.into_iter().chain(others);
+        let unwritten = all.map(|source| store.restore(source, &rows, found)).collect();
         (store, unwritten)
     }
 
@@ -40,7 +57,7 @@ impl Store {
         self.add_row(row.clone(), chart)
     }
 
-    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], all: &Found) -> Vec<Arc<Chunk>> {
+    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], all: &Found) -> Unwritten {
         let (segments, sound) = (&all.segments, all.report.damages.is_empty());
         let id = self.sources.len() as SourceId;
         let info = Source { id, name: found.name.clone(), interval: found.interval.max(1), facts: found.facts.clone() };
@@ -66,14 +83,15 @@ impl Store {
                 kept.put(blocks);
             }
         }
-        let chunks = found.runs.iter().flat_map(|run| {
-            let frames = Stretch::of_run(id, run);
+        let chunks = found.spans.iter().flat_map(|span| {
+            let frames = Stretch::of_span(id, span);
             frames.transpose().unwrap_or_else(|error| {
                 tracing::error!(source = found.name, "ticks of the log do not follow each other: {error}");
                 Vec::new()
             })
         });
-        let chunks: Vec<Arc<Chunk>> = chunks.map(Arc::new).collect();
+        let late = Chunk::of_late(&found.late, |id| kept.steps(id));
+        let chunks: Vec<Arc<Chunk>> = late.into_iter().chain(chunks).map(Arc::new).collect();
         for chunk in &chunks {
             chunk.columns.iter().for_each(|(id, _)| kept.series.seen(*id, chunk.from, chunk.to));
         }
@@ -81,9 +99,10 @@ impl Store {
         for block in kept.blocks.iter().filter(|block| !block.late()) {
             kept.instants.take_block(block);
         }
-        kept.insert(&found.late);
+        let (records, lost) = kept.records.restore(found, segments);
+        self.counts.records_dropped += lost;
         self.sources.push(kept);
-        chunks
+        Unwritten { source: id, chunks, records }
     }
 
     /// The source of this name.
@@ -113,15 +132,16 @@ impl Store {
     /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.
     pub fn replace(&mut self, source: SourceId, old: impl Fn(&Block) -> bool, new: Vec<Block>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
-            kept.blocks.retain(|block| !old(block));
+            kept.remove(old);
             kept.put(new);
         }
     }
 
-    /// Drops the blocks of a segment that is gone.
+    /// Drops the blocks and records of a segment that is gone.
     pub fn forget(&mut self, segment: &Segment) {
         for kept in &mut self.sources {
-            kept.blocks.retain(|block| !block.lies_in(segment));
+            kept.remove(|block| block.lies_in(segment));
+            kept.records.replace(&kept.info.name, |old| old.name() == segment.name(), None);
         }
     }
 

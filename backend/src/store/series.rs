@@ -4,12 +4,12 @@
 //! is kept any more, is let go: its id stands for nothing until the next cut, so that no log file and no page can take one
 //! series for the other, and then for the next series that comes.
 
-use super::MOST_SERIES;
+use super::MAX_ALIVE_SERIES;
 use shared::series::{SeriesDef, SeriesId};
 use std::collections::{HashMap, VecDeque};
 
 /// Series of one source that are alive or have history. What reads logs believes no id from 2^20 on.
-pub const MOST_STORED: usize = 1_000_000;
+pub const MAX_STORED_SERIES: usize = 1_000_000;
 
 /// The row of ids that stand for nothing.
 pub const NO_ROW: u16 = u16::MAX;
@@ -21,7 +21,7 @@ pub struct Series {
     ids: HashMap<SeriesDef, SeriesId>,
     /// Times of the first and last sample.
     spans: Vec<Option<(i64, i64)>>,
-    /// Sequence of the newest tick with a value; 0 before the first of this run.
+    /// How many ticks there had been at the newest one with a value; 0 before the first since the start.
     heard: Vec<u64>,
     /// How often the id was let go.
     generations: Vec<u32>,
@@ -33,7 +33,7 @@ pub struct Series {
     renamed: VecDeque<(u64, SeriesId)>,
     /// `renamed` is complete for who knew all ids at this tick.
     complete_from: u64,
-    /// How many were alive after that tick.
+    /// How many were alive after so many ticks.
     counted: Option<(u64, usize)>,
 }
 
@@ -58,25 +58,25 @@ impl Series {
         *self.spans.get(id as usize)?
     }
 
-    /// Whether one more finds room; `seq` is the newest tick, and `ticks` are as many as the head holds.
-    pub fn room(&mut self, seq: u64, ticks: u64) -> bool {
-        if self.free.is_empty() && self.defs.len() >= MOST_STORED {
+    /// Whether one more finds room after so many `ticks`; one that lacks `idle` of them is not alive.
+    pub fn room(&mut self, ticks: u64, idle: u64) -> bool {
+        if self.free.is_empty() && self.defs.len() >= MAX_STORED_SERIES {
             return false;
         }
         // Counting takes long, so it is done at most once a tick.
-        self.ids.len() < MOST_SERIES || self.counted(seq, ticks) < MOST_SERIES
+        self.ids.len() < MAX_ALIVE_SERIES || self.counted(ticks, idle) < MAX_ALIVE_SERIES
     }
 
-    fn counted(&mut self, seq: u64, ticks: u64) -> usize {
-        if self.counted.is_none_or(|(at, _)| at != seq) {
-            self.counted = Some((seq, self.alive(seq, ticks)));
+    fn counted(&mut self, ticks: u64, idle: u64) -> usize {
+        if self.counted.is_none_or(|(at, _)| at != ticks) {
+            self.counted = Some((ticks, self.alive(ticks, idle)));
         }
         self.counted.map_or(0, |(_, alive)| alive)
     }
 
-    /// How many are alive.
-    pub fn alive(&self, seq: u64, ticks: u64) -> usize {
-        self.heard.iter().filter(|heard| lives(**heard, seq, ticks)).count()
+    /// How many are alive after so many `ticks`.
+    pub fn alive(&self, ticks: u64, idle: u64) -> usize {
+        self.heard.iter().filter(|heard| lives(**heard, ticks, idle)).count()
     }
 
     /// How many are alive or have history.
@@ -84,11 +84,12 @@ impl Series {
         self.ids.len()
     }
 
-    /// Adds one; its id, and whether that stood for another before.
-    pub fn add(&mut self, def: SeriesDef, seq: u64) -> (SeriesId, bool) {
+    /// Adds one after the tick of sequence `seq`, and after so many `ticks`; its id, and whether that stood for another
+    /// before.
+    pub fn add(&mut self, def: SeriesDef, seq: u64, ticks: u64) -> (SeriesId, bool) {
         let reused = self.free.pop();
         let id = reused.unwrap_or_else(|| self.extend());
-        self.heard[id as usize] = seq.max(1);
+        self.heard[id as usize] = ticks.max(1);
         self.name(id, def);
         if let Some((_, alive)) = &mut self.counted {
             *alive += 1;
@@ -134,23 +135,23 @@ impl Series {
         }
     }
 
-    /// A series has a value in the newest tick.
-    pub fn hear(&mut self, id: SeriesId, t: i64, seq: u64) {
+    /// A series has a value in the newest tick, which is the last of so many `ticks`.
+    pub fn hear(&mut self, id: SeriesId, t: i64, ticks: u64) {
         self.seen(id, t, t);
         if let Some(heard) = self.heard.get_mut(id as usize) {
-            *heard = seq;
+            *heard = ticks;
         }
     }
 
-    /// At a cut: lets those go that are not alive, end before `oldest`, the time of the oldest tick that is kept, and of
+    /// At a cut, after the tick of sequence `seq` and so many `ticks`: lets those go that are not alive, end before `oldest`, the time of the oldest tick that is kept, and of
     /// which nothing is left elsewhere, as `left` tells. Those of the cut before are free from now on.
-    pub fn let_go(&mut self, seq: u64, ticks: u64, oldest: i64, left: impl Fn(SeriesId) -> bool) {
+    pub fn let_go(&mut self, (seq, ticks): (u64, u64), idle: u64, oldest: i64, left: impl Fn(SeriesId) -> bool) {
         self.free.append(&mut self.resting);
         // The last one stays: a log says by it how many there are.
         for at in 0..self.defs.len().saturating_sub(1) {
             let id = at as SeriesId;
             let gone = self.defs[at].metric != NO_ROW
-                && !lives(self.heard[at], seq, ticks)
+                && !lives(self.heard[at], ticks, idle)
                 && self.spans[at].is_none_or(|(_, last)| last < oldest)
                 && !left(id);
             if gone {
@@ -187,6 +188,6 @@ impl Series {
     }
 }
 
-fn lives(heard: u64, seq: u64, ticks: u64) -> bool {
-    heard > 0 && seq.saturating_sub(heard) < ticks
+fn lives(heard: u64, ticks: u64, idle: u64) -> bool {
+    heard > 0 && ticks.saturating_sub(heard) < idle
 }

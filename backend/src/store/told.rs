@@ -4,7 +4,7 @@
 //! value they have in the file, so idle ones cost nothing. [`Journal`] says what is said again, and when.
 
 use super::kept::Kept;
-use super::{Encoded, Store};
+use super::{Encoded, EncodedRecord, Store};
 use history::Journal;
 use shared::series::SeriesId;
 use shared::wire::SourceId;
@@ -16,11 +16,12 @@ pub struct Told(Journal);
 
 impl Told {
     /// The opening of a new file: every source that has ticked, as it stands now. With `unsealed` as it stood before what
-    /// is not sealed, and then those ticks and the late samples.
+    /// is not sealed, and then those ticks and the records that no cut has handed out.
     pub fn opening(&mut self, store: &Store, unsealed: bool) -> Vec<u8> {
         self.0 = Journal::default();
         let mut out = Vec::new();
-        for (source, kept) in (0..).zip(&store.sources).filter(|(_, kept)| kept.state.seq() > 0) {
+        let begun = |kept: &Kept| kept.state.seq() > 0 || kept.records.uncut().next().is_some();
+        for (source, kept) in (0..).zip(&store.sources).filter(|(_, kept)| begun(kept)) {
             let base = if unsealed { kept.base_of_unsealed() } else { &kept.state };
             let mut present: BTreeSet<SeriesId> = finite(base.values()).collect();
             let stretches = if unsealed { kept.unsealed(i64::MIN) } else { Vec::new() };
@@ -35,8 +36,7 @@ impl Told {
                     stretch.replay(|frame, state| self.0.tick(&mut out, source, frame.bytes(), || state.keyframe()));
             }
             if unsealed {
-                let late = kept.late.iter().flat_map(|(id, all)| all.iter().map(|(t, v)| (*id, *t, *v)));
-                out.extend(self.late(store, source, &late.collect::<Vec<_>>()));
+                kept.records.uncut().for_each(|record| self.0.record(&mut out, source, record));
             }
         }
         out
@@ -55,12 +55,15 @@ impl Told {
         out
     }
 
-    /// The records of late samples.
-    pub fn late(&mut self, store: &Store, source: SourceId, samples: &[(SeriesId, i64, f64)]) -> Vec<u8> {
-        let mut out = Vec::new();
+    /// The records of the log for a record that is about to be pushed.
+    pub fn record(&mut self, store: &Store, encoded: &EncodedRecord) -> Vec<u8> {
+        let (source, mut out) = (encoded.source, Vec::with_capacity(encoded.record.size() + 32));
         let Some(kept) = store.kept(source) else { return out };
-        self.define(&mut out, store, source, kept, samples.iter().map(|(id, ..)| *id));
-        self.0.late(&mut out, source, samples);
+        if !self.0.knows(source) {
+            self.define(&mut out, store, source, kept, []);
+            self.0.keyframe(&mut out, source, &kept.state.keyframe());
+        }
+        self.0.record(&mut out, source, &encoded.record);
         out
     }
 
@@ -92,7 +95,7 @@ fn finite(values: &[f64]) -> impl Iterator<Item = SeriesId> + '_ {
 mod tests {
     use super::*;
     use crate::store::Limits;
-    use history::log::Record;
+    use history::log::Entry;
     use shared::catalog::cpu;
     use shared::series::SeriesDef;
     use std::collections::BTreeMap;
@@ -114,9 +117,9 @@ mod tests {
         }
         let log = Told::default().opening(&store, true);
         let (records, _) = history::log::scan(&log);
-        let count = |wanted: fn(&Record<'_>) -> bool| records.iter().filter(|(_, r)| wanted(r)).count();
-        assert_eq!(count(|r| matches!(r, Record::Tick { .. })), 150);
-        assert_eq!(count(|r| matches!(r, Record::Keyframe { .. })), 1 + 150 / 60);
+        let count = |wanted: fn(&Entry<'_>) -> bool| records.iter().filter(|(_, r)| wanted(r)).count();
+        assert_eq!(count(|r| matches!(r, Entry::Tick { .. })), 150);
+        assert_eq!(count(|r| matches!(r, Entry::Keyframe { .. })), 1 + 150 / 60);
     }
 
     #[test]
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(gaps, []);
         let mut times: BTreeMap<SeriesId, usize> = BTreeMap::new();
         for (_, record) in records {
-            if let Record::Series { series, .. } = record {
+            if let Entry::Series { series, .. } = record {
                 series.iter().for_each(|(id, ..)| *times.entry(*id).or_default() += 1);
             }
         }

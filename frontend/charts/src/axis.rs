@@ -1,4 +1,5 @@
-//! Three or four round ticks: binary steps for sizes, 1-2-5 for the rest, local time along the bottom.
+//! Axes of a chart: three or four ticks at round values. Steps are binary for sizes and 1-2-5 for all else; the ticks
+//! along the bottom are local time.
 
 use shared::catalog::Range;
 use shared::unit::{Scale, Unit, fixed};
@@ -10,35 +11,35 @@ pub struct Axis {
     pub lo: f64,
     /// Value at the upper edge.
     pub hi: f64,
-    /// Values and their text, from below.
+    /// Ticks as value and text, from the lowest up.
     pub ticks: Vec<(f64, String)>,
-    /// How numbers on this chart are written.
+    /// Divisor and symbol of the unit in which this axis writes its numbers.
     pub scale: Scale,
-    /// Digits behind the point.
+    /// Number of digits behind the decimal point, 0 to 3.
     pub places: usize,
-    /// True when the axis does not begin at zero; the page says so.
+    /// True when the axis begins above zero; the page then says so.
     pub cut: bool,
 }
 
 impl Axis {
-    /// A number as this chart writes it: as many digits behind the point as can be told apart on the axis, always as
-    /// many, so that numbers stand under each other; what is too small for them has its own.
+    /// Writes a number as this chart does, in the shown unit. Every number gets the same digits behind the point, so
+    /// that they stand under each other. A value too small for these digits gets digits of its own.
     pub fn number(&self, base: f64) -> String {
         let (shown, places) = (base / self.scale.divisor, self.places);
         let small = shown.abs() < 9.5 / 10f64.powi(places as i32);
         if small || self.hi >= self.scale.divisor * 10_000.0 { self.round(base) } else { fixed(shown, places) }
     }
 
-    /// A round number, as limits and the ends of axes are: no more digits than it needs.
+    /// Writes a round number, such as a limit or the end of an axis, with no more digits than it needs.
     pub fn round(&self, base: f64) -> String {
         self.scale.number(base)
     }
 }
 
-/// Digits behind the point that can be told apart on an axis that ends at `hi`, in the shown unit.
+/// Digits behind the point that can be told apart on an axis that ends at `hi` (in the shown unit).
 fn places(unit: Unit, hi: f64) -> usize {
     match hi {
-        // A tenth of a degree means nothing.
+        // Tenths of a degree are noise, so temperatures have no digits behind the point.
         _ if unit == Unit::Celsius || hi >= 100.0 => 0,
         _ if hi >= 10.0 => 1,
         _ if hi >= 1.0 => 2,
@@ -46,7 +47,8 @@ fn places(unit: Unit, hi: f64) -> usize {
     }
 }
 
-/// The axis for values from `min` to `max` (base unit of `unit`; not finite when there are none).
+/// Makes the axis for values from `min` to `max`, in the base unit of `unit`. Both are NaN or infinite when there are
+/// no values; the axis then is that of zero.
 pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
     let unit = unit.base();
     let (min, max) = if min.is_finite() && max.is_finite() { (min, max) } else { (0.0, 0.0) };
@@ -63,7 +65,7 @@ pub fn values(unit: Unit, range: Range, min: f64, max: f64) -> Axis {
 
 fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     let smallest = match unit {
-        Unit::Bytes | Unit::BytesPerSecond => 1024.0, // an idle disk does not fill its chart
+        Unit::Bytes | Unit::BytesPerSecond => 1024.0, // An idle disk must not fill its chart.
         Unit::Seconds => 1e-4,
         _ => 1.0,
     };
@@ -71,7 +73,8 @@ fn from_zero(unit: Unit, min: f64, max: f64) -> Axis {
     let scale = unit.scale(max);
     let span = (max - min.min(0.0)) / scale.divisor;
     let step = step(unit, span / 3.2);
-    // Half steps, so that the axis seldom moves; a little air above the largest value.
+    // The end is a multiple of half a step, so that the axis seldom moves, and lies 4 % or more above the largest
+    // value.
     let hi = (max / scale.divisor * 1.04 / (step / 2.0)).ceil() * (step / 2.0);
     let lo = if min < 0.0 { (min / scale.divisor / step).floor() * step } else { 0.0 };
     finish(unit, scale, lo, hi, step, false)
@@ -111,13 +114,13 @@ fn tick(value: f64, decimals: usize) -> String {
     if value == 0.0 { "0".into() } else { text }
 }
 
-/// The round step that is next above `wish`.
+/// The smallest round step that is at least `wish`.
 fn step(unit: Unit, wish: f64) -> f64 {
     if unit == Unit::Bytes {
         return 2f64.powi(wish.log2().ceil() as i32);
     }
     let power = 10f64.powi(wish.log10().floor() as i32);
-    // A quarter only where it is a whole number.
+    // The step 2.5 is used only where its multiples are whole numbers.
     let quarter = if power >= 10.0 { 2.5 } else { 2.0 };
     [1.0, 2.0, quarter, 5.0].into_iter().map(|m| m * power).find(|s| *s >= wish * 0.999).unwrap_or(10.0 * power)
 }
@@ -145,8 +148,8 @@ const STEPS: [i64; 15] = [
     6 * HOUR,
 ];
 
-/// Ticks along the bottom: instants and their local time, with the date where it changes. `room` is how many texts fit;
-/// `offset` is local time minus UTC in ms.
+/// Ticks along the bottom: instants in ms since the epoch, each with its local time, or the date where a day begins.
+/// `room` is the number of texts that fit; `offset` is local time minus UTC in ms.
 pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
     let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);
@@ -164,17 +167,17 @@ pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// Local time as `14:02` or `14:02:10`; `local` is ms since the epoch plus the offset.
+/// Writes local time as `14:02` or `14:02:10`; `local` is ms since the epoch plus the offset of local time.
 pub fn clock(local: i64, seconds: bool) -> String {
     let s = local.rem_euclid(DAY) / SECOND;
     let (h, m, s) = (s / 3600, s / 60 % 60, s % 60);
     if seconds { format!("{h:02}:{m:02}:{s:02}") } else { format!("{h:02}:{m:02}") }
 }
 
-/// Day and month of a day since the epoch: `20 Nov`.
+/// Writes day and month as `20 Nov`; `day` counts days since the epoch.
 pub fn date(day: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // Civil date from a day number, counted in years that begin in March and eras of 400 years.
+    // This turns a day number into a calendar date. It counts years that begin in March, in eras of 400 years.
     let z = day + 719_468;
     let of_era = z.rem_euclid(146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -185,13 +188,13 @@ pub fn date(day: i64) -> String {
     format!("{day} {}", MONTHS[month as usize])
 }
 
-/// A length of time in words: `40 s`, `3 min`, `2 h 5 min`.
+/// Writes a length of time as `40 s`, `3 min` or `2 h 5 min`; `ms` is in milliseconds.
 pub fn duration(ms: i64) -> String {
     let s = (ms + 500).div_euclid(SECOND).max(0);
     match s {
         0..=119 => format!("{s} s"),
         120..=7199 => format!("{} min", s / 60),
-        // Of many days nobody counts the hours.
+        // From four days on, the hours do not matter.
         345_600.. => format!("{} d", s / 86_400),
         _ if s / 60 % 60 == 0 => format!("{} h", s / 3600),
         _ => format!("{} h {} min", s / 3600, s / 60 % 60),

@@ -1,12 +1,29 @@
-//! Many series as one shape: median, middle 80 %, and the extremes of all as hairlines.
+//! Draws many series as one shape: the median as a line, the middle 80 % as a fill, both extremes as hairlines.
 
 use crate::frame::{Band, Frame, Plot};
-use crate::line::clip;
+use crate::kind::{Shows, Traits};
+use crate::line::{clip, lines};
 use crate::paint::{Point, faint, fill, path};
-use crate::{Area, Drawn};
+use crate::{Area, Drawn, over_time};
 use plotters_backend::DrawingBackend;
 
+/// More series than can be told apart as lines.
+pub(crate) const TRAITS: Traits = Traits {
+    fits: |shape| shape.series > 8,
+    shows: Shows::Outliers,
+    column_px: 2,
+    note: |series| format!("median, p10–p90 of {series}"),
+};
+
+/// Draws the band, and over it the few series that stand out.
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    over_time(area, frame, plot, || {
+        spread(area, frame, plot)?;
+        lines(area, frame, plot)
+    })
+}
+
+fn spread<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let width = frame.measures.line * frame.css;
     let ink = frame.theme.ink;
     let start = frame.band.partition_point(|b| b.t < plot.from).saturating_sub(1);
@@ -24,7 +41,7 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// The value at a share (0 to 1) of sorted values, between neighbours in proportion; NaN when there are none.
+/// The quantile `share` (0 to 1) of sorted values, interpolated between neighbours; NaN when there are no values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(top) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = top as f64 * share;

@@ -1,9 +1,8 @@
-//! Our plotters backend for the page, behind a trait of a few calls so that this crate needs no browser.
+//! The plotters backend of the page. It draws through the trait [`Surface`], so that this crate needs no browser.
 //!
-//! Against a backend that asks the browser for everything: text is measured by the canvas and remembered (measuring
-//! by inserting elements costs a layout each), lines of one style that follow each other (dashes, strokes to extremes)
-//! are handed over in one stroke, a style that has not changed is not set again, and coordinates count quarters of a
-//! device pixel, so that a line 1.5 pixels wide can lie where it should.
+//! It does less than a backend that passes every call on to the browser. The canvas measures each text once, and the
+//! width is kept. Lines of one style that follow each other are drawn in one stroke. A style that is set already is not
+//! set again. Coordinates count quarters of a device pixel, so that a line 1.5 pixels wide is placed exactly.
 
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
@@ -13,35 +12,39 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-/// Units in a device pixel.
+/// Units of this backend in a device pixel.
 pub const SUBPIXELS: i32 = 4;
 
-/// Texts whose width is remembered; clocks and numbers are few in a page's life, names fewer.
-const REMEMBERED: usize = 4096;
+/// Largest number of text widths that are kept. When there are more, all are dropped and measured anew.
+const MAX_CACHED_WIDTHS: usize = 4096;
 
-/// The calls of a canvas that we need. Lengths are device pixels; a colour is red, green, blue and opacity.
+/// The calls of a canvas that the backend needs. Lengths are device pixels; a colour is red, green, blue (0 to 255) and
+/// opacity (0 to 1).
 pub trait Surface {
-    /// Sets the colour of shapes and texts.
+    /// Sets the fill colour of shapes and texts.
     fn set_fill(&mut self, color: (u8, u8, u8, f64));
-    /// Sets colour and width of lines.
+    /// Sets the colour of lines, and their width in device pixels.
     fn set_stroke(&mut self, color: (u8, u8, u8, f64), width: f32);
-    /// Sets size (device pixels) and weight of texts.
+    /// Sets the size of texts in device pixels, and whether they are bold.
     fn set_font(&mut self, size: f32, bold: bool);
-    /// Draws lines in one stroke: x and y in turn, and where in `points` each line ends.
+    /// Draws lines in one stroke. `points` holds x and y in turn; `ends` holds the index in `points` at which each line
+    /// ends.
     fn polylines(&mut self, points: &[f32], ends: &[usize]);
-    /// Fills a shape.
+    /// Fills a shape; `points` holds x and y of its corners in turn.
     fn polygon(&mut self, points: &[f32]);
-    /// Fills a rectangle.
+    /// Fills a rectangle, given by its left upper corner and its size.
     fn rect(&mut self, x: f32, y: f32, width: f32, height: f32);
-    /// Fills a disc.
+    /// Fills a disc around the point (`x`, `y`).
     fn disc(&mut self, x: f32, y: f32, radius: f32);
-    /// Writes text; `align` is 0 left, 1 middle, 2 right. The middle of its height is at `y`.
+    /// Writes a text whose middle is at height `y`. `align` says which part of the text is at `x`: 0 left end, 1
+    /// middle, 2 right end.
     fn text(&mut self, text: &str, x: f32, y: f32, align: u8);
-    /// Width of a text in the font that is set.
+    /// Width of a text in the current font, in device pixels.
     fn measure(&mut self, text: &str) -> f32;
 }
 
-/// What is set on a canvas, so that it is not set again, and the widths of texts.
+/// The state of a canvas between two drawings: the styles that are set on it, lines that wait to be drawn, and the
+/// widths of texts.
 #[derive(Default)]
 pub struct Pen {
     fill: Option<(u8, u8, u8, f64)>,
@@ -54,27 +57,27 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// To be called before something else is drawn on: nothing is set there.
+    /// Forgets the styles that are set. Call this before drawing on another canvas, or on one that was resized.
     pub fn reset(&mut self) {
         (self.fill, self.stroke, self.font) = (None, None, None);
         self.lines.clear();
         self.ends.clear();
     }
 
-    /// Forgets the widths too, because the font is another.
+    /// Forgets the widths of texts. Call this when the font family has changed.
     pub fn forget_widths(&mut self) {
         self.widths.clear();
     }
 }
 
-/// A canvas as plotters sees it.
+/// A surface as a plotters backend.
 pub struct Canvas<'a, S: Surface> {
     size: (u32, u32),
     inner: RefCell<(&'a mut S, &'a mut Pen)>,
 }
 
 impl<'a, S: Surface> Canvas<'a, S> {
-    /// A canvas of that many device pixels.
+    /// Makes the backend of a surface of `width` times `height` device pixels.
     pub fn new(surface: &'a mut S, pen: &'a mut Pen, (width, height): (u32, u32)) -> Self {
         Canvas { size: (width * SUBPIXELS as u32, height * SUBPIXELS as u32), inner: RefCell::new((surface, pen)) }
     }
@@ -87,7 +90,7 @@ fn px(units: i32) -> f32 {
 type Refused = DrawingErrorKind<Infallible>;
 
 impl<S: Surface> Canvas<'_, S> {
-    /// Strokes the lines that wait for more of their style.
+    /// Draws the lines that were collected for one stroke.
     fn flush(&mut self) {
         let (surface, pen) = self.inner.get_mut();
         if pen.ends.is_empty() {
@@ -244,7 +247,7 @@ impl<S: Surface> DrawingBackend for Canvas<'_, S> {
             Some(width) => *width,
             None => {
                 let width = surface.measure(text);
-                if pen.widths.len() >= REMEMBERED {
+                if pen.widths.len() >= MAX_CACHED_WIDTHS {
                     pen.widths.clear();
                 }
                 pen.widths.insert(key, width);
@@ -260,7 +263,7 @@ mod tests {
     use super::*;
     use plotters::prelude::*;
 
-    /// Writes down what it is asked to do.
+    /// A surface that writes down each call.
     #[derive(Default)]
     struct Notes(Vec<String>);
 

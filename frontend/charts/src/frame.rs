@@ -1,167 +1,149 @@
-//! What a chart is given, and where things lie on it.
+//! The input of a chart, and the places of its parts.
 //!
-//! Lengths are in *units*: a backend counts whole numbers, so a canvas is drawn in quarters of a device pixel
-//! ([`crate::canvas::SUBPIXELS`]) and an SVG in whole ones. `css` and `device` say how many units a CSS pixel and a
-//! device pixel have; drawing code writes CSS pixels and multiplies.
+//! Lengths are in *units*, because a plotters backend counts in whole numbers. A canvas has four units in a device
+//! pixel ([`crate::canvas::SUBPIXELS`]), an SVG picture has one. `css` and `device` say how many units a CSS pixel and
+//! a device pixel have. Drawing code writes CSS pixels and multiplies.
 
+use crate::Chart;
 use crate::axis::Axis;
+use crate::kind::Shows;
 use crate::reduce::Column;
 use crate::theme::Theme;
 use plotters::style::RGBAColor;
 
-/// Kinds of drawings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chart {
-    /// One series: a line in ink, filled to its baseline.
-    Area,
-    /// Two to eight series: lines, each in its hue.
-    Line,
-    /// More: median, middle 80 % and extremes, and a few by name.
-    Band,
-    /// As many, a row of cells each.
-    Heat,
-    /// States, a row of bars each.
-    Lanes,
-}
-
-impl Chart {
-    /// The drawing for that many series.
-    pub fn for_series(n: usize) -> Self {
-        match n {
-            0 | 1 => Chart::Area,
-            2..=8 => Chart::Line,
-            _ => Chart::Band,
-        }
-    }
-
-    /// True when the vertical place says which series it is, not how much.
-    pub fn has_rows(self) -> bool {
-        matches!(self, Chart::Heat | Chart::Lanes)
-    }
-}
-
 /// The colour of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hue {
-    /// The neutral one.
+    /// The neutral colour.
     Ink,
-    /// One of eight; from the fifth on they are dashed too.
+    /// One of the eight hues of series, 0 to 7; lines of hue 4 to 7 are dashed.
     Of(u8),
+    /// The colour of what is unlike its peers; the number counts such series from 0, and all but the first are dashed.
+    Odd(u8),
 }
 
 impl Hue {
-    /// Its colour.
+    /// The colour of this hue in a theme.
     pub fn color(self, theme: &Theme) -> RGBAColor {
         match self {
             Hue::Ink => theme.ink,
             Hue::Of(i) => theme.hues[usize::from(i) % 8],
+            Hue::Odd(_) => theme.odd,
         }
     }
 
-    /// Whether its lines are dashed.
+    /// True when lines of this hue are dashed.
     pub fn dashed(self) -> bool {
-        matches!(self, Hue::Of(i) if i % 8 > 3)
+        matches!(self, Hue::Of(i) if i % 8 > 3) || matches!(self, Hue::Odd(1..))
     }
 
-    /// Its place in the order of drawing: dashed under solid and warm under cold, so that a bundle of equal lines never
-    /// reads as a warning.
+    /// Place of this hue in the order of drawing, 0 at the bottom. Dashed lines lie under solid ones and warm hues
+    /// under cold ones, so that many equal lines never look like a warning.
     pub fn depth(self) -> usize {
         const DEPTH: [u8; 8] = [7, 5, 6, 4, 0, 3, 2, 1];
         match self {
+            Hue::Odd(_) => 9,
             Hue::Ink => 8,
             Hue::Of(i) => DEPTH.iter().position(|&d| d == i % 8).unwrap_or(0),
         }
     }
 }
 
-/// One series.
+/// One series of a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// Its columns, oldest first.
+    /// Columns of the series, oldest first.
     pub columns: &'a [Column],
-    /// Its colour.
+    /// Colour of the series.
     pub hue: Hue,
-    /// False when another series has the attention.
+    /// False when the pointer or the user has chosen another series; the line is then drawn faint.
     pub bright: bool,
 }
 
 /// The spread of many series in one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
-    /// Number of the column, as in [`Column`].
+    /// Number of the column, as in [`Column::slot`].
     pub slot: i64,
-    /// Time, ms.
+    /// Time at which the column is drawn, ms since the epoch.
     pub t: i64,
     /// Smallest of all, tenth percentile, median, ninetieth percentile, largest of all.
     pub values: [f64; 5],
-    /// False when a gap lies before it.
+    /// False when a gap lies between the column before and this one.
     pub joined: bool,
 }
 
-/// What something was in from one instant to another.
+/// One state that lasted from one instant to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Start, ms.
+    /// Start, ms since the epoch.
     pub from: i64,
-    /// End, ms.
+    /// End, ms since the epoch.
     pub to: i64,
-    /// The state in words.
+    /// Name of the state.
     pub word: String,
-    /// Opacity of the bar; 0 for a state that is nothing to speak of.
+    /// Opacity of the bar, 0 to 1; it is 0 for the normal state, which is not drawn.
     pub strength: f64,
-    /// True for a state that someone should look at.
+    /// True for a state that the user should look at.
     pub alert: bool,
 }
 
-/// A row of bars. Where none is, nothing is known.
+/// A row of bars. Where there is no bar, the state is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lane {
-    /// Whose states.
+    /// Name of the row, written left of it.
     pub name: String,
-    /// In order of time.
+    /// Bars of the row, oldest first.
     pub bars: Vec<Bar>,
 }
 
-/// How rows of cells are drawn; the rows are the frame's lines.
+/// How the rows of cells are drawn; the values are in the frame's lines, one for each row.
 #[derive(Clone, Copy, Debug)]
 pub struct Heat<'a> {
     /// Name of each row.
     pub names: &'a [&'a str],
-    /// True for the values themselves, false for their distance from the median.
+    /// True when cells show the values, false when they show the distance from the median.
     pub values: bool,
 }
 
-/// A fact that is drawn as a dashed line.
+/// A limit, drawn as a dashed horizontal line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// Where, in base units.
+    /// Value of the limit in base units.
     pub value: f64,
-    /// What it is.
+    /// Text written above the line.
     pub text: String,
 }
 
 /// A span without data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gap {
-    /// Start, ms.
+    /// Start, ms since the epoch.
     pub from: i64,
-    /// End, ms.
+    /// End, ms since the epoch.
     pub to: i64,
-    /// What is said in it where it is wide enough; empty for nothing.
+    /// Text written in the gap where it is wide enough; empty for no text.
     pub text: String,
 }
 
-/// Measures in CSS pixels; they follow the width of the page.
+/// Measures of a chart in CSS pixels; they depend on the width of the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Size of axis and label text.
+    /// Font size of axes and labels.
     pub text: f64,
-    /// Left of the plot.
+    /// Space left of the plot.
     pub left: f64,
-    /// Right of the plot.
+    /// Space right of the plot.
     pub right: f64,
-    /// Width of a line.
+    /// Width of the lines.
     pub line: f64,
+}
+
+impl Measures {
+    /// True where only values, and no names in full, have space beside a plot: on a phone.
+    pub fn near(&self) -> bool {
+        self.right < 90.0
+    }
 }
 
 impl Default for Measures {
@@ -170,68 +152,73 @@ impl Default for Measures {
     }
 }
 
-/// Everything that a chart shows.
+/// All inputs of one drawing.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// Which drawing.
+    /// Kind of the drawing.
     pub chart: Chart,
-    /// Width and height in units.
+    /// Width and height of the drawing in units.
     pub size: (i32, i32),
     /// Units in a CSS pixel.
     pub css: f64,
     /// Units in a device pixel.
     pub device: f64,
-    /// Colours.
+    /// Colours of the drawing.
     pub theme: &'a Theme,
-    /// Lengths.
+    /// Measures in CSS pixels.
     pub measures: Measures,
     /// Start of the span shown, ms since the epoch.
     pub from: i64,
-    /// Its end.
+    /// End of the span shown, ms since the epoch.
     pub to: i64,
-    /// Local time minus UTC, ms.
+    /// Local time minus UTC in ms.
     pub offset: i64,
     /// The vertical axis.
     pub axis: &'a Axis,
-    /// Width of a column, ms.
+    /// Width of a column in ms.
     pub step: i64,
-    /// Time between samples, ms.
+    /// Time between two samples in ms.
     pub interval: i64,
-    /// The series; of a band those that are named, of a heat map its rows.
+    /// The series. For a band these are the few that are named, for a heat map its rows.
     pub lines: &'a [Line<'a>],
-    /// The spread, when there are too many series for lines.
+    /// The spread in each column, when there are too many series for lines; else empty.
     pub band: &'a [Band],
-    /// How the rows of a heat map are drawn.
+    /// How the rows of a heat map are drawn; None for the other drawings.
     pub heat: Option<Heat<'a>>,
-    /// Rows of bars under the plot; of a chart of states in it.
+    /// Rows of bars under the plot; for [`Chart::Lanes`] they fill the plot.
     pub lanes: &'a [Lane],
-    /// Limits.
+    /// Limits to draw.
     pub limits: &'a [Limit],
-    /// Spans without data.
+    /// Spans without data, drawn as hatch.
     pub gaps: &'a [Gap],
-    /// True when the right edge is now.
+    /// True when the right edge of the plot is now.
     pub live: bool,
-    /// How often there is a sample and how old the newest is, in words; empty where that is said elsewhere.
+    /// Text that says how often there is a sample and how old the newest is; empty where the page says it elsewhere.
     pub age: &'a str,
 }
 
 impl Frame<'_> {
+    /// Which of its series the chart shows one by one.
+    pub fn shows(&self) -> Shows {
+        self.chart.traits().shows
+    }
+
     /// A length of `px` CSS pixels, in units.
     pub fn px(&self, px: f64) -> i32 {
         (px * self.css).round() as i32
     }
 
-    /// The thinnest line that is sharp: three quarters of a CSS pixel, at least a device pixel.
+    /// Width in units of the thinnest sharp line: three quarters of a CSS pixel, at least a device pixel.
     pub fn hair(&self) -> i32 {
         ((self.css * 0.75 / self.device).round().max(1.0) * self.device) as i32
     }
 
-    /// A length in units to the nearest device pixel.
+    /// Rounds a length in units to whole device pixels.
     pub fn whole(&self, units: f64) -> i32 {
         ((units / self.device).round() * self.device) as i32
     }
 
-    /// Where the data lies.
+    /// The rectangle in which the data are drawn.
     pub fn plot(&self) -> Plot {
         let m = &self.measures;
         let stretch = m.text - 12.0;
@@ -247,15 +234,15 @@ impl Frame<'_> {
         }
     }
 
-    /// CSS pixels that the rows of bars under the plot take.
+    /// Height in CSS pixels of the rows of bars under the plot.
     pub fn lanes_height(&self) -> f64 {
-        if self.chart == Chart::Lanes || self.lanes.is_empty() {
+        if self.shows() == Shows::States || self.lanes.is_empty() {
             return 0.0;
         }
         self.lanes.len() as f64 * (self.measures.text + 4.0) + 8.0
     }
 
-    /// Middle of the words along the bottom, units.
+    /// Height of the middle of the texts along the bottom, in units from the top.
     pub fn foot(&self) -> i32 {
         self.size.1 - self.px(8.0 + (self.measures.text - 12.0) / 2.0)
     }
@@ -266,20 +253,20 @@ impl Frame<'_> {
     }
 }
 
-/// The rectangle of the data and the way from values to places on it.
+/// The rectangle of the data; it turns times and values into places.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plot {
-    /// Left edge, units.
+    /// Left edge in units.
     pub left: i32,
-    /// Right edge.
+    /// Right edge in units.
     pub right: i32,
-    /// Upper edge.
+    /// Upper edge in units.
     pub top: i32,
-    /// Lower edge.
+    /// Lower edge in units.
     pub bottom: i32,
-    /// Start, ms.
+    /// Time at the left edge, ms since the epoch.
     pub from: i64,
-    /// End, ms.
+    /// Time at the right edge, ms since the epoch.
     pub to: i64,
     /// Value at the lower edge.
     pub lo: f64,
@@ -288,31 +275,32 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Place of an instant; beyond the edges too.
+    /// Horizontal place of an instant in units. It may lie beyond the edges.
     pub fn x(&self, t: i64) -> i32 {
         let share = (t - self.from) as f64 / (self.to - self.from).max(1) as f64;
         self.left + (share * f64::from(self.right - self.left)).round() as i32
     }
 
-    /// Place of an instant, within the plot.
+    /// Horizontal place of an instant in units, moved to the nearest edge when the instant is outside.
     pub fn x_within(&self, t: i64) -> i32 {
         self.x(t.clamp(self.from, self.to))
     }
 
-    /// Place of a value.
+    /// Vertical place of a value in units.
     pub fn y(&self, v: f64) -> i32 {
         let share = (v - self.lo) / (self.hi - self.lo);
-        // What lies beyond the axis stays near it, so that no coordinate overflows.
+        // A value far beyond the axis is placed near the plot, so that no coordinate overflows.
         self.bottom - (share.clamp(-4.0, 4.0) * f64::from(self.bottom - self.top)).round() as i32
     }
 
-    /// Place of a line of `width` units at a value, so that its upper edge lies on a device pixel.
+    /// Vertical place of a line of `width` units at a value, moved so that its upper edge lies between two device
+    /// pixels.
     pub fn snap(&self, v: f64, width: f64, device: f64) -> i32 {
         let edge = ((f64::from(self.y(v)) - width / 2.0) / device).round() * device;
         (edge + width / 2.0).round() as i32
     }
 
-    /// The instant at a place.
+    /// The instant at a horizontal place in units; places outside the plot give the time of the nearest edge.
     pub fn t(&self, x: f64) -> i64 {
         let share = (x - f64::from(self.left)) / f64::from((self.right - self.left).max(1));
         self.from + (share.clamp(0.0, 1.0) * (self.to - self.from) as f64).round() as i64

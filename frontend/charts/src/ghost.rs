@@ -1,20 +1,22 @@
-//! Lines of something else under the same plot: an earlier period, or another chart on an axis of its own. Thin, broken
-//! and without marks, so that they are never taken for the chart's own.
+//! Lines of other data under the same plot: an earlier period, or another chart with its own axis. They are thin,
+//! dashed and without marks, so that nobody takes them for the chart's own lines.
 
-use crate::frame::{Chart, Frame, Plot};
+use crate::frame::{Frame, Plot};
+use crate::kind::Shows;
 use crate::line::{clip, runs};
 use crate::paint::{Point, dashed, faint};
 use crate::{Area, Drawn};
 use plotters::style::RGBAColor;
 use plotters_backend::DrawingBackend;
 
-/// Draws the lines of a frame alone, each at its mean; of a band the median. `strength` is their opacity.
+/// Draws the lines of a frame without axes, each through the means of its columns; of a band only the median.
+/// `strength` is the opacity of the lines, 0 to 1.
 ///
 /// # Errors
-/// What the backend refused.
+/// Returns the error of the drawing backend.
 pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, strength: f64) -> Drawn<DB> {
     let plot = frame.plot();
-    if frame.chart == Chart::Band {
+    if frame.shows() == Shows::Outliers {
         for run in frame.band.chunk_by(|_, next| next.joined) {
             let points = clip(run, &plot, |b, out| out.push((plot.x(b.t), y(&plot, b.values[2]))));
             stroke(area, frame, &points, faint(frame.theme.ink, strength))?;
@@ -30,7 +32,7 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, strength: f64) -
     Ok(())
 }
 
-/// Place of a value, kept within the plot: the axis was not made for it.
+/// Vertical place of a value, kept within the plot, because the axis was made for other values.
 fn y(plot: &Plot, v: f64) -> i32 {
     plot.y(v).clamp(plot.top, plot.bottom)
 }

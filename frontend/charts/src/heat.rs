@@ -1,7 +1,8 @@
-//! Many series, a row of cells each: how far each is from the median at that time, or its value. Rows are whole device
-//! pixels high, and every eight of them stand together, so that they can be counted.
+//! Draws many series as rows of cells, coloured by the value or by its distance from the median at that time. Rows are
+//! whole device pixels high. A space after every eighth row makes them easy to count.
 
-use crate::frame::{Frame, Heat, Line, Plot};
+use crate::frame::{Frame, Line, Plot};
+use crate::kind::{Shows, Traits, no_note};
 use crate::paint::{block, hatch, words};
 use crate::theme::Theme;
 use crate::{Area, Drawn, order};
@@ -9,56 +10,61 @@ use plotters::style::RGBAColor;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// Steps of colour on a ramp.
-const LEVELS: usize = 100;
-/// A distance of this share of the axis from the median has the ramp's last colour.
-const FAR: f64 = 0.31;
-/// Rows that stand together.
-const TOGETHER: usize = 8;
+/// Number of colour steps on a ramp.
+const RAMP_LEVELS: usize = 100;
+/// Share of the axis: a value that is this far from the median gets the last colour of the ramp.
+const RAMP_AXIS_SHARE: f64 = 0.31;
+/// Number of rows between two spaces.
+const ROWS_PER_GROUP: usize = 8;
 
-/// Where the rows lie.
+/// Places of the rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rows {
-    /// Upper edge of the first, units.
+    /// Upper edge of the first row in units.
     pub top: i32,
-    /// From one to the next.
+    /// Distance from one row to the next in units.
     pub pitch: i32,
-    /// Space after every eighth.
+    /// Space after every eighth row in units.
     pub gap: i32,
     /// Number of rows.
     pub count: usize,
 }
 
 impl Rows {
-    /// As many rows as fit into a plot, each at most 64 CSS pixels high.
+    /// Fits the rows of a frame into its plot; each row is at most 64 CSS pixels high.
     pub fn new(frame: &Frame, plot: &Plot) -> Rows {
         let count = frame.lines.len().max(1);
         let device = frame.device as i32;
-        let (height, groups) = (plot.bottom - plot.top, (count - 1).div_euclid(TOGETHER) as i32);
+        let (height, groups) = (plot.bottom - plot.top, (count - 1).div_euclid(ROWS_PER_GROUP) as i32);
         let fit = |gap: i32| (height - groups * gap) / count as i32 / device * device;
         let mut gap = frame.whole(6.0 * frame.css);
         if fit(gap) < gap {
-            // Rows as low as that need all the room there is: what is left over stands between them.
+            // Such low rows need the whole height. The pixels that are left over go into the spaces.
             gap = (height - fit(0) * count as i32).max(0) / groups.max(1) / device * device;
         }
         let pitch = fit(gap).min(frame.px(64.0) / device * device);
         Rows { top: plot.top, pitch: pitch.max(device), gap, count }
     }
 
-    /// Upper edge of a row.
+    /// Upper edge of a row in units.
     pub fn y(&self, row: usize) -> i32 {
-        self.top + row as i32 * self.pitch + (row / TOGETHER) as i32 * self.gap
+        self.top + row as i32 * self.pitch + (row / ROWS_PER_GROUP) as i32 * self.gap
     }
 
-    /// Middle of a row.
+    /// Middle of a row in units.
     pub fn middle(&self, row: usize) -> i32 {
         self.y(row) + self.pitch / 2
     }
 }
 
-pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, heat: Heat) -> Drawn<DB> {
+/// A map that a person asked for.
+pub(crate) const TRAITS: Traits = Traits { fits: |shape| shape.map, shows: Shows::Rows, column_px: 2, note: no_note };
+
+/// Draws the cells of a frame that says how; its gaps are hatched row by row.
+pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    let Some(heat) = frame.heat else { return Ok(()) };
     let rows = Rows::new(frame, plot);
-    // A seam between rows, where there is room for one.
+    // High rows are divided by a seam.
     let seam =
         if f64::from(rows.pitch) >= 6.0 * frame.css { frame.whole(frame.css).max(frame.device as i32) } else { 0 };
     let start = frame.lines.iter().filter_map(|l| l.columns.first()).map(|c| c.first_t - frame.interval).min();
@@ -81,12 +87,12 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
             hatch(area, frame, (from, y), (plot.right, end))?;
         }
     }
-    // One colour after the other: setting one costs more than filling a cell.
+    // Cells are sorted by colour, because setting a colour costs more than filling a cell.
     let (stops, hair): (&[RGBAColor], i32) =
         if heat.values { (&frame.theme.heat, frame.hair()) } else { (&frame.theme.diverge, 0) };
     for i in order::by(cells.iter().map(|c| i64::from(c.0))) {
         let (level, row, x0, x1) = cells[i];
-        let (y, color) = (rows.y(row), Theme::ramp(stops, f64::from(level.saturating_sub(1)) / LEVELS as f64));
+        let (y, color) = (rows.y(row), Theme::ramp(stops, f64::from(level.saturating_sub(1)) / RAMP_LEVELS as f64));
         block(area, (x0, y), (x1, y + rows.pitch - seam), color)?;
         if level == 0 && hair > 0 {
             let middle = frame.whole(f64::from(y + (rows.pitch - seam - hair) / 2));
@@ -94,7 +100,7 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         }
     }
     let style = words(frame, frame.theme.text_3, false, HPos::Right);
-    let each = if f64::from(rows.pitch) >= frame.measures.text * frame.css { 1 } else { TOGETHER };
+    let each = if f64::from(rows.pitch) >= frame.measures.text * frame.css { 1 } else { ROWS_PER_GROUP };
     for (row, name) in heat.names.iter().enumerate().step_by(each) {
         let y = if each == 1 { rows.middle(row) } else { rows.y(row) + frame.px(frame.measures.text / 2.0) };
         area.draw_text(name, &style, (plot.left - frame.px(8.0), y))?;
@@ -102,7 +108,8 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// The cells of a row within the plot: level and both edges. Level 0 is a value of zero, others begin at 1.
+/// The cells of a row within the plot: level, left edge and right edge. Level 0 is a value of zero; other levels begin
+/// at 1.
 fn row_cells(frame: &Frame, plot: &Plot, line: &Line, values: bool) -> Vec<(u8, i32, i32)> {
     let (mut band, mut cells) = (frame.band, Vec::new());
     for c in line.columns {
@@ -119,10 +126,10 @@ fn row_cells(frame: &Frame, plot: &Plot, line: &Line, values: bool) -> Vec<(u8, 
         } else {
             band = &band[band.partition_point(|b| b.slot < c.slot)..];
             let median = band.first().filter(|b| b.slot == c.slot).map_or(mean, |b| b.values[2]);
-            0.5 + (median - mean) / span / (2.0 * FAR)
+            0.5 + (median - mean) / span / (2.0 * RAMP_AXIS_SHARE)
         };
         let zero = values && c.min == 0.0 && c.max == 0.0;
-        let level = if zero { 0 } else { 1 + (share.clamp(0.0, 1.0) * LEVELS as f64).round() as u8 };
+        let level = if zero { 0 } else { 1 + (share.clamp(0.0, 1.0) * RAMP_LEVELS as f64).round() as u8 };
         if x1 > x0 {
             cells.push((level, x0, x1));
         }
@@ -133,7 +140,8 @@ fn row_cells(frame: &Frame, plot: &Plot, line: &Line, values: bool) -> Vec<(u8, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Chart, Hue, Measures};
+    use crate::Chart;
+    use crate::frame::{Hue, Measures};
 
     #[test]
     fn rows_of_any_number_fill_the_plot_and_leave_it_never() {

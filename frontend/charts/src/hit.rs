@@ -1,6 +1,6 @@
-//! From a place on a chart to an instant of its data.
+//! Finds the sample that is nearest to an instant.
 
-/// Position of the time nearest to `t`; none when there are no times.
+/// Index of the time nearest to `t`; None when there are no times.
 pub fn nearest(times: &[i64], t: i64) -> Option<usize> {
     let after = times.partition_point(|&x| x < t);
     match (after.checked_sub(1), times.get(after)) {

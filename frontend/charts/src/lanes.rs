@@ -1,18 +1,19 @@
 //! States over time: a row of bars each, under a chart or as a chart of their own.
 
-use crate::frame::{Bar, Chart, Frame, Lane, Plot};
+use crate::frame::{Bar, Frame, Lane, Plot};
+use crate::kind::{Shows, Traits, no_note};
 use crate::paint::{block, faint, fill, words};
-use crate::{Area, Drawn};
+use crate::{Area, Drawn, over_time};
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// Opacity of a bar that someone should look at.
-const ALERT: f64 = 0.42;
+/// Opacity of a bar whose state the user should look at.
+const ALERT_OPACITY: f64 = 0.42;
 
-/// Middle of the first lane, and from one to the next, units.
+/// Vertical middle of the first lane, and the distance from one lane to the next, both in units.
 fn places(frame: &Frame, plot: &Plot) -> (i32, i32) {
     let pitch = frame.px(frame.measures.text + 4.0);
-    if frame.chart != Chart::Lanes {
+    if frame.shows() != Shows::States {
         return (plot.bottom + frame.px(16.0), pitch);
     }
     let count = frame.lanes.len().max(1) as i32;
@@ -20,13 +21,23 @@ fn places(frame: &Frame, plot: &Plot) -> (i32, i32) {
     (plot.top + pitch / 2, pitch)
 }
 
-/// Every how many lanes there is room for a word.
+/// Number n such that every n-th lane has room for a text.
 fn sparse(frame: &Frame, pitch: i32) -> usize {
     (frame.px(frame.measures.text) / pitch.max(1) + i32::from(frame.px(frame.measures.text) % pitch.max(1) > 0)).max(1)
         as usize
 }
 
+/// Series whose values are states.
+pub(crate) const TRAITS: Traits =
+    Traits { fits: |shape| shape.states, shows: Shows::States, column_px: 1, note: no_note };
+
+/// Draws a chart of states: its rows are all its data.
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    over_time(area, frame, plot, || Ok(()))
+}
+
+/// Draws the rows of bars of a frame, in the plot of a chart of states and under the plot of any other.
+pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let (first, pitch) = places(frame, plot);
     let name = words(frame, frame.theme.text_3, false, HPos::Right);
     let device = frame.device as i32;
@@ -39,10 +50,13 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         }
         block(area, (plot.left, y + high / 2), (plot.right, y + high / 2 + frame.hair()), frame.theme.grid)?;
         for bar in lane.bars.iter().filter(|b| b.strength > 0.0 && b.to > plot.from && b.from < plot.to) {
-            let color =
-                if bar.alert { faint(frame.theme.warn, ALERT) } else { faint(frame.theme.unknown, bar.strength) };
+            let color = if bar.alert {
+                faint(frame.theme.warn, ALERT_OPACITY)
+            } else {
+                faint(frame.theme.unknown, bar.strength)
+            };
             let x = frame.whole(f64::from(plot.x_within(bar.from)));
-            // However short, it can be seen.
+            // A bar is at least 2 CSS pixels wide, so that a short state can be seen.
             let end = frame.whole(f64::from(plot.x_within(bar.to))).max(x + frame.px(2.0)).min(plot.right);
             block(area, (x.min(end - device), y), (end, y + high), color)?;
         }
@@ -50,13 +64,13 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// What a lane is in at an instant.
+/// The bar of a lane at an instant; None when the state is unknown there.
 pub fn at(lane: &Lane, t: i64) -> Option<&Bar> {
     let after = lane.bars.partition_point(|b| b.from < t);
     lane.bars[..after].last().filter(|b| t <= b.to)
 }
 
-/// The states in words at the right edge.
+/// Writes the state of each lane at the instant `t` beside the right edge.
 pub(crate) fn say<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, t: i64) -> Drawn<DB> {
     let (first, pitch) = places(frame, plot);
     for (i, lane) in frame.lanes.iter().enumerate().step_by(sparse(frame, pitch)) {

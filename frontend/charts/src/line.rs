@@ -1,16 +1,24 @@
-//! Lines, one a series; also what an area and the named lines of a band are made of.
+//! Draws a line for each series. Area charts use this too, and bands use it for their named series.
 
-use crate::frame::{Chart, Frame, Line, Plot};
+use crate::frame::{Frame, Line, Plot};
+use crate::kind::{Shows, Traits, no_note};
 use crate::paint::{Point, block, dashed, faint, fill, path};
 use crate::reduce::{Column, four};
-use crate::{Area, Drawn, order};
+use crate::{Area, Drawn, order, over_time};
 use plotters::style::RGBAColor;
 use plotters_backend::DrawingBackend;
 
-/// An extreme that stands out by more than this share of the axis gets a stroke of its own.
-const STANDS_OUT: f64 = 0.06;
+/// A few series of amounts.
+pub(crate) const TRAITS: Traits =
+    Traits { fits: |shape| (2..=8).contains(&shape.series), shows: Shows::Each, column_px: 1, note: no_note };
 
+/// Draws a chart of lines.
 pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
+    over_time(area, frame, plot, || lines(area, frame, plot))
+}
+
+/// Draws the lines of a frame; those of a band are the few that are named.
+pub(crate) fn lines<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let order = order::by(frame.lines.iter().map(|l| i64::from(l.bright) * 16 + l.hue.depth() as i64));
     let order: Vec<&Line> = order.into_iter().map(|i| &frame.lines[i]).collect();
     for line in &order {
@@ -26,19 +34,21 @@ fn alpha(line: &Line) -> f64 {
     if line.bright { 1.0 } else { 0.2 }
 }
 
-/// What lies between the extremes of crowded columns.
+/// In a dense chart, shades the space between the extremes of the columns.
 fn shade<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
-    if !frame.dense() || frame.chart == Chart::Band {
+    if !frame.dense() || frame.shows() == Shows::Outliers {
         return Ok(());
     }
-    let color = faint(line.hue.color(frame.theme), 0.16 * alpha(line));
+    // Bands of many lines lie over each other, so each of them is fainter.
+    let strength = 0.3 / (frame.lines.len() as f64).clamp(1.0, 6.0);
+    let color = faint(line.hue.color(frame.theme), strength * alpha(line));
     for run in runs(line.columns, plot) {
         between(area, plot, run, color, |c| plot.y(c.min), |c| plot.y(c.max))?;
     }
     Ok(())
 }
 
-/// Fills between two edges of a run.
+/// Fills the space between the lower and the upper edge of a run of columns.
 pub(crate) fn between<DB: DrawingBackend>(
     area: &Area<DB>,
     plot: &Plot,
@@ -53,7 +63,7 @@ pub(crate) fn between<DB: DrawingBackend>(
     fill(area, shape, color)
 }
 
-/// The line itself.
+/// Draws the line of a series.
 fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line: &Line) -> Drawn<DB> {
     let width = frame.measures.line * frame.css;
     let color = faint(line.hue.color(frame.theme), alpha(line));
@@ -69,44 +79,21 @@ fn stroke<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, line:
             }
         });
         if let [(x, y)] = points[..] {
-            // A sample between two gaps is a dot, as wide as the line.
+            // A sample between two gaps is a square dot, as wide as the line.
             let r = (width / 2.0).round().max(1.0) as i32;
             block(area, (x - r, y - r), (x + r, y + r), color)?;
         } else if line.hue.dashed() {
-            // A solid core, so that a spike cannot fall between two dashes.
+            // A faint solid line lies below the dashes, so that a spike cannot disappear between two dashes.
             path(area, points.clone(), faint(color, 0.45), width)?;
             dashed(area, &points, color, width, (6.0 * frame.css, 3.0 * frame.css))?;
         } else {
             path(area, points, color, width)?;
         }
-        if dense && frame.chart != Chart::Band {
-            extremes(area, frame, plot, run, faint(color, 0.8))?;
-        }
     }
     Ok(())
 }
 
-/// What the mean hides and the eye must not miss.
-fn extremes<DB: DrawingBackend>(
-    area: &Area<DB>,
-    frame: &Frame,
-    plot: &Plot,
-    run: &[Column],
-    color: RGBAColor,
-) -> Drawn<DB> {
-    let least = (plot.hi - plot.lo) * STANDS_OUT;
-    for c in run.iter().filter(|c| c.t >= plot.from && c.t <= plot.to) {
-        let (x, mean) = (frame.whole(f64::from(plot.x(c.t))) + frame.device as i32 / 2, c.mean());
-        for end in [c.max, c.min] {
-            if (end - mean).abs() > least {
-                path(area, vec![(x, plot.y(mean)), (x, plot.y(end))], color, frame.css.max(frame.device))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Stretches of joined columns that touch the plot.
+/// Runs of joined columns that touch the plot.
 pub(crate) fn runs<'a>(columns: &'a [Column], plot: &Plot) -> impl Iterator<Item = &'a [Column]> {
     let start = columns.partition_point(|c| c.t < plot.from).saturating_sub(1);
     let end = (columns.partition_point(|c| c.t <= plot.to) + 1).min(columns.len());
@@ -116,7 +103,7 @@ pub(crate) fn runs<'a>(columns: &'a [Column], plot: &Plot) -> impl Iterator<Item
         .filter(move |run| run.last().is_some_and(|c| c.t >= from) && run.first().is_some_and(|c| c.t <= to))
 }
 
-/// The points of a run, with what lies beyond the left and right edge cut off there.
+/// The points of a run, cut at the left and the right edge of the plot.
 pub(crate) fn clip<T>(items: &[T], plot: &Plot, place: impl Fn(&T, &mut Vec<Point>)) -> Vec<Point> {
     let mut all = Vec::with_capacity(items.len() + 8);
     items.iter().for_each(|item| place(item, &mut all));

@@ -1,6 +1,6 @@
-//! Sorting, once for the whole page: each type that is sorted by itself would bring some eight kilobytes of code.
+//! Sorting for the whole page in one place, because sorting another type adds some eight kilobytes of code.
 
-/// Positions in the order of their keys; equal ones stay as they are.
+/// Indices in ascending order of the keys; equal keys keep their order.
 pub fn by(keys: impl IntoIterator<Item = i64>) -> Vec<usize> {
     sort(keys.into_iter().enumerate().map(|(i, key)| (key, i)).collect())
 }
@@ -11,10 +11,10 @@ fn sort(mut keys: Vec<(i64, usize)>) -> Vec<usize> {
     keys.into_iter().map(|(_, i)| i).collect()
 }
 
-/// A key that is in order as the numbers are.
+/// Turns a number into an integer key of the same order.
 pub fn key(v: f64) -> i64 {
     let bits = v.to_bits() as i64;
-    // Of negative numbers the larger bits are the smaller number.
+    // The bits of negative numbers count backwards, so all but the sign are inverted.
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 

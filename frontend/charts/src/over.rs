@@ -1,71 +1,75 @@
-//! What lies over the data and changes with the pointer: the rule of the crosshair, dots, and the names and values at
-//! the right edge. Drawn apart, so that a moving pointer never redraws a line.
+//! Draws the layer over the data that changes with the pointer: the crosshair's line, dots, and the names and values at
+//! the right edge. It is a layer of its own, so that a moving pointer never redraws the data.
 
-use crate::frame::{Chart, Frame, Hue, Plot};
+use crate::axis;
+use crate::frame::{Frame, Hue, Plot};
 use crate::heat::Rows;
+use crate::kind::Shows;
+use crate::labels::{Label, Place, Room, apart, joined, ordered};
 use crate::lanes;
 use crate::paint::{block, faint, fill, path, width, words};
-use crate::{Area, Drawn, order};
+use crate::{Area, Drawn};
 use plotters::element::Circle;
 use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// The name and value of a series at the instant that is shown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Label {
-    /// Name; left out when it is the only series.
-    pub name: String,
-    /// Value in base units; not finite when there is none, which is said too.
-    pub value: f64,
-    /// The value in words.
-    pub text: String,
-    /// Colour.
-    pub hue: Hue,
-    /// False when it is hidden, or another series has the attention.
-    pub bright: bool,
+/// What is said at the right edge of a chart, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// One label for each series that is drawn by itself.
+    pub labels: &'a [Label],
+    /// Unit of the values; it stands beside the value of a single series.
+    pub unit: &'a str,
+    /// What the series are together, such as `GPUs`: lines that lie together then share one label. None keeps each
+    /// label by itself.
+    pub joined_as: Option<&'a str>,
+    /// The labels of the drawing before, whose order and grouping are kept while they are nearly right.
+    pub before: &'a [Place],
 }
 
-/// Draws the rule at `at` (none: the newest instant, without a rule), dots and labels. Answers with the names and the
-/// middle of each label in CSS pixels from the top, for the pointer.
+/// Draws the line of the crosshair at `at`, dots and labels. When `at` is None, labels show the instant `newest` and
+/// there is no line. Returns where the labels stand, for the pointer.
 ///
 /// # Errors
-/// What the backend refused.
+/// Returns the error of the drawing backend.
 pub fn draw<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,
-    unit: &str,
     at: Option<i64>,
     newest: i64,
-    labels: &[Label],
-) -> Result<Vec<(usize, f64)>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+    said: Said,
+) -> Result<Vec<Place>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+    let labels = said.labels;
     let (plot, theme, hair) = (frame.plot(), frame.theme, frame.hair());
     let under = plot.bottom + frame.px(frame.lanes_height());
     if let Some(t) = at.filter(|t| (plot.from..=plot.to).contains(t)) {
         let x = frame.whole(f64::from(plot.x(t)));
         block(area, (x, plot.top), (x + hair, under), faint(theme.text_3, 0.8))?;
-    } else if frame.live && frame.chart != Chart::Heat {
+    } else if frame.live && frame.shows() != Shows::Rows {
         block(area, (plot.right, plot.top), (plot.right + hair, plot.bottom), theme.hair_strong)?;
     }
     let t = at.unwrap_or(newest);
-    if frame.measures.right >= 70.0 {
+    if !frame.measures.near() {
         lanes::say(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
-        area.draw_text(frame.age, &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
+        // At the crosshair the values say of when they are; else how old the newest is.
+        let when = at.map(|t| format!("at {}", axis::clock(t + frame.offset, true)));
+        area.draw_text(when.as_deref().unwrap_or(frame.age), &age, (frame.size.0 - frame.px(12.0), frame.foot()))?;
     }
     if labels.iter().all(|l| !l.value.is_finite()) {
-        if at.is_some() && frame.chart != Chart::Lanes {
+        if at.is_some() && frame.shows() != Shows::States {
             let style = words(frame, theme.text_3, false, HPos::Left);
             area.draw_text("no data", &style, (plot.right + frame.px(10.0), (plot.top + plot.bottom) / 2))?;
         }
         return Ok(Vec::new());
     }
-    if frame.chart == Chart::Heat {
+    if frame.shows() == Shows::Rows {
         return rows(area, frame, &plot, labels);
     }
     let line = frame.measures.line * frame.css;
     if at.is_some() || labels.len() == 1 {
-        // A hidden series has no line that a dot could lie on.
+        // A hidden series has no line for a dot to lie on.
         for label in labels.iter().filter(|l| l.bright && l.value.is_finite() && (plot.from..=plot.to).contains(&t)) {
             let place = (plot.x(t), plot.snap(label.value, line, frame.device));
             area.draw(&Circle::new(place, frame.px(3.5), theme.card.filled()))?;
@@ -73,48 +77,71 @@ pub fn draw<DB: DrawingBackend>(
         }
     }
     if let [label] = labels {
-        return single(area, frame, &plot, unit, label).map(|()| Vec::new());
+        return single(area, frame, &plot, said.unit, label).map(|()| Vec::new());
     }
-    // In steps, else equal lines would trade places each second. Those without a value stand below.
-    let rank = |l: &Label| {
-        if l.value.is_finite() { -(l.value / (plot.hi - plot.lo) * 40.0).round() as i64 } else { i64::MAX }
+    let y = |label: &Label| if label.value.is_finite() { plot.y(label.value) } else { plot.bottom };
+    let room = room(frame, plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
+    let order = ordered(labels, plot.hi - plot.lo, said.before);
+    let groups = match said.joined_as {
+        Some(_) => joined(&order, labels, y, room.pitch, said.before),
+        None => order.into_iter().map(|i| vec![i]).collect(),
     };
-    let shown: Vec<(usize, &Label)> = order::by(labels.iter().map(rank)).into_iter().map(|i| (i, &labels[i])).collect();
-    let wish = shown.iter().map(|(_, l)| if l.value.is_finite() { plot.y(l.value) } else { plot.bottom });
-    let ys = apart(frame, wish.collect(), plot.top + frame.px(2.0), plot.bottom - frame.px(2.0));
-    let mut places = Vec::with_capacity(shown.len());
-    for ((index, label), y) in shown.into_iter().zip(ys) {
-        row(area, frame, &plot, label, y)?;
-        places.push((index, f64::from(y) / frame.css));
+    let middle = |group: &Vec<usize>| group.iter().map(|i| y(&labels[*i])).sum::<i32>() / group.len() as i32;
+    let ys = apart(room, groups.iter().map(middle).collect());
+    // One group beside others is "others"; several are told apart by their values.
+    let others = groups.len() > 1 && groups.iter().filter(|group| group.len() > 1).count() == 1;
+    let mut places = Vec::with_capacity(groups.len());
+    for (series, y) in groups.into_iter().zip(ys) {
+        match series[..] {
+            [one] => row(area, frame, &plot, &[labels[one].hue], &labels[one], y)?,
+            _ => {
+                let noun = if others { "others" } else { said.joined_as.unwrap_or_default() };
+                let members: Vec<&Label> = series.iter().map(|i| &labels[*i]).collect();
+                let hues: Vec<Hue> = members.iter().map(|label| label.hue).collect();
+                row(area, frame, &plot, &hues, &together(&members, noun, frame.measures.near()), y)?;
+            }
+        }
+        places.push(Place { series, y: f64::from(y) / frame.css });
     }
     Ok(places)
 }
 
-/// Moves texts, in order from above, so far that none lies on another.
-fn apart(frame: &Frame, mut ys: Vec<i32>, top: i32, bottom: i32) -> Vec<i32> {
-    let room = (bottom - top) / (ys.len() as i32 - 1).max(1);
-    let pitch = frame.px(frame.measures.text + 2.0).min(room);
-    let mut least = top;
-    for y in &mut ys {
-        *y = (*y).max(least);
-        least = *y + pitch;
+/// One label for several: how many they are, and their range.
+fn together(members: &[&Label], noun: &str, near: bool) -> Label {
+    let largest = members.iter().max_by(|a, b| a.value.total_cmp(&b.value)).map_or("", |label| &label.text);
+    let smallest = members.iter().min_by(|a, b| a.value.total_cmp(&b.value)).map_or("", |label| &label.text);
+    Label {
+        name: if near { format!("{}×", members.len()) } else { format!("{} {noun}", members.len()) },
+        value: members[0].value,
+        text: range(smallest, largest),
+        hue: Hue::Ink,
+        bright: members[0].bright,
     }
-    let mut most = bottom;
-    for y in ys.iter_mut().rev() {
-        *y = (*y).min(most);
-        most = *y - pitch;
-    }
-    ys
 }
 
-/// Beside a heat map: its rows' values where they have room, else the median, those far below it and those without a
-/// value. A mark stands at the rows that are far below. The last label is the median's.
+/// A range as it is written: whole numbers where they differ, because two decimals say less than the range itself.
+fn range(smallest: &str, largest: &str) -> String {
+    match (smallest.parse::<f64>(), largest.parse::<f64>()) {
+        _ if smallest == largest => largest.to_string(),
+        (Ok(a), Ok(b)) if b - a >= 1.0 && b >= 10.0 => format!("{}–{}", a.floor(), b.ceil()),
+        _ => format!("{smallest}–{largest}"),
+    }
+}
+
+/// The space for labels between two heights, in units.
+fn room(frame: &Frame, top: i32, bottom: i32) -> Room {
+    Room { top, bottom, pitch: frame.px(frame.measures.text + 2.0) }
+}
+
+/// Draws the labels beside a heat map: the value of each row where rows are high enough for text; else the median, rows
+/// far below the median, and rows without a value. A mark stands at each row far below the median. The last label is
+/// the median.
 fn rows<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,
     plot: &Plot,
     labels: &[Label],
-) -> Result<Vec<(usize, f64)>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
+) -> Result<Vec<Place>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
     let Some((median, labels)) = labels.split_last() else { return Ok(Vec::new()) };
     let rows = Rows::new(frame, plot);
     let each = f64::from(rows.pitch) >= frame.measures.text * frame.css;
@@ -138,14 +165,14 @@ fn rows<DB: DrawingBackend>(
         }
     }
     if !each {
-        // More than fit are cut: the lowest first in every order would need a place of its own.
+        // Labels that do not fit are left out, those of the lowest rows first.
         let fit = ((plot.bottom - plot.top) / frame.px(frame.measures.text + 2.0) - 2).max(0) as usize;
         said.truncate(fit);
         said.insert(0, (plot.top + frame.px(frame.measures.text / 2.0), median));
     }
     let end = rows.y(rows.count - 1) + rows.pitch;
-    let ys = apart(frame, said.iter().map(|s| s.0).collect(), plot.top, end);
-    let near = frame.measures.right < 70.0;
+    let ys = apart(room(frame, plot.top, end), said.iter().map(|s| s.0).collect());
+    let near = frame.measures.near();
     for ((_, label), y) in said.iter().zip(ys) {
         let right = frame.size.0 - frame.px(if near { 10.0 } else { 12.0 });
         area.draw_text(&label.text, &words(frame, frame.theme.text, true, HPos::Right), (right, y))?;
@@ -154,7 +181,7 @@ fn rows<DB: DrawingBackend>(
             area.draw_text(&label.name, &style, (plot.right + frame.px(18.0), y))?;
         }
     }
-    Ok((0..labels.len()).map(|i| (i, f64::from(rows.middle(i)) / frame.css)).collect())
+    Ok((0..labels.len()).map(|i| Place { series: vec![i], y: f64::from(rows.middle(i)) / frame.css }).collect())
 }
 
 fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit: &str, label: &Label) -> Drawn<DB> {
@@ -162,29 +189,46 @@ fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit:
     let x = plot.right + frame.px(10.0);
     let bold = words(frame, frame.theme.text, true, HPos::Left);
     area.draw_text(&label.text, &bold, (x, y))?;
-    if frame.measures.right >= 70.0 && unit.len() < 6 {
+    if !frame.measures.near() && unit.len() < 6 {
         let x = x + width(area, &label.text, &bold) + frame.px(4.0);
         area.draw_text(unit, &words(frame, frame.theme.text_3, false, HPos::Left), (x, y))?;
     }
     Ok(())
 }
 
-fn row<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, label: &Label, y: i32) -> Drawn<DB> {
-    let (theme, near) = (frame.theme, frame.measures.right < 70.0);
+/// Draws one label; `hues` are the colours of the series that it names.
+fn row<DB: DrawingBackend>(
+    area: &Area<DB>,
+    frame: &Frame,
+    plot: &Plot,
+    hues: &[Hue],
+    label: &Label,
+    y: i32,
+) -> Drawn<DB> {
+    let (theme, near) = (frame.theme, frame.measures.near());
     let dim = if label.bright { 1.0 } else { 0.25 };
-    let color = faint(label.hue.color(theme), dim);
+    let color = |hue: &Hue| faint(hue.color(theme), dim);
     let name_x = if near {
         let (x, h) = (plot.right + frame.px(4.0), frame.px(4.0));
-        block(area, (x, y - h), (x + frame.px(2.0), y + h), color)?;
+        block(area, (x, y - h), (x + frame.px(2.0), y + h), color(&hues[0]))?;
         plot.right + frame.px(9.0)
     } else {
         let (a, b) = (plot.right + frame.px(8.0), plot.right + frame.px(20.0));
-        if label.hue.dashed() {
-            let gap = frame.px(5.0);
-            path(area, vec![(a, y), (a + gap, y)], color, 2.0 * frame.css)?;
-            path(area, vec![(b - gap, y), (b, y)], color, 2.0 * frame.css)?;
-        } else {
-            path(area, vec![(a, y), (b, y)], color, 2.0 * frame.css)?;
+        match hues {
+            [one] if one.dashed() => {
+                let gap = frame.px(5.0);
+                path(area, vec![(a, y), (a + gap, y)], color(one), 2.0 * frame.css)?;
+                path(area, vec![(b - gap, y), (b, y)], color(one), 2.0 * frame.css)?;
+            }
+            [one] => path(area, vec![(a, y), (b, y)], color(one), 2.0 * frame.css)?,
+            many => {
+                // A stripe for each series, side by side.
+                let (high, n) = (frame.px(4.0), many.len() as i32);
+                for (i, hue) in (0..n).zip(many) {
+                    let edge = |k: i32| frame.whole(f64::from(a + (b - a) * k / n));
+                    block(area, (edge(i), y - high), (edge(i + 1), y + high), color(hue))?;
+                }
+            }
         }
         plot.right + frame.px(26.0)
     };
@@ -198,7 +242,7 @@ fn row<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, label: &
     area.draw_text(&name, &style, (name_x, y))
 }
 
-/// The longest beginning that fits, with an ellipsis when it is not the whole.
+/// The longest beginning of a text that fits, with an ellipsis when the text was cut; empty when nothing fits.
 fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_string();
@@ -216,6 +260,13 @@ fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_is_as_short_as_it_can_be() {
+        assert_eq!(range("72.5", "75.6"), "72–76");
+        assert_eq!(range("0.26", "0.33"), "0.26–0.33");
+        assert_eq!((range("99", "99"), range("1,204", "1,388")), ("99".into(), "1,204–1,388".into()));
+    }
 
     #[test]
     fn a_long_name_is_cut_and_a_hopeless_one_left_out() {

@@ -1,4 +1,4 @@
-//! The strokes that all drawings share: text, hairlines, paths, dashes, hatch, axes.
+//! Strokes that all drawings use: text, hairlines, paths, dashes, hatch, axes.
 
 use crate::axis;
 use crate::frame::{Frame, Plot};
@@ -8,33 +8,33 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle};
 use plotters_backend::DrawingBackend;
 
-/// A place in units.
+/// A place as x and y in units.
 pub(crate) type Point = (i32, i32);
 
-/// A colour with its opacity multiplied.
+/// A colour whose opacity is multiplied by `alpha` (0 to 1).
 pub(crate) fn faint(color: RGBAColor, alpha: f64) -> RGBAColor {
     let RGBAColor(r, g, b, a) = color;
     RGBAColor(r, g, b, a * alpha)
 }
 
-/// A style of text: size in CSS pixels.
+/// The style of a text: colour, weight, and which end of the text is at its place.
 pub(crate) fn words(frame: &Frame, color: RGBAColor, bold: bool, at: HPos) -> TextStyle<'static> {
     let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
     let font = FontDesc::new(FontFamily::SansSerif, frame.measures.text * frame.css, style);
     TextStyle { font, color: color.to_backend_color(), pos: Pos::new(at, VPos::Center) }
 }
 
-/// Width of a text in units.
+/// Width of a text in units; 0 when the backend cannot measure it.
 pub(crate) fn width<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &TextStyle) -> i32 {
     area.estimate_text_size(text, style).map_or(0, |(w, _)| w as i32)
 }
 
-/// A filled rectangle from its upper left to its lower right corner.
+/// Fills a rectangle, given by its left upper and its right lower corner.
 pub(crate) fn block<DB: DrawingBackend>(area: &Area<DB>, a: Point, b: Point, color: RGBAColor) -> Drawn<DB> {
     area.draw(&Rectangle::new([a, b], color.filled()))
 }
 
-/// A line through points.
+/// Draws a line through points; `width` is in units.
 pub(crate) fn path<DB: DrawingBackend>(area: &Area<DB>, points: Vec<Point>, color: RGBAColor, width: f64) -> Drawn<DB> {
     if points.is_empty() {
         return Ok(());
@@ -46,7 +46,7 @@ fn stroke(color: RGBAColor, width: f64) -> ShapeStyle {
     ShapeStyle { color, filled: false, stroke_width: width.round().max(1.0) as u32 }
 }
 
-/// A filled shape.
+/// Fills a shape of three points or more.
 pub(crate) fn fill<DB: DrawingBackend>(area: &Area<DB>, points: Vec<Point>, color: RGBAColor) -> Drawn<DB> {
     if points.len() < 3 {
         return Ok(());
@@ -54,7 +54,7 @@ pub(crate) fn fill<DB: DrawingBackend>(area: &Area<DB>, points: Vec<Point>, colo
     area.draw(&Polygon::new(points, color.filled()))
 }
 
-/// A dashed line: `on` and `off` in units.
+/// Draws a dashed line; `on` and `off` are the lengths of dash and space in units.
 pub(crate) fn dashed<DB: DrawingBackend>(
     area: &Area<DB>,
     points: &[Point],
@@ -100,7 +100,7 @@ fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
     list
 }
 
-/// Faint hatch over every gap.
+/// Hatches every gap.
 pub(crate) fn gaps<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     for gap in frame.gaps {
         hatch(area, frame, (plot.x_within(gap.from), plot.top), (plot.x_within(gap.to), plot.bottom))?;
@@ -108,13 +108,13 @@ pub(crate) fn gaps<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// Faint diagonals within a rectangle: here is nothing.
+/// Hatches a rectangle with faint diagonals, to say that there are no data.
 pub(crate) fn hatch<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x0, y0): Point, (x1, y1): Point) -> Drawn<DB> {
     let pitch = frame.px(6.0).max(1);
     let h = y1 - y0;
     let mut x = (x0 - h).div_euclid(pitch) * pitch;
     while x < x1 {
-        // The part of the diagonal from (x, y1) to (x + h, y0) that lies in the rectangle.
+        // This is the part of the diagonal from (x, y1) to (x + h, y0) that lies in the rectangle.
         let (a, b) = (x.max(x0), (x + h).min(x1));
         if b > a {
             path(area, vec![(a, y1 - (a - x)), (b, y1 - (b - x))], frame.theme.hatch, frame.css)?;
@@ -124,7 +124,7 @@ pub(crate) fn hatch<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x0, y0)
     Ok(())
 }
 
-/// What is said in the gaps.
+/// Writes the text of each gap that is wide enough for it.
 pub(crate) fn gap_words<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let style = words(frame, frame.theme.text_3, false, HPos::Center);
     for gap in frame.gaps.iter().filter(|g| !g.text.is_empty()) {
@@ -141,11 +141,11 @@ pub(crate) fn gap_words<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot
     Ok(())
 }
 
-/// Horizontal hairlines with their numbers, and the time along the bottom.
+/// Draws the horizontal hairlines with their numbers, and the times along the bottom.
 pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let (theme, hair) = (frame.theme, frame.hair());
     let number = words(frame, theme.text_3, false, HPos::Right);
-    for (value, text) in frame.axis.ticks.iter().filter(|_| !frame.chart.has_rows()) {
+    for (value, text) in frame.axis.ticks.iter().filter(|_| !frame.chart.traits().has_rows()) {
         let y = frame.whole(f64::from(plot.y(*value)));
         let color = if *value == 0.0 { theme.zero } else { theme.grid };
         block(area, (plot.left, y), (plot.right, y + hair), color)?;
@@ -168,7 +168,7 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// Limits: dashed, their words over the left end.
+/// Draws limits as dashed lines, each with its text above the left end.
 pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let style = words(frame, frame.theme.text_3, false, HPos::Left);
     for limit in frame.limits.iter().filter(|l| l.value >= plot.lo && l.value <= plot.hi) {
@@ -176,7 +176,11 @@ pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &
         let dash = f64::from(frame.px(4.0));
         let color = faint(frame.theme.text_3, 0.8);
         dashed(area, &[(plot.left, y), (plot.right, y)], color, f64::from(frame.hair()), (dash, dash))?;
-        area.draw_text(&limit.text, &style, (plot.left + frame.px(4.0), y - frame.px(9.0)))?;
+        // The text has a ground of its own, so that no grid line strikes it through.
+        let (x, middle, high) = (plot.left + frame.px(4.0), y - frame.px(9.0), frame.px(frame.measures.text / 2.0));
+        let right = x + width(area, &limit.text, &style) + frame.px(2.0);
+        block(area, (x - frame.px(2.0), middle - high), (right, middle + high), frame.theme.card)?;
+        area.draw_text(&limit.text, &style, (x, middle))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A chart that is taken away: above it stands what the page said around it.
+//! The title above a chart that is saved as a picture or copied.
 
 use crate::frame::Frame;
 use crate::paint::{block, words};
@@ -6,27 +6,27 @@ use crate::{Area, Drawn};
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// Height of the words above the chart, CSS pixels.
-pub const HEAD: f64 = 56.0;
+/// Height of the title above the chart in CSS pixels.
+pub const TITLE_HEIGHT_PX: f64 = 56.0;
 
-/// The words above a chart.
+/// The texts above a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// Its title.
+    /// Title of the chart.
     pub title: &'a str,
-    /// Unit and what else is to be known of the axis.
+    /// Unit, and remarks on the axis.
     pub note: &'a str,
-    /// Machine and span.
+    /// Name of the machine, and the span of time.
     pub source: &'a str,
 }
 
-/// Draws background and words on the whole area, and answers with the area below them, which is as large as the frame.
+/// Draws the background and the texts, and returns the area below them. This area is as large as the frame.
 ///
 /// # Errors
-/// What the backend refused.
+/// Returns the error of the drawing backend.
 pub fn head<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, head: &Head) -> Result<Area<DB>, Refused<DB>> {
     let (width, height) = frame.size;
-    let top = frame.px(HEAD);
+    let top = frame.px(TITLE_HEIGHT_PX);
     block(area, (0, 0), (width, height + top), frame.theme.card)?;
     text(area, frame, (16.0, 19.0), head)?;
     Ok(area.clone().shrink((0, top), (width, height)))

@@ -1,67 +1,69 @@
-//! Strokes to pixels: an anti-aliased picture in memory, which a browser shows with one call.
+//! Turns strokes into pixels: an anti-aliased picture in memory, which a browser shows with one call.
 //!
-//! A browser without a GPU takes far longer to stroke a noisy line than to show a finished picture. Here each column
-//! of pixels is cut by [`CUTS`] vertical lines. Where one of them crosses a segment as wide as its stroke lies an interval;
-//! intervals of a stroke that touch become one, so that nothing is painted twice where segments meet. Their ends add to a
-//! column of differences in fixed numbers, whose running sum is how much of each pixel is covered: exact from above to
-//! below, in [`CUTS`] steps from left to right. One batch of lines is blended once, and only where it lies.
+//! A browser without a GPU takes far longer to stroke a noisy line than to show a finished picture. Here
+//! [`CUTS_PER_PIXEL`] vertical lines, the cuts, divide each column of pixels. A segment with the width of its stroke
+//! covers an interval of each cut that it crosses. Intervals of one stroke that touch become one, so that nothing is
+//! painted twice where segments meet. The ends of the intervals are added to a column of differences, in fixed-point
+//! numbers. The running sum of this column is the covered part of each pixel: exact from top to bottom, in
+//! [`CUTS_PER_PIXEL`] steps from left to right. One batch of lines is blended once, and only where it covers something.
 
 use crate::Theme;
 use std::ops::Range;
 
-/// Vertical lines by which a column of pixels is cut.
-const CUTS: usize = 8;
-/// Steps in the height of a pixel.
-const STEPS: f32 = 256.0;
-/// The running sum of a pixel that is covered.
-const FULL: i32 = 256 * CUTS as i32;
-/// An interval that holds nothing.
-const NONE: Span = (f32::INFINITY, f32::NEG_INFINITY);
+/// Number of vertical lines that divide a column of pixels.
+const CUTS_PER_PIXEL: usize = 8;
+/// Fixed-point steps in the height of a pixel.
+const ROWS_PER_PIXEL: f32 = 256.0;
+/// Value of the running sum at a pixel that is fully covered.
+const FULL_COVERAGE: i32 = 256 * CUTS_PER_PIXEL as i32;
+/// An interval that covers nothing.
+const EMPTY_SPAN: Span = (f32::INFINITY, f32::NEG_INFINITY);
 
-/// From above to below.
+/// An interval of a cut: upper and lower end in pixels.
 type Span = (f32, f32);
 type Corner = (f32, f32);
 
-/// Red, green, blue and opacity from 0 to 1.
+/// Red, green and blue from 0 to 255, and opacity from 0 to 1.
 pub type Color = (u8, u8, u8, f64);
 
-/// How much of each pixel of a text is covered, 0 to 255.
+/// The shape of a text: how much of each pixel it covers, 0 to 255.
 #[derive(Clone, Debug, Default)]
 pub struct Mask {
-    /// Pixels in a row.
+    /// Number of pixels in a row.
     pub width: usize,
-    /// Row by row.
+    /// Cover of each pixel, row by row from the top.
     pub cover: Vec<u8>,
 }
 
-/// A rectangle of pixels: left, top, and behind the right and lower edge.
+/// A rectangle of pixels: left and upper edge, then right and lower edge, which are outside it.
 pub type Part = (u32, u32, u32, u32);
 
-/// A picture in memory. Colours on a transparent ground are multiplied by their opacity until [`Raster::straighten`].
+/// A picture in memory. On a transparent ground, colours are multiplied by their opacity until [`Raster::straighten`].
 #[derive(Default)]
 pub struct Raster {
     width: usize,
     height: usize,
     ground: [u8; 4],
-    /// Red, green, blue and opacity, row by row.
+    /// Red, green, blue and opacity of each pixel, row by row.
     pixels: Vec<[u8; 4]>,
-    /// Column by column, `height + 2` each; all 0 between two strokes.
+    /// Differences of cover, column by column, `height + 2` for each; all are 0 between two strokes.
     sums: Vec<i32>,
-    /// What is open at each cut of the stroke that is drawn.
+    /// The interval of the current stroke at each cut that is not yet added to `sums`.
     open: Vec<Span>,
-    /// Rows that the stroke touches in each column.
+    /// First row, and the row after the last, that the current stroke touches in each column.
     rows: Vec<(u32, u32)>,
-    /// Columns that the stroke touches.
+    /// First column, and the column after the last, that the current stroke touches.
     columns: (usize, usize),
-    /// Rows that anything has touched in each column since the picture was wiped.
+    /// First row, and the row after the last, that was touched in each column since the last wipe.
     touched: Vec<(u32, u32)>,
 }
 
-/// No rows.
+/// The value of `rows` and `touched` for a column without touched rows.
 const NO_ROWS: (u32, u32) = (u32::MAX, 0);
 
 impl Raster {
-    /// An empty picture of so many pixels: on the card of a theme, or transparent.
+    /// Makes the picture empty and sets its size in pixels. The ground is the card colour of a theme, or transparent
+    /// for None.
     pub fn wipe(&mut self, (width, height): (u32, u32), ground: Option<&Theme>) {
         let ground = ground.map_or([0; 4], |t| [t.card.0, t.card.1, t.card.2, 255]);
         if (self.width, self.height, self.ground) == (width as usize, height as usize, ground) {
@@ -78,19 +80,19 @@ impl Raster {
         self.pixels.resize(self.width * self.height, ground);
         self.touched.clear();
         self.touched.resize(self.width, NO_ROWS);
-        // Between two strokes these hold nothing, whatever the size is.
+        // These hold nothing between two strokes, so a new size needs no clearing.
         self.columns = (usize::MAX, 0);
         self.sums.resize(self.width * (self.height + 2), 0);
         self.rows.resize(self.width, NO_ROWS);
-        self.open.resize(self.width * CUTS, NONE);
+        self.open.resize(self.width * CUTS_PER_PIXEL, EMPTY_SPAN);
     }
 
-    /// Whether it is opaque.
+    /// True when the ground is opaque.
     pub fn has_ground(&self) -> bool {
         self.ground[3] == 255
     }
 
-    /// The colour where nothing is drawn.
+    /// Red, green, blue and opacity of a pixel on which nothing is drawn.
     pub fn ground(&self) -> [u8; 4] {
         self.ground
     }
@@ -100,9 +102,9 @@ impl Raster {
         self.pixels.as_flattened()
     }
 
-    /// Rectangles that hold all that was touched; few, and apart from each other.
+    /// Rectangles that together hold all touched pixels. They are few and do not overlap.
     pub fn parts(&self) -> Vec<Part> {
-        /// Columns between two rectangles that are worth a second one.
+        /// Number of untouched columns from which on a second rectangle is worth its cost.
         const APART: u32 = 24;
         let mut parts: Vec<Part> = Vec::new();
         for (x, (top, end)) in (0u32..).zip(&self.touched).filter(|(_, rows)| rows.0 < rows.1) {
@@ -114,7 +116,8 @@ impl Raster {
         parts
     }
 
-    /// Takes the opacity out of the colours of some pixels on a transparent ground, as browsers want them.
+    /// Divides the colours in a part by their opacity, because browsers want them so. Needed on a transparent ground
+    /// only.
     pub fn straighten(&mut self, (left, top, right, bottom): Part) {
         for y in top as usize..bottom as usize {
             for pixel in &mut self.pixels[y * self.width + left as usize..y * self.width + right as usize] {
@@ -128,8 +131,8 @@ impl Raster {
         }
     }
 
-    /// Draws lines of `width` pixels in one stroke: x and y in turn, and where in `points` each line ends. Corners are
-    /// cut, ends are square.
+    /// Draws lines of `width` pixels in one stroke. `points` holds x and y in turn; `ends` holds the index in `points`
+    /// at which each line ends. Joins are bevelled, ends are square.
     pub fn polylines(&mut self, points: &[f32], ends: &[usize], width: f32, color: Color) {
         let half = width / 2.0;
         let mut start = 0;
@@ -153,7 +156,8 @@ impl Raster {
                 let turn = m.0 * n.1 - m.1 * n.0;
                 // A corner that is smaller than a tenth of a pixel is left out.
                 if turn.abs() > 0.2 {
-                    // On the outer side, and after both segments, which may overlap where it lies apart from one.
+                    // The triangle fills the outer side of the corner. It comes after both segments, because these may
+                    // overlap where the triangle touches only one of them.
                     let s = if turn > 0.0 { -1.0 } else { 1.0 };
                     self.triangle(p, (p.0 + s * m.0, p.1 + s * m.1), (p.0 + s * n.0, p.1 + s * n.1));
                 }
@@ -163,7 +167,7 @@ impl Raster {
         self.close(color);
     }
 
-    /// Fills a shape that does not cross itself.
+    /// Fills a shape whose edges do not cross; `points` holds x and y of its corners in turn.
     pub fn polygon(&mut self, points: &[f32], color: Color) {
         let corner = |i: usize| (points[i * 2], points[i * 2 + 1]);
         let n = points.len() / 2;
@@ -175,8 +179,8 @@ impl Raster {
             let edge = Edge::new(a, b);
             self.reach(&cuts);
             while !cuts.is_empty() {
-                let column = cuts.start / CUTS;
-                let end = cuts.end.min((column + 1) * CUTS);
+                let column = cuts.start / CUTS_PER_PIXEL;
+                let end = cuts.end.min((column + 1) * CUTS_PER_PIXEL);
                 let (rows, sums) = self.column(column);
                 if a.1 == b.1 {
                     add(rows, sums, within(a.1, 0.0, bottom), sign * (end - cuts.start) as i32);
@@ -189,7 +193,7 @@ impl Raster {
         self.blend(color);
     }
 
-    /// Fills a disc.
+    /// Fills a disc around the point (`x`, `y`).
     pub fn disc(&mut self, x: f32, y: f32, radius: f32, color: Color) {
         self.spans(x - radius, x + radius, |cut| {
             let dx = middle(cut) - x;
@@ -199,7 +203,7 @@ impl Raster {
         self.close(color);
     }
 
-    /// Fills a rectangle; where its edges lie between pixels, these are covered in part.
+    /// Fills a rectangle. Pixels on its edges are covered in part.
     pub fn rect(&mut self, x: f32, y: f32, width: f32, height: f32, color: Color) {
         let edge = |v: f32, most: usize| v.clamp(0.0, most as f32);
         let (x0, x1) = (edge(x.min(x + width), self.width), edge(x.max(x + width), self.width));
@@ -231,7 +235,7 @@ impl Raster {
         }
     }
 
-    /// Paints a mask with its left upper corner at a pixel.
+    /// Paints a mask; its left upper corner is at the pixel (`x`, `y`).
     pub fn mask(&mut self, mask: &Mask, x: i32, y: i32, color: Color) {
         if mask.width == 0 {
             return;
@@ -259,29 +263,30 @@ impl Raster {
         }
     }
 
-    /// The cuts whose middle lies from `x0` to before `x1`.
+    /// Numbers of the cuts whose middle is at `x0` or right of it, and left of `x1`.
     fn cuts(&self, x0: f32, x1: f32) -> Range<usize> {
-        let cut = |x: f32| ((x * CUTS as f32 - 0.5).ceil().max(0.0) as usize).min(self.width * CUTS);
+        let cut =
+            |x: f32| ((x * CUTS_PER_PIXEL as f32 - 0.5).ceil().max(0.0) as usize).min(self.width * CUTS_PER_PIXEL);
         cut(x0)..cut(x1)
     }
 
-    /// The columns of some cuts are part of what is drawn.
+    /// Adds the columns of some cuts to the columns that the stroke touches.
     fn reach(&mut self, cuts: &Range<usize>) {
         if !cuts.is_empty() {
             let (left, right) = self.columns;
-            self.columns = (left.min(cuts.start / CUTS), right.max((cuts.end - 1) / CUTS + 1));
+            self.columns = (left.min(cuts.start / CUTS_PER_PIXEL), right.max((cuts.end - 1) / CUTS_PER_PIXEL + 1));
         }
     }
 
-    /// Rows that are touched in a column, and its sums.
+    /// The touched rows of a column, and its sums.
     fn column(&mut self, column: usize) -> (&mut (u32, u32), &mut [i32]) {
         let high = self.height + 2;
         (&mut self.rows[column], &mut self.sums[column * high..(column + 1) * high])
     }
 
-    /// Adds the rectangle around a segment to the stroke, given from left to right with its direction. Between its long
-    /// sides lies what is near the middle line, between its ends what is not beyond them: at each cut the interval that
-    /// both have in common.
+    /// Adds the rectangle around a segment to the stroke. The segment goes from left to right; (`ux`, `uy`) is its
+    /// direction, `half` is half its width. At each cut the rectangle covers the points that are close enough to the
+    /// middle line and not beyond the ends.
     fn segment(&mut self, p: Corner, q: Corner, (ux, uy): Corner, half: f32) {
         if ux < 1e-3 {
             let (x, ends) = ((p.0 + q.0) / 2.0, (less(p.1, q.1), more(p.1, q.1)));
@@ -314,7 +319,8 @@ impl Raster {
         });
     }
 
-    /// Adds an interval at each cut between two places: to what is open there, or anew when they do not touch.
+    /// Adds an interval to each cut from `left` to `right`. It is joined to the open interval when both touch; else the
+    /// open interval is settled first.
     #[inline]
     fn spans(&mut self, left: f32, right: f32, span: impl Fn(usize) -> Span) {
         let cuts = self.cuts(left, right);
@@ -331,27 +337,27 @@ impl Raster {
         }
     }
 
-    /// Adds what was open at a cut to the sums.
+    /// Adds an interval of a cut to the sums.
     fn settle(&mut self, cut: usize, (top, bottom): Span) {
         let (top, bottom) = (more(top, 0.0), less(bottom, self.height as f32));
         if top < bottom {
-            let (rows, sums) = self.column(cut / CUTS);
+            let (rows, sums) = self.column(cut / CUTS_PER_PIXEL);
             add(rows, sums, top, 1);
             add(rows, sums, bottom, -1);
         }
     }
 
-    /// Ends the stroke.
+    /// Settles all open intervals and paints the stroke.
     fn close(&mut self, color: Color) {
         let (left, right) = self.columns;
-        for cut in left.min(right) * CUTS..right * CUTS {
-            let open = std::mem::replace(&mut self.open[cut], NONE);
+        for cut in left.min(right) * CUTS_PER_PIXEL..right * CUTS_PER_PIXEL {
+            let open = std::mem::replace(&mut self.open[cut], EMPTY_SPAN);
             self.settle(cut, open);
         }
         self.blend(color);
     }
 
-    /// Paints what the sums say, and clears them.
+    /// Paints the pixels that the sums cover, and sets the sums to zero.
     fn blend(&mut self, color: Color) {
         let ink = Ink::new(color);
         let (left, right) = std::mem::replace(&mut self.columns, (usize::MAX, 0));
@@ -363,14 +369,15 @@ impl Raster {
             }
             let mut at = top as usize * self.width + column;
             let mut sum = 0;
-            // Most pixels look like the one above. A sum of 0 is none of these.
+            // Most pixels look like the one above, so the last result is used again. The sum 0 stands for no result
+            // yet.
             let (mut seen, mut made) = (([0; 4], 0), [0; 4]);
             for add in &mut self.sums[column * high..][top as usize..end as usize] {
                 sum += std::mem::take(add);
                 if let Some(pixel) = self.pixels.get_mut(at).filter(|_| sum != 0) {
                     if seen != (*pixel, sum) {
                         seen = (*pixel, sum);
-                        made = ink.over(*pixel, ink.part(sum.abs().min(FULL), FULL));
+                        made = ink.over(*pixel, ink.part(sum.abs().min(FULL_COVERAGE), FULL_COVERAGE));
                     }
                     *pixel = made;
                 }
@@ -382,7 +389,7 @@ impl Raster {
     }
 }
 
-/// A line that is cut: where it begins, and its slope.
+/// An edge of a shape: left end, slope, and its lowest and highest `y`.
 struct Edge {
     from: Corner,
     slope: f32,
@@ -390,22 +397,23 @@ struct Edge {
 }
 
 impl Edge {
-    /// From left to right.
+    /// Makes the edge from `a` to `b`, where `a` is left of `b`.
     fn new(a: Corner, b: Corner) -> Self {
         Edge { from: a, slope: (b.1 - a.1) / (b.0 - a.0), ends: (less(a.1, b.1), more(a.1, b.1)) }
     }
 
-    /// Where a cut crosses it; between its ends, since that of a line that is nearly upright has no exact value.
+    /// Height at which a cut crosses the edge. It is kept between the ends, because the result for a nearly vertical
+    /// edge is inexact.
     #[inline]
     fn at(&self, cut: usize) -> f32 {
         within(self.from.1 + (middle(cut) - self.from.0) * self.slope, self.ends.0, self.ends.1)
     }
 }
 
-/// From `y` downwards more or less of a column is covered at one cut.
+/// From `y` downwards, changes the cover of a column by that of one cut: `sign` 1 adds it, -1 takes it away.
 #[inline]
 fn add(rows: &mut (u32, u32), sums: &mut [i32], y: f32, sign: i32) {
-    let fixed = (y * STEPS + 0.5) as u32;
+    let fixed = (y * ROWS_PER_PIXEL + 0.5) as u32;
     let (row, part) = (fixed >> 8, (fixed & 255) as i32);
     if let Some([here, below]) = sums.get_mut(row as usize..row as usize + 2) {
         *here += (256 - part) * sign;
@@ -414,7 +422,8 @@ fn add(rows: &mut (u32, u32), sums: &mut [i32], y: f32, sign: i32) {
     }
 }
 
-// The least and the most of two numbers as one instruction; those of the language ask about NaN first.
+// These are the smaller and the larger of two numbers, as one instruction each; `f32::min` and `f32::max` test for NaN
+// too.
 
 #[inline]
 fn less(a: f32, b: f32) -> f32 {
@@ -431,18 +440,18 @@ fn within(v: f32, least: f32, most: f32) -> f32 {
     less(more(v, least), most)
 }
 
-/// Where a cut lies.
+/// Horizontal middle of a cut in pixels.
 #[inline]
 fn middle(cut: usize) -> f32 {
-    (cut as f32 + 0.5) / CUTS as f32
+    (cut as f32 + 0.5) / CUTS_PER_PIXEL as f32
 }
 
-/// A colour ready to be blended.
+/// A colour that is prepared for blending.
 struct Ink {
     color: [u8; 4],
-    /// Red and blue, then green and opacity, each in a half.
+    /// Two of the four bytes of the colour each: red and blue, then green and opacity.
     halves: (u32, u32),
-    /// Opacity, 0 to 256.
+    /// Opacity of the colour, 0 to 256.
     alpha: i32,
 }
 
@@ -454,13 +463,13 @@ impl Ink {
         Ink { color, halves: (whole & 0x00ff_00ff, whole >> 8 & 0x00ff_00ff), alpha }
     }
 
-    /// Opacity (0 to 256) where `cover` of `full` is covered.
+    /// Opacity (0 to 256) at a pixel of which `cover` out of `full` is covered.
     #[inline]
     fn part(&self, cover: i32, full: i32) -> u32 {
         ((cover * self.alpha + full / 2) / full) as u32
     }
 
-    /// The colour over another.
+    /// Blends the colour over the pixel `under` with the opacity `part` (0 to 256).
     #[inline]
     fn over(&self, under: [u8; 4], part: u32) -> [u8; 4] {
         if part >= 256 {
@@ -471,7 +480,7 @@ impl Ink {
         (mix(under & 0x00ff_00ff, self.halves.0) | mix(under >> 8 & 0x00ff_00ff, self.halves.1) << 8).to_le_bytes()
     }
 
-    /// The colour over many, of which most are alike.
+    /// Blends the colour over many pixels, most of which are equal.
     fn span(&self, pixels: &mut [[u8; 4]], part: u32) {
         if part >= 256 {
             return pixels.fill(self.color);
@@ -501,23 +510,23 @@ mod tests {
         raster.wipe(SIZE, None);
         draw(&mut raster);
         assert!(raster.sums.iter().all(|s| *s == 0), "a stroke leaves something behind");
-        assert!(raster.open.iter().all(|o| *o == NONE) && raster.rows.iter().all(|r| *r == NO_ROWS));
+        assert!(raster.open.iter().all(|o| *o == EMPTY_SPAN) && raster.rows.iter().all(|r| *r == NO_ROWS));
         raster
     }
 
-    /// Opacity of each pixel from 0 to 1: on a transparent ground that of white is how much is covered.
+    /// Cover of each pixel from 0 to 1. White on a transparent ground has the opacity of its cover.
     fn cover(raster: &Raster) -> Vec<f64> {
         raster.pixels.iter().map(|p| f64::from(p[3]) / 255.0).collect()
     }
 
-    /// The same by trying 16 x 16 points of each pixel.
+    /// Cover of each pixel, found by testing 16 x 16 points in each.
     fn tried(inside: impl Fn(f32, f32) -> bool) -> Vec<f64> {
         let at = |i: u32, k: u32| i as f32 + (k as f32 + 0.5) / 16.0;
         let points = |x, y| (0..256).filter(|k| inside(at(x, k % 16), at(y, k / 16))).count() as f64 / 256.0;
         (0..SIZE.1).flat_map(|y| (0..SIZE.0).map(move |x| (x, y))).map(|(x, y)| points(x, y)).collect()
     }
 
-    /// Largest and mean distance of two lists, the mean over what either covers.
+    /// Largest and mean difference of two lists of cover. The mean counts only pixels that one of them covers.
     fn apart(a: &[f64], b: &[f64]) -> (f64, f64) {
         let each = || a.iter().zip(b).filter(|(a, b)| **a > 0.0 || **b > 0.0).map(|(a, b)| (a - b).abs());
         (each().fold(0.0, f64::max), each().sum::<f64>() / (each().count().max(1) as f64))
@@ -533,7 +542,7 @@ mod tests {
         sides().all(|s| s >= 0.0) || sides().all(|s| s <= 0.0)
     }
 
-    /// What a stroke is made of: a rectangle around each segment, a triangle at each corner.
+    /// The shapes that make up a stroke: a rectangle around each segment, two triangles at each corner.
     fn stroke(line: &[Corner], width: f32) -> Vec<Vec<Corner>> {
         let line: Vec<Corner> = line.iter().copied().fold(Vec::new(), |mut l, p| {
             if l.last() != Some(&p) {
@@ -644,7 +653,7 @@ mod tests {
             steps in prop::collection::vec((1u8..12, 0u8..128), 2..10),
             width in prop::sample::select(vec![1.0f32, 1.5, 2.0, 3.0]),
         ) {
-            // Places in quarters of a pixel, as the backend has them.
+            // Places are multiples of a quarter of a pixel, as in the canvas backend.
             let mut x = 8;
             let line: Vec<Corner> =
                 steps.iter().map(|(dx, y)| { x += i32::from(*dx); (x as f32 / 4.0, f32::from(*y) / 4.0) }).collect();
@@ -674,7 +683,7 @@ mod tests {
             }));
             let (most, mean) = apart(&cover(&drawn), &expected);
             prop_assert!(most < 0.15 && mean < 0.08, "{} {}", most, mean);
-            // Within it no column of pixels shows; an edge may cut off a corner that no point lies in.
+            // There are no seams between columns of pixels. An edge may cut off a corner in which no test point lies.
             prop_assert!(cover(&drawn).iter().zip(&expected).all(|(c, e)| *e < 1.0 || *c > 0.97));
         }
 

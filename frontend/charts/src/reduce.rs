@@ -1,15 +1,16 @@
-//! Samples to pixel columns: first, smallest, largest and last of each, so that a polyline through them covers exactly
-//! the pixels of the full data (M4); the mean beside them for windows in which a column holds many samples.
+//! Reduces samples to one column for each pixel: first, smallest, largest and last value. A line through these covers
+//! exactly the pixels of a line through all samples (the M4 method). The mean is kept too, for spans in which a column
+//! holds many samples.
 //!
-//! Columns begin at multiples of their width since the epoch, so a finished column never changes while the window
-//! moves on: only new samples cost anything.
+//! Columns begin at multiples of their width since the epoch. A finished column thus never changes while the shown span
+//! moves on, and only new samples need work.
 
-/// One column of a series.
+/// The samples of a series in the time of one pixel column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// Number of the column: time divided by its width.
+    /// Number of the column: time in ms since the epoch divided by the width of a column.
     pub slot: i64,
-    /// Time at which it is drawn, ms: the sample's own when it holds one, else its middle.
+    /// Time at which the column is drawn, ms since the epoch: that of its sample when it holds one, else its middle.
     pub t: i64,
     /// First value.
     pub first: f64,
@@ -17,17 +18,17 @@ pub struct Column {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// Newest value.
+    /// Last value.
     pub last: f64,
     /// True when the smallest comes before the largest.
     pub rising: bool,
     /// Sum of the values.
     pub sum: f64,
-    /// Number of samples; never 0.
+    /// Number of samples, at least 1.
     pub count: u32,
-    /// Time of the first sample, ms.
+    /// Time of the first sample, ms since the epoch.
     pub first_t: i64,
-    /// Time of the newest sample, ms.
+    /// Time of the newest sample, ms since the epoch.
     pub last_t: i64,
     /// False when a gap lies between the column before and this one.
     pub joined: bool,
@@ -40,25 +41,25 @@ impl Column {
     }
 }
 
-/// Takes samples in time order and keeps their columns.
+/// Takes samples in order of time and reduces them to columns.
 #[derive(Clone, Debug)]
 pub struct Reducer {
     step: i64,
     longest: i64,
     columns: Vec<Column>,
-    /// Where the newest column begins, ms; a division for each of a million samples would take longer than all else.
+    /// Start of the newest column, ms since the epoch. It is kept, because a division for each sample would be slow.
     begin: i64,
     broken: bool,
 }
 
 impl Reducer {
-    /// Columns of `step` ms (at least 1). Neighbours further apart than `longest` ms, or with an absent sample between
-    /// them, are not joined.
+    /// Makes a reducer with columns of `step` ms (at least 1). Two neighbours are not joined when they are more than
+    /// `longest` ms apart, or when an absent sample lies between them.
     pub fn new(step: i64, longest: i64) -> Self {
         Reducer { step: step.max(1), longest, columns: Vec::new(), begin: 0, broken: true }
     }
 
-    /// Width of a column, ms.
+    /// Width of a column in ms.
     pub fn step(&self) -> i64 {
         self.step
     }
@@ -68,22 +69,23 @@ impl Reducer {
         &self.columns
     }
 
-    /// Forgets columns whose newest sample is older than `from`.
+    /// Drops columns whose newest sample is older than `from`, ms since the epoch. It drops none before there are more
+    /// than 64.
     pub fn forget_before(&mut self, from: i64) {
         let old = self.columns.partition_point(|c| c.last_t < from);
-        // Moving the rest down is worth it once in a while only.
+        // Moving the other columns costs time, so old ones are dropped in large batches.
         if old > 64 {
             self.columns.drain(..old);
         }
     }
 
-    /// Takes over `older` columns in the place of what lies before the column of that number.
+    /// Replaces all columns before the column number `slot` by the columns of `older`.
     pub fn precede(&mut self, older: Reducer, slot: i64) {
         let own = self.columns.partition_point(|c| c.slot < slot);
         self.columns.splice(..own, older.columns);
     }
 
-    /// Takes samples in time order, each times `factor`; as many of both.
+    /// Takes samples in order of time, and multiplies each value by `factor`. `times` and `values` are equally long.
     pub fn extend(&mut self, times: &[i64], values: &[f64], factor: f64) {
         let (mut i, n) = (0, times.len().min(values.len()));
         while i < n {
@@ -92,7 +94,7 @@ impl Reducer {
             i += 1;
             let end = self.begin + self.step;
             let Some(c) = self.columns.last_mut().filter(|c| c.last_t == t && self.step > 1) else { continue };
-            // The rest of the column at once, in a copy that stays at hand; its times are looked at no more.
+            // The other samples of this column are added at once, to a local copy. Their times need no further test.
             let (mut all, before) = (*c, i);
             let behind = i + times[i..n].partition_point(|t| *t < end);
             for v in values[i..behind].iter().map(|v| v * factor).take_while(|v| v.is_finite()) {
@@ -117,7 +119,7 @@ impl Reducer {
         }
     }
 
-    /// Takes one sample; absent (not finite) values end the line.
+    /// Takes one sample. A value that is NaN or infinite is absent and ends the line.
     pub fn push(&mut self, t: i64, v: f64) {
         if !v.is_finite() {
             self.broken = true;
@@ -142,7 +144,7 @@ impl Reducer {
             self.broken = false;
             return;
         }
-        // A gap that is narrower than a column cannot be seen and does not end the line.
+        // A gap that is narrower than a column cannot be seen, so it does not end the line.
         let apart = t - c.last_t;
         let gap = apart > self.longest || (self.broken && apart > self.step);
         let joined = !gap || apart <= self.step * 2 && self.step > self.longest;
@@ -150,8 +152,8 @@ impl Reducer {
         self.begin(t, v, joined);
     }
 
-    /// Takes `count` samples at once, in time order like single ones, of which only smallest, largest and mean are known:
-    /// they lie between two times, within one column.
+    /// Takes `count` samples at once, of which only the smallest value, the largest value and the mean are known. They
+    /// lie between two times within one column, and come in order of time like single samples.
     pub fn push_many(&mut self, (from, to): (i64, i64), [min, max, mean]: [f64; 3], count: u32) {
         self.push(from, mean);
         if let Some(c) = self.columns.last_mut().filter(|_| mean.is_finite()) {
@@ -174,7 +176,8 @@ fn one(slot: i64, t: i64, v: f64, joined: bool) -> Column {
     Column { slot, t, first: v, min: v, max: v, last: v, rising: true, sum: v, count: 1, first_t: t, last_t: t, joined }
 }
 
-/// The polyline of a column: first, then both extremes in the order in which they came, then last.
+/// Values of the line through a column: first, both extremes in the order in which they came, last. A single sample
+/// gives one value.
 pub fn four(c: &Column) -> impl Iterator<Item = f64> {
     let (a, b) = if c.rising { (c.min, c.max) } else { (c.max, c.min) };
     let n = if c.count == 1 { 1 } else { 4 };
@@ -226,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Pixels of a line one pixel wide, each covered or not.
+    /// Pixels that are covered by a line one pixel wide.
     fn raster(points: &[(i64, i64)]) -> BTreeSet<(i64, i64)> {
         let mut on = BTreeSet::new();
         on.extend(points);

@@ -1,12 +1,12 @@
-//! A picture as SVG text, made by the same calls as one on a browser's canvas ([`Surface`](crate::canvas::Surface)), so that what is taken away is
-//! what was seen. Texts are measured by whoever shows the picture: this writes, and asks nothing.
+//! Writes a picture as SVG text. It has the same calls as a browser's canvas ([`Surface`](crate::canvas::Surface)), so
+//! that a saved picture looks like the page. It cannot measure texts; the caller does that.
 
 use std::fmt::Write;
 
-/// Red, green, blue, opacity.
+/// Red, green and blue from 0 to 255, and opacity from 0 to 1.
 type Color = (u8, u8, u8, f64);
 
-/// A picture that is being written.
+/// An SVG picture that is being written.
 #[derive(Clone, Debug)]
 pub struct Svg {
     text: String,
@@ -16,7 +16,7 @@ pub struct Svg {
 }
 
 impl Svg {
-    /// An empty picture of so many pixels, with texts in a family of fonts.
+    /// Begins an empty picture of a size in pixels; `family` is the CSS font family of its texts.
     pub fn new((width, height): (u32, u32), family: &str) -> Self {
         let mut text = format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family=""#
@@ -26,29 +26,30 @@ impl Svg {
         Svg { text, fill: String::new(), stroke: String::new(), font: String::new() }
     }
 
-    /// The whole text; nothing is drawn after it.
+    /// Ends the picture and returns its text.
     pub fn finish(mut self) -> String {
         self.text += "</svg>\n";
         self.text
     }
 
-    /// Sets the colour of shapes and texts.
+    /// Sets the fill colour of shapes and texts.
     pub fn set_fill(&mut self, color: Color) {
         self.fill = paint("fill", color);
     }
 
-    /// Sets colour and width of lines.
+    /// Sets the colour of lines, and their width in pixels.
     pub fn set_stroke(&mut self, color: Color, width: f32) {
         self.stroke = format!("{} stroke-width=\"{}\"", paint("stroke", color), Length(width));
     }
 
-    /// Sets size and weight of texts.
+    /// Sets the size of texts in pixels, and whether they are bold.
     pub fn set_font(&mut self, size: f32, bold: bool) {
         let weight = if bold { " font-weight=\"500\"" } else { "" };
         self.font = format!("font-size=\"{}\"{weight}", Length(size));
     }
 
-    /// Lines in one stroke: x and y in turn, and where in `points` each ends.
+    /// Draws lines in one stroke. `points` holds x and y in turn; `ends` holds the index in `points` at which each line
+    /// ends.
     pub fn polylines(&mut self, points: &[f32], ends: &[usize]) {
         self.text += "<path d=\"";
         let mut start = 0;
@@ -59,27 +60,28 @@ impl Svg {
         self.end(format_args!("\" fill=\"none\" {} stroke-linejoin=\"bevel\"/>", self.stroke.clone()));
     }
 
-    /// A filled shape.
+    /// Fills a shape; `points` holds x and y of its corners in turn.
     pub fn polygon(&mut self, points: &[f32]) {
         self.text += "<path d=\"";
         self.points(points);
         self.end(format_args!("Z\" {}/>", self.fill.clone()));
     }
 
-    /// A filled rectangle.
+    /// Fills a rectangle, given by its left upper corner and its size.
     pub fn rect(&mut self, x: f32, y: f32, width: f32, height: f32) {
         let [x, y, width, height] = [x, y, width, height].map(Length);
         let fill = self.fill.clone();
         self.end(format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {fill}/>"));
     }
 
-    /// A filled disc.
+    /// Fills a disc around the point (`x`, `y`).
     pub fn disc(&mut self, x: f32, y: f32, radius: f32) {
         let ([x, y, r], fill) = ([x, y, radius].map(Length), self.fill.clone());
         self.end(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" {fill}/>"));
     }
 
-    /// A text whose middle is at `y`; `align` is 0 left, 1 middle, 2 right.
+    /// Writes a text whose middle is at height `y`. `align` says which part of the text is at `x`: 0 left end, 1
+    /// middle, 2 right end.
     pub fn text(&mut self, text: &str, x: f32, y: f32, align: u8) {
         let anchor = ["", " text-anchor=\"middle\"", " text-anchor=\"end\""][usize::from(align.min(2))];
         let head = format!("<text x=\"{}\" y=\"{}\" {} {}{anchor}>", Length(x), Length(y), self.font, self.fill);
@@ -90,7 +92,7 @@ impl Svg {
 
     fn points(&mut self, points: &[f32]) {
         for (i, p) in points.chunks_exact(2).enumerate() {
-            // Writing to a text never fails.
+            // Writing to a string never fails.
             let _ = write!(self.text, "{}{} {}", if i == 0 { 'M' } else { 'L' }, Length(p[0]), Length(p[1]));
         }
     }
@@ -101,7 +103,7 @@ impl Svg {
     }
 }
 
-/// A length in hundredths: integers keep the formatting of floats out of the page.
+/// A length that is written with up to two decimals. It uses integers, so that the page needs no code to format floats.
 struct Length(f32);
 
 impl std::fmt::Display for Length {
@@ -122,7 +124,8 @@ fn paint(name: &str, (r, g, b, a): Color) -> String {
     if a >= 0.9995 { color } else { format!("{color} {name}-opacity=\".{:03}\"", (a * 1000.0).round() as u32) }
 }
 
-/// Names come from outside: nothing of them is markup, and what no document may hold is left out.
+/// Appends a text with its markup escaped, because names come from outside. Characters that XML forbids are left out or
+/// become spaces.
 fn escape(into: &mut String, text: &str) {
     for c in text.chars() {
         match c {

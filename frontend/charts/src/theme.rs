@@ -1,43 +1,45 @@
-//! The colours of the two themes, as the drawings use them. `static/style.css` says the same for the page; a test holds
-//! the two together.
+//! The colours of the two themes for the drawings. `static/style.css` has the same colours for the page; a test
+//! compares both.
 
 use plotters::style::RGBAColor;
 
 /// The colours of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Theme {
-    /// Behind the charts.
+    /// Ground on which charts are drawn.
     pub card: RGBAColor,
-    /// Numbers.
+    /// Colour of numbers.
     pub text: RGBAColor,
-    /// Names.
+    /// Colour of names.
     pub text_2: RGBAColor,
-    /// Axes, limits, notes: the faintest text.
+    /// Colour of axes, limits and notes: the faintest text.
     pub text_3: RGBAColor,
-    /// The one neutral hue: single series, medians, sparklines.
+    /// Neutral colour of single series, medians and sparklines.
     pub ink: RGBAColor,
-    /// Horizontal hairlines.
+    /// Colour of the horizontal hairlines.
     pub grid: RGBAColor,
-    /// The line at zero.
+    /// Colour of the line at zero.
     pub zero: RGBAColor,
-    /// The right edge when it is now; tick marks.
+    /// Colour of tick marks, and of the right edge when it is now.
     pub hair_strong: RGBAColor,
-    /// Hatch of gaps.
+    /// Colour of the hatch in gaps.
     pub hatch: RGBAColor,
-    /// What someone should look at; never without a shape and a word.
+    /// Colour of a warning. A shape and a word always stand beside it, since not everybody sees it.
     pub warn: RGBAColor,
-    /// A state, and nothing against it.
+    /// Colour of a state that is no warning.
     pub unknown: RGBAColor,
-    /// Hues of series, in order.
+    /// Colour of a series that is unlike its peers, the same in lines and maps.
+    pub odd: RGBAColor,
+    /// Hues of series, in the order of their use.
     pub hues: [RGBAColor; 8],
-    /// From nothing to the most, in even steps of lightness under all deficiencies.
+    /// Colours from the lowest value to the highest. Their lightness rises in even steps, also for the colour-blind.
     pub heat: [RGBAColor; 6],
-    /// From far above the median, over the median, to far below.
+    /// Colours from far above the median, over the median, to far below it.
     pub diverge: [RGBAColor; 5],
 }
 
 impl Theme {
-    /// A ramp of colours at a place from 0 to 1.
+    /// The colour of a ramp at `share`, 0 to 1; `stops` holds at least two colours.
     pub fn ramp(stops: &[RGBAColor], share: f64) -> RGBAColor {
         let at = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
         let k = (at as usize).min(stops.len() - 2);
@@ -59,7 +61,7 @@ const fn night(alpha: f64) -> RGBAColor {
     RGBAColor(15, 23, 34, alpha)
 }
 
-/// For dark surroundings.
+/// Colours of the dark theme.
 pub const DARK: Theme = Theme {
     card: rgb(0x151a21),
     text: rgb(0xe8ecf1),
@@ -72,6 +74,7 @@ pub const DARK: Theme = Theme {
     hatch: white(0.1),
     warn: rgb(0xf5a524),
     unknown: rgb(0x8b949e),
+    odd: rgb(0xe0913f),
     heat: [rgb(0x00204d), rgb(0x31446b), rgb(0x666970), rgb(0x958f78), rgb(0xcab969), rgb(0xffea46)],
     diverge: [rgb(0x4f9fe0), rgb(0x2d4f70), rgb(0x20262e), rgb(0x6d4a26), rgb(0xf09a3e)],
     hues: [
@@ -86,7 +89,7 @@ pub const DARK: Theme = Theme {
     ],
 };
 
-/// For bright surroundings.
+/// Colours of the light theme.
 pub const LIGHT: Theme = Theme {
     card: rgb(0xffffff),
     text: rgb(0x14191f),
@@ -99,6 +102,7 @@ pub const LIGHT: Theme = Theme {
     hatch: night(0.09),
     warn: rgb(0x9a6700),
     unknown: rgb(0x6e7781),
+    odd: rgb(0xb9590b),
     heat: [rgb(0xffea46), rgb(0xcab969), rgb(0x958f78), rgb(0x666970), rgb(0x31446b), rgb(0x00204d)],
     diverge: [rgb(0x1c6fb5), rgb(0x9cc3e4), rgb(0xeef0f2), rgb(0xe9b988), rgb(0xb9590b)],
     hues: [
@@ -144,6 +148,7 @@ mod tests {
                 ("hatch", theme.hatch),
                 ("warn", theme.warn),
                 ("unknown", theme.unknown),
+                ("odd", theme.odd),
             ];
             let names: Vec<String> = (0..8).map(|i| format!("g{i}")).collect();
             tokens.extend(names.iter().map(String::as_str).zip(theme.hues));

@@ -1,33 +1,33 @@
-//! The small line in a tile: where a number comes from.
+//! Draws a sparkline: the small line in a tile that shows how its number came about.
 
 use crate::paint::{faint, fill, path};
 use crate::theme::Theme;
 use crate::{Area, Drawn};
 use plotters_backend::DrawingBackend;
 
-/// What a sparkline is given; lengths in units as in [`crate::frame`].
+/// Input of a sparkline. Lengths are in units, as in [`crate::frame`].
 #[derive(Clone, Copy, Debug)]
 pub struct Spark<'a> {
-    /// Width and height in units.
+    /// Width and height of the drawing in units.
     pub size: (i32, i32),
     /// Units in a CSS pixel.
     pub css: f64,
-    /// Width of the line, CSS pixels.
+    /// Width of the line in CSS pixels.
     pub line: f64,
-    /// Colours.
+    /// Colours of the drawing.
     pub theme: &'a Theme,
-    /// Start and end, ms.
+    /// Start and end of the span, ms since the epoch.
     pub span: (i64, i64),
-    /// Time and value; a value that is not finite ends the line.
+    /// Times (ms since the epoch) and values, oldest first. A value that is NaN ends the line.
     pub points: &'a [(i64, f64)],
-    /// Value at the upper edge; the lower is zero.
+    /// Value at the upper edge; the lower edge is zero.
     pub hi: f64,
 }
 
-/// Draws it.
+/// Draws the line, its fill, and a dot at the newest value.
 ///
 /// # Errors
-/// What the backend refused.
+/// Returns the error of the drawing backend.
 pub fn draw<DB: DrawingBackend>(area: &Area<DB>, spark: &Spark) -> Drawn<DB> {
     let px = |n: f64| (n * spark.css).round() as i32;
     let (right, bottom, top) = (spark.size.0 - px(4.0), spark.size.1 - px(1.0), px(3.0));

@@ -1,24 +1,24 @@
-//! The contrast of every text and every mark on every surface, computed from the tokens of the stylesheet: at least
+//! Checks the contrast of every text and mark on every surface, computed from the tokens of the stylesheet: at least
 //! 4.5:1 for text and 3:1 for graphics (WCAG 2.2), in both themes.
 
 const SHEET: &str = include_str!("../../../static/style.css");
 const THEMES: [&str; 2] = [":root {", ":root[data-theme=\"light\"] {"];
 
-/// The declarations of a block that begins with these words.
+/// The declarations of the block that begins with `start`.
 fn block(start: &str) -> &'static str {
     let at = SHEET.find(start).expect("the stylesheet has the block") + start.len();
     let block = &SHEET[at..];
     &block[..block.find('}').expect("a block ends")]
 }
 
-/// Red, green and blue of a token.
+/// Red, green and blue of a colour token, 0 to 255 each.
 fn token(block: &str, name: &str) -> [f64; 3] {
     let at = block.find(&format!("--{name}: #")).unwrap_or_else(|| panic!("--{name} is no opaque colour"));
     let hex = &block[at + name.len() + 5..][..6];
     [0, 2, 4].map(|i| f64::from(u8::from_str_radix(&hex[i..i + 2], 16).expect("a colour has six digits")))
 }
 
-/// Relative luminance.
+/// Relative luminance as WCAG defines it, 0 to 1.
 fn luminance(rgb: [f64; 3]) -> f64 {
     let [r, g, b] = rgb.map(|v| {
         let v = v / 255.0;
@@ -32,7 +32,7 @@ fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
-/// What stands on a surface with less than `least`.
+/// Names of tokens whose contrast on one of the surfaces is below `least`.
 fn weak(names: &[&str], surfaces: &[&str], least: f64) -> Vec<String> {
     let mut weak = Vec::new();
     for theme in THEMES.map(|start| (start, block(start))) {
@@ -51,7 +51,7 @@ fn weak(names: &[&str], surfaces: &[&str], least: f64) -> Vec<String> {
 #[test]
 fn black_and_white_are_as_far_apart_as_can_be() {
     assert!((contrast([0.0; 3], [255.0; 3]) - 21.0).abs() < 1e-9);
-    // The lightest grey that passes on white.
+    // This is the lightest grey that passes on white.
     assert!(contrast([118.0; 3], [255.0; 3]) >= 4.5 && contrast([119.0; 3], [255.0; 3]) < 4.5);
 }
 

@@ -1,7 +1,8 @@
-//! Golden pictures: each drawing in both themes as SVG text. `BLESS=1 cargo test -p watchglass-charts` writes them anew;
-//! look at them before they are committed.
+//! Golden pictures: each drawing in both themes as SVG text. `BLESS=1 cargo test -p watchglass-charts` writes them
+//! anew. Look at them before you commit them.
 
-use charts::over::Label;
+use charts::labels::Label;
+use charts::over::Said;
 use charts::reduce::Reducer;
 use charts::theme::{DARK, LIGHT};
 use charts::value::{self, Spark};
@@ -12,10 +13,10 @@ use plotters::style::Color;
 use shared::catalog::Range;
 use shared::unit::Unit;
 
-const END: i64 = 1_795_219_200_000; // a midnight, so that a date stands on the axis
+const END: i64 = 1_795_219_200_000; // A midnight, so that the axis shows a date.
 const SPAN: i64 = 300_000;
 
-/// A quiet wave with a gap of 40 s and one spike of 2 s.
+/// A calm series with a gap of 40 s if `gap`; series 1 has a spike of 2 s.
 fn wave(k: i64, gap: bool, step: i64) -> Reducer {
     let mut r = Reducer::new(step, 1_500);
     for i in 0..=300 {
@@ -32,7 +33,7 @@ fn wave(k: i64, gap: bool, step: i64) -> Reducer {
 const FROM: i64 = END - SPAN + 60_000;
 const TO: i64 = END + 60_000;
 
-/// Bars as a job makes them: most of the time one state, now and then another, and one that someone should look at.
+/// Two rows of bars like those of a training job: several states, a span without data, and one alert.
 fn lanes() -> Vec<Lane> {
     let bar = |from: i64, to: i64, word: &str, strength: f64, alert: bool| Bar {
         from: FROM + from * 1000,
@@ -50,13 +51,13 @@ fn lanes() -> Vec<Lane> {
     vec![Lane { name: "Cap".into(), bars: cap }, Lane { name: "XID".into(), bars: xid }]
 }
 
-/// A series, and its label where it ends at `value`.
+/// The label of a series whose last value is `value`.
 fn label(name: String, value: f64, hue: Hue) -> Label {
     let text = if value.is_finite() { format!("{value:.0}") } else { "–".into() };
     Label { name, value, text, hue, bright: true }
 }
 
-/// What a picture shows beside the usual.
+/// The parts of a picture that differ between tests.
 struct Scene {
     chart: Chart,
     lines: usize,
@@ -65,11 +66,22 @@ struct Scene {
     at: Option<i64>,
     hidden: usize,
     tall: u32,
+    /// What lines that lie together are called.
+    joined_as: Option<&'static str>,
 }
 
 impl Default for Scene {
     fn default() -> Self {
-        Scene { chart: Chart::Line, lines: 6, values: false, lanes: Vec::new(), at: None, hidden: 0, tall: 352 }
+        Scene {
+            chart: Chart::Line,
+            lines: 6,
+            values: false,
+            lanes: Vec::new(),
+            at: None,
+            hidden: 0,
+            tall: 352,
+            joined_as: None,
+        }
     }
 }
 
@@ -119,7 +131,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         css: 2.0,
         device: 1.0,
         theme,
-        measures: Measures::default(),
+        measures: Measures { right: if scene.joined_as.is_some() { 138.0 } else { 100.0 }, ..Measures::default() },
         from: FROM,
         to: TO,
         offset: 0,
@@ -130,18 +142,19 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         band: if matches!(chart, Chart::Band | Chart::Heat) { &band } else { &[] },
         heat: heat.then_some(Heat { names: &names, values: scene.values }),
         lanes: &scene.lanes,
-        limits: if chart.has_rows() { &[] } else { &limits },
+        limits: if chart.traits().has_rows() { &[] } else { &limits },
         gaps: &gaps,
         live: true,
         age: "every 1 s",
     };
+    let said = Said { labels: &labels, unit: "%", joined_as: scene.joined_as, before: &[] };
     svg((1400, tall), theme, |area| {
         charts::draw(area, &frame).expect("SVG text refuses nothing");
-        charts::over::draw(area, &frame, "%", scene.at, TO, &labels).expect("SVG text refuses nothing");
+        charts::over::draw(area, &frame, scene.at, TO, said).expect("SVG text refuses nothing");
     })
 }
 
-/// A series that is zero all the time.
+/// A series that is always zero.
 fn zero(step: i64) -> Reducer {
     let mut r = Reducer::new(step, 1_500);
     (0..=300).for_each(|i| r.push(FROM + i * 1000, 0.0));
@@ -180,6 +193,14 @@ fn one_series_is_a_filled_line() {
 fn a_few_series_are_lines_with_names_and_a_crosshair_over_states() {
     let scene = Scene { lanes: lanes(), at: Some(END - 30_000), tall: 432, ..Scene::default() };
     check("line", |theme| picture(&scene, theme));
+}
+
+#[test]
+fn lines_that_lie_together_share_a_label_at_their_height() {
+    let scene = Scene { joined_as: Some("GPUs"), lines: 8, ..Scene::default() };
+    check("line-joined", |theme| picture(&scene, theme));
+    let text = picture(&scene, &charts::theme::DARK);
+    assert!(text.contains("others") || text.contains("GPUs"), "no label is shared");
 }
 
 #[test]
@@ -237,7 +258,7 @@ fn what_is_hidden_has_no_dot_at_the_crosshair() {
         let scene = Scene { at: Some(END - 30_000), hidden, ..Scene::default() };
         picture(&scene, &DARK).matches("<circle").count()
     };
-    // A dot has a rim of its own; one of the six series has no value.
+    // A dot is two circles, and one of the six series has no value.
     assert_eq!((circles(0), circles(3)), (10, 4));
 }
 

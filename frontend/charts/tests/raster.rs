@@ -1,5 +1,5 @@
-//! What is left out between samples and screen changes no pixel: drawn on a raster of one bit a pixel, the reduced line
-//! and a line through every sample are the same picture, through all of the drawing code.
+//! Reducing samples to columns changes no pixel: on a raster with one bit for each pixel, the reduced line and a line
+//! through every sample give the same picture. Both go through all of the drawing code.
 
 use charts::reduce::Reducer;
 use charts::{Chart, Frame, Hue, Line, Measures, axis, theme};
@@ -14,7 +14,7 @@ use std::convert::Infallible;
 const UNITS: i32 = 4;
 const SIZE: (i32, i32) = (300 * UNITS, 120 * UNITS);
 
-/// Pixels that a line covers; nothing else is kept.
+/// A backend that keeps the pixels covered by lines, and ignores all other calls.
 #[derive(Default)]
 struct Raster(BTreeSet<(i32, i32)>);
 
@@ -68,7 +68,7 @@ impl DrawingBackend for &mut Raster {
     }
 }
 
-/// Width of the plot, pixels: as many columns.
+/// Width of the plot in pixels; it has as many columns.
 fn pixels() -> i64 {
     let m = Measures::default();
     i64::from(SIZE.0 / UNITS) - (m.left + m.right) as i64
@@ -90,7 +90,7 @@ fn drawn(samples: &[(i64, f64)], width: i64, step: i64) -> BTreeSet<(i32, i32)> 
         offset: 0,
         axis: &axis,
         step: width,
-        // Samples as far apart as columns are wide: none are drawn as means.
+        // Samples are as far apart as columns are wide, so that no column is drawn as its mean.
         interval: step,
         lines: &[Line { columns: reducer.columns(), hue: Hue::Of(0), bright: true }],
         band: &[],
@@ -111,7 +111,8 @@ proptest! {
 
     #[test]
     fn first_smallest_largest_and_last_of_a_column_draw_what_all_samples_draw(
-        // Quarters of a column since the one before, 8 too many, so that many samples share a column; value.
+        // Each step is the time since the sample before and a value. The time counts quarters of a column, plus 8; many
+        // samples thus share a column.
         steps in prop::collection::vec((0i64..14, 0u8..=100), 2..900),
         quarter in 1i64..500,
     ) {

@@ -1,5 +1,6 @@
-//! What the page calls, without glue in between: it makes [`room`], writes the file and behind it the name there, says
-//! [`open`], and takes message after message from where [`next`] says, as many bytes as [`length`] says.
+//! The calls that the page makes, without generated glue code. The page calls [`room`] for memory, writes the file and
+//! after it the file's name there, and calls [`open`]. Then it calls [`next`] for the address of each message and
+//! [`length`] for its size in bytes.
 
 use shared::wire::{self, ServerMessage};
 use std::cell::RefCell;
@@ -7,7 +8,7 @@ use std::cell::RefCell;
 #[derive(Default)]
 struct State {
     room: Vec<u8>,
-    /// The next one last.
+    /// Messages that the page has not taken yet; the next one is last.
     messages: Vec<ServerMessage>,
     message: Vec<u8>,
 }
@@ -20,8 +21,9 @@ fn with<T>(what: impl FnOnce(&mut State) -> T) -> T {
     STATE.with_borrow_mut(what)
 }
 
-/// Room for so many bytes: where it begins.
-// SAFETY: no other function of the module has the name; natively, where libraries have functions, it has none.
+/// Allocates memory for `bytes` bytes and returns its address.
+// SAFETY: no other function of the module has this name. Natively, where a library has a function of this name, the
+// name is mangled.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     with(|state| {
@@ -30,8 +32,8 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Opens what stands in the room, whose last so many bytes are the file's name.
-// SAFETY: as for `room`.
+/// Opens the file in the memory that [`room`] returned. The last `name` bytes there are the file's name in UTF-8.
+// SAFETY: the reason is the same as for `room`.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(name: usize) {
     with(|state| {
@@ -42,8 +44,8 @@ pub extern "C" fn open(name: usize) {
     });
 }
 
-/// Where the next message stands, until the one behind it is asked for; null behind the last.
-// SAFETY: as for `room`.
+/// Address of the next message, valid until the next call; null after the last message.
+// SAFETY: the reason is the same as for `room`.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn next() -> *const u8 {
     with(|state| match state.messages.pop() {
@@ -55,8 +57,8 @@ pub extern "C" fn next() -> *const u8 {
     })
 }
 
-/// How many bytes the message has that was asked for last.
-// SAFETY: as for `room`.
+/// Size in bytes of the message that [`next`] returned last.
+// SAFETY: the reason is the same as for `room`.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn length() -> usize {
     with(|state| state.message.len())
@@ -67,11 +69,11 @@ mod tests {
     use super::*;
     use shared::wire::{Received, decode_server};
 
-    /// All messages for a file, by the calls that the page makes.
+    /// All messages for a file, taken by the calls that the page makes.
     fn messages(name: &str, file: &[u8]) -> Vec<ServerMessage> {
         let given = [file, name.as_bytes()].concat();
         let at = room(given.len());
-        // SAFETY: the room has so many bytes and is touched by nobody until it is opened.
+        // SAFETY: the memory has this size, and nothing else touches it before `open`.
         unsafe { std::ptr::copy_nonoverlapping(given.as_ptr(), at, given.len()) };
         open(name.len());
         let mut messages = Vec::new();
@@ -80,7 +82,7 @@ mod tests {
             if at.is_null() {
                 return messages;
             }
-            // SAFETY: the message stands there until the next one is asked for.
+            // SAFETY: the message stays valid until the next call of `next`.
             let bytes = unsafe { std::slice::from_raw_parts(at, length()) };
             match decode_server(bytes).expect("a message") {
                 Received::Control(message) => messages.push(message),

@@ -1,51 +1,61 @@
-//! The instant that all charts show, moved by pointers and keys.
+//! The instant that all charts show. Pointers and keys move it.
 
 use crate::browser;
 use crate::panels::board::Board;
 use crate::state::Hover;
 use leptos::prelude::*;
 
-/// A place on a plot.
+/// A place on the plot of a chart.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The chart.
+    /// Id of the chart.
     pub panel: String,
-    /// CSS pixels from the plot's corner.
+    /// Distance from the left edge of the plot's element in CSS pixels.
     pub x: f64,
-    /// Likewise.
+    /// Distance from the top of the plot's element in CSS pixels.
     pub y: f64,
-    /// Width of the plot's element.
+    /// Width of the plot's element in CSS pixels.
     pub width: f64,
-    /// Its top in the window.
+    /// Top of the plot's element in the window, in CSS pixels.
     pub top: f64,
 }
 
+/// A label under the pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled {
+    /// Position of its series, or of the first of several.
+    pub series: usize,
+    /// False when lines that lie together share this label.
+    pub alone: bool,
+}
+
 impl Place {
-    /// Place in the span: 0 its start, 1 its end; beyond them too.
+    /// Place in the shown span: 0 is its start, 1 its end. The result can lie outside of these.
     pub fn share(&self, board: Board) -> f64 {
         let (left, right) = board.gutters();
         (self.x - left) / (self.width - left - right).max(1.0)
     }
 
-    /// The instant there, within the span.
+    /// The instant at this place, limited to the shown span; ms since the epoch.
     pub fn t(&self, board: Board) -> i64 {
         let (from, to) = board.page.span();
         from + (self.share(board).clamp(0.0, 1.0) * (to - from) as f64).round() as i64
     }
 
-    /// The series whose label is there.
-    pub fn label(&self, board: Board) -> Option<usize> {
+    /// The label at this place; None when there is none.
+    pub fn label(&self, board: Board) -> Option<Labelled> {
         let right = self.width - board.gutters().1;
         let drawn = board.drawn();
-        let panel = drawn.panels.iter().find(|p| p.id == self.panel && p.lines() && p.places.len() > 1)?;
-        let near = panel.places.iter().min_by(|a, b| (a.1 - self.y).abs().total_cmp(&(b.1 - self.y).abs()))?;
-        (self.x > right + 4.0 && (near.1 - self.y).abs() < 24.0).then_some(near.0)
+        let panel = drawn.panels.iter().find(|p| p.id == self.panel && p.lines() && p.picture.names.len() > 1)?;
+        let near = panel.places.iter().min_by(|a, b| (a.y - self.y).abs().total_cmp(&(b.y - self.y).abs()))?;
+        let hit = self.x > right + 4.0 && (near.y - self.y).abs() < 24.0;
+        hit.then_some(Labelled { series: *near.series.first()?, alone: near.series.len() == 1 })
     }
 }
 
-/// The pointer moved over a plot.
+/// The pointer moved to a place on a plot. With `pinned` the instant stays when the pointer leaves.
 pub fn moved(board: Board, place: &Place, pinned: bool) {
-    let focus = place.label(board).map(|i| (place.panel.clone(), i));
+    let focus = place.label(board).map(|label| (place.panel.clone(), label.series));
     let (share, t) = (place.share(board).clamp(0.0, 1.0), place.t(board));
     let mut hover = board.page.hover.write_value();
     if pinned || !hover.as_ref().is_some_and(|h| h.pinned) {
@@ -57,13 +67,19 @@ pub fn moved(board: Board, place: &Place, pinned: bool) {
     again(board, board.attend(focus));
 }
 
-/// The pointer left the plots.
+/// Shows the series of a chart one by one, so that one of those that share a label can be chosen.
+pub fn unfold(board: Board, panel: &str, series: usize) {
+    again(board, board.attend(Some((panel.to_string(), series))));
+}
+
+/// The pointer left the plots. A pinned instant stays.
 pub fn left(board: Board) {
     board.page.hover.update_value(|hover| *hover = hover.take().filter(|h| h.share.is_none()));
     again(board, board.attend(None));
 }
 
-/// The page moved under the pointer, which says nothing until it moves too; what stays goes with its chart.
+/// The page was scrolled under a pointer that did not move. When the plot has moved, the instant is dropped unless it
+/// is pinned.
 pub fn scrolled(board: Board) {
     let hover = board.page.hover.get_value();
     let plot = hover.as_ref().and_then(|h| board.drawn().panels.iter().find(|p| p.id == h.panel)?.plot());
@@ -74,7 +90,7 @@ pub fn scrolled(board: Board) {
     }
 }
 
-/// Nothing is pointed at any more.
+/// No chart shows an instant any more, and no series is highlighted.
 pub fn clear(board: Board) {
     board.page.hover.set_value(None);
     board.attend(None);
@@ -84,12 +100,12 @@ fn again(board: Board, all: bool) {
     if all { board.page.redraw() } else { board.redraw_over() }
 }
 
-/// The instant that is pointed at.
+/// The instant that all charts show, ms since the epoch; None when nothing points at one.
 pub fn instant(board: Board) -> Option<i64> {
     board.page.hover.with_value(|h| h.as_ref().map(|h| h.t))
 }
 
-/// Lets the instant stay where it is, or go.
+/// Pins the instant, so that it stays when the pointer leaves, or unpins it.
 pub fn toggle_pin(board: Board) {
     board.page.hover.update_value(|hover| {
         if let Some(hover) = hover {
@@ -100,7 +116,8 @@ pub fn toggle_pin(board: Board) {
     board.redraw_over();
 }
 
-/// Moves the instant by so many samples, from the newest when nothing is pointed at.
+/// Moves the instant by `by` samples, starting at the newest when there is none. `i64::MIN` and `i64::MAX` go to the
+/// ends of the span.
 pub fn step(board: Board, by: i64) {
     let (from, to) = board.page.span();
     let focused = browser::focused().and_then(|e| e.closest("article").ok()?);
@@ -118,7 +135,7 @@ pub fn step(board: Board, by: i64) {
         (i64::MAX, _) | (_, None) => picture.snap(to),
         _ => {
             let next = |n: i64| picture.snap(t + width * by + width / 2 * n * by.signum());
-            // Series that are read seldom are many widths apart.
+            // A series that is read seldom has samples many columns apart, so up to 600 columns are tried.
             (0..600).map_while(next).find(|at| *at != t)
         }
     };
@@ -136,12 +153,12 @@ pub fn step(board: Board, by: i64) {
     board.redraw_over();
 }
 
-/// The keys went to another chart: the instant that is read goes with them.
+/// The focus went to another chart, so the instant moves to this chart too.
 pub fn follow_focus(board: Board) {
     if instant(board).is_some() {
         step(board, 0);
         let id = board.page.hover.with_value(|h| h.as_ref().map(|h| h.panel.clone()));
-        // It comes into view with the keys, and is read at once.
+        // The browser reports the chart as visible too late, and its values are needed at once.
         board.bring_into_view(id.as_deref());
         board.page.redraw();
     }

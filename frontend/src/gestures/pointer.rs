@@ -1,8 +1,9 @@
-//! What pointers do to plots, heard once for the whole page.
+//! Handles pointers on plots. One set of listeners serves the whole page.
 //!
-//! Mouse: drag zooms all charts, shift-drag pans, ctrl and wheel zooms at the cursor, a double click goes one step back,
-//! a click pins the crosshair; on a label a click isolates the series, with ctrl hides it, with shift follows it through
-//! all charts; Esc lets go of a drag. Touch: one finger scrolls the page, resting it moves the crosshair, two fingers zoom and pan.
+//! Mouse: dragging zooms all charts, with shift it pans; the wheel with ctrl zooms at the pointer; a double click goes
+//! one step back; a click pins the crosshair. On a label a click isolates the series, with ctrl it hides the series,
+//! with shift it highlights the series in all charts. Escape cancels a drag. Touch: one finger scrolls the page, a
+//! resting finger moves the crosshair, two fingers zoom and pan.
 
 use super::crosshair::{self, Place};
 use super::series::{self, Choice};
@@ -15,12 +16,12 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, WheelEvent};
 
-/// CSS pixels that a press may move and still be a click.
-const STILL: f64 = 5.0;
-/// How long a finger rests before it moves the crosshair.
-const REST: std::time::Duration = std::time::Duration::from_millis(400);
-/// A wheel that pauses for longer begins a new step, ms.
-const PAUSE: i64 = 600;
+/// Distance in CSS pixels that a pressed pointer may move and still make a click.
+const CLICK_SLOP_PX: f64 = 5.0;
+/// Time that a finger must rest before it moves the crosshair.
+const TOUCH_HOLD: std::time::Duration = std::time::Duration::from_millis(400);
+/// A pause of the wheel, in ms, after which a turn begins a new step back.
+const WHEEL_PAUSE_MS: i64 = 600;
 
 const HEARD: [&str; 9] = [
     "pointerdown",
@@ -34,10 +35,10 @@ const HEARD: [&str; 9] = [
     "touchmove",
 ];
 
-/// A press of a mouse button.
+/// A mouse button that is held down.
 struct Press {
     place: Place,
-    /// Where it was pressed, in time and as span at that moment.
+    /// The instant at which the button was pressed, and the span shown then; ms since the epoch.
     t: i64,
     span: (i64, i64),
     pan: bool,
@@ -45,20 +46,20 @@ struct Press {
 }
 
 impl Press {
-    /// Whether it drew a span that [`cancel`] let go of.
+    /// True when the press had drawn a span and [`cancel`] removed it.
     fn cancelled(&self, root: &Element) -> bool {
         self.moved && !self.pan && !root.has_attribute("data-select")
     }
 }
 
-/// A finger.
+/// A finger on a plot.
 struct Finger {
     id: i32,
     x: f64,
     y: f64,
-    /// The instant under it when the second finger came.
+    /// Instant under the finger when the second finger came, ms since the epoch.
     t: i64,
-    /// Whether no other finger was there meanwhile.
+    /// True when no other finger was down since this one came.
     alone: bool,
 }
 
@@ -66,34 +67,34 @@ struct Finger {
 struct Gesture {
     press: Option<Press>,
     fingers: Vec<Finger>,
-    /// A finger rested: it moves the crosshair.
+    /// True when a finger has rested long enough and moves the crosshair.
     resting: bool,
-    /// Number of the touch, so that a late timer does not speak for the next one.
+    /// Number of the current touch. A timer of an earlier touch sees another number and does nothing.
     touch: u32,
     wheeled: i64,
 }
 
-/// Hears pointers from now on.
+/// Adds the listeners for pointers to the page.
 pub fn listen(board: Board, main: &Element) {
     let gesture = Rc::new(RefCell::new(Gesture::default()));
     let root = main.clone();
     let heard = Closure::<dyn FnMut(Event)>::new(move |event: Event| on(board, &gesture, &root, &event));
-    // It lives as long as the page.
+    // The closure is needed as long as the page exists.
     let callback: js_sys::Function = heard.into_js_value().unchecked_into();
     for name in HEARD {
-        // A listener is never refused.
+        // The browser always accepts a listener.
         let _ = main.add_event_listener_with_callback(name, &callback);
     }
     let _ = browser::window().add_event_listener_with_callback("scroll", &callback);
 }
 
-/// Lets go of the span that is being drawn; true when one was.
+/// Cancels the selection of a span by dragging; true when there was one.
 pub fn cancel() -> bool {
     let drawn = browser::by_id("page").filter(|root| root.has_attribute("data-select"));
     drawn.inspect(|root| select(root, None)).is_some()
 }
 
-/// The place of an event on the plot under it.
+/// The plot under an event, and the event's place on it.
 fn place(event: &MouseEvent) -> Option<(Element, Place)> {
     let plot = event.target()?.dyn_into::<Element>().ok()?.closest(".plot").ok()??;
     let panel = plot.closest("article").ok()??.get_attribute("data-panel")?;
@@ -131,8 +132,8 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
                 event.prevent_default();
                 let lines = if wheel.delta_mode() == WheelEvent::DOM_DELTA_PIXEL { 1.0 } else { 16.0 };
                 let now = browser::now();
-                if now - std::mem::replace(&mut g.wheeled, now) > PAUSE {
-                    board.page.remember();
+                if now - std::mem::replace(&mut g.wheeled, now) > WHEEL_PAUSE_MS {
+                    board.page.begin_step();
                 }
                 board
                     .page
@@ -142,7 +143,7 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
         ("pointerdown", Some((plot, place))) => match finger {
             Some(finger) => touched(board, gesture, g, finger, place),
             None if mouse.button() == 0 => {
-                // Refused only for a pointer that is gone.
+                // This fails only when the pointer no longer exists.
                 let _ = plot.set_pointer_capture(mouse.unchecked_ref::<PointerEvent>().pointer_id());
                 let (t, span) = (place.t(board), board.page.span());
                 g.press = Some(Press { place, t, span, pan: mouse.shift_key(), moved: false });
@@ -156,9 +157,13 @@ fn on(board: Board, gesture: &Rc<RefCell<Gesture>>, root: &Element, event: &Even
         ("pointerup", found) => match finger {
             Some(finger) => {
                 if let ([only], Some((_, place)), false) = (&g.fingers[..], &found, g.resting) {
-                    let still = (place.x - only.x).abs().max((place.y - only.y).abs()) < STILL * 2.0;
-                    if let Some(i) = place.label(board).filter(|_| still && only.alone) {
-                        series::choose(board, &place.panel, i, Choice::Isolate);
+                    let still = (place.x - only.x).abs().max((place.y - only.y).abs()) < CLICK_SLOP_PX * 2.0;
+                    match place.label(board).filter(|_| still && only.alone) {
+                        Some(label) if label.alone => {
+                            series::choose(board, &place.panel, label.series, Choice::Isolate);
+                        }
+                        Some(label) => crosshair::unfold(board, &place.panel, label.series),
+                        None => {}
                     }
                 }
                 g.fingers.retain(|f| f.id != finger.pointer_id());
@@ -183,10 +188,10 @@ fn mouse_moved(board: Board, g: &mut Gesture, root: &Element, place: Place) {
     g.press.take_if(|press| press.cancelled(root));
     let Some(press) = &mut g.press else { return crosshair::moved(board, &place, false) };
     let dx = place.x - press.place.x;
-    if !press.moved && dx.abs() > STILL {
+    if !press.moved && dx.abs() > CLICK_SLOP_PX {
         press.moved = true;
         if press.pan {
-            board.page.remember();
+            board.page.begin_step();
         }
     }
     if press.moved && press.pan {
@@ -208,24 +213,26 @@ fn released(board: Board, press: Press, place: Place, mouse: &MouseEvent) {
         Press { moved: true, pan: true, .. } => {}
         Press { moved: true, t, .. } => {
             let end = place.t(board);
-            board.page.remember();
+            board.page.begin_step();
             board.page.show(t.min(end), t.max(end));
         }
         _ => match place.label(board) {
-            Some(i) => {
+            Some(label) if !label.alone => crosshair::unfold(board, &place.panel, label.series),
+            Some(label) => {
                 let choice = match () {
                     () if mouse.ctrl_key() || mouse.meta_key() => Choice::Hide,
                     () if mouse.shift_key() => Choice::Pin,
                     () => Choice::Isolate,
                 };
-                series::choose(board, &place.panel, i, choice);
+                series::choose(board, &place.panel, label.series, choice);
             }
             None => crosshair::toggle_pin(board),
         },
     }
 }
 
-/// Shows what will be zoomed to, in all charts: the stylesheet draws it.
+/// Marks the part of all plots that will be zoomed to, as shares of the span from 0 to 1. The stylesheet draws the
+/// mark.
 fn select(root: &Element, shares: Option<(f64, f64)>) {
     match shares {
         None => drop(root.remove_attribute("data-select")),
@@ -245,24 +252,26 @@ fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger
         set_timeout(
             move || {
                 let mut g = later.borrow_mut();
-                // On a label it means the series, however long it rests.
+                // A finger on a label means its series, however long it rests.
                 if g.touch == number && g.fingers.len() == 1 && at.label(board).is_none() {
                     g.resting = true;
                     crosshair::moved(board, &at, true);
                 }
             },
-            REST,
+            TOUCH_HOLD,
         );
-        // A tap lets go of what a resting finger left.
-        crosshair::clear(board);
-        board.page.redraw();
+        // A tap removes the crosshair that an earlier touch left. On a label it may be the second of two.
+        if place.label(board).is_none() {
+            crosshair::clear(board);
+            board.page.redraw();
+        }
     }
     g.fingers.push(Finger { id: finger.pointer_id(), x: place.x, y: place.y, t: place.t(board), alone: true });
     if g.fingers.len() > 1 {
         g.fingers.iter_mut().for_each(|f| f.alone = false);
     }
     if let [a, _] = &mut g.fingers[..] {
-        board.page.remember();
+        board.page.begin_step();
         let first = Place { x: a.x, ..place };
         a.t = first.t(board);
         g.resting = false;
@@ -271,13 +280,13 @@ fn touched(board: Board, gesture: &Rc<RefCell<Gesture>>, g: &mut Gesture, finger
 
 fn finger_moved(board: Board, g: &mut Gesture, id: i32, place: Place) {
     let Some(finger) = g.fingers.iter_mut().find(|f| f.id == id) else { return };
-    let far = (place.x - finger.x).abs().max((place.y - finger.y).abs()) > STILL * 2.0;
+    let far = (place.x - finger.x).abs().max((place.y - finger.y).abs()) > CLICK_SLOP_PX * 2.0;
     if g.resting {
         return crosshair::moved(board, &place, true);
     }
     if g.fingers.len() == 1 {
         if far {
-            // It scrolls, and does not rest.
+            // A finger that moves scrolls the page, so it does not count as resting.
             g.touch += 1;
         }
         return;

@@ -1,4 +1,5 @@
-//! The keys' way through the charts: one of them is a stop for Tab, with its title; the others are reached from it.
+//! Moving the focus through the charts. Tab stops at one chart only, at its title and its plot; arrow keys go from
+//! there to the others.
 
 use super::crosshair;
 use crate::browser;
@@ -8,7 +9,8 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-/// Keeps one panel the stop for as long as its part of the page stands: the one that had the keys last, else the first.
+/// Keeps one panel the stop for Tab: the one that had the focus last, else the first. It works until the
+/// component that calls this is removed.
 pub fn start(board: Board) {
     let handle = window_event_listener(ev::focusin, move |event| {
         let article = event.target().and_then(|t| t.dyn_into::<Element>().ok()?.closest("article.chart").ok()?);
@@ -19,7 +21,7 @@ pub fn start(board: Board) {
     on_cleanup(move || handle.remove());
     Effect::new(move || {
         board.crowd.track();
-        // The elements stand on the page in the frame after they were made.
+        // The elements are in the document one frame after they were made.
         request_animation_frame(move || settle(board));
     });
 }
@@ -34,7 +36,7 @@ fn id(panel: &Element) -> String {
     panel.get_attribute("data-panel").unwrap_or_default()
 }
 
-/// After panels came or went: one of them is the stop.
+/// After panels were added or removed, makes sure that one of them is the stop for Tab.
 fn settle(board: Board) {
     let panels = browser::all("article.chart");
     let stop = board.stop.get_untracked();
@@ -45,12 +47,12 @@ fn settle(board: Board) {
     }
 }
 
-/// The panel that has the keys.
+/// The panel that has the focus, itself or in one of its elements.
 pub fn focused() -> Option<Element> {
     browser::focused()?.closest("article.chart").ok()?
 }
 
-/// Gives the keys to the chart so many further; false where no chart has them.
+/// Moves the focus `by` charts forward; false when no chart has the focus.
 pub fn go(board: Board, by: i32) -> bool {
     let Some(here) = focused() else { return false };
     let panels = browser::all("article.chart");

@@ -1,23 +1,24 @@
-//! Which series of a chart a person isolates, hides or follows; kept in the view, so that a link shows the same.
+//! Which series of a chart a person isolates, hides or highlights. The view keeps these choices, so that a link shows
+//! them too.
 
 use crate::panels::board::Board;
 
-/// What is done with a series.
+/// A choice for one series. Choosing the same again undoes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// It stands alone in its chart; once more: all are back.
+    /// Shows the series alone in its chart.
     Isolate,
-    /// It is out of sight; once more: it is back.
+    /// Hides the series in its chart.
     Hide,
-    /// It is followed through all charts; once more: it is not.
+    /// Highlights the series in all charts.
     Pin,
 }
 
-/// Does it with the series at a position of a chart.
+/// Applies a choice to the series at position `i` of a panel.
 pub fn choose(board: Board, panel: &str, i: usize, choice: Choice) {
     let Some(name) = board.series_name(panel, i) else { return };
     let here = (panel.to_string(), name);
-    board.page.change(|view| match choice {
+    board.page.step(|view| match choice {
         Choice::Isolate => {
             let alone = view.only.contains(&here);
             let others = |list: &mut Vec<(String, String)>| list.retain(|(chart, _)| *chart != here.0);

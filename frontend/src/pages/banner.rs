@@ -1,14 +1,15 @@
-//! What the page says while the server is away, or cannot keep history. It lies over the page, so that nothing moves.
+//! Messages about the server: it is away, or it cannot keep history. They lie over the page, so that nothing moves.
 
 use crate::browser::offset;
 use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
+use shared::wire::SERVER_ENDS;
 
-/// The server's check of its data folder.
-const HISTORY: &str = "history";
+/// Id of the server's check of its data folder.
+const HISTORY_CHECK: &str = "history";
 
-/// It, while there is something to be said.
+/// The banner, while there is a message.
 #[component]
 pub fn Banner() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -34,7 +35,7 @@ pub fn Banner() -> impl IntoView {
 
 type Said = Option<(&'static str, String)>;
 
-/// A machine that the address names and the server does not know.
+/// The message about a machine that the address names and the server does not know; None when all is right.
 fn unknown(page: Page) -> Said {
     page.plan.track();
     let store = page.store.read_value();
@@ -46,6 +47,13 @@ fn unknown(page: Page) -> Said {
 fn said(page: Page) -> Said {
     match page.state.get() {
         _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
+        LinkState::Connecting | LinkState::Reconnecting | LinkState::Lost if !page.blocked.get().is_empty() => {
+            Some(("No live data:", page.blocked.get().into()))
+        }
+        LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| why == SERVER_ENDS) => Some((
+            "The server was stopped, nothing lost:",
+            "the page keeps what it has, and goes on when the server is back.".into(),
+        )),
         LinkState::Reconnecting => {
             let kept = page.store.read_value().hello.as_ref().map_or(43_200_000, |h| h.retention);
             Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", axis::duration(kept))))
@@ -59,7 +67,8 @@ fn said(page: Page) -> Said {
         _ if page.silent.get() && unknown(page).is_none() => {
             let store = page.store.read_value();
             let last = page.view.with(|v| store.source(v.source.as_deref()))?.last_t()?;
-            // A time, not an age: what is read out changes once, not each second. The charts say how old they are.
+            // A time is shown and not an age: a screen reader then reads it once and not each second. The charts show
+            // the age.
             let since = axis::clock(last + offset(last), true);
             let words =
                 format!("its last sample is of {since}. What it sent stays, and the page goes on with its next one.");
@@ -67,7 +76,7 @@ fn said(page: Page) -> Said {
         }
         _ => unknown(page).or_else(|| {
             page.plan.with(|plan| {
-                let history = plan.missing.iter().find(|missing| missing.id == HISTORY)?;
+                let history = plan.missing.iter().find(|missing| missing.id == HISTORY_CHECK)?;
                 let mut reason = history.reason.clone();
                 if let Some(first) = reason.get_mut(..1) {
                     first.make_ascii_uppercase();

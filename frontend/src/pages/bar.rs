@@ -1,17 +1,17 @@
-//! The top bar: machine, live or frozen, windows, tools.
+//! The top bar: machine, state of the link, windows, tools.
 
 use crate::browser::{document, offset};
 use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, LinkState, Page};
 use crate::tools::span::SpanTools;
-use crate::widgets::icons::{Clock, Folder, Keyboard, Mark, Record, Theme};
+use crate::widgets::icons::{Clock, Folder, Glass, Keyboard, Mark, Record, Theme};
 use charts::axis;
 use leptos::prelude::*;
 use shared::window::Window;
 use shared::wire::Source;
 
-/// The bar.
+/// The bar above the page.
 #[component]
 pub fn Bar() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -37,12 +37,21 @@ pub fn Bar() -> impl IntoView {
     }
 }
 
-/// The buttons that are drawings.
+/// The buttons that show an icon.
 #[component]
 fn Icons() -> impl IntoView {
     let page = expect_context::<Page>();
     view! {
         <span class="icons">
+            <button
+                class="icon"
+                data-do="find"
+                title=shortcuts::title("Find", &[Action::Find])
+                aria-label="Find"
+                on:click=move |_| page.dialog.set(Some(Dialog::Find))
+            >
+                <Glass/>
+            </button>
             <button
                 class="icon narrow-only"
                 data-do="tools"
@@ -91,7 +100,7 @@ fn Icons() -> impl IntoView {
     }
 }
 
-/// The windows to choose from.
+/// The buttons for the windows.
 #[component]
 fn Windows() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -122,14 +131,14 @@ fn Windows() -> impl IntoView {
     }
 }
 
-/// What the machine that is shown says of itself; of none its text is empty.
+/// A text about the machine that is shown; empty while there is no machine.
 fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
     page.plan.track();
     let store = page.store.read_value();
     page.view.with(|v| store.source(v.source.as_deref()).map(|s| text(&s.info)).unwrap_or_default())
 }
 
-/// Its facts in a line. A bare number says nothing without its name.
+/// The facts of a machine in one line. A value that is a bare number gets its name, which would else be unclear.
 fn facts(source: &Source) -> String {
     let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("{v} {k}"),
@@ -138,7 +147,7 @@ fn facts(source: &Source) -> String {
     source.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ")
 }
 
-/// The name of the machine, or the choice among several, and what does not change about it.
+/// The name of the machine, or the choice among several machines, and the machine's facts.
 #[component]
 fn Machine() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -188,7 +197,7 @@ fn Machine() -> impl IntoView {
     }
 }
 
-/// Live, or frozen.
+/// The state of the link in one word.
 fn word(page: Page) -> &'static str {
     match (page.state.get(), page.view.with(|v| v.frozen)) {
         (LinkState::Reconnecting, _) => "RECONNECTING",
@@ -201,7 +210,7 @@ fn word(page: Page) -> &'static str {
     }
 }
 
-/// What is shown of a frozen page.
+/// For a frozen page: the span that is shown, and how much newer data there are. None while the page is live.
 fn rest(page: Page) -> Option<String> {
     let (from, to) = page.view.with(|v| v.frozen)?;
     page.beat.track();

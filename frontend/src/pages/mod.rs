@@ -1,5 +1,5 @@
 //! The pages, of which there is one so far, and the parts around it: [`overview`] with its [`sections`] and
-//! [`processes`]; [`bar`] above, [`player`] below, [`banner`] over it.
+//! [`processes`]; [`bar`] above, [`player`] below, [`banner`] over the page.
 
 pub mod banner;
 pub mod bar;

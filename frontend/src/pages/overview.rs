@@ -1,23 +1,24 @@
-//! One machine: tiles, the wide chart and six more, the families, what is absent.
+//! The page of one machine: tiles, the charts on top, the families below, and what is not available.
 
 use super::processes::Processes;
-use super::sections::{AbsentLine, ChartCard, Family, Missing, ReadOnce};
+use super::sections::{AbsentLine, ChartCard, Family, Hidden, Missing, ReadOnce};
 use crate::gestures::pointer;
 use crate::panels::board::Board;
 use crate::panels::panel::TileCard;
 use crate::state::Page;
+use crate::store::plan::PROCESSES;
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 
-/// The page of a machine.
+/// The page of one machine.
 #[component]
 pub fn Overview() -> impl IntoView {
     let board = expect_context::<Board>();
     let page = board.page;
     let main = NodeRef::<html::Main>::new();
     main.on_load(move |main| pointer::listen(board, &main));
-    // The lines hang from the bar, over nothing that is read: what comes while the page runs moves nothing.
+    // The lines hang from the bar over an empty strip, so that a line which appears later moves nothing.
     view! {
         <main node_ref=main id="page">
             <div class="lines" role="status">
@@ -27,6 +28,7 @@ pub fn Overview() -> impl IntoView {
                     children=|absent| view! { <AbsentLine absent/> }
                 />
                 <ReadOnce/>
+                <Hidden/>
             </div>
             <section class="tiles" aria-label="Now">
                 <For
@@ -46,9 +48,11 @@ pub fn Overview() -> impl IntoView {
                 <For
                     each=move || page.plan.with(|p| p.sections.clone())
                     key=|section| section.id.clone()
-                    children=|section| view! { <Family section/> }
+                    children=|section| match section.id.as_str() {
+                        PROCESSES => view! { <Processes/> }.into_any(),
+                        _ => view! { <Family section/> }.into_any(),
+                    }
                 />
-                <Processes/>
                 <Missing/>
             </section>
             <footer class="foot">
@@ -58,7 +62,7 @@ pub fn Overview() -> impl IntoView {
     }
 }
 
-/// Version and how much is kept.
+/// The texts at the foot of the page: version, sample interval, and how long history is kept.
 fn words(page: Page) -> Vec<String> {
     page.plan.track();
     let store = page.store.read_value();

@@ -1,7 +1,7 @@
-//! The bar of a recording: what it is, play and pause, speed, where it stands. There while one is shown.
+//! The bar of a recording, shown while a recording is open: play and pause, speed, position and title.
 
-use crate::browser::{now, offset};
-use crate::player::{POSITIONS, Player, SPEEDS};
+use crate::browser::{now, offset, window};
+use crate::player::{Player, SLIDER_POSITIONS, SPEEDS};
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
 use crate::widgets::icons::Play;
@@ -11,8 +11,8 @@ use leptos::prelude::*;
 use shared::unit::number;
 use std::time::Duration;
 
-/// Pictures a second while it runs are enough at ten.
-const BEAT: Duration = Duration::from_millis(100);
+/// Time between two steps of a recording that plays; ten steps a second are enough.
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The bar, while a recording is shown.
 #[component]
@@ -27,7 +27,7 @@ pub fn PlayerBar() -> impl IntoView {
             });
         }
     };
-    if let Ok(beat) = set_interval_with_handle(run, BEAT) {
+    if let Ok(beat) = set_interval_with_handle(run, FRAME_INTERVAL) {
         on_cleanup(move || beat.clear());
     }
     let shown = Memo::new(move |_| page.player.with(Option::is_some));
@@ -49,6 +49,12 @@ fn Controls() -> impl IntoView {
             page.play(|p| p.place(position));
         }
     };
+    // The page begins anew: what the address says of the file means nothing to the server.
+    let close = move |_| {
+        let location = window().location();
+        // Where that is refused, a person can still load the page again.
+        let _ = location.pathname().and_then(|path| location.set_href(&path));
+    };
     let keys = shortcuts::title("Faster, with shift slower", &[Action::Speed(-1), Action::Speed(1)]);
     view! {
         <footer class="player" aria-label="Recording">
@@ -67,7 +73,7 @@ fn Controls() -> impl IntoView {
             <input
                 type="range"
                 min="0"
-                max=POSITIONS
+                max=SLIDER_POSITIONS
                 aria-label="Where the recording stands"
                 aria-valuetext=clock
                 prop:value=position
@@ -78,6 +84,11 @@ fn Controls() -> impl IntoView {
             <Show when=move || notes.with(|notes| !notes.is_empty())>
                 <span class="note" role="status" title=notes>{notes}</span>
             </Show>
+            <Show when=move || page.over.get()>
+                <button class="speed" data-do="close-file" title="Close the file and go back to the server" on:click=close>
+                    "Close"
+                </button>
+            </Show>
         </footer>
     }
 }
@@ -87,7 +98,7 @@ fn clock(p: &Player) -> String {
     format!("{} {}", axis::date(local.div_euclid(86_400_000)), axis::clock(local, true))
 }
 
-/// The next speed, or with shift the one before; after the last the first.
+/// Goes to the next speed, after the last to the first; with shift to the speed before.
 fn change_speed(page: Page, event: &MouseEvent) {
     page.play(|p| match event.shift_key() {
         true => p.shift(-1),

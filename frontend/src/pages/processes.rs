@@ -1,63 +1,61 @@
-//! What runs here: the process table, now or at the instant that is looked at.
+//! The process table, of now or of the instant that is looked at.
 
 use crate::browser::offset;
 use crate::state::Page;
-use crate::store::processes::{Column, Line, by_tree, each, sort};
+use crate::store::plan::PROCESSES;
+use crate::store::processes::{Column, Line, Listing, disk, lines};
 use crate::widgets::icons::Triangle;
 use leptos::html;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
-use shared::unit::{Unit, number, quantity};
+use shared::unit::{Unit, fixed, number};
 use shared::wire::PageMessage;
 
-/// Lines that are shown; the rest is counted.
-const LINES: usize = 24;
-/// Seconds between two questions while nothing is frozen.
-const EVERY: u32 = 5;
+/// Number of lines that are shown at first.
+const FIRST_LINES: usize = 24;
+/// Largest number of lines that are shown; the others are only counted.
+const MAX_LINES: usize = 500;
+/// Most users to choose from.
+const MAX_USERS: usize = 100;
+/// Seconds between two questions for the table while the instant stays the same.
+const REFRESH_SECONDS: u32 = 5;
 
-/// The instant that is looked at; none when the page is live and nothing is pointed at.
+/// The instant that is looked at, ms since the epoch; None when the page is live and nothing is pointed at.
 fn instant(page: Page) -> Option<i64> {
     let hover = page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.t));
     hover.or(page.view.with_untracked(|view| view.frozen).map(|(_, to)| to))
 }
 
-fn bytes(value: Option<f64>, unit: Unit) -> String {
-    value.map_or_else(
-        || "–".into(),
-        |v| {
-            let (number, symbol) = quantity(v, unit);
-            format!("{number} {symbol}")
-        },
-    )
-}
-
-/// The columns, and whether they are read from the left.
-const COLUMNS: [(&str, Column, bool); 8] = [
+/// Title and key of each column, and whether its cells are aligned to the left. Each column has one unit and one
+/// precision, so that its numbers can be compared.
+const COLUMNS: [(&str, Column, bool); 9] = [
     ("Name", Column::Name, true),
     ("PID", Column::Pid, false),
     ("User", Column::User, true),
     ("CPU %", Column::Cpu, false),
-    ("Memory", Column::Memory, false),
+    ("Memory MiB", Column::Memory, false),
     ("Threads", Column::Threads, false),
-    ("Disk", Column::Disk, false),
-    ("GPU memory", Column::Gpu, false),
+    ("Disk MiB/s", Column::Disk, false),
+    ("GPU memory MiB", Column::Gpu, false),
+    ("GPU %", Column::GpuShare, false),
 ];
 
-/// The table under a fold; it is asked for only while it is open.
+/// The table in a section that folds. The server is asked for the table only while the section is open.
 #[component]
 pub fn Processes() -> impl IntoView {
     let page = expect_context::<Page>();
-    let (open, column, trees) = (RwSignal::new(false), RwSignal::new(Column::Cpu), RwSignal::new(false));
-    let asked = StoredValue::new((EVERY, None::<i64>));
+    let open = Memo::new(move |_| page.is_open(PROCESSES, false));
+    let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
+    let asked = StoredValue::new((REFRESH_SECONDS, None::<i64>));
     Effect::new(move || {
         page.beat.track();
         let mut asked = asked.write_value();
         if !open.get() {
-            asked.0 = EVERY;
+            asked.0 = REFRESH_SECONDS;
             return;
         }
         let at = instant(page);
-        if asked.0 >= EVERY || at != asked.1 {
+        if asked.0 >= REFRESH_SECONDS || at != asked.1 {
             *asked = (0, at);
             page.ask(PageMessage::Processes { at });
         } else {
@@ -70,31 +68,67 @@ pub fn Processes() -> impl IntoView {
         None => "no table yet".to_string(),
         Some(table) => words(page, &table),
     };
-    let choice = move |tree: bool, words: &'static str| {
-        let pressed = move || (trees.get() == tree).to_string();
-        view! { <button aria-pressed=pressed on:click=move |_| trees.set(tree)>{words}</button> }
+    let kind = move |tree: bool, words: &'static str| {
+        let pressed = move || choice.with(|choice| choice.tree.is_some() == tree).to_string();
+        let choose = move |_| choice.update(|choice| choice.tree = tree.then(Vec::new));
+        view! { <button aria-pressed=pressed on:click=choose>{words}</button> }
     };
     let head = move |(name, this, left): (&'static str, Column, bool)| {
-        let sorted = move || (column.get() == this).then_some("descending");
+        let sorted =
+            move || choice.with(|c| (c.by == this).then_some(if c.ascending { "ascending" } else { "descending" }));
+        // The first click brings the largest number or the letter A to the top, the second one turns the order around.
+        let press = move |_| {
+            choice.update(|c| {
+                c.ascending = if c.by == this { !c.ascending } else { left || this == Column::Pid };
+                c.by = this;
+            });
+        };
         view! {
             <th class=if left { "l" } else { "" } scope="col" aria-sort=sorted>
-                <button on:click=move |_| column.set(this)>{name}</button>
+                <button on:click=press>{name}</button>
             </th>
         }
     };
+    let users = Memo::new(move |_| {
+        let mut users: Vec<String> = table().into_iter().flat_map(|t| t.rows).map(|p| p.user).collect();
+        users.sort_unstable();
+        users.dedup();
+        users.truncate(MAX_USERS);
+        users
+    });
+    let user = move |name: String| {
+        let selected = choice.with_untracked(|choice| choice.user == name);
+        view! { <option value=name.clone() selected=selected>{name.clone()}</option> }
+    };
+    let shown = move || open.get().then(table).flatten();
     let rows = move || {
-        table().map(|table| {
-            let mut lines = if trees.get() { by_tree(&table.rows) } else { each(&table.rows) };
-            sort(&mut lines, column.get());
-            let rest = lines.len().saturating_sub(LINES);
-            let rest = (rest > 0).then(|| view! { <tr><td class="rest" colspan="8">"… "{rest}" more"</td></tr> });
-            view! { {lines.into_iter().take(LINES).map(row).collect_view()}{rest} }
+        shown().map(|table| {
+            let lines = lines(&table.rows, &choice.get(), &page.seek.get());
+            let (n, most) = (lines.len(), if all.get() { MAX_LINES } else { FIRST_LINES });
+            let rest = match n {
+                0 => "No process fits.".to_string(),
+                _ if n <= most => String::new(),
+                _ => format!("… {} more", n - most),
+            };
+            let button = (n > FIRST_LINES && !(all.get() && n > MAX_LINES && most < n)).then(|| {
+                let word = if all.get() { "show fewer" } else { "show all" };
+                view! { " "<button on:click=move |_| all.update(|all| *all = !*all)>{word}</button> }
+            });
+            view! {
+                {lines.into_iter().take(most).map(|line| row(choice, line)).collect_view()}
+                <tr><td class="rest" colspan="9">{rest}{button}</td></tr>
+            }
         })
     };
     let details = NodeRef::<html::Details>::new();
-    let toggled = move |_| open.set(details.get_untracked().is_some_and(|details| details.open()));
+    let toggled = move |_| {
+        let now = details.get_untracked().is_some_and(|details| details.open());
+        if now != open.get_untracked() {
+            page.fold(PROCESSES, false, now);
+        }
+    };
     view! {
-        <details node_ref=details class="fold processes" on:toggle=toggled>
+        <details node_ref=details class="fold processes" open=move || open.get() data-section=PROCESSES on:toggle=toggled>
             <summary>
                 <Triangle/>
                 <span class="name">"Processes"</span>
@@ -103,8 +137,21 @@ pub fn Processes() -> impl IntoView {
             </summary>
             <div class="scroll">
                 <p class="choices" role="group" aria-label="Lines">
-                    {choice(false, "each process")}
-                    {choice(true, "by tree")}
+                    {kind(false, "each process")}
+                    {kind(true, "by tree")}
+                    <input
+                        type="search"
+                        aria-label="Filter processes"
+                        placeholder="name, PID or user"
+                        autocomplete="off"
+                        spellcheck="false"
+                        prop:value=page.seek
+                        on:input=move |event| page.seek.set(event_target_value(&event))
+                    />
+                    <select aria-label="User" on:change=move |event| choice.update(|c| c.user = event_target_value(&event))>
+                        <option value="">"all users"</option>
+                        {move || users.get().into_iter().map(user).collect_view()}
+                    </select>
                 </p>
                 <table>
                     <thead><tr>{COLUMNS.into_iter().map(head).collect_view()}</tr></thead>
@@ -115,7 +162,7 @@ pub fn Processes() -> impl IntoView {
     }
 }
 
-/// When the table is of, and what part of it is known.
+/// The time of the table, and whether it has all processes.
 fn words(page: Page, table: &ProcessTable) -> String {
     let clock = |t: i64| charts::axis::clock(t + offset(t), true);
     let kept = if table.whole { "" } else { ", the largest users" };
@@ -123,24 +170,49 @@ fn words(page: Page, table: &ProcessTable) -> String {
     if now { format!("now{kept}") } else { format!("at {}{kept}", clock(table.t)) }
 }
 
-fn row(line: Line) -> impl IntoView {
+/// A number with so many digits behind the point; a dash for what is not known.
+fn cell(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(|| "–".into(), |v| if v >= 9999.5 { number(v) } else { fixed(v, decimals) })
+}
+
+fn row(choice: RwSignal<Listing>, line: Line) -> impl IntoView {
     let p = line.process;
     let more = if line.processes > 1 { format!(" and {} more", line.processes - 1) } else { String::new() };
     let place = if p.container.is_empty() { String::new() } else { format!(" in {}", p.container) };
-    let disk = p.read.or(p.written).map(|_| f64::from(p.read.unwrap_or(0.0)) + f64::from(p.written.unwrap_or(0.0)));
-    let share = p.gpu_share.map_or_else(String::new, |s| format!(", {} %", number(f64::from(s))));
-    let gpu = p.gpu_memory.map_or_else(|| "–".to_string(), |b| bytes(Some(b as f64), Unit::Bytes) + &share);
-    let watched = p.watched.then(|| view! { <span class="shape is-ok" title="watched">"●"</span>" " });
+    let watched = p.watched.then(|| view! { <span class="shape is-ok" title="watched">"●"</span> });
+    let mib = |bytes: f64| bytes / Unit::Mebibytes.to_base();
+    let pid = p.pid;
+    // A process without children stands in line with those that have a triangle.
+    let leaf = line.open.is_none() && choice.with_untracked(|choice| choice.tree.is_some());
+    let indent = format!("{}px", 16 * (line.depth + usize::from(leaf)));
+    let name = view! { <b>{p.name.clone()}</b> };
+    let fold = move |_| {
+        choice.update(|choice| {
+            let open = choice.tree.get_or_insert_default();
+            match open.iter().position(|other| *other == pid) {
+                Some(at) => drop(open.swap_remove(at)),
+                None => open.push(pid),
+            }
+        });
+    };
+    let name = match line.open {
+        Some(open) => {
+            view! { <button class="twig" aria-expanded=open.to_string() on:click=fold><Triangle/>{name}</button> }
+                .into_any()
+        }
+        None => name.into_any(),
+    };
     view! {
         <tr>
-            <td class="cmd l">{watched}<b>{p.name.clone()}</b><span>{more + &place}</span></td>
-            <td>{p.pid}</td>
+            <td class="cmd l"><span style:padding-left=indent>{name}" "{watched}</span><span>{more + &place}</span></td>
+            <td>{pid}</td>
             <td class="l">{p.user.clone()}</td>
-            <td>{p.cpu.map_or_else(|| "–".to_string(), |cpu| number(f64::from(cpu)))}</td>
-            <td>{bytes(Some(p.rss as f64), Unit::Bytes)}</td>
+            <td>{cell(p.cpu.map(f64::from), 1)}</td>
+            <td>{cell(Some(mib(p.rss as f64)), 0)}</td>
             <td>{(p.threads > 0).then_some(p.threads)}</td>
-            <td>{bytes(disk, Unit::BytesPerSecond)}</td>
-            <td>{gpu}</td>
+            <td>{cell(disk(&p).map(|v| mib(f64::from(v))), 1)}</td>
+            <td>{cell(p.gpu_memory.map(|v| mib(v as f64)), 0)}</td>
+            <td>{cell(p.gpu_share.map(f64::from), 0)}</td>
         </tr>
     }
 }

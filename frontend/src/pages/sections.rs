@@ -1,50 +1,61 @@
-//! Families of charts below the top, each under a line that folds, and the lines about what is not available here.
+//! The families of charts below the top, each in a section that folds, and the lines about what is not available.
 
 use crate::browser;
 use crate::panels::panel::PanelCard;
 use crate::range;
-use crate::state::Page;
+use crate::state::{Dialog, Page};
 use crate::store::plan::{Absent, Panel, Section};
+use crate::store::reading;
 use crate::tools::menu::Menu;
 use crate::widgets::icons::Triangle;
+use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
+use shared::unit::{Unit, number};
 use shared::wire::CheckState;
 
 /// A chart with its menu.
 #[component]
 pub fn ChartCard(
-    /// What it shows.
+    /// The chart as the plan describes it.
     panel: Panel,
 ) -> impl IntoView {
     let (chart, title) = (panel.id.clone(), panel.title.clone());
     view! { <PanelCard panel menu=move || view! { <Menu chart=chart.clone() title=title.clone()/> }/> }
 }
 
-/// One family. Its charts exist only while it is open.
+/// One family. Its charts exist only while the section is open.
 #[component]
 pub fn Family(
-    /// As it was planned when it appeared.
+    /// The family as the plan had it when the section appeared; later changes are read from the plan.
     section: Section,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let Section { id, title, open: at_first, .. } = section;
-    let open = RwSignal::new(at_first);
+    let here = StoredValue::new(id.clone());
+    let open = Memo::new(move |_| here.with_value(|id| page.is_open(id, at_first)));
+    let about = move |_| page.dialog.set(Some(Dialog::AboutSection(here.get_value())));
     let panels = Memo::new(move |_| {
         page.plan.with(|p| p.sections.iter().find(|s| s.id == id).map(|s| s.panels.clone()).unwrap_or_default())
     });
     let ids = move || panels.with(|all| all.iter().map(|p| p.id.as_str()).collect::<Vec<_>>().join(" "));
-    let gist = move || if open.get() { String::new() } else { panels.with(|all| names(all)) };
+    let gist = move || if open.get() { String::new() } else { panels.with(|all| numbers(page, all)) };
     let details = NodeRef::<html::Details>::new();
-    let toggled = move |_| open.set(details.get_untracked().is_some_and(|details| details.open()));
+    let toggled = move |_| {
+        let now = details.get_untracked().is_some_and(|details| details.open());
+        if now != open.get_untracked() {
+            here.with_value(|id| page.fold(id, at_first, now));
+        }
+    };
     view! {
-        <details node_ref=details class="fold" open=at_first data-charts=ids on:toggle=toggled>
+        <details node_ref=details class="fold" open=move || open.get() data-section=here.get_value() data-charts=ids on:toggle=toggled>
             <summary>
                 <Triangle/>
                 <span class="name">{title}</span>
                 <span class="n">{move || panels.with(Vec::len)}</span>
                 <span class="gist narrow-off">{gist}</span>
             </summary>
+            <button class="about-this" data-do="about-section" on:click=about>"What is this?"</button>
             <div class="more">
                 <For
                     each=move || if open.get() { panels.get() } else { Vec::new() }
@@ -56,14 +67,37 @@ pub fn Family(
     }
 }
 
-/// The first of them in words.
+/// What a folded section says: the newest value of each chart where each has a single series, else the titles of the
+/// first charts.
+fn numbers(page: Page, panels: &[Panel]) -> String {
+    page.beat.track();
+    let t = page.newest();
+    let store = page.store.read_value();
+    let Some(source) = page.view.with_untracked(|v| store.source(v.source.as_deref())) else { return names(panels) };
+    let value = |panel: &Panel| {
+        let [series] = source.charts.get(&panel.id)?.lines[..] else { return None };
+        let unit = store.catalog.metric(source.defs.get(series as usize)?)?.unit;
+        let value = reading::at(source, &store.catalog, series, t)?;
+        let text = match unit {
+            Unit::Seconds => axis::duration(value as i64 / 60 * 60_000),
+            _ => number(value) + unit.base().symbol(),
+        };
+        Some(format!("{} {text}", panel.title))
+    };
+    // A scraped endpoint may bring a thousand charts.
+    let all: Option<Vec<String>> = panels.iter().take(5).map(value).collect();
+    let all = all.filter(|_| panels.len() < 5);
+    all.map_or_else(|| names(panels), |all| all.join(", "))
+}
+
+/// The titles of the first four charts in one text.
 fn names(list: &[Panel]) -> String {
     let more = if list.len() > 4 { ", …" } else { "" };
     let first: Vec<&str> = list.iter().take(4).map(|p| p.title.as_str()).collect();
     first.join(", ") + more
 }
 
-/// The reason and what to do, as one line of text.
+/// The reason and the remedy as one line of text.
 fn why(absent: &Absent) -> String {
     let (reason, remedy) = (absent.reason.trim_end(), absent.remedy.trim());
     let remedy = if remedy.is_empty() { "watchglass doctor says more" } else { remedy };
@@ -74,10 +108,10 @@ fn why(absent: &Absent) -> String {
     }
 }
 
-/// A family of the top that is not here, or has trouble: one line with the reason and what to do.
+/// A line about a family of the top that is not available or has trouble: the reason and the remedy.
 #[component]
 pub fn AbsentLine(
-    /// What is not here.
+    /// The family, with reason and remedy.
     absent: Absent,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -109,20 +143,20 @@ pub fn AbsentLine(
     }
 }
 
-/// Where the browser keeps that the line below has been read.
-const READ: &str = "watchglass-band";
+/// Key in the browser's storage under which it is kept that a person has read the line about bands.
+const BAND_READ_KEY: &str = "watchglass-band";
 
-/// How many series in one chart are drawn, said once to each person.
+/// A line that explains how many series in one chart are drawn. Each person sees it once.
 #[component]
 pub fn ReadOnce() -> impl IntoView {
     let page = expect_context::<Page>();
-    // Where nothing may be kept it is said each time.
-    let read = RwSignal::new(browser::storage().is_some_and(|s| s.get_item(READ).ok().flatten().is_some()));
+    // Where the browser keeps nothing, the line appears on each visit.
+    let read = RwSignal::new(browser::storage().is_some_and(|s| s.get_item(BAND_READ_KEY).ok().flatten().is_some()));
     let many = Memo::new(move |_| page.plan.with(|p| p.many));
     let got_it = move |_| {
         read.set(true);
-        // Where nothing may be kept it is said again.
-        let _ = browser::storage().map(|s| s.set_item(READ, "1"));
+        // Where the browser keeps nothing, the line comes back on the next visit.
+        let _ = browser::storage().map(|s| s.set_item(BAND_READ_KEY, "1"));
     };
     view! {
         <Show when=move || many.get().is_some() && !read.get()>
@@ -137,7 +171,24 @@ pub fn ReadOnce() -> impl IntoView {
     }
 }
 
-/// Everything that is not available here, and why.
+/// A line that says how many charts are hidden, and brings them back.
+#[component]
+pub fn Hidden() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let hidden = Memo::new(move |_| page.plan.with(|p| p.hidden));
+    view! {
+        <Show when=move || hidden.get() != 0>
+            <div class="absent hidden" tabindex="0">
+                <span>
+                    <b>{move || if hidden.get() == 1 { "1 chart is hidden".into() } else { format!("{} charts are hidden", hidden.get()) }}</b>
+                </span>
+                <button on:click=move |_| page.hide(None)>"Show again"</button>
+            </div>
+        </Show>
+    }
+}
+
+/// The list of all that is not available on this machine, with the reasons.
 #[component]
 pub fn Missing() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -156,7 +207,7 @@ pub fn Missing() -> impl IntoView {
     }
 }
 
-/// How much is not here, in words.
+/// The number of things that are not available, in words.
 fn not_here(missing: &[Absent]) -> String {
     let denied = match missing.iter().filter(|a| a.state == CheckState::Denied).count() {
         0 => String::new(),

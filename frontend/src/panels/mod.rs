@@ -1,12 +1,13 @@
 //! Charts on the page: the elements of each, and the board that draws them.
 //!
 //! [`board`] knows all panels and tiles and when to draw; [`picture`] makes the frame of one panel from the store;
-//! [`names`] names and colours its series; [`reading`] says what is read at an instant; [`tiles`] the numbers on top;
-//! [`panel`] the elements.
+//! [`names`] gives series names and colours; [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on
+//! top; [`panel`] has the elements.
 
 pub mod board;
 pub mod names;
 pub mod panel;
 pub mod picture;
 pub mod reading;
+pub mod summary;
 pub mod tiles;

@@ -4,18 +4,18 @@ use charts::Hue;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 
-/// A series by name and colour.
+/// Name and colour of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
-    /// Without the word that all names of the chart begin with.
+    /// The name without the first words that all names of the chart share.
     pub short: String,
-    /// In full.
+    /// The full name.
     pub full: String,
-    /// Its colour.
+    /// Colour of the series.
     pub hue: Hue,
 }
 
-/// The series of a chart by name.
+/// Names and colours of `series`, in the same order.
 pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<Name> {
     let of = |id: &SeriesId| defs.get(*id as usize);
     let full: Vec<String> = series.iter().map(|id| of(id).map_or_else(String::new, |d| catalog.label(d))).collect();
@@ -26,7 +26,8 @@ pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<
     full.iter().zip(hues).map(|(f, hue)| Name { short: short(f), full: f.clone(), hue }).collect()
 }
 
-/// One GPU has one hue in every chart; what is not numbered takes hues by position, a pair the two that differ most.
+/// Colours by instance. A GPU has the same hue in every chart. Instances that are no distinct numbers take hues by
+/// position, and two such instances take the two hues that differ most.
 fn hues(instances: &[&str]) -> Vec<Hue> {
     let numbers: Option<Vec<u32>> = instances.iter().map(|i| i.parse().ok()).collect();
     let distinct = |n: &Vec<u32>| n.iter().enumerate().all(|(i, one)| !n[..i].contains(one));
@@ -38,9 +39,33 @@ fn hues(instances: &[&str]) -> Vec<Hue> {
     }
 }
 
+/// What the series are together, in the plural, such as `GPUs` of `GPU 0` and `GPU 1`; None when they are not at least
+/// three devices of one kind that differ by their number alone.
+pub fn peers(names: &[Name]) -> Option<String> {
+    let device = |name: &Name| {
+        let (word, number) = name.full.rsplit_once(' ')?;
+        number.bytes().all(|b| b.is_ascii_digit()).then(|| word.to_string())
+    };
+    let first = device(names.first()?)?;
+    let alike = names.len() > 2 && names.iter().all(|name| device(name).as_ref() == Some(&first));
+    alike.then(|| format!("{first}s"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_of_one_kind_are_peers() {
+        let names = |all: &[&str]| -> Vec<Name> {
+            let name = |full: &&str| Name { short: String::new(), full: full.to_string(), hue: Hue::Ink };
+            all.iter().map(name).collect()
+        };
+        assert_eq!(peers(&names(&["GPU 0", "GPU 1", "GPU 12"])).as_deref(), Some("GPUs"));
+        for others in [&["GPU 0", "GPU 1"][..], &["GPU 0", "GPU 1", "Core 2"], &["read", "written", "busy"], &[]] {
+            assert_eq!(peers(&names(others)), None, "{others:?}");
+        }
+    }
 
     #[test]
     fn a_number_has_its_hue_and_a_pair_the_two_that_differ_most() {

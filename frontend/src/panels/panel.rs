@@ -1,26 +1,26 @@
-//! The elements of a panel and of a tile; what is in them is drawn by the board.
+//! The elements of a panel and of a tile. The board draws their content.
 
 use super::board::Board;
 use super::picture::{CHOICES, Rows};
 use super::tiles::TileView;
 use crate::shortcuts::{self, Action};
-use crate::store::plan::{HEAT, Panel};
+use crate::store::plan::{HEAT_SUFFIX, Panel};
 use leptos::html;
 use leptos::prelude::*;
 
-/// One chart. Pointers and keys on its plot are heard by the page, once for all plots.
+/// One chart. The page listens for pointers and keys once for all plots.
 #[component]
 pub fn PanelCard(
-    /// What it shows.
+    /// The chart as the plan describes it.
     panel: Panel,
-    /// What stands below its title when it is asked for.
+    /// The content below the title: the menu of the chart.
     #[prop(into)]
     menu: ViewFn,
 ) -> impl IntoView {
     let board = expect_context::<Board>();
     let page = board.page;
     let Panel { id, title, wide } = panel;
-    let heat = id.ends_with(HEAT);
+    let heat = id.ends_with(HEAT_SUFFIX);
     let article = NodeRef::<html::Article>::new();
     article.on_load({
         let id = id.clone();
@@ -88,13 +88,13 @@ pub fn PanelCard(
     }
 }
 
-/// How the rows of a heat map stand.
+/// The buttons that choose order and values of the rows of a heat map.
 #[component]
 fn RowChoices() -> impl IntoView {
     let page = expect_context::<Board>().page;
     let rows = Memo::new(move |_| page.view.with(|v| Rows::read(&v.heat)));
     let button = |(choice, name): (&'static str, &'static str)| {
-        let choose = move |_| page.change(|v| v.heat = Rows::read(&v.heat).with(choice).write());
+        let choose = move |_| page.step(|v| v.heat = Rows::read(&v.heat).with(choice).write());
         let pressed = move || rows.with(|rows| rows.is(choice)).to_string();
         view! { <button data-do="rows" data-rows=choice aria-pressed=pressed on:click=choose>{name}</button> }
     };
@@ -104,10 +104,10 @@ fn RowChoices() -> impl IntoView {
     }
 }
 
-/// One number on top, of the catalogue's layout.
+/// One of the numbers on top, from the catalogue's layout.
 #[component]
 pub fn TileCard(
-    /// Its id.
+    /// Id of the tile.
     id: String,
 ) -> impl IntoView {
     let board = expect_context::<Board>();

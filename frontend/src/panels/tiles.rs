@@ -1,4 +1,4 @@
-//! The four numbers on top: a fold over series, its denominator, the extreme one by name, and where it comes from.
+//! The numbers on top: a value over several series, its denominator, the extreme series by name, and a sparkline.
 
 use super::board::layer::{Layer, Words};
 use super::picture::Look;
@@ -12,19 +12,19 @@ use shared::unit::{Scale, Unit};
 use std::collections::BTreeMap;
 use web_sys::{Element, HtmlCanvasElement};
 
-/// Length of the small line, ms.
-const SPAN: i64 = 300_000;
-/// Width of its columns, ms.
-const STEP: i64 = 5_000;
+/// Length of the sparkline in ms.
+const SPARKLINE_MS: i64 = 300_000;
+/// Width of the sparkline's columns in ms.
+const SPARKLINE_STEP_MS: i64 = 5_000;
 
-/// What a note about something that is missing begins with; the stylesheet colours it.
-const LOST: &str = "▲ ";
+/// Beginning of a note about series without data; such notes get another colour.
+const MISSING_PREFIX: &str = "▲ ";
 
 /// A tile on the page.
 pub struct TileView {
-    /// Its id.
+    /// Id of the tile.
     pub id: String,
-    /// Its canvas.
+    /// Canvas of the sparkline.
     pub layer: Layer,
     corner: Words,
     number: Words,
@@ -34,7 +34,7 @@ pub struct TileView {
 }
 
 impl TileView {
-    /// A tile around its element; none when a part of it is missing.
+    /// Makes a tile around its element; None when a part of the element is missing.
     pub fn new(id: String, element: &Element) -> Option<Self> {
         use wasm_bindgen::JsCast;
         let canvas = element.query_selector("canvas").ok()??.dyn_into::<HtmlCanvasElement>().ok()?;
@@ -49,7 +49,7 @@ impl TileView {
         })
     }
 
-    /// Writes its words and draws its line.
+    /// Writes the texts and draws the sparkline.
     pub fn draw(&mut self, store: &Store, source: Option<&Source>, look: &Look) {
         let Some(tile) = store.catalog.layout.tiles.iter().find(|t| t.id == self.id) else { return };
         let Some(source) = source else { return };
@@ -69,20 +69,20 @@ impl TileView {
         self.symbol.set(if value.is_some() { &symbol } else { "" });
         self.corner.set(&say.corner());
         let note = say.note(scale);
-        self.note.mark("lost", note.starts_with(LOST));
+        self.note.mark("lost", note.starts_with(MISSING_PREFIX));
         self.note.set(&note);
         self.line(&say, look, of, unit);
     }
 
     fn line(&mut self, say: &Say, look: &Look, of: Option<f64>, unit: Unit) {
-        let (from, to) = (look.span.1 - SPAN, look.span.1);
+        let (from, to) = (look.span.1 - SPARKLINE_MS, look.span.1);
         let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::default();
         for tag in &say.tile.metrics {
             let mut slots: BTreeMap<i64, (i64, Vec<f64>)> = BTreeMap::default();
             for id in say.series(tag) {
-                let fits = self.traces.get(&id).is_some_and(|t| t.fits(STEP, from, say.source));
+                let fits = self.traces.get(&id).is_some_and(|t| t.fits(from, say.source));
                 if !fits {
-                    self.traces.insert(id, Trace::new(id, STEP, from, say.source, &say.store.catalog));
+                    self.traces.insert(id, Trace::new(id, SPARKLINE_STEP_MS, from, say.source, &say.store.catalog));
                 }
                 if let Some(trace) = self.traces.get_mut(&id) {
                     trace.feed(say.source, from, to);
@@ -100,8 +100,8 @@ impl TileView {
         let mut points = Vec::with_capacity(sums.len() + 4);
         let mut before = None;
         for (slot, (t, v)) in sums {
-            if before.is_some_and(|b| slot > b + 1 && STEP > say.source.info.interval) {
-                points.push((t - STEP, f64::NAN));
+            if before.is_some_and(|b| slot > b + 1 && SPARKLINE_STEP_MS > say.source.info.interval) {
+                points.push((t - SPARKLINE_STEP_MS, f64::NAN));
             }
             before = Some(slot);
             points.push((t.min(to), v));
@@ -117,7 +117,7 @@ impl TileView {
             points: &points,
             hi,
         };
-        // Our backend refuses nothing.
+        // This backend never returns an error.
         self.layer.draw(Some(look.theme), |area| drop(value::draw(area, &spark)));
     }
 }
@@ -131,7 +131,7 @@ fn fold(fold: Fold, values: Vec<f64>) -> Option<f64> {
     })
 }
 
-/// What a tile says at an instant.
+/// The texts of a tile at the instant `t`, ms since the epoch.
 struct Say<'a> {
     store: &'a Store,
     source: &'a Source,
@@ -173,16 +173,16 @@ impl Say<'_> {
             0 => String::new(),
             1 if text.contains(" of ") => String::new(),
             n if told == 0 || told == n => text.replace("{n}", &n.to_string()),
-            // One that has ended is not part of the number, and that is to be seen.
+            // A series that has ended is not part of the value, so the corner says how many are.
             n => text.replace("{n}", &format!("{told} of {n}")),
         }
     }
 
-    /// Names of the series that count in the corner and have ended.
+    /// Names of the series that the corner counts and that have ended.
     fn ended(&self) -> Vec<String> {
         let all = self.series(&self.tile.corner.1);
         let gone: Vec<SeriesId> = all.iter().copied().filter(|id| self.at(*id).is_none()).collect();
-        // Where none tells anything it is the source that is silent.
+        // When no series has a value, the whole machine is silent, and none is named.
         let some = gone.len() < all.len();
         gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
     }
@@ -191,8 +191,8 @@ impl Say<'_> {
         let ended = self.ended();
         match ended.as_slice() {
             [] => {}
-            [one] => return format!("{LOST}{one} gives no data"),
-            [one, rest @ ..] => return format!("{LOST}{one} and {} more give no data", rest.len()),
+            [one] => return format!("{MISSING_PREFIX}{one} gives no data"),
+            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more give no data", rest.len()),
         }
         match &self.tile.note {
             Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
@@ -213,7 +213,7 @@ impl Say<'_> {
                     return String::new();
                 };
                 let (own, scale) = (unit(metric).scale(part), unit(metric).scale(whole));
-                // `212 of 512 GiB`, but `271 GiB of 1 TiB`.
+                // The unit stands once in `212 of 512 GiB`, but twice in `271 GiB of 1 TiB`.
                 let symbol = if own.symbol == scale.symbol { String::new() } else { format!(" {}", own.symbol) };
                 format!("{word} {}{symbol} of {} {}", own.number(part), scale.number(whole), scale.symbol)
             }

@@ -1,4 +1,5 @@
-//! A recording that is dropped on the page, or chosen in a dialog, is opened here in the browser: nothing is sent anywhere.
+//! Opens a recording that a person drops on the page or chooses in a dialog. The browser reads the file; nothing is
+//! sent.
 
 mod reader;
 
@@ -15,15 +16,16 @@ use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 
-/// The largest file that a page opens: it is held in memory while it is read, and its columns for longer.
-const MOST: f64 = 1_000_000_000.0;
+/// Size in bytes of the largest file that a page opens. The file is held in memory while it is read, its columns for
+/// longer.
+const MAX_FILE_BYTES: f64 = 1_000_000_000.0;
 
 thread_local! {
-    /// Files that were shown: of two that come at once the later one counts, and takes in nothing of the other.
+    /// Number of files that were shown. Of two files that are opened at the same time, only the later one is shown.
     static SHOWN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Takes files that are dropped anywhere.
+/// Opens files that are dropped anywhere on the page.
 pub fn listen(page: Page) {
     let on_over = window_event_listener(ev::dragover, |event| event.prevent_default());
     let on_drop = window_event_listener(ev::drop, move |event| {
@@ -38,12 +40,12 @@ pub fn listen(page: Page) {
     });
 }
 
-/// Lets a person choose a file, as if it had been dropped.
+/// Lets a person choose a file, and opens it.
 pub fn choose(page: Page) {
     browser::choose_file(move |file| open(page, file));
 }
 
-/// Saves the span that is shown, of all machines, as a file: the server records it, and says its name.
+/// Saves the shown span of all machines as a file. The server makes the recording and its name.
 pub fn save(page: Page) {
     if page.over.get_untracked() {
         return refuse(page, "This recording", "it is a file on this machine already");
@@ -52,16 +54,16 @@ pub fn save(page: Page) {
     browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), "");
 }
 
-/// Opens a file; what is wrong with it is said on the page.
+/// Opens a file. The page says what is wrong with a file that cannot be opened.
 pub fn open(page: Page, file: web_sys::File) {
     const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
                         When it is back, reload the page and try again";
     let name = file.name();
-    if file.size() > MOST {
+    if file.size() > MAX_FILE_BYTES {
         return refuse(page, &name, "too large for a page; watchglass replay shows it");
     }
     let failed = name.clone();
-    // The file is read when it can be opened: until then the page holds nothing of it.
+    // The file is read only when the module for it is there, so that the page holds no file in vain.
     let on_loaded = move |came: JsValue| {
         let failed = name.clone();
         let on_bytes = move |bytes: JsValue| read(page, name, &came, bytes.unchecked_into());
@@ -89,26 +91,27 @@ fn read(page: Page, name: String, came: &JsValue, file: ArrayBuffer) {
     }
 }
 
-/// Why a file that made the module stop is not shown.
+/// The message about a file that made the module stop.
 const STOPPED: &str =
     "it made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
 
-/// Does the one or the other with what comes of a promise. Both live as long as the page: files are few.
+/// Calls `done` or `failed` when a promise ends. Both closures stay in memory as long as the page exists, which is
+/// little, since files are few.
 fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnOnce() + 'static) {
     let done = Closure::once(done);
     let failed = Closure::once(move |_: JsValue| failed());
-    // What comes of it is said by the two.
+    // The two closures handle the result.
     let _ = promise.then2(&done, &failed);
     done.forget();
     failed.forget();
 }
 
-/// Says why on the page, for as long as it takes to read.
+/// Shows on the page for 20 s why a file was not opened.
 fn refuse(page: Page, name: &str, why: &str) {
     let words = format!("{name}: {why}.");
     page.refused.set(words.clone());
     let over = move || {
-        // What was said since has its own time.
+        // A newer message has its own time.
         if page.refused.with_untracked(|now| *now == words) {
             page.refused.set(String::new());
         }
@@ -124,7 +127,7 @@ fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
     page.state.set(LinkState::Live);
     page.refused.set(String::new());
     page.begin_anew();
-    // Panels that showed another machine leave the page first: they remember what they drew.
+    // The panels of the machine before leave the page first, because they keep what they drew.
     set_timeout(
         move || {
             if SHOWN.get() != number {

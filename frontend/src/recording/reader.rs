@@ -1,5 +1,5 @@
-//! The module that opens files: it is loaded when the first one comes, and each file gets an instance of its own, whose
-//! memory is gone when the page lets go of it.
+//! The module that opens files. It is loaded with the first file. Each file gets an instance of its own, whose memory
+//! is freed with the instance.
 
 use crate::browser::{document, window};
 use js_sys::{ArrayBuffer, Object, Promise, Reflect, Uint8Array, WebAssembly};
@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// What an instance of the module offers; each throws when the file makes it stop.
+    /// The functions of an instance of the module. Each throws when the file makes the module stop.
     pub type Reader;
     #[wasm_bindgen(method, getter)]
     fn memory(this: &Reader) -> WebAssembly::Memory;
@@ -22,21 +22,21 @@ extern "C" {
     fn length(this: &Reader) -> u32;
 }
 
-/// A new instance is on its way; it may never come.
+/// Starts to load a new instance; the promise may fail.
 pub fn load() -> Result<Promise, JsValue> {
     let named = document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
     let address = named.get_attribute("content").unwrap_or_default();
     Ok(WebAssembly::instantiate_streaming(&window().fetch_with_str(&address), &Object::new()).unchecked_into())
 }
 
-/// The instance that came.
+/// The instance in the result of the promise.
 pub fn loaded(came: &JsValue) -> Result<Reader, JsValue> {
     let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into());
     Ok(get(&get(came, "instance")?, "exports")?.unchecked_into())
 }
 
 impl Reader {
-    /// Opens a file, whose messages [`take`](Self::take) gives then.
+    /// Gives a file to the instance, which then has messages for [`take`](Self::take).
     pub fn give(&self, file: &ArrayBuffer, name: &str) -> Result<(), JsValue> {
         let (file, name) = (Uint8Array::new(file), Uint8Array::from(name.as_bytes()));
         let at = self.room(file.length() + name.length())?;
@@ -46,7 +46,7 @@ impl Reader {
         self.open(name.length())
     }
 
-    /// The next message, as a server would send it; empty behind the last.
+    /// The next message, in the form in which a server sends it; empty after the last.
     pub fn take(&self) -> Result<Vec<u8>, JsValue> {
         Ok(match self.next()? {
             0 => Vec::new(),
@@ -54,7 +54,7 @@ impl Reader {
         })
     }
 
-    /// Bytes of its memory, which moves when it grows.
+    /// A view of the instance's memory. It is made for each call, because the memory moves when it grows.
     fn bytes(&self, at: u32, length: u32) -> Uint8Array {
         Uint8Array::new_with_byte_offset_and_length(&self.memory().buffer(), at, length)
     }

@@ -1,12 +1,15 @@
-//! What the whole page shares: the store, the view, how the connection stands. It knows nothing of who draws, asks or
-//! reads keys: those follow it.
+//! The state that the whole page shares: store, view, state of the link. It knows nothing of the parts that draw, ask
+//! the server or read keys; these parts follow it.
 //!
-//! Signals carry what changes seldom (view, connection, plan). Samples are never signals: a message marks the next frame,
-//! and the board follows that. [`view`] changes what is shown, [`recorded`] plays a recording, [`received`] takes in what
-//! a server says, [`wanted`] finds what the page has not.
+//! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
+//! and the board draws that. [`view`] changes what is shown, [`folds`] what is
+//! folded and hidden, [`recorded`] plays a recording, [`received`] takes in the
+//! messages of the server, [`wanted`] asks for history that the page lacks.
 
+mod folds;
 mod received;
 mod recorded;
+mod steps;
 mod view;
 mod wanted;
 
@@ -20,117 +23,135 @@ use crate::store::{Changed, Store};
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
 use shared::wire::PageMessage;
-use view::{Back, Writes};
+use steps::Steps;
 
-/// How the page stands to the server.
+/// State of the link to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// No sample yet.
+    /// No sample has arrived yet.
     Connecting,
-    /// Samples come.
+    /// Samples arrive.
     Live,
-    /// The connection broke and is tried again.
+    /// The connection broke, and the page tries to connect again.
     Reconnecting,
-    /// It has been tried for long, or the server refused.
+    /// Many attempts failed, or the server refused the page.
     Lost,
 }
 
-/// The instant that all charts show: where the pointer is, or the keys are.
+/// The instant that all charts show, at the place of the pointer or of the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hover {
-    /// The chart that is pointed at.
+    /// Id of the chart that is pointed at.
     pub panel: String,
     /// The instant, ms since the epoch.
     pub t: i64,
-    /// Place in the span while the pointer rests there; none where the instant stays.
+    /// Place of a resting pointer in the span, 0 to 1. None when the instant stays the same while time goes on.
     pub share: Option<f64>,
-    /// Height on the plot, CSS pixels from its top.
+    /// Height on the plot, in CSS pixels from its top.
     pub y: f64,
-    /// Where that top was in the window, CSS pixels.
+    /// Top of the plot in the window, in CSS pixels.
     pub top: f64,
-    /// Whether it stays where it is when the pointer goes.
+    /// True when the instant stays after the pointer has left.
     pub pinned: bool,
 }
 
-/// What the dialog shows.
+/// The list that is open beside the charts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sheet {
+    /// What changed against the span before.
+    Changed,
+    /// Which device is unlike its peers.
+    Differs,
+}
+
+/// The content of the dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dialog {
     /// The list of all keys.
     Keys,
-    /// The table of a chart, by its id.
+    /// The field that finds anything.
+    Find,
+    /// The table of the chart with this id.
     Table(String),
+    /// What the chart with this id shows.
+    About(String),
+    /// What the charts of the section with this id show.
+    AboutSection(String),
 }
 
-/// The menu of a chart.
+/// State of the menu of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Menu {
-    /// The chart that it belongs to, or belonged to last, by its id.
+    /// Id of the chart to which the menu belongs, or belonged last.
     pub chart: String,
-    /// Whether it is open.
+    /// True while the menu is open.
     pub open: bool,
 }
 
-/// The page's state; a copy is the same state. Parts of the page find it in their context.
+/// The state of the page; a copy is the same state. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Page {
-    /// Data.
+    /// All data from the server.
     pub store: StoredValue<Store>,
-    /// What is shown.
+    /// The view that a person chose.
     pub view: RwSignal<View>,
-    /// How the connection stands.
+    /// State of the link to the server.
     pub state: RwSignal<LinkState>,
-    /// Why it is lost, in the server's words.
+    /// The server's reason for the end of the connection; empty when there is none.
     pub goodbye: RwSignal<String>,
-    /// Panels, sections, tiles.
+    /// The plan: panels, sections and tiles.
     pub plan: RwSignal<Plan>,
-    /// The newest process table that was asked for.
+    /// The newest process table that arrived; None before the first.
     pub processes: RwSignal<Option<ProcessTable>>,
-    /// The theme in force.
+    /// What the processes are searched for; empty for all.
+    pub seek: RwSignal<String>,
+    /// The theme in use.
     pub tone: RwSignal<Tone>,
-    /// Once a second: for words that count seconds.
+    /// Changes once a second, for texts that count seconds.
     pub beat: RwSignal<u32>,
-    /// The clock of the recording that is shown, where nothing is live.
+    /// The clock of the recording that is shown; None while the page is live.
     pub player: RwSignal<Option<Player>>,
-    /// Whether a file is shown, and no server is asked any more.
+    /// True when a file is shown, and no server is asked any more.
     pub over: RwSignal<bool>,
-    /// Why a file was not opened.
+    /// Why a file was not opened; empty when there is nothing to say.
     pub refused: RwSignal<String>,
-    /// What of the address cannot be shown, and why; empty when all can.
+    /// What is blocked on the way to a server that is there; empty when nothing is.
+    pub blocked: RwSignal<&'static str>,
+    /// Which parts of the address cannot be shown, and why; empty when all can.
     pub wrong: RwSignal<String>,
-    /// Whether the server is there and the machine that is shown has sent nothing for a while.
+    /// True when the server is there and the shown machine has sent nothing for a while.
     pub silent: RwSignal<bool>,
-    /// The menu of the charts; none until it was opened once.
+    /// The menu of the charts; None until it is opened for the first time.
     pub menu: RwSignal<Option<Menu>>,
-    /// What the dialog shows; none while it is closed.
+    /// The content of the dialog; None while the dialog is closed.
     pub dialog: RwSignal<Option<Dialog>>,
-    /// Whether the list of what changed is open.
-    pub sheet: RwSignal<bool>,
-    /// Whether a narrow page shows the tools of the bar.
+    /// The list that is open beside the charts; None while none is.
+    pub sheet: RwSignal<Option<Sheet>>,
+    /// True while a narrow page shows the tools of the bar.
     pub tools: RwSignal<bool>,
-    /// Server clock minus ours, ms.
+    /// Server clock minus this machine's clock in ms.
     pub ahead: StoredValue<i64>,
-    /// The instant that all charts show.
+    /// The instant that all charts show; None for none.
     pub hover: StoredValue<Option<Hover>>,
-    /// Something is to be drawn in the next frame: the board follows it.
+    /// Fires when the next frame has something to draw; the board follows it.
     pub frame: Trigger,
-    /// Older history arrived: what was ranked or counted over a span may be another.
+    /// Fires when older history arrived, so that rankings and counts over a span may change.
     pub history: Trigger,
-    /// What the server is to be asked: who holds the connection takes it from here.
+    /// Questions to the server. The link takes them from here and sends them.
     pub outbox: RwSignal<Vec<PageMessage>>,
-    /// When ticks of the machine that is shown came last, ms.
+    /// When ticks of the shown machine arrived last, ms since the epoch by this machine's clock.
     told: StoredValue<i64>,
     scheduled: StoredValue<bool>,
     replanned: StoredValue<bool>,
-    writes: StoredValue<Writes>,
-    back: StoredValue<Back>,
+    steps: StoredValue<Steps>,
 }
 
-/// The past comes in messages with less than this between them, ms.
-const TOLD_PAUSE_MS: i64 = 1_500;
+/// Messages with old ticks follow each other within this time, in ms.
+const HISTORY_PAUSE_MS: i64 = 1_500;
 
 impl Page {
-    /// The one page, as the address says.
-    pub fn from_address() -> Self {
+    /// The view that the address asks for, and a sentence for each part that is not understood.
+    fn read_address() -> (address::View, Vec<String>) {
         let query = window().location().search().unwrap_or_default();
         let mut pairs = Vec::new();
         if let Ok(params) = web_sys::UrlSearchParams::new_with_str(&query) {
@@ -138,7 +159,12 @@ impl Page {
                 pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
             }
         }
-        let (view, wrong) = address::read(pairs);
+        address::read(pairs)
+    }
+
+    /// Makes the state of the page from its address.
+    pub fn from_address() -> Self {
+        let (view, wrong) = Self::read_address();
         Page {
             store: StoredValue::new(Store::default()),
             tone: RwSignal::new(view.theme.unwrap_or_else(preferred)),
@@ -147,15 +173,17 @@ impl Page {
             goodbye: RwSignal::default(),
             plan: RwSignal::default(),
             processes: RwSignal::new(None),
+            seek: RwSignal::default(),
             beat: RwSignal::new(0),
             player: RwSignal::new(None),
             over: RwSignal::new(false),
             refused: RwSignal::default(),
+            blocked: RwSignal::new(""),
             wrong: RwSignal::new(wrong.join("; ")),
             silent: RwSignal::new(false),
             menu: RwSignal::new(None),
             dialog: RwSignal::new(None),
-            sheet: RwSignal::new(false),
+            sheet: RwSignal::new(None),
             tools: RwSignal::new(false),
             ahead: StoredValue::new(0),
             hover: StoredValue::new(None),
@@ -165,29 +193,30 @@ impl Page {
             told: StoredValue::new(0),
             scheduled: StoredValue::new(false),
             replanned: StoredValue::new(false),
-            writes: StoredValue::new(Writes::begin()),
-            back: StoredValue::new(Back::default()),
+            steps: StoredValue::new(Steps::begin()),
         }
     }
 
-    /// The server's clock, or that of a recording.
+    /// The server's clock, or that of the recording; ms since the epoch.
     pub fn server_now(&self) -> i64 {
         self.player.with_untracked(|p| p.as_ref().map(|p| p.t)).unwrap_or_else(|| now() + self.ahead.get_value())
     }
 
-    /// The right edge while live: the newest tick, or now when ticks stay away.
+    /// The right edge while live: the newest tick, or now when ticks stay away; ms since the epoch.
     pub fn newest(&self) -> i64 {
         let now = self.server_now();
         let store = self.store.read_value();
         let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
         match source.and_then(|s| Some((s.last_t()?, s.info.interval))) {
-            // Our idea of the server's clock is late by what its greeting took, so a tick may seem to come early.
+            // The estimate of the server's clock is late by the travel time of the greeting, so a tick may seem to come
+            // early.
             Some((t, interval)) if (t - interval..=t + interval * 2).contains(&now) => t,
             _ => now,
         }
     }
 
-    /// The clock by which samples are old: the server's; while old ticks are still coming, that of the newest one.
+    /// The clock by which the age of samples is measured: the server's, or the newest tick's time while old ticks
+    /// arrive.
     pub fn reads_as_now(&self) -> i64 {
         let clock = self.server_now();
         if !self.is_told() {
@@ -198,12 +227,13 @@ impl Page {
         source.and_then(|s| s.last_t().filter(|t| clock - t > s.info.interval * 2)).unwrap_or(clock)
     }
 
-    /// Whether ticks are coming right now: while they are old ones the past is on its way, and nothing is late.
+    /// True while ticks are arriving. When these are old ones, the past is still on its way, and nothing counts as
+    /// late.
     pub fn is_told(&self) -> bool {
-        now() - self.told.get_value() < TOLD_PAUSE_MS
+        now() - self.told.get_value() < HISTORY_PAUSE_MS
     }
 
-    /// The span that is shown: the frozen one, else the window up to the newest tick.
+    /// The span that is shown, ms since the epoch: the frozen one, else the window up to the newest tick.
     pub fn span(&self) -> (i64, i64) {
         let (window, frozen) = self.view.with_untracked(|v| (v.window, v.frozen));
         frozen.unwrap_or_else(|| {
@@ -212,11 +242,11 @@ impl Page {
         })
     }
 
-    /// What a message changed is drawn in the next frame.
+    /// Has the next frame show what a message changed.
     pub fn changed(self, what: Changed) {
         if what.plan {
-            // With the next frame: series, checks and rows come one after another, and what one brings must not be seen to
-            // make room for what the next does.
+            // The plan is made with the next frame. Series, checks and rows arrive one after another, and the page must
+            // not change once for each.
             self.replanned.set_value(true);
         }
         if what.history {
@@ -227,9 +257,10 @@ impl Page {
         }
     }
 
-    /// Looks again at which panels there are. Between the greeting of a server that has started anew and the machines that
-    /// it names next, what stands there stays.
+    /// Makes the plan anew. A server that has started again greets first and names its machines later; in between the
+    /// old plan stays.
     fn replan(self) {
+        self.recall_folds();
         let plan = {
             let store = self.store.read_value();
             if store.sources.is_empty() {
@@ -242,14 +273,14 @@ impl Page {
         }
     }
 
-    /// Has everything in view drawn at the next frame.
+    /// Has everything in view drawn in the next frame.
     pub fn redraw(self) {
         if !std::mem::replace(&mut *self.scheduled.write_value(), true) {
             self.frame.notify();
         }
     }
 
-    /// The frame has come: what is drawn in it is settled now.
+    /// Called at the start of a frame: makes the plan if needed, and sets the clock of a recording.
     pub fn begin_frame(self) {
         self.scheduled.set_value(false);
         if std::mem::take(&mut *self.replanned.write_value()) {
@@ -260,12 +291,12 @@ impl Page {
         }
     }
 
-    /// The view as it is.
+    /// A copy of the view.
     pub fn view_now(&self) -> View {
         self.view.get_untracked()
     }
 
-    /// The title of a chart that stands on the page, folded away or not.
+    /// The title of a chart in the plan, even when its section is folded; None when the plan has no such chart.
     pub fn title_of(&self, id: &str) -> Option<String> {
         self.plan.with_untracked(|p| {
             let mut all = p.top.iter().chain(p.sections.iter().flat_map(|s| &s.panels));
@@ -273,12 +304,22 @@ impl Page {
         })
     }
 
-    /// Whether a chart stands on the page, folded away or not.
+    /// Title of a section of the page; None when it is not there.
+    pub fn title_of_section(&self, id: &str) -> Option<String> {
+        self.plan.with_untracked(|p| p.sections.iter().find(|s| s.id == id).map(|s| s.title.clone()))
+    }
+
+    /// True when the plan has this chart, even when its section is folded.
     pub fn is_planned(&self, id: &str) -> bool {
         self.title_of(id).is_some()
     }
 
-    /// Opens the menu of a chart, or closes it there.
+    /// Opens a list beside the charts, or closes it when it is open.
+    pub fn toggle_sheet(self, sheet: Sheet) {
+        self.sheet.update(|open| *open = if *open == Some(sheet) { None } else { Some(sheet) });
+    }
+
+    /// Opens the menu of a chart, or closes it when it is open there.
     pub fn toggle_menu(self, chart: &str) {
         self.menu.update(|menu| {
             let open = !menu.as_ref().is_some_and(|menu| menu.open && menu.chart == chart);
@@ -286,7 +327,7 @@ impl Page {
         });
     }
 
-    /// The other theme.
+    /// Changes to the other theme.
     pub fn toggle_theme(self) {
         let other = if self.tone.get_untracked() == Tone::Dark { Tone::Light } else { Tone::Dark };
         self.tone.set(other);

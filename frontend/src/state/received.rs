@@ -1,4 +1,4 @@
-//! What a server says, or what reads a file in its place, taken into the state.
+//! Takes the messages of a server, or of the module that reads a file, into the state.
 
 use super::{LinkState, Page};
 use crate::browser::now;
@@ -6,16 +6,16 @@ use crate::store::Changed;
 use leptos::prelude::*;
 use shared::wire::{self, Hello, PROTOCOL, PageMessage, ServerMessage, SourceId};
 
-/// What the holder of the connection does about a message.
+/// The task that a message leaves to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Nothing.
+    /// There is nothing to do.
     Control,
-    /// It counts and acknowledges the ticks.
+    /// The link counts and acknowledges the ticks.
     Ticks,
-    /// The server has answered the question that was open, and may be asked the next one.
+    /// The server has answered the open question, so the next one may be asked.
     Answered,
-    /// The bytes made no sense, or a tick is missing: everything is asked for anew.
+    /// The bytes were invalid, or a tick is missing. The link connects again and asks for everything anew.
     Broken,
 }
 
@@ -45,7 +45,7 @@ impl Page {
         Received::Broken
     }
 
-    /// Whether a machine is the one that is shown.
+    /// True when a machine is the one that is shown.
     fn shows(&self, source: SourceId) -> bool {
         let store = self.store.read_value();
         self.view.with_untracked(|v| store.source(v.source.as_deref()).is_some_and(|s| s.info.id == source))
@@ -54,13 +54,13 @@ impl Page {
     fn sampled(self, source: SourceId) {
         if self.state.get_untracked() != LinkState::Live {
             self.live();
-            // What was asked for while the connection was away.
+            // The page may lack history for which it asked while the connection was away.
             self.load();
         }
         let back = self.store.write_value().sources.get_mut(&source).and_then(|s| s.hand_back());
         if let Some((from, to)) = back {
             self.ask(PageMessage::History { source, from, to });
-            // Where nothing moves the view, once in a while.
+            // History that is still missing is asked for here too, since nothing else may happen while the view rests.
             self.load();
         }
         self.changed(Changed { ticks: true, ..Changed::default() });
@@ -81,7 +81,7 @@ impl Page {
             ServerMessage::Hello(hello) => self.greeted(hello),
             ServerMessage::Heartbeat { now: theirs } => {
                 self.ahead.set_value(theirs - now());
-                // The server is there though no tick comes: what it keeps of the machine is to be seen.
+                // The server is there although no tick comes, so the samples that it keeps of the machine are shown.
                 if self.state.get_untracked() != LinkState::Live && self.has_samples() {
                     self.live();
                 }
@@ -94,7 +94,7 @@ impl Page {
         let changed = self.store.write_value().take(message);
         self.changed(changed);
         if answered && self.is_recorded() {
-            // Of a recording there is history alone.
+            // A recording has history only, so its end makes the page live.
             self.live();
         }
         if hello {

@@ -1,4 +1,4 @@
-//! A recording in the place of a live machine: what is shown of it, and its clock.
+//! A recording in place of a live machine: what is shown of it, and its clock.
 
 use super::Page;
 use crate::browser::window;
@@ -10,17 +10,17 @@ use shared::window::WINDOWS;
 use shared::wire::Recorded;
 
 impl Page {
-    /// Whether a recording is shown.
+    /// True while a recording is shown.
     pub fn is_recorded(&self) -> bool {
         self.player.with_untracked(Option::is_some)
     }
 
-    /// Shows a recording, whose machines the store has or is about to have.
+    /// Shows a recording. The store has its machines or will get them.
     pub fn recorded(self, recorded: Recorded) {
         let length = recorded.to - recorded.from;
         let asked = window().location().search().unwrap_or_default();
         if !["?w=", "&w="].iter().any(|name| asked.contains(name)) {
-            // As much of it as one window holds.
+            // The window is the shortest that holds the whole recording, or else the longest.
             let all = WINDOWS.iter().find(|w| w.ms >= length).unwrap_or(&WINDOWS[WINDOWS.len() - 1]);
             self.view.update(|v| v.window = all.ms);
         }
@@ -29,7 +29,7 @@ impl Page {
         self.redraw();
     }
 
-    /// Does something with the clock of the recording, if one is shown.
+    /// Changes the clock of the recording; nothing happens when none is shown.
     pub fn play(self, change: impl FnOnce(&mut Player)) {
         if self.is_recorded() {
             self.player.update(|p| {
@@ -42,7 +42,7 @@ impl Page {
         }
     }
 
-    /// Forgets everything that is shown; what comes next is another machine's.
+    /// Forgets everything that is shown, because the data of another machine follow.
     pub fn begin_anew(self) {
         self.player.set(None);
         self.processes.set(None);

@@ -1,32 +1,32 @@
-//! What the page shows and does not have: put as questions to the server.
+//! Finds the data that the page shows and does not have, and asks the server for them.
 
 use super::Page;
 use leptos::prelude::*;
-use shared::window::LONGEST_OF_SAMPLES;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::PageMessage;
 
-/// So much more of an earlier period is asked for than is seen, ms.
-const AHEAD_MS: i64 = 3_600_000;
+/// Time in ms by which an earlier period is asked for beyond what is visible.
+const READ_AHEAD_MS: i64 = 3_600_000;
 
 impl Page {
-    /// Has the server asked.
+    /// Puts a question to the server into the outbox.
     pub fn ask(self, message: PageMessage) {
         self.outbox.update(|all| all.push(message));
     }
 
-    /// Asks for the history that the view needs and the page has not.
+    /// Asks for the history that the view needs and the page does not have.
     pub fn load(self) {
         let (from, to) = self.span();
         let earlier = self.view.with_untracked(|v| v.versus).map(|ms| if ms == 0 { to - from } else { ms });
         match earlier {
-            // Live, the earlier span moves on.
-            Some(ms) => self.want(&[(from, to), (from - ms, (to - ms + AHEAD_MS).min(to))]),
+            // A live page moves on, and the earlier span with it.
+            Some(ms) => self.want(&[(from, to), (from - ms, (to - ms + READ_AHEAD_MS).min(to))]),
             None => self.want(&[(from, to)]),
         }
     }
 
-    /// Asks for the history of spans that the page has not: samples, or minutes where a span is longer than is drawn from
-    /// samples. One question at a time; with each answer it is asked for what is missing then.
+    /// Asks for missing history of spans (ms since the epoch): samples, or minutes for spans that are too long to be
+    /// drawn from samples. One question is open at a time; each answer leads to the next question.
     pub fn want(self, spans: &[(i64, i64)]) {
         let recorded = self.is_recorded();
         let missing = {
@@ -34,7 +34,7 @@ impl Page {
             let source = self.view.with_untracked(|v| store.source_mut(v.source.as_deref()));
             source.and_then(|s| {
                 let (source, newest) = (s.info.id, s.last_t()?);
-                if spans.iter().all(|(from, to)| to - from <= LONGEST_OF_SAMPLES) || recorded {
+                if spans.iter().all(|(from, to)| to - from <= MAX_SAMPLES_SPAN_MS) || recorded {
                     let (from, to) = s.ask(spans)?;
                     return Some(PageMessage::History { source, from, to });
                 }

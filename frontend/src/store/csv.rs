@@ -1,4 +1,4 @@
-//! The samples of a series as lines of CSV, as the server's export writes them.
+//! The samples of a series as lines of CSV, in the format of the server's export.
 
 use super::source::Source;
 use super::trace::Rate;
@@ -7,8 +7,8 @@ use shared::catalog::Catalog;
 use shared::csv::cell;
 use shared::series::SeriesId;
 
-/// Lines of time (Unix seconds), source, tag and value, each sample of the span (ms) one; of a counter its increase per
-/// second in base units, as it is drawn.
+/// One line for each sample of the span (ms since the epoch): time in Unix seconds, source, tag and value. A counter
+/// has its increase per second in base units, as it is drawn.
 pub fn lines(source: &Source, catalog: &Catalog, series: SeriesId, (from, to): (i64, i64)) -> String {
     let Some(def) = source.defs.get(series as usize) else { return String::new() };
     let about = format!(",{},{},", cell(&source.info.name), cell(&catalog.tag(def)));

@@ -1,16 +1,16 @@
-//! Days of one machine as minutes, still compressed: what windows longer than [`LONGEST_OF_SAMPLES`] are drawn from. The
-//! newest hours, which a page has as samples, follow behind.
+//! Days of one machine as minutes, still compressed. Windows longer than [`MAX_SAMPLES_SPAN_MS`] are drawn from these.
+//! The newest hours follow from the samples of the page.
 
 use shared::rollup::Bucket;
 use shared::segment::{TIER_MS, tier};
 use shared::series::SeriesId;
-use shared::window::LONGEST_OF_SAMPLES;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::Minutes;
 use std::collections::BTreeMap;
 
-const HOUR: i64 = 3_600_000;
+const HOUR_MS: i64 = 3_600_000;
 
-/// A stretch as it came.
+/// A stretch of history in the form in which it arrived.
 struct Stretch {
     last_seq: u64,
     from: i64,
@@ -18,25 +18,25 @@ struct Stretch {
     columns: BTreeMap<SeriesId, Vec<u8>>,
 }
 
-/// What is held of it.
+/// The minutes of a machine that the page holds.
 #[derive(Default)]
 pub struct Days {
-    /// By the sequence of their first tick; none reaches into another.
+    /// Stretches by the sequence of their first tick; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     arriving: BTreeMap<u64, Stretch>,
-    /// From where on it is complete, ms; none before the first answer.
+    /// Start of the time for which the minutes are complete, ms since the epoch; None before the first answer.
     from: Option<i64>,
-    /// Time of the newest tick when it was asked for last, ms.
+    /// Time of the newest tick when minutes were asked for last, ms since the epoch.
     asked: i64,
 }
 
 impl Days {
-    /// True when there is nothing to draw.
+    /// True when there are no minutes.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
 
-    /// Takes in a stretch; several messages may bring the columns of one.
+    /// Takes in a part of an answer. Several messages may bring the columns of one stretch.
     pub fn take(&mut self, message: Minutes) {
         let Minutes { first_seq, last_seq, from, to, columns, .. } = message;
         let new = || Stretch { last_seq, from, to, columns: BTreeMap::default() };
@@ -44,11 +44,11 @@ impl Days {
         stretch.columns.extend(columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
-    /// An answer is complete.
+    /// The answer is complete from `from` on (ms since the epoch), so its stretches can be used.
     pub fn end(&mut self, from: i64) {
         self.from = Some(self.from.map_or(from, |before| before.min(from)));
         for (first, stretch) in std::mem::take(&mut self.arriving) {
-            // The server merges quarters to hours: an hour takes the place of what it holds.
+            // The server merges quarters of an hour to hours. A new hour replaces the quarters that it contains.
             if self.stretches.range(..=first).any(|(_, held)| held.last_seq > stretch.last_seq) {
                 continue;
             }
@@ -57,23 +57,24 @@ impl Days {
         }
     }
 
-    /// The span to ask for so that all from an instant on is there; `newest` is the time of the newest tick.
+    /// The span to ask for, so that all minutes from `from` on are there; None when they are. `newest` is the time of
+    /// the newest tick.
     pub fn ask(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
         let to = self.stretches.last_key_value().map(|(_, s)| s.to);
-        // By whole hours: a live window begins now a little earlier, now later.
-        let from = from.div_euclid(HOUR) * HOUR;
+        // Whole hours are asked for, since the start of a live window always moves a little.
+        let from = from.div_euclid(HOUR_MS) * HOUR_MS;
         let ask = match (self.from, to) {
             (None, _) => (from, newest),
             (Some(known), _) if from < known => (from, known),
-            // Before the samples that a page keeps no longer reach back to it.
-            (_, Some(to)) if to < newest - LONGEST_OF_SAMPLES / 2 && self.asked < newest - HOUR => (to + 1, newest),
+            // This happens before the page drops the samples that follow the last minutes.
+            (_, Some(to)) if to < newest - MAX_SAMPLES_SPAN_MS / 2 && self.asked < newest - HOUR_MS => (to + 1, newest),
             _ => return None,
         };
         self.asked = newest;
         Some(ask)
     }
 
-    /// Drops what ends before an instant.
+    /// Drops stretches that end before an instant, ms since the epoch.
     pub fn forget(&mut self, before: i64) {
         self.stretches.retain(|_, s| s.to >= before);
     }
@@ -85,12 +86,13 @@ impl Days {
         }
     }
 
-    /// Sequence of the newest tick that is in it; what comes after is read from samples.
+    /// Sequence of the newest tick in the minutes, 0 for none. Later ticks are read from samples.
     pub fn last_seq(&self) -> u64 {
         self.stretches.values().map(|s| s.last_seq).max().unwrap_or(0)
     }
 
-    /// Calls `each` with the minutes of a series that reach beyond `from`, and when their last tick was, ms; oldest first.
+    /// Calls `each` with the minutes of a series that end after `from`, oldest first, and with the time of the last
+    /// tick in each; ms since the epoch.
     pub fn minutes(&self, series: SeriesId, from: i64, mut each: impl FnMut(&Bucket, i64)) {
         for stretch in self.stretches.values().filter(|s| s.to >= from) {
             let buckets = stretch.columns.get(&series).and_then(|bytes| tier::decode(bytes));

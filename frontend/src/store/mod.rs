@@ -1,8 +1,10 @@
-//! What the page holds: sources with their series, sealed chunks as they came over the wire (still compressed), the
-//! head of newest ticks, and ways to read them. No browser here: it compiles and is tested natively.
+//! The data of the page: sources with their series, sealed chunks (still compressed as they arrived), the head of
+//! newest ticks, and ways to read them. It needs no browser, so that it is compiled and tested natively.
 //!
-//! [`source`] one machine, [`days`] its days as minutes, [`spans`] what is held; [`trace`] one series reduced to columns, fed as ticks come; [`presence`] how many instants a
-//! chart has; [`reading`] the newest value of a series; [`difference`] what changed; [`plan`] which panels, tiles and sections there are.
+//! [`source`] is one machine, [`days`] its days as minutes, [`spans`] the spans that are held; [`trace`] is one series
+//! reduced to columns, updated as ticks arrive; [`presence`] counts the instants of a chart; [`reading`] gives the
+//! newest value of a series; [`difference`] says what changed; [`plan`] says which panels, tiles and sections there
+//! are.
 
 pub mod csv;
 pub mod days;
@@ -20,41 +22,41 @@ use shared::wire::{CheckState, Hello, Resume, ServerMessage, SourceId};
 use source::Source;
 use std::collections::BTreeMap;
 
-/// What a message changed.
+/// The parts of the store that a message changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// A tick arrived: there is something new to draw.
+    /// A tick arrived, so there is something new to draw.
     pub ticks: bool,
-    /// Series, checks, sources or the catalogue: the plan may be another.
+    /// Series, checks, sources or the catalogue changed, so the plan may change.
     pub plan: bool,
-    /// Older history arrived: what was reduced is incomplete.
+    /// Older history arrived, so reduced columns are incomplete.
     pub history: bool,
 }
 
-/// Everything that the server told.
+/// All data that the server sent.
 #[derive(Default)]
 pub struct Store {
-    /// First message of the connection.
+    /// The first message of the connection; None before it arrived.
     pub hello: Option<Hello>,
     /// Metrics and layout.
     pub catalog: Catalog,
-    /// Machines by number.
+    /// Machines by their number.
     pub sources: BTreeMap<SourceId, Source>,
 }
 
 impl Store {
-    /// The source of that name, else the first.
+    /// The source with this name, else the first; None while there is no source.
     pub fn source(&self, name: Option<&str>) -> Option<&Source> {
         self.sources.values().find(|s| Some(s.info.name.as_str()) == name).or_else(|| self.sources.values().next())
     }
 
-    /// Likewise, to change it.
+    /// The same source as [`source`](Self::source), for changing it.
     pub fn source_mut(&mut self, name: Option<&str>) -> Option<&mut Source> {
         let id = self.source(name)?.info.id;
         self.sources.get_mut(&id)
     }
 
-    /// Takes a control message in.
+    /// Takes in a control message.
     pub fn take(&mut self, message: ServerMessage) -> Changed {
         let mut changed = Changed::default();
         match message {
@@ -118,13 +120,13 @@ impl Store {
                 self.sources.values_mut().for_each(|s| *s = Source::new(s.info.clone()));
                 changed.plan = true;
             }
-            // What is no data, or not drawn by this page.
+            // The other messages carry no data, or data that this page does not draw.
             _ => {}
         }
         changed
     }
 
-    /// Takes tick frames in; false when they do not fit, and everything must come anew.
+    /// Takes in frames of ticks; true when at least one was a tick. An error means that all data must be sent again.
     pub fn ticks(&mut self, source: SourceId, frames: &[&[u8]]) -> Result<bool, shared::tick::FrameError> {
         let Some(s) = self.sources.get_mut(&source) else { return Ok(false) };
         let mut any = false;
@@ -136,7 +138,7 @@ impl Store {
         Ok(any)
     }
 
-    /// Where this page stands, to go on from there.
+    /// The place in each stream from which the server can go on; None while no tick is held.
     pub fn places(&self) -> Option<Resume> {
         let places: Vec<_> =
             self.sources.iter().filter_map(|(id, s)| Some((*id, s.last_seq()?, s.defs.len() as u32))).collect();
@@ -145,7 +147,7 @@ impl Store {
     }
 }
 
-/// True for a state in which a collector gives no value and will give none by itself.
+/// True for a state in which a collector gives no value and will not recover by itself.
 pub fn is_missing(state: CheckState) -> bool {
     matches!(state, CheckState::Absent | CheckState::Denied | CheckState::Failed | CheckState::Hung)
 }
@@ -163,7 +165,7 @@ mod tests {
 
     const START: i64 = 1_795_219_200_000;
 
-    /// A server with a gauge and a counter: second `s` has the values `s % 100` and `s * 1000`.
+    /// A server with a gauge and a counter, which in second `s` have the values `s % 100` and `s * 1000`.
     struct Server {
         state: TickState,
         catalog: Catalog,
@@ -256,7 +258,7 @@ mod tests {
 
         let (from, to) = store.sources.get_mut(&0).unwrap().hand_back().expect("a head of 2,000 ticks is long");
         assert_eq!((from, to), (START + 900_000, START + 2_899_000));
-        // One stretch comes in two messages; nothing may be missing in between.
+        // One stretch arrives in two messages, and no tick may be missing in between.
         let mut columns = server.sealed(900, 1800);
         let rest = Columns { columns: columns.columns.split_off(1), ..columns.clone() };
         store.take(ServerMessage::Columns(columns));
@@ -286,10 +288,10 @@ mod tests {
             drawn.map(|(chart, _)| chart.clone()).collect::<Vec<_>>()
         };
         let before = charts(&store, 0);
-        // What is known is told again, as to a page that resumes, and changes nothing.
+        // A page that resumes is told known series again, which changes nothing.
         store.take(ServerMessage::Series { source: 0, first: 0, defs: server.defs.clone() });
         assert_eq!((read(&store, 0).len(), charts(&store, 0)), (901, before.clone()));
-        // Away, as it is told long before another comes; then a row with other steps.
+        // The series first goes away, long before another takes its place. The new one has other steps.
         server.state.encode(START + 901_000, false, &[f64::NAN, 901_000.0]);
         let away = server.state.keyframe();
         store.ticks(0, &[&away]).unwrap();
@@ -337,7 +339,7 @@ mod tests {
         assert_eq!((read(&store, 0), count(&store)), (expected(0), 3_600));
         assert_eq!(store.sources[&0].chunks.len(), 1);
         assert_eq!(store.sources[&0].last_seq(), Some(3_600));
-        // A stretch that reaches from what is held into what is not brings its own ticks alone.
+        // A stretch that is held in part adds only the ticks that were not held.
         let (server, mut store) = (Server::new(), Store::default());
         server.greet(&mut store, 1);
         let mut bring = |stretches: &[(i64, i64)]| {
@@ -384,7 +386,7 @@ mod tests {
         let spans = [20_000, 20_010, 20_600, 19_900, 21_000, 30_000, 29_990, 0, 43_190].map(|s| START + s * 1000);
         for from in spans {
             let to = from + 10_000;
-            if !trace.fits(1, from, source) {
+            if !trace.fits(from, source) {
                 trace = make(from);
             }
             trace.feed(source, from, to);
@@ -397,7 +399,7 @@ mod tests {
             );
             assert!(trace.columns().len() < 2_000, "{} columns for 11 samples", trace.columns().len());
         }
-        // A stretch whose ticks were taken after the clock had been set back is found all the same.
+        // A stretch whose ticks were taken after the clock was set back is found too.
         let mut back = server.sealed(0, 900);
         (back.first_seq, back.last_seq) = (43_201, 44_100);
         store.take(ServerMessage::Columns(back));
@@ -425,7 +427,7 @@ mod tests {
         let (day, newest) = ((START, START + hours * 3_600_000 - 1_000), source.last_t().unwrap());
         assert!(!source.in_days(day), "before they are there");
         assert_eq!(source.ask_days(day.0, newest), Some((START, newest)));
-        // All but the last hour is sealed by the hour.
+        // All but the last hour are sealed by the hour.
         for h in 0..hours - 1 {
             let samples = (h * 3_600..(h + 1) * 3_600).map(|s| (START + s * 1000, at(s)));
             let bytes = tier::encode(&roll(samples, TIER_MS), server.steps[0]);
@@ -478,6 +480,31 @@ mod tests {
             let expected: Vec<(i64, f64)> = (0..=second.min(1799)).map(|s| (s, Server::values(s)[0])).collect();
             assert_eq!(all, expected, "up to second {second}, each once");
         }
+    }
+
+    #[test]
+    fn ticks_behind_a_gap_in_the_sequences_are_read() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        store.take(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX });
+        let key = server.state.keyframe();
+        store.ticks(0, &[&key]).unwrap();
+        for _ in 0..5 {
+            let frame = server.tick();
+            store.ticks(0, &[&frame]).unwrap();
+        }
+        for (seq, second) in [(500, 10), (501, 11), (9_000_000_000, 12)] {
+            let frame = server.state.encode_at(seq, START + second * 1_000, false, &[second as f64, 0.0]);
+            store.ticks(0, &[&frame]).unwrap();
+        }
+        let read = |after: u64| {
+            let mut values = Vec::new();
+            let last = store.sources[&0].samples(0, after, (START + 9_000, i64::MAX), |_, v| values.push(v));
+            (values, last)
+        };
+        assert_eq!(read(0), (vec![10.0, 11.0, 12.0], 9_000_000_000));
+        assert_eq!(read(500), (vec![11.0, 12.0], 9_000_000_000));
+        assert_eq!(read(9_000_000_000), (vec![], 9_000_000_000));
     }
 
     #[test]

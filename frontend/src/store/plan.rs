@@ -1,77 +1,82 @@
-//! Which panels, tiles and sections there are: the layout of the catalogue against the series of a source.
+//! Decides which panels, tiles and sections there are, from the catalogue's layout and the series of a source.
 
 use super::source::Source;
 use super::{Store, is_missing};
 use shared::catalog::{self, Layout, Tile};
 use shared::wire::CheckState;
 
-/// Panels that are open at first, at most.
-const OPEN: usize = 24;
-/// Panels on top, the wide one included.
-const TOP: usize = 7;
-/// Tiles.
-const TILES: usize = 4;
+/// Largest number of panels that are open at first.
+const MAX_OPEN_PANELS: usize = 24;
+/// Largest number of panels on top, the wide one included.
+const MAX_TOP_PANELS: usize = 7;
+/// Largest number of tiles.
+const MAX_TILES: usize = 4;
 
-/// What the id of a chart's heat map has behind the chart's own.
-pub const HEAT: &str = ".heat";
+/// Id of the section with the process table, which has no charts.
+pub const PROCESSES: &str = "processes";
+
+/// The id of a heat map is the id of its chart and this suffix.
+pub const HEAT_SUFFIX: &str = ".heat";
 
 /// A chart on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panel {
     /// Id of the chart.
     pub id: String,
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
-    /// The first: it takes the whole width.
+    /// True for the first chart when it takes the whole width.
     pub wide: bool,
 }
 
-/// A family that is not here, or not wholly, in words.
+/// A family or a check that is not available, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// Id of the section or check.
     pub id: String,
-    /// Its title.
+    /// Title of the section or check.
     pub title: String,
-    /// How it stands.
+    /// State of the check.
     pub state: CheckState,
-    /// Why.
+    /// Reason for the state, in words.
     pub reason: String,
-    /// What to do.
+    /// What a person can do about it, in words.
     pub remedy: String,
 }
 
-/// A family below the top.
+/// A family of charts below the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its id.
+    /// Id of the section.
     pub id: String,
-    /// Its title.
+    /// Title of the section.
     pub title: String,
-    /// Its charts that are not on top.
+    /// Charts of the family that are not on top.
     pub panels: Vec<Panel>,
-    /// Whether it is open at first.
+    /// True when the section is open at first.
     pub open: bool,
 }
 
-/// What stands on the page, in order.
+/// All parts of the page, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Ids of the tiles.
     pub tiles: Vec<String>,
-    /// Families of the top that are folded into a line, or have trouble.
+    /// Families of the top that have no chart, or that have trouble.
     pub absent: Vec<Absent>,
-    /// The wide chart and six more.
+    /// Charts on top: the wide one and up to six more.
     pub top: Vec<Panel>,
-    /// Series of the first chart, where they are too many to be drawn one by one.
+    /// Number of series in the first chart when they are drawn as a band, else None.
     pub many: Option<usize>,
-    /// The rest by family.
+    /// Number of charts with data that a person hid.
+    pub hidden: usize,
+    /// The other charts, by family, and the process table: first where there are devices beside the host, else last.
     pub sections: Vec<Section>,
-    /// Everything that is not available here.
+    /// All checks that give no values on this machine.
     pub missing: Vec<Absent>,
 }
 
-/// The plan for a source; empty until the layout is known. Charts in `hide` are left out.
+/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out.
 pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
@@ -79,56 +84,67 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let absent: Vec<Absent> = layout.sections.iter().filter_map(|s| trouble(layout, source, s)).collect();
     let has = |id: &str| source.charts.get(id).is_some_and(|m| !m.lines.is_empty());
     let section_of = |id: &str| layout.charts.iter().find(|c| c.id == id).map(|c| c.section.as_str());
-    // Before the first sample what is to be expected stands there empty: what some collector looks for here.
+    // Before the first sample, empty charts stand for the families that some collector looks for.
     let sought =
         |s: &catalog::Section| source.checks.is_empty() || source.checks.iter().any(|c| s.checks.contains(&c.id));
     let known = |id: &str| layout.sections.iter().any(|s| s.id == id && sought(s));
     let expected = |id: &str| waiting && section_of(id).is_some_and(|s| known(s) && !absent.iter().any(|a| a.id == s));
-    let shown = |id: &str| !hide.iter().any(|h| h == id) && (has(id) || expected(id));
+    let hides = |id: &str| hide.iter().any(|h| h == id);
+    let shown = |id: &str| has(id) || expected(id);
+    // Who leads does not depend on what is hidden.
     let wide = layout.wide.iter().find(|id| shown(id));
-    // Of more than eight devices a heat map leads, and what it shows in one stands beside it with what explains it.
+    // For more than eight devices a heat map leads, followed by the same chart as a band and the charts that explain
+    // it.
     let many = |id: &str| source.charts.get(id).is_some_and(|m| m.lines.len() > 8);
     let kin = |id: &&String| section_of(id) == wide.and_then(|w| section_of(w));
     let beside: Vec<&String> = layout.beside.iter().filter(kin).collect();
-    let heat = wide.filter(|id| many(id) && !beside.is_empty());
+    let (devices, heat_of) = (!beside.is_empty(), |id: &str| id.to_string() + HEAT_SUFFIX);
+    let heat = wide.filter(|id| many(id) && devices);
     let beside = beside.into_iter().filter(|id| heat.is_some() && shown(id));
     let lead: Vec<&String> = wide.into_iter().chain(beside).collect();
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
-    let top: Vec<&String> = lead.iter().copied().chain(rest).take(TOP).collect();
+    let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
+    let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
     let first = top.first().and_then(|id| source.charts.get(*id)).map(|m| m.lines.len());
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
         wide: heat.is_none() && Some(id) == wide.map(String::as_str),
     };
-    let map = heat.map(|id| panel(id)).map(|p| Panel { id: p.id + HEAT, title: p.title + " by device", wide: false });
+    let map =
+        heat.map(|id| panel(id)).map(|p| Panel { id: heat_of(&p.id), title: p.title + " by device", wide: false });
+    let map = map.filter(|p| !hides(&p.id));
     let mut open = top.len();
-    let sections = layout
+    let charts = layout
         .sections
         .iter()
         .filter_map(|s| {
             let ids = layout.charts.iter().filter(|c| c.section == s.id && !top.contains(&&c.id));
-            // A scraped endpoint may bring a thousand charts: nothing is looked up by id here.
+            // A scraped endpoint may bring a thousand charts, so nothing is searched by id here.
             let panel = |c: &catalog::Chart| Panel { id: c.id.clone(), title: c.title.clone(), wide: false };
-            let panels: Vec<Panel> = ids.filter(|c| has(&c.id) && !hide.contains(&c.id)).map(panel).collect();
-            let fits = open + panels.len() <= OPEN;
+            let panels: Vec<Panel> = ids.filter(|c| has(&c.id) && !hides(&c.id)).map(panel).collect();
+            let fits = !s.checks.is_empty() && open + panels.len() <= MAX_OPEN_PANELS;
             open += if fits { panels.len() } else { 0 };
             let (id, title) = (s.id.clone(), s.title.clone());
             (!panels.is_empty()).then_some(Section { id, title, panels, open: fits })
         })
-        .collect();
-    let leads = |id: &str| layout.lead.iter().take(TOP).any(|c| section_of(c) == Some(id));
+        .collect::<Vec<_>>();
+    let table = Section { id: PROCESSES.into(), title: "Processes".into(), panels: Vec::new(), open: false };
+    let (first_of_all, last_of_all) = if devices { (Some(table), None) } else { (None, Some(table)) };
+    let hidden = hide.iter().filter(|id| has(id.strip_suffix(HEAT_SUFFIX).unwrap_or(id))).count();
+    let leads = |id: &str| layout.lead.iter().take(MAX_TOP_PANELS).any(|c| section_of(c) == Some(id));
     Plan {
         tiles: tiles(layout.tiles.iter().filter(|t| tile_has_data(store, source, t, &expected)).collect()),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
         top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
-        many: first.filter(|n| charts::Chart::for_series(*n) == charts::Chart::Band),
-        sections,
+        many: first.filter(|n| charts::Chart::for_series(*n).traits().shows == charts::Shows::Outliers),
+        hidden,
+        sections: first_of_all.into_iter().chain(charts).chain(last_of_all).collect(),
         missing: missing(source),
     }
 }
 
-/// Why a family has no chart, or trouble with those that it has.
+/// Why a family has no chart, or which trouble it has; None when all is well.
 fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Option<Absent> {
     let mut charts = layout.charts.iter().filter(|c| c.section == section.id);
     let here = charts.any(|c| source.charts.get(&c.id).is_some_and(|m| !m.lines.is_empty()));
@@ -141,7 +157,7 @@ fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Opti
         _ => 0,
     };
     let checks = source.checks.iter().filter(|c| section.checks.contains(&c.id) && rank(c.state) > 0);
-    // Of equal ones the first: the most common kind.
+    // Of equally bad checks the first counts, which is that of the most common hardware.
     let check = checks.reduce(|a, b| if rank(b.state) > rank(a.state) { b } else { a })?;
     let (id, title) = (section.id.clone(), section.title.clone());
     Some(Absent { id, title, state: check.state, reason: check.reason.clone(), remedy: check.remedy.clone() })
@@ -159,13 +175,12 @@ fn missing(source: &Source) -> Vec<Absent> {
     .collect()
 }
 
-/// The first four. One that shows the same as the next sums up what else there is no room for: it stands last or not at
-/// all.
+/// The first four tiles. A tile with the same metrics as the next one sums up others: it takes the last place or none.
 fn tiles(all: Vec<&Tile>) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for (i, tile) in all.iter().enumerate() {
         let sums_up = all.get(i + 1).is_some_and(|next| next.metrics == tile.metrics);
-        if list.len() + 1 == TILES || (!sums_up && list.len() < TILES) {
+        if list.len() + 1 == MAX_TILES || (!sums_up && list.len() < MAX_TILES) {
             list.push(tile.id.clone());
         }
     }

@@ -1,31 +1,31 @@
-//! How many instants of a span have a sample of a chart; sealed stretches are looked at once.
+//! Counts the instants of a span that have a sample of a chart. Each sealed stretch is decoded once.
 
 use super::source::Source;
 use charts::order;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
-/// Series whose minutes are looked at.
-const FEW: usize = 8;
+/// Largest number of series whose minutes are counted.
+const MAX_SERIES: usize = 8;
 
-/// What is known of one stretch.
+/// The instants with a sample in one stretch.
 struct Seen {
     columns: usize,
     here: Vec<bool>,
     total: usize,
 }
 
-/// What is known of one chart.
+/// The counts of one chart.
 #[derive(Default)]
 pub struct Presence {
     members: usize,
     chunks: BTreeMap<u64, Seen>,
-    /// Of days: of which epoch, and the minutes with the samples of the series that has most in each, oldest first.
+    /// For spans of days: the epoch of the count, then each minute with its largest number of samples, oldest first.
     minutes: (u32, Vec<(i64, u32)>),
 }
 
 impl Presence {
-    /// Distinct instants from `from` to `to` with a sample of any of the series.
+    /// Number of distinct instants from `from` to `to` (ms since the epoch) at which one of the series has a sample.
     pub fn count(&mut self, source: &Source, series: &[SeriesId], from: i64, to: i64) -> usize {
         if self.members != series.len() {
             self.members = series.len();
@@ -33,7 +33,7 @@ impl Presence {
             self.minutes = Default::default();
         }
         self.chunks.retain(|first, _| source.chunks.contains_key(first));
-        // What is counted by the minute is not counted by the sample.
+        // Ticks that are in the minutes are not counted again as samples.
         let days = source.in_days((from, to));
         let minutes = if days { source.days.last_seq() } else { 0 };
         let (mut total, mut before) = (if days { self.of_days(source, series, from, to) } else { 0 }, minutes);
@@ -45,7 +45,7 @@ impl Presence {
             if start >= end {
                 continue;
             }
-            // An hour may have taken the place of its first quarter.
+            // An hour may have replaced its first quarter.
             let stale = self
                 .chunks
                 .get(first)
@@ -83,8 +83,8 @@ impl Presence {
             *epoch = source.epoch;
             minutes.clear();
             let mut all = Vec::new();
-            // Series of one chart are read together: a few tell of all.
-            for id in series.iter().take(FEW) {
+            // The series of a chart are sampled together, so a few stand for all.
+            for id in series.iter().take(MAX_SERIES) {
                 source.days.minutes(*id, i64::MIN / 2, |bucket, _| all.push((bucket.t, bucket.count)));
             }
             for (t, count) in order::by(all.iter().map(|minute| minute.0)).into_iter().map(|i| all[i]) {

@@ -1,4 +1,4 @@
-//! The value of a series at an instant, for tiles and headlines: base units, counters as rates.
+//! The value of a series at an instant, for tiles: in base units, and as a rate for counters.
 
 use super::source::Source;
 use super::trace::Rate;
@@ -6,10 +6,10 @@ use shared::catalog::Catalog;
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 
-/// How far back a value may lie, in samples.
-const REACH: i64 = 3;
+/// How old a value may be, as a number of samples.
+const MAX_VALUE_AGE_SAMPLES: i64 = 3;
 
-/// The newest value at or shortly before `t`; none when there is none.
+/// The newest value at `t` (ms since the epoch) or shortly before; None when there is none.
 pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Option<f64> {
     let metric = catalog.metric(source.defs.get(series as usize)?)?;
     let cadence = source.cadence(series);
@@ -24,9 +24,9 @@ pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Optio
             found = Some(v);
         }
     };
-    let from = t - cadence * REACH;
+    let from = t - cadence * MAX_VALUE_AGE_SAMPLES;
     if source.head.front().is_some_and(|tick| tick.t <= from) {
-        // The usual case: the last few ticks of the head, without a look at the chunks.
+        // In most cases the last ticks of the head are enough, and no chunk is decoded.
         let start = source.head.partition_point(|tick| tick.t < from);
         for tick in source.head.range(start..) {
             take(tick.t, tick.values.get(series as usize).copied().unwrap_or(f64::NAN));
@@ -35,7 +35,7 @@ pub fn at(source: &Source, catalog: &Catalog, series: SeriesId, t: i64) -> Optio
         source.samples(series, 0, (from, t), take);
     }
     if found.is_none() {
-        // Of what lies further back than samples are held there are minutes, of counters as rates.
+        // Further back than the held samples there are minutes; those of counters are rates already.
         source.days.minutes(series, from.min(t - TIER_MS), |b, _| found = if b.t <= t { Some(b.mean) } else { found });
     }
     found.map(|v| v * metric.unit.to_base())

@@ -1,8 +1,9 @@
-//! One machine: its series, its sealed chunks and the head of newest ticks.
+//! One machine: its series, its sealed chunks, and the head of newest ticks.
 //!
-//! Sequences order everything. What the head holds is read from the head, older ticks from the chunks. The server merges
-//! its chunks by the hour, so an answer may bring ticks again that are held in the head or in smaller chunks: those are
-//! given up once the whole answer is there. A tick that stands in two chunks is read from the first.
+//! Ticks are ordered by their sequence numbers. The head is read for the ticks that it holds, the chunks for older
+//! ones. The server merges its chunks by the hour, so an answer may bring ticks that the head or smaller chunks hold
+//! already. These copies are dropped when the whole answer has arrived. A tick that is in two chunks is read from the
+//! first.
 
 use super::days::Days;
 use super::spans::Spans;
@@ -10,34 +11,35 @@ use shared::catalog::{Catalog, Draw, Kind};
 use shared::column;
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::{Applied, FrameError, TickState};
-use shared::window::LONGEST_OF_SAMPLES;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::{self, Check, Columns};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A longer head is handed back: the page asks for sealed columns in its place.
-pub const LONG_HEAD: usize = 1800;
+/// Number of ticks from which on the head is handed back: the page asks for sealed columns in its place.
+pub const MAX_HEAD_TICKS: usize = 1800;
 
-/// A stretch of ticks as it came.
+/// A stretch of ticks in the form in which it arrived.
 pub struct Chunk {
-    /// Sequence of its last tick. It has fewer ticks than sequences where some were lost, and more where samples came
-    /// late.
+    /// Sequence of the last tick. A chunk has fewer ticks than sequence numbers where ticks were lost, and more where
+    /// samples arrived late.
     pub last_seq: u64,
-    /// Times of its ticks, ms.
+    /// Times of the ticks, ms since the epoch.
     pub times: Vec<i64>,
-    /// Encoded columns by series, in order.
+    /// Encoded columns by series.
     pub columns: BTreeMap<SeriesId, Vec<u8>>,
 }
 
 impl Chunk {
-    /// The values of a series; none when it has no sample here.
+    /// The values of a series at each tick; None when it has no sample in the chunk.
     pub fn values(&self, series: SeriesId) -> Option<Vec<f64>> {
         column::decode(self.columns.get(&series)?, self.times.len()).ok()
     }
 
-    /// The ticks, by position, that neither `before` (a sequence that has been read) nor the head, which begins at that
-    /// tick, has; `first` is the chunk's first sequence. Where ticks and sequences do not agree their times tell.
+    /// Positions of the ticks to read from this chunk. Ticks up to sequence `before` were read already, and those from
+    /// `head` on are in the head. `first` is the sequence of the chunk's first tick. Where the numbers of ticks and
+    /// sequences differ, times decide.
     pub fn own(&self, first: u64, before: u64, head: Option<&Tick>) -> Range<usize> {
         let whole = self.last_seq - first + 1 == self.times.len() as u64;
         let skip = (before + 1).saturating_sub(first);
@@ -57,15 +59,15 @@ impl Chunk {
 
 /// A tick of the head.
 pub struct Tick {
-    /// Sequence.
+    /// Sequence number of the tick.
     pub seq: u64,
-    /// Time, ms.
+    /// Time of the tick, ms since the epoch.
     pub t: i64,
     /// Values by series; NaN is absent.
     pub values: Vec<f64>,
 }
 
-/// What a chart is made of.
+/// The series of a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members {
     /// Series drawn as lines.
@@ -76,40 +78,40 @@ pub struct Members {
 
 /// A machine.
 pub struct Source {
-    /// Name, interval, facts.
+    /// Name, interval and facts of the machine.
     pub info: wire::Source,
     /// Series by id.
     pub defs: Vec<SeriesDef>,
-    /// How its collectors stand.
+    /// State of each check of the machine's collectors.
     pub checks: Vec<Check>,
-    /// Charts and their series.
+    /// Charts by id, with their series.
     pub charts: BTreeMap<String, Members>,
     /// Sealed stretches by the sequence of their first tick.
     pub chunks: BTreeMap<u64, Chunk>,
     /// Newest ticks, oldest first, without holes.
     pub head: VecDeque<Tick>,
-    /// Time of the newest sample of each series, ms; 0 before the first.
+    /// Time of the newest sample of each series, ms since the epoch; 0 before the first.
     pub newest: Vec<i64>,
-    /// Distance between its last two samples, ms; 0 before the second.
+    /// Time between the last two samples of each series in ms; 0 before the second.
     pub spacing: Vec<i64>,
     /// Grows when older history arrives, so that reductions begin anew.
     pub epoch: u32,
-    /// Spans in which sealed history is complete.
+    /// Spans for which the samples are complete.
     pub loaded: Spans,
-    /// Days as minutes, once a window needed them.
+    /// Days as minutes; empty until a window needs them.
     pub days: Days,
-    /// Ticks after this are not read: where the clock of a recording stands.
+    /// Ticks after this time are not read, ms since the epoch. A recording sets it to its clock.
     pub until: i64,
     state: TickState,
-    /// What an answer has brought so far, by first and last sequence.
+    /// The parts of an answer that have arrived so far, by first and last sequence.
     arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
-    /// The span around what was looked at last: its samples are not let go.
+    /// The span around the one that is looked at, ms since the epoch. Its samples are not dropped.
     near: (i64, i64),
 }
 
 impl Source {
-    /// A machine of which nothing else is known yet.
+    /// Makes a machine without series and ticks.
     pub fn new(info: wire::Source) -> Self {
         Source {
             info,
@@ -126,12 +128,13 @@ impl Source {
             until: i64::MAX,
             state: TickState::default(),
             arriving: BTreeMap::default(),
-            ask_at: LONG_HEAD,
+            ask_at: MAX_HEAD_TICKS,
             near: (i64::MAX, i64::MIN),
         }
     }
 
-    /// Takes further series in; those that are known already are skipped, and those that are known as others forgotten.
+    /// Takes in series from id `first` on. Known series are skipped. A series that replaces another under its id first
+    /// drops the values of the other.
     pub fn announce(&mut self, first: SeriesId, defs: Vec<SeriesDef>, catalog: &Catalog) {
         for (id, def) in (first..).zip(defs) {
             let metric = catalog.metric(&def);
@@ -163,7 +166,7 @@ impl Source {
         self.spacing.resize(self.defs.len(), 0);
     }
 
-    /// Forgets all values of a series, and where it is drawn.
+    /// Forgets all values of a series, and removes it from its charts.
     fn forget_series(&mut self, id: SeriesId) {
         for members in self.charts.values_mut() {
             members.lines.retain(|line| *line != id);
@@ -182,30 +185,31 @@ impl Source {
         self.epoch += 1;
     }
 
-    /// Time between two samples of a series, ms: the source's interval, or more for what is read seldom.
+    /// Time in ms between two samples of a series: the interval of the source, or more for a series that is read
+    /// seldom.
     pub fn cadence(&self, series: SeriesId) -> i64 {
         let seen = self.spacing.get(series as usize).copied().unwrap_or(0);
         if (1..=120_000).contains(&seen) { seen.max(self.info.interval) } else { self.info.interval }
     }
 
-    /// Sequence of the newest tick.
+    /// Sequence of the newest tick; None before the first.
     pub fn last_seq(&self) -> Option<u64> {
         self.head.back().map(|t| t.seq).or_else(|| self.chunks.values().map(|c| c.last_seq).max())
     }
 
-    /// Time of the newest tick, ms.
+    /// Time of the newest tick, ms since the epoch; None before the first.
     pub fn last_t(&self) -> Option<i64> {
         let sealed = || self.chunks.last_key_value().and_then(|(_, c)| c.times.last().copied());
         self.head.back().map(|t| t.t).or_else(sealed)
     }
 
-    /// Time of the oldest tick held, ms.
+    /// Time of the oldest tick held, ms since the epoch; None before the first.
     pub fn first_t(&self) -> Option<i64> {
         let sealed = self.chunks.first_key_value().and_then(|(_, c)| c.times.first().copied());
         sealed.or_else(|| self.head.front().map(|t| t.t))
     }
 
-    /// Applies a frame; true when it was a tick.
+    /// Applies a frame of the stream; true when it was a tick. An error means that frames are missing or invalid.
     pub fn apply(&mut self, frame: &[u8]) -> Result<bool, FrameError> {
         match self.state.apply(frame)? {
             Applied::Keyframe => Ok(false),
@@ -225,8 +229,8 @@ impl Source {
         }
     }
 
-    /// Takes in a stretch of history; several messages may bring the columns of one stretch. It is read once the answer
-    /// is complete.
+    /// Takes in a part of an answer. Several messages may bring the columns of one stretch. The stretch is read when
+    /// the answer is complete.
     pub fn keep(&mut self, message: Columns) {
         let Ok(times) = column::decode_times(&message.times, message.ticks as usize) else { return };
         let Some(&last) = times.last() else { return };
@@ -244,29 +248,31 @@ impl Source {
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
 
-    /// An answer is complete; true when it brought something that is older than what was held.
+    /// The answer for the span from `from` to `to` (ms since the epoch) is complete. Returns true when it brought ticks
+    /// that were not held.
     pub fn history_end(&mut self, from: i64, to: i64) -> bool {
         self.loaded.add((from, to));
         let mut older = false;
         for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
             if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
-                continue; // within an hour that is held
+                // The ticks are part of an hour that is held.
+                continue;
             }
             self.chunks.retain(|from, held| *from < first || held.last_seq > last);
             self.chunks.insert(first, chunk);
         }
         let sealed = self.chunks.values().map(|c| c.last_seq).max().unwrap_or(0);
-        // The newest tick stays, so that the head always knows where the stream stands.
+        // The newest tick stays, so that the head always knows the position in the stream.
         while self.head.len() > 1 && self.head.front().is_some_and(|t| t.seq <= sealed) {
             self.head.pop_front();
         }
-        self.ask_at = LONG_HEAD.max(self.head.len() + 300);
+        self.ask_at = MAX_HEAD_TICKS.max(self.head.len() + 300);
         self.epoch += u32::from(older);
         older
     }
 
-    /// Whether every tick from `first` to `last` is held, in chunks or in the head.
+    /// True when every tick from sequence `first` to `last` is held, in chunks or in the head.
     fn holds(&self, first: u64, last: u64) -> bool {
         let mut next = first;
         for (from, chunk) in self.chunks.iter() {
@@ -277,7 +283,7 @@ impl Source {
         next > last || self.head.front().is_some_and(|t| t.seq <= next)
     }
 
-    /// The span of the head for which sealed columns should be asked now.
+    /// The span of the head when sealed columns should replace it, else None; ms since the epoch.
     pub fn hand_back(&mut self) -> Option<(i64, i64)> {
         if self.head.len() < self.ask_at {
             return None;
@@ -286,33 +292,35 @@ impl Source {
         Some((self.head.front()?.t, self.head.back()?.t))
     }
 
-    /// The span of samples to ask for so that these spans are there, which are what is looked at now.
+    /// The span of samples to ask for, so that `spans` are complete; None when they are. `spans` are what is looked at
+    /// now.
     pub fn ask(&mut self, spans: &[(i64, i64)]) -> Option<(i64, i64)> {
         let from = spans.iter().map(|s| s.0).min()?;
         let to = spans.iter().map(|s| s.1).max()?;
-        // What was asked for, once, and half a day to either side to move about in.
-        self.near = (from - LONGEST_OF_SAMPLES, to.saturating_add(LONGEST_OF_SAMPLES));
+        // Samples within half a day of these spans are kept, so that a person can move around.
+        self.near = (from - MAX_SAMPLES_SPAN_MS, to.saturating_add(MAX_SAMPLES_SPAN_MS));
         if self.loaded.is_empty() {
-            return None; // the opening is on its way
+            return None; // The first answer is still on its way.
         }
         spans.iter().find_map(|span| self.loaded.missing(*span))
     }
 
-    /// Likewise of minutes, from an instant on; `newest` is the time of the newest tick.
+    /// The span of minutes to ask for, so that all from `from` on are there; None when they are. `newest` is the time
+    /// of the newest tick.
     pub fn ask_days(&mut self, from: i64, newest: i64) -> Option<(i64, i64)> {
         if self.loaded.is_empty() { None } else { self.days.ask(from, newest) }
     }
 
-    /// Whether a span is drawn from minutes.
+    /// True when a span is so long that it is drawn from minutes, and there are minutes.
     pub fn in_days(&self, (from, to): (i64, i64)) -> bool {
-        to - from > LONGEST_OF_SAMPLES && !self.days.is_empty()
+        to - from > MAX_SAMPLES_SPAN_MS && !self.days.is_empty()
     }
 
-    /// Drops samples that are older than `keep` ms, or half a day, and not near what is looked at; minutes that are older
-    /// than `keep`.
+    /// Drops samples older than `keep` ms, or than half a day if that is less, unless they are near the spans that are
+    /// looked at. Drops minutes older than `keep` and an hour.
     pub fn forget(&mut self, keep: i64) {
         let Some(last) = self.last_t() else { return };
-        let limit = last - keep.min(LONGEST_OF_SAMPLES) - 900_000;
+        let limit = last - keep.min(MAX_SAMPLES_SPAN_MS) - 900_000;
         let (from, to) = self.near;
         let ends = |c: &Chunk| Some((*c.times.first()?, *c.times.last()?));
         let outside = |c: &Chunk| ends(c).is_none_or(|(first, last)| last < limit && (last < from || first > to));
@@ -323,14 +331,14 @@ impl Source {
         self.days.forget(last - keep - 3_600_000);
     }
 
-    /// Calls `each` with time and value (as sampled; NaN is absent) of every tick after sequence `after` from one time to
-    /// another, oldest first. Answers with the sequence up to which it has read, to go on from. Stretches outside the span
-    /// are not decoded; the head, and what the clock was set back behind, is read to its end.
+    /// Calls `each` with time and value of every tick after sequence `after`, oldest first. Values are as sampled; NaN
+    /// is absent. Returns the last sequence that was read, from which the next call can go on. Chunks outside of the
+    /// span are not decoded. The head is read to its end, and so are chunks after which the clock was set back.
     pub fn samples(&self, series: SeriesId, after: u64, span: (i64, i64), mut each: impl FnMut(i64, f64)) -> u64 {
         self.runs(series, after, span, &mut |times, values| times.iter().zip(values).for_each(|(t, v)| each(*t, *v)))
     }
 
-    /// Likewise, many at once.
+    /// Does the same as [`samples`](Self::samples), with many ticks in one call of `each`.
     pub fn runs(
         &self,
         series: SeriesId,
@@ -350,7 +358,7 @@ impl Source {
                 let mut begins = chunks.clone().filter_map(|(_, c)| c.times.first().copied()).chain(head.map(|t| t.t));
                 begins.any(|t| t <= to)
             };
-            // Where ticks and sequences do not agree no place in the middle could be gone on from.
+            // Where the numbers of ticks and sequences differ, reading cannot stop in the middle of a chunk.
             if reached < chunk.times.len() && (reached > 0 && !whole || back()) {
                 reached = chunk.times.len();
             }
@@ -366,7 +374,8 @@ impl Source {
                 return last;
             }
         }
-        let skip = head.map_or(0, |head| (after + 1).saturating_sub(head.seq) as usize);
+        // Sequences of the head may have gaps.
+        let skip = self.head.partition_point(|tick| tick.seq <= after);
         for tick in self.head.iter().skip(skip) {
             if tick.t >= from {
                 each(&[tick.t], &[tick.values.get(series as usize).copied().unwrap_or(f64::NAN)]);
@@ -376,7 +385,7 @@ impl Source {
         last
     }
 
-    /// True when no clock was set back: later sequences have later times.
+    /// True when no clock was set back, so that later sequences have later times.
     pub fn in_order(&self) -> bool {
         let ends = |c: &Chunk| c.times.first().copied().zip(c.times.last().copied());
         let head = self.head.front().map(|t| (t.t, i64::MAX));
@@ -385,7 +394,7 @@ impl Source {
         all.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 <= w[1].1)
     }
 
-    /// Time of the last sample of a series before `t`, ms, among the samples that are held.
+    /// Time of the last sample of a series before `t`, among the samples that are held; ms since the epoch.
     pub fn last_before(&self, series: SeriesId, t: i64) -> Option<i64> {
         let here = |tick: &&Tick| tick.t < t && tick.values.get(series as usize).is_some_and(|v| v.is_finite());
         let mut found = self.head.iter().rev().find(here).map(|tick| tick.t);
@@ -401,7 +410,7 @@ impl Source {
         found
     }
 
-    /// Whether a metric's values are drawn as a rate.
+    /// True when the series is a counter, which is drawn as a rate.
     pub fn is_counter(&self, series: SeriesId, catalog: &Catalog) -> bool {
         self.defs.get(series as usize).and_then(|d| catalog.metric(d)).is_some_and(|m| m.kind == Kind::Counter)
     }

@@ -1,16 +1,16 @@
-//! Spans of time of which samples are held.
+//! Spans of time for which samples are held.
 
-/// Spans in order, none touching another; both ends included, ms.
+/// Spans in order of time that do not touch each other; both ends are included, ms since the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
-    /// True when nothing is held.
+    /// True when no span is held.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a span.
+    /// Adds a span, and joins it with those that it touches.
     pub fn add(&mut self, (mut from, mut to): (i64, i64)) {
         self.0.retain(|&(a, b)| {
             let apart = b.saturating_add(1) < from || a > to.saturating_add(1);
@@ -23,7 +23,8 @@ impl Spans {
         self.0.insert(at, (from, to));
     }
 
-    /// From the first to the last instant of a span that is not held.
+    /// The part of a span that must be asked for: from the first to the last instant that is not held. None when all is
+    /// held.
     pub fn missing(&self, (mut from, mut to): (i64, i64)) -> Option<(i64, i64)> {
         for &(a, b) in &self.0 {
             if (a..=b).contains(&from) {
@@ -38,7 +39,7 @@ impl Spans {
         (from <= to).then_some((from, to))
     }
 
-    /// Keeps what lies in one of two spans.
+    /// Keeps only the parts that lie in one of two spans.
     pub fn keep(&mut self, spans: [(i64, i64); 2]) {
         let all = std::mem::take(&mut self.0);
         for (from, to) in spans {

@@ -1,4 +1,4 @@
-//! One series as a chart draws it: base units, counters as rates, reduced to columns; fed with what is new only.
+//! One series as a chart draws it: in base units, counters as rates, reduced to columns. Only new samples are read.
 
 use super::source::Source;
 use charts::reduce::{Column, Reducer};
@@ -7,19 +7,20 @@ use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 
-/// The base unit in which a metric is drawn: per second for counters.
+/// The base unit in which a metric is drawn; per second for counters.
 pub fn unit(metric: &Metric) -> Unit {
     if metric.kind == Kind::Counter { metric.unit.per_second() } else { metric.unit.base() }
 }
 
-/// Makes rates of a counter's samples as [`shared::rollup::rate`] does, one by one; NaN where there is none.
+/// Turns the samples of a counter into rates as [`shared::rollup::rate`] does, one by one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
     before: Option<(i64, f64)>,
 }
 
 impl Rate {
-    /// The rate per second up to this sample.
+    /// The rate per second from the last sample to this one; NaN when there is none. `t` and `longest` are in ms;
+    /// samples further apart than `longest` give no rate.
     pub fn push(&mut self, t: i64, v: f64, longest: i64) -> f64 {
         if !v.is_finite() {
             return f64::NAN;
@@ -30,34 +31,34 @@ impl Rate {
     }
 }
 
-/// Columns beyond either end of the window that are whole, so that lines come in and go out.
-const WHOLE: i64 = 4;
-/// Columns that are read at once when a view is moved beyond what was read.
-const MORE: i64 = 120;
-/// Columns before the first whole one that are read: a rate needs its first sample, a line its gap.
-const LEAD: i64 = 4;
+/// Number of complete columns beyond each end of the window, so that lines begin and end outside of the plot.
+const MARGIN_COLUMNS: i64 = 4;
+/// Number of columns that are read at once when a view is moved beyond what was read.
+const READ_AHEAD_COLUMNS: i64 = 120;
+/// Number of columns that are read before the first complete one: a rate needs an earlier sample, and a line its gap.
+const LEAD_COLUMNS: i64 = 4;
 
-/// A series on its way to the screen.
+/// The columns of one series, and what of the series has been read.
 pub struct Trace {
     series: SeriesId,
     reducer: Reducer,
     rate: Option<Rate>,
     factor: f64,
     longest: i64,
-    /// Sequence up to which it is read.
+    /// Sequence of the last tick that was read.
     after: u64,
-    /// Columns that begin from here on are whole, ms.
+    /// Start of the complete columns, ms since the epoch.
     from: i64,
-    /// What is read goes so far, ms.
+    /// End of the time that is read, ms since the epoch.
     upto: i64,
-    /// What there was to read at the last time, and how far of it was read.
+    /// Newest sequence, clock of the recording and end of reading at the last call of [`feed`](Self::feed).
     held: (Option<u64>, i64, i64),
     days: bool,
     epoch: u32,
 }
 
 impl Trace {
-    /// A series in columns of `step` ms from `from` on; nothing is read yet.
+    /// Makes a trace with columns of `step` ms from `from` on (ms since the epoch). It has read nothing yet.
     pub fn new(series: SeriesId, step: i64, from: i64, source: &Source, catalog: &Catalog) -> Self {
         let metric = source.defs.get(series as usize).and_then(|d| catalog.metric(d));
         let longest = source.cadence(series) * 3 / 2;
@@ -78,65 +79,70 @@ impl Trace {
         trace
     }
 
-    /// Likewise of days, from minutes and the samples behind them; `step` is whole minutes.
+    /// Makes a trace of days, which reads minutes and the samples after them. `step` is a multiple of a minute.
     pub fn of_days(series: SeriesId, step: i64, from: i64, source: &Source, catalog: &Catalog) -> Self {
         let mut trace = Self::new(series, step, from, source, catalog);
         trace.longest = trace.longest.max(TIER_MS * 3 / 2);
         trace.reducer = Reducer::new(step, trace.longest);
         trace.days = true;
-        trace.from = from - trace.width() * MORE;
+        trace.from = from - trace.width() * READ_AHEAD_COLUMNS;
         trace
     }
 
-    /// Whether it is made of days.
+    /// True for a trace of days.
     pub fn is_of_days(&self) -> bool {
         self.days
     }
 
-    /// Width of a column, or what a gap must be longer than, ms.
+    /// True when the columns are `step` ms wide, and for `days` those of a trace of days.
+    pub fn is_of(&self, step: i64, days: bool) -> bool {
+        self.reducer.step() == step.max(1) && self.days == days
+    }
+
+    /// Width of a column, or the length of the shortest gap if that is more; in ms.
     fn width(&self) -> i64 {
         self.reducer.step().max(self.longest)
     }
 
-    /// Columns that are read beyond both ends of a new view: of each series others, so that when it is moved not all
-    /// need more in the same frame.
+    /// Number of columns that are read beyond both ends of a new view. It depends on the series, so that not all series
+    /// must read more in the same frame when the view moves.
     fn slack(&self) -> i64 {
-        WHOLE + i64::from(self.series % 16) * 3
+        MARGIN_COLUMNS + i64::from(self.series % 16) * 3
     }
 
-    /// False when it must be built anew: other columns, a span that lies apart from what was read, older history, another
-    /// cadence.
-    pub fn fits(&self, step: i64, from: i64, source: &Source) -> bool {
-        let moved = self.from - from + self.width() * WHOLE;
-        self.reducer.step() == step.max(1)
-            // What lies a little to the left is read in addition.
-            && (moved <= 0 || moved <= self.width() * MORE && !self.days && source.in_order())
+    /// False when the trace must be made anew: the span is far from what was read, older history arrived, or the cadence
+    /// changed.
+    pub fn fits(&self, from: i64, source: &Source) -> bool {
+        let moved = self.from - from + self.width() * MARGIN_COLUMNS;
+        // A span that begins a little further left needs only some more reading.
+        (moved <= 0 || moved <= self.width() * READ_AHEAD_COLUMNS && !self.days && source.in_order())
             && (self.upto == i64::MIN || from <= self.upto)
             && self.epoch == source.epoch
             && self.longest == (source.cadence(self.series) * 3 / 2).max(if self.days { TIER_MS * 3 / 2 } else { 0 })
     }
 
-    /// Takes in what is new since the last time up to a little behind `to` and before `from`, and forgets what lies
-    /// further away.
+    /// Reads the new samples up to a little after `to`, and older ones if the view has moved to the left. Forgets what
+    /// is far from the view. Times are ms since the epoch.
     pub fn feed(&mut self, source: &Source, from: i64, to: i64) {
         let width = self.width();
-        let wanted = from - width * WHOLE;
-        if wanted < self.from && !self.read_before(source, wanted - width * MORE) {
-            self.restart(wanted - width * MORE);
+        let wanted = from - width * MARGIN_COLUMNS;
+        if wanted < self.from && !self.read_before(source, wanted - width * READ_AHEAD_COLUMNS) {
+            self.restart(wanted - width * READ_AHEAD_COLUMNS);
         }
-        // What lies far to the right of a view that was moved is read again when it comes back.
-        if self.upto > i64::MIN && self.columns().last().is_some_and(|c| c.t > to + width * MORE * 4) {
+        // When a view has moved far to the left, columns far to its right are dropped. They are read again when the
+        // view comes back.
+        if self.upto > i64::MIN && self.columns().last().is_some_and(|c| c.t > to + width * READ_AHEAD_COLUMNS * 4) {
             self.restart(wanted);
         }
-        if self.upto < to + width * WHOLE {
-            self.upto = to + width * if self.upto == i64::MIN { self.slack() } else { MORE };
+        if self.upto < to + width * MARGIN_COLUMNS {
+            self.upto = to + width * if self.upto == i64::MIN { self.slack() } else { READ_AHEAD_COLUMNS };
         }
-        // Most often a frame has nothing new.
+        // Most frames bring nothing new.
         let held = (source.last_seq(), source.until, self.upto);
         if std::mem::replace(&mut self.held, held) == held && self.after > 0 {
             return self.forget(from);
         }
-        let reach = self.from - width * LEAD;
+        let reach = self.from - width * LEAD_COLUMNS;
         if self.days && self.after == 0 {
             let (reducer, factor) = (&mut self.reducer, self.factor);
             source.days.minutes(self.series, reach, |b, last| {
@@ -151,25 +157,25 @@ impl Trace {
         self.forget(from);
     }
 
-    /// Forgets what lies far before a view.
+    /// Drops columns far before a view.
     fn forget(&mut self, from: i64) {
         let width = self.width();
-        // What was forgotten must be read again when the view goes back to it.
-        let old = from - width * MORE * 2;
+        // The start moves with them, so that they are read again when the view goes back.
+        let old = from - width * READ_AHEAD_COLUMNS * 2;
         if old > self.from {
             self.reducer.forget_before(old - width);
             self.from = old;
         }
     }
 
-    /// Begins anew, whole from `from` on.
+    /// Drops all columns; those from `from` on will be read again.
     fn restart(&mut self, from: i64) {
         self.reducer = Reducer::new(self.reducer.step(), self.longest);
         self.rate = self.rate.map(|_| Rate::default());
         (self.after, self.upto, self.from) = (0, i64::MIN, from);
     }
 
-    /// Reads what lies before the first whole column, so that columns are whole from `from` on; false when there is none.
+    /// Reads the columns from `from` up to the first complete one. Returns false when there is no complete column.
     fn read_before(&mut self, source: &Source, from: i64) -> bool {
         let step = self.reducer.step();
         let columns = self.columns();
@@ -179,7 +185,7 @@ impl Trace {
         let mut older = Reducer::new(step, self.longest);
         let mut rate = self.rate.map(|_| Rate::default());
         let how = (self.factor, self.longest);
-        source.runs(self.series, 0, (from - self.width() * LEAD, slot * step - 1), &mut |times, values| {
+        source.runs(self.series, 0, (from - self.width() * LEAD_COLUMNS, slot * step - 1), &mut |times, values| {
             let here = times.partition_point(|t| *t < slot * step);
             reduce(&mut older, &mut rate, how, &times[..here], values);
         });
@@ -188,12 +194,12 @@ impl Trace {
         true
     }
 
-    /// Its columns, oldest first, some of them before the window.
+    /// The columns, oldest first. Some lie before the window.
     pub fn columns(&self) -> &[Column] {
         self.reducer.columns()
     }
 
-    /// The columns that begin within a span.
+    /// The columns with samples within a span.
     pub fn within(&self, from: i64, to: i64) -> &[Column] {
         let columns = self.columns();
         let start = columns.partition_point(|c| c.last_t < from);
@@ -201,14 +207,14 @@ impl Trace {
         &columns[start..end.max(start)]
     }
 
-    /// The newest column that begins before `to` and lies after `from`, or so near before it that another may follow.
+    /// The newest column up to `to`. It lies after `from`, or at most two widths before; else the result is None.
     pub fn newest(&self, from: i64, to: i64) -> Option<&Column> {
         let columns = self.columns();
         let newest = columns[..columns.partition_point(|c| c.first_t <= to)].last();
         newest.filter(|c| c.last_t >= from - self.width() * 2)
     }
 
-    /// The column nearest to an instant, when one is within reach of it.
+    /// The column nearest to an instant; None when it is too far away.
     pub fn at(&self, t: i64) -> Option<&Column> {
         let columns = self.columns();
         let after = columns.partition_point(|c| c.t < t);
@@ -218,7 +224,7 @@ impl Trace {
     }
 }
 
-/// Takes samples as they are into columns: in base units, of a counter as rates.
+/// Reduces samples to columns: in base units, and for a counter as rates.
 fn reduce(
     reducer: &mut Reducer,
     rate: &mut Option<Rate>,

@@ -1,76 +1,95 @@
-//! The list of what changed in the span that is shown, against the span of the same length before it. A row opens its
-//! chart.
+//! The list of what changed in the shown span, compared with the span before, which is as long. A row opens its chart.
 
-use crate::browser::{self, offset};
+use super::differs::Differs;
+use crate::browser::offset;
 use crate::panels::picture::states;
-use crate::state::Page;
+use crate::shortcuts::{self, Action};
+use crate::state::{Page, Sheet};
 use crate::store::difference::{Difference, rank};
 use crate::store::trace::unit;
 use charts::axis;
 use leptos::prelude::*;
 use shared::catalog::{Lane, Metric};
 use shared::unit::Unit;
-use std::time::Duration;
-use wasm_bindgen::JsCast;
-use web_sys::HtmlDetailsElement;
 
-/// Rows, at most.
-const ROWS: usize = 40;
+/// Largest number of rows in the list.
+const MAX_ROWS: usize = 40;
 
-/// A chart that changed, with the series of it that moved most.
+/// A chart that changed, with its series that moved most.
 struct Row {
     chart: String,
     title: String,
-    /// Of the series and how many more; empty where the title says it.
+    /// Name of the series, and how many more changed; empty where the title says it.
     name: String,
     values: String,
-    /// How many times further than usual.
+    /// How far the series moved, as a multiple of its usual spread.
     score: i64,
 }
 
-/// What the list says.
+/// The texts of the list.
 struct Ranking {
-    /// Which span against which.
+    /// The two spans that are compared.
     words: String,
     rows: Vec<Row>,
-    /// What is below the rows; empty where there is nothing to say.
+    /// Text below the rows; empty where there is nothing to say.
     rest: String,
 }
 
-/// The list; it is made when it is opened, and again when older history arrives.
+/// The sheet with both lists. A list is made when it is opened, and again when older history arrives.
 #[component]
 pub fn Changed() -> impl IntoView {
     let page = expect_context::<Page>();
     Effect::new(move || {
-        if page.sheet.get() {
+        if page.sheet.get().is_some() {
             page.history.track();
             let (from, to) = page.span();
             page.want(&[(from - (to - from), from), (from, to)]);
         }
     });
     let list = move || {
-        page.sheet.get().then(|| {
+        page.sheet.get().map(|sheet| {
             page.history.track();
-            let Ranking { words, rows, rest } = ranking(page);
-            view! {
-                <header>
-                    <h2>"What changed"</h2>
-                    <button data-do="close" aria-label="Close" on:click=move |_| page.sheet.set(false)>"✕"</button>
-                </header>
-                <p>{words}</p>
-                {(!rows.is_empty()).then(|| view! { <ol>{rows.into_iter().map(line).collect_view()}</ol> })}
-                {(!rest.is_empty()).then(|| view! { <p>{rest}</p> })}
+            match sheet {
+                Sheet::Changed => view! { <Ranked/> }.into_any(),
+                Sheet::Differs => view! { <Differs/> }.into_any(),
             }
         })
     };
-    view! { <aside id="sheet" class="sheet" aria-label="What changed" hidden=move || !page.sheet.get()>{list}</aside> }
+    let tab = move |sheet: Sheet, words: &'static str, key: Action| {
+        let pressed = move || (page.sheet.get() == Some(sheet)).to_string();
+        let title = shortcuts::title(words, &[key]);
+        view! { <button data-do="sheet" title=title aria-pressed=pressed on:click=move |_| page.sheet.set(Some(sheet))>{words}</button> }
+    };
+    view! {
+        <aside id="sheet" class="sheet" aria-label="What changed, who differs" hidden=move || page.sheet.get().is_none()>
+            <header>
+                <h2>
+                    {tab(Sheet::Changed, "What changed", Action::Changed)}
+                    {tab(Sheet::Differs, "Who differs", Action::Differs)}
+                </h2>
+                <button data-do="close" aria-label="Close" on:click=move |_| page.sheet.set(None)>"✕"</button>
+            </header>
+            {list}
+        </aside>
+    }
+}
+
+/// The list of what changed at this moment.
+#[component]
+fn Ranked() -> impl IntoView {
+    let Ranking { words, rows, rest } = ranking(expect_context::<Page>());
+    view! {
+        <p>{words}</p>
+        <ol>{rows.into_iter().map(line).collect_view()}</ol>
+        <p>{rest}</p>
+    }
 }
 
 fn line(row: Row) -> impl IntoView {
     let chart = row.chart.clone();
     view! {
         <li>
-            <button data-do="chart" data-chart=row.chart on:click=move |_| open_chart(chart.clone())>
+            <button data-do="chart" data-chart=row.chart on:click=move |_| super::open_chart(chart.clone())>
                 <span class="what">
                     {row.title}
                     {(!row.name.is_empty()).then(|| view! { <small>{row.name}</small> })}
@@ -97,7 +116,7 @@ fn ranking(page: Page) -> Ranking {
         let rest = format!("There is no data of the {length} before to compare with.");
         return Ranking { words, rows: Vec::new(), rest };
     };
-    // A chart stands there once, with the series of it that moved most.
+    // A chart is listed once, with its series that moved most.
     let mut charts: Vec<(&Difference, &Metric, usize)> = Vec::new();
     for d in &found {
         let metric = store.catalog.metric(&source.defs[d.series as usize]).filter(|m| page.is_planned(&m.chart));
@@ -109,7 +128,7 @@ fn ranking(page: Page) -> Ranking {
     }
     let rest = match charts.len() {
         0 => "Nothing moved beyond its usual spread.".to_string(),
-        n if n > ROWS => format!("… {} more", n - ROWS),
+        n if n > MAX_ROWS => format!("… {} more", n - MAX_ROWS),
         _ => String::new(),
     };
     let row = |(d, metric, others): &(&Difference, &Metric, usize)| {
@@ -129,10 +148,10 @@ fn ranking(page: Page) -> Ranking {
             score: d.score.min(999.0).round() as i64,
         }
     };
-    Ranking { words, rows: charts.iter().take(ROWS).map(row).collect(), rest }
+    Ranking { words, rows: charts.iter().take(MAX_ROWS).map(row).collect(), rest }
 }
 
-/// What moved, and from what to what; states in their words.
+/// The part of the series that moved, its value before and its value now. States are written as words.
 fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
     let (before, after) = d.values;
     if lane.is_some() {
@@ -141,27 +160,4 @@ fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
     let scale = unit.scale(before.abs().max(after.abs()));
     let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };
     format!("{what}{} → {} {}", scale.number(before), scale.number(after), scale.symbol)
-}
-
-/// Brings a row's chart into view, opening its family.
-fn open_chart(chart: String) {
-    for family in browser::all("details[data-charts]") {
-        let charts = family.get_attribute("data-charts").unwrap_or_default();
-        if charts.split(' ').any(|c| c == chart) {
-            family.unchecked_into::<HtmlDetailsElement>().set_open(true);
-        }
-    }
-    // A family's charts appear in the frame after it was opened.
-    let found = move || {
-        for panel in browser::all("article[data-panel]") {
-            let found = panel.get_attribute("data-panel").as_ref() == Some(&chart);
-            // Refused only for names that are no class names.
-            let _ = panel.class_list().toggle_with_force("found", found);
-            if found {
-                panel.scroll_into_view();
-                panel.query_selector(".plot").ok().flatten().iter().for_each(browser::focus);
-            }
-        }
-    };
-    set_timeout(found, Duration::from_millis(60));
 }

@@ -1,18 +1,19 @@
-//! What a chart offers, under its title: its table, what can be taken away, another chart over it, its series one by one.
-//! One menu for all charts: it stands in the one that is asked, so that Tab goes from the title into it and on.
+//! The menu of a chart, below its title: its table, pictures and data to save, another chart over it, its single
+//! series. There is one menu for all charts. It stands in the chart that opened it, so that Tab goes from the title
+//! into the menu and on.
 
 use super::take::{self, CsvOffer};
 use crate::browser;
-use crate::gestures::roving;
 use crate::gestures::series::{self, Choice};
 use crate::panels::board::Board;
+use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, Menu as State, Page};
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-/// The menu's element, where it is open.
+/// The element of the menu; None while it is closed.
 fn open(page: Page) -> Option<Element> {
     if page.menu.with_untracked(|menu| menu.as_ref().is_some_and(|menu| menu.open)) {
         browser::by_id("menu")
@@ -21,12 +22,12 @@ fn open(page: Page) -> Option<Element> {
     }
 }
 
-/// The title of the chart that the menu belongs to.
+/// The title of the chart in which the menu stands.
 fn title(menu: &Element) -> Option<Element> {
     menu.closest("article").ok()??.query_selector("h3 button").ok()?
 }
 
-/// Closes it; true when it was open. The keys go back to the title where they were within.
+/// Closes the menu; true when it was open. A focus within the menu goes back to the title.
 pub fn close(page: Page) -> bool {
     let Some(menu) = open(page) else { return false };
     if menu.contains(browser::focused().as_deref()) {
@@ -36,7 +37,7 @@ pub fn close(page: Page) -> bool {
     true
 }
 
-/// The keys or a click went to another element: outside of the menu and its title it has no place any more.
+/// Closes the menu when a click or the focus went to an element outside of the menu and its title.
 pub fn left_for(page: Page, target: &Element) {
     if let Some(menu) = open(page).filter(|menu| !menu.contains(Some(target)))
         && title(&menu).is_none_or(|title| !title.contains(Some(target)))
@@ -45,29 +46,27 @@ pub fn left_for(page: Page, target: &Element) {
     }
 }
 
-/// Opens it for the chart that has the keys, or is pointed at; or closes it there.
+/// Opens the menu of the chart that has the focus or is pointed at, or closes it when it is open there.
 pub fn by_key(board: Board) {
-    let focused = roving::focused().and_then(|article| article.get_attribute("data-panel"));
-    let pointed = || board.page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone()));
-    if let Some(chart) = focused.or_else(pointed) {
+    if let Some(chart) = super::pointed(board) {
         close_elsewhere(board.page, &chart);
         board.page.toggle_menu(&chart);
     }
 }
 
-/// The keys are in the menu of another chart: they leave it before it goes.
+/// Closes the menu if it is open in another chart, so that the focus leaves it first.
 fn close_elsewhere(page: Page, chart: &str) {
     if page.menu.with_untracked(|menu| menu.as_ref().is_some_and(|menu| menu.chart != chart)) {
         close(page);
     }
 }
 
-/// The menu, where it belongs to this chart.
+/// The menu of a chart; empty while it belongs to another chart.
 #[component]
 pub fn Menu(
     /// Id of the chart.
     chart: String,
-    /// Its title.
+    /// Title of the chart.
     title: String,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -91,7 +90,7 @@ pub fn Menu(
     }
 }
 
-/// What it offers at the moment it is opened.
+/// The content of the menu, made when it is opened.
 #[component]
 fn Offers(chart: String) -> impl IntoView {
     let board = expect_context::<Board>();
@@ -104,19 +103,34 @@ fn Offers(chart: String) -> impl IntoView {
         close(page);
         page.dialog.set(Some(Dialog::Table(here.get_value())));
     };
+    let about = move |_| {
+        close(page);
+        page.dialog.set(Some(Dialog::About(here.get_value())));
+    };
     let picture = move |svg: bool| did.set(here.with_value(|chart| take::picture(board, chart, svg)));
-    let link = move |_| {
+    let hide = move |_| {
+        close(page);
+        page.hide(Some(here.get_value()));
+        // The chart goes with the next frame, and its title with it: the line that brings it back takes the focus.
+        request_animation_frame(|| {
+            request_animation_frame(|| browser::all(".hidden button").iter().for_each(browser::focus));
+        });
+    };
+    let link = move |live: bool| {
         if let Some(menu) = open(page) {
-            did.set(take::link(page, &menu));
+            did.set(take::link(page, &menu, live));
         }
     };
     view! {
         <div class="take">
             <button node_ref=first data-do="table" title="The values that are drawn, in rows" on:click=table>"Table"</button>
+            <button data-do="about" title=shortcuts::title("Meaning, unit, source and names", &[Action::About]) on:click=about>"What is this?"</button>
             <button data-do="png" title="A picture with title, source and span" on:click=move |_| picture(false)>"PNG"</button>
             <button data-do="svg" title="The same as lines" on:click=move |_| picture(true)>"SVG"</button>
             <CsvOffer chart=chart.clone()/>
-            <button data-do="link" title="The address of what is seen" on:click=link>"Copy link"</button>
+            <button data-do="link" title="The address of what is seen now" on:click=move |_| link(false)>"Copy link"</button>
+            <button data-do="live-link" title="The address of this view, which goes on with the time" on:click=move |_| link(true)>"Live link"</button>
+            <button data-do="hide" title="Out of the page; a line on top brings it back" on:click=hide>"Hide this chart"</button>
         </div>
         <p class="did" role="status">{did}</p>
         <Over chart=chart.clone()/>
@@ -124,7 +138,7 @@ fn Offers(chart: String) -> impl IntoView {
     }
 }
 
-/// Another chart over this one.
+/// The choice of another chart to draw over this one.
 #[component]
 fn Over(chart: String) -> impl IntoView {
     let page = expect_context::<Page>();
@@ -140,7 +154,7 @@ fn Over(chart: String) -> impl IntoView {
     let options = others.map(option).collect_view();
     let chosen = move |event| {
         let (chart, other) = (chart.clone(), event_target_value(&event));
-        page.change(|v| {
+        page.step(|v| {
             v.over.retain(|(on, _)| *on != chart);
             if !other.is_empty() {
                 v.over.push((chart, other));
@@ -156,7 +170,7 @@ fn Over(chart: String) -> impl IntoView {
     }
 }
 
-/// What a person does with single series; the same as on their labels. Nothing where there is one alone.
+/// The choices for a single series, which are also on its label. Nothing is shown for a chart with one series.
 #[component]
 fn OneSeries(chart: String, did: RwSignal<String>) -> impl IntoView {
     let board = expect_context::<Board>();
@@ -174,7 +188,7 @@ fn OneSeries(chart: String, did: RwSignal<String>) -> impl IntoView {
     };
     let alike = move |_| {
         let chart = here.get_value();
-        board.page.change(|v| {
+        board.page.step(|v| {
             v.only.retain(|(c, _)| *c != chart);
             v.off.retain(|(c, _)| *c != chart);
             v.pin.clear();
@@ -198,7 +212,7 @@ fn OneSeries(chart: String, did: RwSignal<String>) -> impl IntoView {
     })
 }
 
-/// Does something with a series of a chart; says what came of it.
+/// Applies a choice to a series of a chart, and returns the series' new state in words.
 fn with_series(board: Board, chart: &str, i: usize, choice: Choice) -> String {
     let name = board.series_name(chart, i).unwrap_or_default();
     series::choose(board, chart, i, choice);
@@ -213,7 +227,7 @@ fn with_series(board: Board, chart: &str, i: usize, choice: Choice) -> String {
     format!("{name}: {state}")
 }
 
-/// Closes the menu when a click or the keys go elsewhere, for as long as its part of the page stands.
+/// Closes the menu when a click or the focus goes elsewhere. It listens until the component that calls this is removed.
 pub fn listen(page: Page) {
     let left = move |event: &web_sys::Event| {
         if let Some(target) = event.target().and_then(|t| t.dyn_into::<Element>().ok()) {

@@ -1,37 +1,59 @@
-//! What the bar and a chart's title offer: [`span`] a typed span and an earlier one to compare with, [`changed`] what
-//! changed, [`menu`] what one chart offers, [`table`] it as a table, [`take`] what is taken away of it.
+//! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] what changed,
+//! [`differs`] who differs, [`find`] the way to anything, [`menu`] the menu of a chart, [`about`] what a chart shows,
+//! [`table`] a chart as a table, [`take`] pictures and data to save.
 
+pub mod about;
 pub mod changed;
+pub mod differs;
+pub mod find;
 pub mod menu;
 pub mod span;
 pub mod table;
 pub mod take;
 
 use crate::browser;
-use crate::gestures::pointer;
+use crate::gestures::{pointer, roving};
+use crate::panels::board::Board;
 use crate::state::Page;
 use leptos::prelude::*;
+use std::time::Duration;
 use wasm_bindgen::JsCast;
-use web_sys::HtmlInputElement;
+use web_sys::HtmlDetailsElement;
 
-/// Closes what lies over the page; true when something did.
+/// Closes what lies over the page; true when there was something to close.
 pub fn close_all(page: Page) -> bool {
-    let sheet = page.sheet.get_untracked();
+    let sheet = page.sheet.get_untracked().is_some();
     if sheet {
-        page.sheet.set(false);
+        page.sheet.set(None);
     }
     pointer::cancel() | menu::close(page) | sheet
 }
 
-/// Puts the keys into the field for a typed span, which a narrow page shows when it is asked for.
-pub fn focus_range(page: Page) {
-    page.tools.set(true);
-    // The field is hidden until that is seen to.
-    request_animation_frame(|| {
-        if let Some(field) = browser::by_id("range").and_then(|e| e.dyn_into::<HtmlInputElement>().ok()) {
-            // A focus is never refused.
-            let _ = field.focus();
-            field.select();
+/// Id of the chart that has the focus, or is pointed at.
+fn pointed(board: Board) -> Option<String> {
+    let focused = roving::focused().and_then(|article| article.get_attribute("data-panel"));
+    focused.or_else(|| board.page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone())))
+}
+
+/// Scrolls to a chart and moves the focus there. The chart's family is opened first.
+fn open_chart(chart: String) {
+    for family in browser::all("details[data-charts]") {
+        let charts = family.get_attribute("data-charts").unwrap_or_default();
+        if charts.split(' ').any(|c| c == chart) {
+            family.unchecked_into::<HtmlDetailsElement>().set_open(true);
         }
-    });
+    }
+    // The charts of a family appear in the frame after it was opened.
+    let found = move || {
+        for panel in browser::all("article[data-panel]") {
+            let found = panel.get_attribute("data-panel").as_ref() == Some(&chart);
+            // This fails only for invalid names of classes.
+            let _ = panel.class_list().toggle_with_force("found", found);
+            if found {
+                panel.scroll_into_view();
+                panel.query_selector(".plot").ok().flatten().iter().for_each(browser::focus);
+            }
+        }
+    };
+    set_timeout(found, Duration::from_millis(60));
 }

@@ -1,14 +1,14 @@
 //! The field for a typed span, and the choice of an earlier period to compare with.
 
 use crate::browser::{now, offset};
-use crate::range::{self, Asked};
+use crate::range;
 use crate::shortcuts::{self, Action};
-use crate::state::Page;
+use crate::state::{Page, Sheet};
 use leptos::html;
 use leptos::prelude::*;
 use web_sys::HtmlInputElement;
 
-/// Both, beside what changed.
+/// The field and the choice, and the button for the list of what changed.
 #[component]
 pub fn SpanTools() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -27,7 +27,7 @@ pub fn SpanTools() -> impl IntoView {
                 id="range"
                 aria-label="Span"
                 placeholder="90s, 14:00-14:20"
-                title=shortcuts::title("A span", &[Action::Type])
+                title="A span"
                 autocomplete="off"
                 spellcheck="false"
                 aria-invalid=move || wrong.with(|w| !w.is_empty()).to_string()
@@ -37,7 +37,7 @@ pub fn SpanTools() -> impl IntoView {
             <button
                 data-do="changed"
                 title=shortcuts::title("What changed in this span", &[Action::Changed])
-                on:click=move |_| page.sheet.update(|open| *open = !*open)
+                on:click=move |_| page.toggle_sheet(Sheet::Changed)
             >
                 "What changed"
             </button>
@@ -46,7 +46,7 @@ pub fn SpanTools() -> impl IntoView {
     }
 }
 
-/// What is compared with: the address may also name what is not in the list.
+/// The choice of the period to compare with. The address may name a period that is not in the list.
 #[component]
 fn Compare() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -59,7 +59,16 @@ fn Compare() -> impl IntoView {
     });
     let chosen = move |event| {
         let value = event_target_value(&event);
-        page.change(|v| v.versus = if value == "before" { Some(0) } else { range::length(&value) });
+        page.step(|v| v.versus = if value == "before" { Some(0) } else { range::length(&value) });
+    };
+    // A period that history cannot hold is not offered.
+    let earlier = move || {
+        page.plan.track();
+        let kept = page.store.read_value().hello.as_ref().map_or(0, |hello| hello.retention);
+        let fits = |ms: i64| kept > ms || page.view.with(|v| v.versus == Some(ms));
+        let hour = fits(3_600_000).then(|| view! { <option value="1h">"1 h earlier"</option> });
+        let day = fits(86_400_000).then(|| view! { <option value="1d">"a day earlier"</option> });
+        view! { {hour}{day} }
     };
     view! {
         <select
@@ -71,13 +80,12 @@ fn Compare() -> impl IntoView {
         >
             <option value="">"compare …"</option>
             <option value="before">"span before"</option>
-            <option value="1h">"1 h earlier"</option>
-            <option value="1d">"a day earlier"</option>
+            {earlier}
         </select>
     }
 }
 
-/// A span was typed; answers with what is wrong with it.
+/// Shows the typed span. Returns what is wrong with it, or an empty text.
 fn typed(page: Page, field: &HtmlInputElement) -> String {
     let text = field.value();
     if text.trim().is_empty() {
@@ -85,17 +93,13 @@ fn typed(page: Page, field: &HtmlInputElement) -> String {
     }
     match range::read(&text, now() + page.ahead.get_value(), page.longest(), &offset) {
         Err(words) => {
-            // What is typed next takes its place.
+            // The selected text is replaced when the person types again.
             field.select();
             words
         }
         Ok(asked) => {
-            page.remember();
-            match asked {
-                Asked::Last(ms) => page.change(|v| (v.window, v.frozen) = (ms, None)),
-                Asked::Span(from, to) => page.show(from, to),
-            }
-            // Keys mean the page again.
+            page.go(asked);
+            // Without the focus in the field, keys mean the page again.
             let _ = field.blur();
             String::new()
         }

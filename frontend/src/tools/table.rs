@@ -1,4 +1,4 @@
-//! A chart as a table: the values that are drawn, the newest first, as they are at the moment it is opened.
+//! A chart as a table: the drawn values at the moment of opening, the newest first.
 
 use super::take::{self, CsvOffer};
 use crate::browser::{self, offset};
@@ -9,31 +9,31 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::csv::plain;
 
-/// Rows, at most.
-const ROWS: usize = 200;
-/// Series, at most.
-const COLUMNS: usize = 24;
+/// Largest number of rows in the table.
+const MAX_ROWS: usize = 200;
+/// Largest number of series in the table.
+const MAX_COLUMNS: usize = 24;
 
-/// The text of a table.
+/// The texts of a table.
 #[derive(Debug, PartialEq)]
-pub struct Sheet {
-    /// What is left out, in words; empty for nothing.
+pub struct ChartText {
+    /// What the table leaves out, in words; empty when it has everything.
     pub rest: String,
-    /// Names of the columns, that of time first.
+    /// Names of the columns; the first is that of the time.
     pub head: Vec<String>,
-    /// Time, then a value a series; a dash where there is none.
+    /// Rows of time and a value for each series; a dash stands for no value.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Sheet {
-    /// The newest of these instants; `clock` writes them, `values` are those of all `names` at one.
+impl ChartText {
+    /// Makes a table of the newest instants. `clock` writes an instant, `values` gives the texts of all series at one.
     fn new(
         names: &[String],
         instants: &[i64],
         clock: impl Fn(i64) -> String,
         values: impl Fn(i64) -> Vec<String>,
     ) -> Self {
-        let (series, count) = (names.len().min(COLUMNS), instants.len().min(ROWS));
+        let (series, count) = (names.len().min(MAX_COLUMNS), instants.len().min(MAX_ROWS));
         let mut rest = Vec::new();
         if instants.len() > count {
             rest.push(format!("the newest {count} of {} rows", instants.len()));
@@ -49,10 +49,11 @@ impl Sheet {
         let mut head = vec!["Time".to_string()];
         head.extend(names.iter().take(series).cloned());
         let rest = if rest.is_empty() { String::new() } else { format!("; {}, CSV has all", rest.join(", ")) };
-        Sheet { rest, head, rows: instants.iter().rev().take(count).map(row).collect() }
+        ChartText { rest, head, rows: instants.iter().rev().take(count).map(row).collect() }
     }
 
-    /// Lines with tabs between the cells, as a spreadsheet takes them; no name is a formula to it.
+    /// The table as lines with tabs between the cells, for spreadsheets. A name that would be a formula is made plain
+    /// text.
     pub fn text(&self) -> String {
         let name = |cell: &String| plain(&cell.replace(|c: char| c.is_control(), " "));
         let head: Vec<String> = self.head.iter().map(name).collect();
@@ -60,7 +61,7 @@ impl Sheet {
     }
 }
 
-fn sheet(picture: &Picture, (from, to): (i64, i64)) -> Sheet {
+fn sheet(picture: &Picture, (from, to): (i64, i64)) -> ChartText {
     let names: Vec<String> = picture.names.iter().map(|n| n.full.clone()).collect();
     let instants = picture.instants(from, to);
     let day = |t: i64| (t + offset(t)).div_euclid(86_400_000);
@@ -70,10 +71,10 @@ fn sheet(picture: &Picture, (from, to): (i64, i64)) -> Sheet {
         date + &axis::clock(t + offset(t), true)
     };
     let word = |v: f64| if v.is_finite() { picture.number(v) } else { "–".to_string() };
-    Sheet::new(&names, &instants, clock, |t| picture.values(Some(t), to).into_iter().map(word).collect())
+    ChartText::new(&names, &instants, clock, |t| picture.values(Some(t), to).into_iter().map(word).collect())
 }
 
-/// The table of a chart, as it is when it is opened; nothing where the chart does not stand on the page.
+/// The table of a chart at the moment of opening; None when the chart is not on the page.
 #[component]
 pub fn ChartTable(
     /// Id of the chart.
@@ -119,10 +120,10 @@ pub fn ChartTable(
 mod tests {
     use super::*;
 
-    fn sheet(series: usize, rows: i64) -> Sheet {
+    fn sheet(series: usize, rows: i64) -> ChartText {
         let names: Vec<String> = (0..series).map(|i| format!("GPU {i}")).collect();
         let instants: Vec<i64> = (0..rows).collect();
-        Sheet::new(&names, &instants, |t| t.to_string(), |t| vec![(t * 2).to_string(); series])
+        ChartText::new(&names, &instants, |t| t.to_string(), |t| vec![(t * 2).to_string(); series])
     }
 
     #[test]
@@ -131,14 +132,17 @@ mod tests {
         assert_eq!((small.rest.as_str(), &small.head[..]), ("", &["Time", "GPU 0", "GPU 1"].map(String::from)[..]));
         assert_eq!(small.rows[0], ["2", "4", "4"], "the newest first");
         let large = sheet(64, 300);
-        assert_eq!((large.rows.len(), large.rows[0].len(), large.head.len()), (ROWS, COLUMNS + 1, COLUMNS + 1));
+        assert_eq!(
+            (large.rows.len(), large.rows[0].len(), large.head.len()),
+            (MAX_ROWS, MAX_COLUMNS + 1, MAX_COLUMNS + 1)
+        );
         assert_eq!(large.rest, "; the newest 200 of 300 rows, 24 of 64 series, CSV has all");
     }
 
     #[test]
     fn no_cell_is_a_formula_to_a_spreadsheet_and_a_negative_number_is_a_number() {
         let rows = vec![vec!["1".into(), "-4".into(), "–".into()]];
-        let sheet = Sheet { rest: String::new(), head: vec!["Time".into(), "=1+1".into(), "a\tb".into()], rows };
+        let sheet = ChartText { rest: String::new(), head: vec!["Time".into(), "=1+1".into(), "a\tb".into()], rows };
         assert_eq!(sheet.text(), "Time\t'=1+1\ta b\n1\t-4\t–\n");
     }
 }

@@ -1,11 +1,11 @@
-//! What is taken away of a chart: a picture as PNG or SVG, its samples as CSV, the address of what is seen.
+//! What can be taken from a chart: a picture as PNG or SVG, its samples as CSV, and a link to the view.
 
 use crate::browser::{self, offset, window};
 use crate::panels::board::Board;
 use crate::range;
 use crate::state::Page;
 use crate::store::csv;
-use crate::store::plan::HEAT;
+use crate::store::plan::HEAT_SUFFIX;
 use charts::axis;
 use leptos::either::Either;
 use leptos::prelude::*;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use wasm_bindgen::prelude::*;
 use web_sys::{Blob, BlobPropertyBag, Element};
 
-/// How long a browser may take to read what was handed to it.
-const READ: Duration = Duration::from_secs(60);
+/// Time that the browser has to read a file that the page gave it.
+const OBJECT_URL_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Machine and span in words, local time.
+/// The machine and the span in words, in local time.
 pub fn words(page: Page) -> String {
     let (from, to) = page.span();
     let (a, b) = (from + offset(from), to + offset(to));
@@ -32,12 +32,12 @@ fn machine(page: Page) -> String {
     page.store.read_value().source(view.source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
 }
 
-/// A name for a file of a chart.
+/// The name of a file for a chart; `kind` is its extension.
 fn file(page: Page, chart: &str, kind: &str) -> String {
     file_name(&[&machine(page), chart, &(page.span().1 / 1000).to_string()], kind)
 }
 
-/// Parts joined; what a file system may not like is a dash.
+/// Joins parts to a file name. Characters that a file system may not accept become dashes.
 fn file_name(parts: &[&str], kind: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let parts = parts.iter().filter(|p| !p.is_empty());
@@ -45,7 +45,7 @@ fn file_name(parts: &[&str], kind: &str) -> String {
     format!("{}.{kind}", parts.join("-").trim_start_matches(['.', '-']))
 }
 
-/// Saves a picture of a chart; answers with what was done, in words.
+/// Saves a picture of a chart. Returns in words what was done.
 pub fn picture(board: Board, chart: &str, svg: bool) -> String {
     let Some(mut layer) = board.poster(chart, &words(board.page), svg) else {
         return "There is nothing to draw yet.".into();
@@ -78,10 +78,11 @@ fn save_text(parts: &js_sys::Array, mime: &str, name: &str) {
 fn save(blob: &Blob, name: &str) {
     let Ok(url) = web_sys::Url::create_object_url_with_blob(blob) else { return };
     browser::save(&url, name);
-    set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), READ);
+    set_timeout(move || drop(web_sys::Url::revoke_object_url(&url)), OBJECT_URL_LIFETIME);
 }
 
-/// Offers every sample of a chart in the span as CSV: from the server, which streams them, or of a recording from here.
+/// A button for all samples of a chart in the span as CSV. The server streams them; for a recording the page writes
+/// them.
 #[component]
 pub fn CsvOffer(
     /// Id of the chart.
@@ -102,12 +103,12 @@ pub fn CsvOffer(
     }
 }
 
-/// Saves the samples of a chart of a recording, as the server would write them.
+/// Saves the samples of a recorded chart, in the format of the server's export.
 fn save_csv(page: Page, chart: &str) {
     let view = page.view_now();
     let store = page.store.read_value();
     let Some(source) = store.source(view.source.as_deref()) else { return };
-    let Some(members) = source.charts.get(chart.trim_end_matches(HEAT)) else { return };
+    let Some(members) = source.charts.get(chart.trim_end_matches(HEAT_SUFFIX)) else { return };
     let parts = js_sys::Array::of1(&"time,source,tag,value\n".into());
     for id in &members.lines {
         parts.push(&csv::lines(source, &store.catalog, *id, page.span()).into());
@@ -115,12 +116,12 @@ fn save_csv(page: Page, chart: &str) {
     save_text(&parts, "text/csv", &file(page, chart, "csv"));
 }
 
-/// The address of all samples of a chart in the span, as CSV.
+/// The address of the server's export with all samples of a chart in the span; None while there is no source.
 fn address(page: Page, chart: &str) -> Option<String> {
     let view = page.view_now();
     let store = page.store.read_value();
     let source = store.source(view.source.as_deref())?;
-    let members = source.charts.get(chart.trim_end_matches(HEAT))?;
+    let members = source.charts.get(chart.trim_end_matches(HEAT_SUFFIX))?;
     let defs = || members.lines.iter().filter_map(|id| source.defs.get(*id as usize));
     let (from, to) = page.span();
     let params = web_sys::UrlSearchParams::new().ok()?;
@@ -129,7 +130,7 @@ fn address(page: Page, chart: &str) -> Option<String> {
     params.append("from", &range::seconds(from));
     params.append("to", &range::seconds(to));
     if defs().filter_map(|d| store.catalog.metric(d)).any(|m| m.kind == Kind::Counter) {
-        // As it is drawn.
+        // Counters are exported as they are drawn.
         params.append("fn", "rate");
     }
     for tag in tags(&store.catalog, defs()) {
@@ -138,7 +139,7 @@ fn address(page: Page, chart: &str) -> Option<String> {
     Some(format!("api/v1/export?{}", String::from(params.to_string())))
 }
 
-/// Tags of series; of one with numbered devices its pattern, so that 64 of them fit in an address.
+/// The tags of series. Numbered devices share one pattern, so that 64 of them fit into an address.
 fn tags<'a>(catalog: &Catalog, defs: impl Iterator<Item = &'a SeriesDef>) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for def in defs {
@@ -152,11 +153,19 @@ fn tags<'a>(catalog: &Catalog, defs: impl Iterator<Item = &'a SeriesDef>) -> Vec
     tags
 }
 
-/// Copies the address of what is seen.
-pub fn link(page: Page, near: &Element) -> String {
-    page.write_address();
+/// Copies a link to the view: `live` follows what comes, otherwise the link shows the span that is seen now. Returns in
+/// words what was done.
+pub fn link(page: Page, near: &Element, live: bool) -> String {
+    let mut view = page.view_now();
+    view.frozen = (!live).then(|| page.span());
     let address = window().location().href().unwrap_or_default();
-    if browser::copy(&address, near) { "Link copied".into() } else { format!("Copying was refused. {address}") }
+    let bare = address.split(['?', '#']).next().unwrap_or_default();
+    let address = format!("{bare}{}", page.query(&view));
+    match browser::copy(&address, near) {
+        true if live => "Live link copied".into(),
+        true => "Link copied".into(),
+        false => format!("Copying was refused. {address}"),
+    }
 }
 
 #[cfg(test)]

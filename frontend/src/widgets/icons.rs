@@ -1,8 +1,8 @@
-//! The drawings on buttons. Their colours and lines are the stylesheet's.
+//! The icons of buttons. The stylesheet has their colours and line widths.
 
 use leptos::prelude::*;
 
-/// The mark of the program.
+/// The logo of the program.
 #[component]
 pub fn Mark() -> impl IntoView {
     view! {
@@ -13,31 +13,37 @@ pub fn Mark() -> impl IntoView {
     }
 }
 
-/// Of a line that folds.
+/// The mark of a section that folds.
 #[component]
 pub fn Triangle() -> impl IntoView {
     view! { <svg class="tri" viewBox="0 0 10 10" aria-hidden="true"><path d="M3.5 2 6.5 5l-3 3"/></svg> }
 }
 
-/// A clock.
+/// The icon of a magnifying glass.
+#[component]
+pub fn Glass() -> impl IntoView {
+    view! { <svg viewBox="0 0 16 16"><circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3.5 3.5"/></svg> }
+}
+
+/// The icon of a clock.
 #[component]
 pub fn Clock() -> impl IntoView {
     view! { <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/></svg> }
 }
 
-/// Recording.
+/// The icon for recording.
 #[component]
 pub fn Record() -> impl IntoView {
     view! { <svg viewBox="0 0 16 16"><circle cx="8" cy="8" r="5.5"/><circle cx="8" cy="8" r="2.5" class="fill"/></svg> }
 }
 
-/// A folder.
+/// The icon of a folder.
 #[component]
 pub fn Folder() -> impl IntoView {
     view! { <svg viewBox="0 0 16 16"><path d="M1.5 12.5v-9h4l1.5 2h7.5v7z"/></svg> }
 }
 
-/// A keyboard.
+/// The icon of a keyboard.
 #[component]
 pub fn Keyboard() -> impl IntoView {
     view! {
@@ -48,7 +54,7 @@ pub fn Keyboard() -> impl IntoView {
     }
 }
 
-/// Dark and light.
+/// The icon for the theme: half dark, half bright.
 #[component]
 pub fn Theme() -> impl IntoView {
     view! {
@@ -59,10 +65,10 @@ pub fn Theme() -> impl IntoView {
     }
 }
 
-/// Pause while it plays, else play.
+/// The icon for pause while a recording plays, else for play.
 #[component]
 pub fn Play(
-    /// Whether it plays.
+    /// True while the recording plays.
     #[prop(into)]
     playing: Signal<bool>,
 ) -> impl IntoView {

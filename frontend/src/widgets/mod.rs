@@ -1,4 +1,4 @@
-//! Parts of the page that know no metric and no state: what they show is handed to them.
+//! Parts of the page that know no metric and no state. They get all that they show as props.
 
 pub mod icons;
 pub mod modal;

@@ -1,18 +1,18 @@
-//! The dialog of the page. The browser's own: the keys stay within, the rest of the page is still, and where it is closed
-//! they go back to where they were.
+//! The dialog of the page. It is the browser's own: the focus stays within, the rest of the page is inactive, and when
+//! the dialog is closed the focus goes back to where it was.
 
 use leptos::html;
 use leptos::prelude::*;
 
-/// A dialog that is open while `title` has a text; `closed` is called when a person or the browser closes it.
+/// A dialog that is open while `title` has a text. `closed` is called when a person or the browser closes it.
 #[component]
 pub fn Modal(
-    /// What it is of.
+    /// Title of the dialog; None closes the dialog.
     #[prop(into)]
     title: Signal<Option<String>>,
     /// Called once for each closing.
     closed: Callback<()>,
-    /// The rest, below its title.
+    /// Content below the title.
     children: Children,
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
@@ -20,7 +20,7 @@ pub fn Modal(
         let Some(dialog) = dialog.get() else { return };
         match title.with(Option::is_some) {
             true if !dialog.open() => {
-                // Refused only for one that is open in another way.
+                // This fails only for a dialog that is open in another way.
                 let _ = dialog.show_modal();
             }
             false => dialog.close(),

@@ -1,4 +1,4 @@
-//! The tooltip of the crosshair. Its place is set through the object model: the policy forbids style attributes.
+//! The tooltip of the crosshair. Scripts set its place, because the page's policy forbids style attributes.
 
 use crate::browser;
 use charts::Hue;
@@ -8,54 +8,55 @@ use std::time::Duration;
 
 /// One series in the tooltip.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Its colour.
+pub struct TipRow {
+    /// Colour of the series.
     pub hue: Hue,
-    /// Its name.
+    /// Name of the series.
     pub name: String,
-    /// Its value.
+    /// Value of the series, as text.
     pub value: String,
-    /// Its value in the period that is compared with; empty when there is none.
+    /// Value in the earlier period that is compared with, as text; empty when there is none.
     pub then: String,
 }
 
-/// What the tooltip says.
+/// The content of the tooltip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tip {
-    /// The instant.
+    /// The instant, as text.
     pub when: String,
-    /// The unit.
+    /// Symbol of the unit.
     pub unit: String,
-    /// Largest first.
-    pub rows: Vec<Row>,
-    /// What is left out.
+    /// Rows in the order in which they are shown.
+    pub rows: Vec<TipRow>,
+    /// Text about the series that are left out; empty when there are none.
     pub rest: String,
-    /// The chart that lies over this one, and its series.
-    pub other: Option<(String, Vec<Row>)>,
-    /// Place of the instant in the window, CSS pixels.
+    /// Title and rows of the chart that is drawn over this one.
+    pub other: Option<(String, Vec<TipRow>)>,
+    /// Place of the instant in the window in CSS pixels.
     pub place: (f64, f64),
-    /// Whether it stays until it is let go.
+    /// True when the tooltip stays until it is unpinned.
     pub pinned: bool,
 }
 
 fn hue_class(hue: Hue) -> String {
     match hue {
         Hue::Ink => "hue-ink".into(),
+        Hue::Odd(n) => format!("hue-odd{}", if n > 0 { " dashed" } else { "" }),
         Hue::Of(i) => format!("hue-{}{}", i % 8, if hue.dashed() { " dashed" } else { "" }),
     }
 }
 
-/// The tooltip, where there is one to be seen.
+/// The tooltip; hidden while there is nothing to show.
 #[component]
 pub fn Tooltip(
-    /// What it says.
+    /// The content of the tooltip; None hides it.
     #[prop(into)]
     tip: Signal<Option<Tip>>,
 ) -> impl IntoView {
     let element = NodeRef::<html::Div>::new();
     Effect::new(move || {
         if let Some(place) = tip.with(|tip| tip.as_ref().map(|tip| tip.place)) {
-            // Its size is known when what it says stands there, which other followers of the same value see to.
+            // The size of the element is known only after other effects of this signal have updated its content.
             queue_microtask(move || {
                 if let Some(element) = element.get_untracked() {
                     put(&element, place);
@@ -82,8 +83,8 @@ fn words(tip: Tip) -> impl IntoView {
     }
 }
 
-fn rows(rows: Vec<Row>) -> impl IntoView {
-    let row = |row: Row| {
+fn rows(rows: Vec<TipRow>) -> impl IntoView {
+    let row = |row: TipRow| {
         view! {
             <div class="row">
                 <svg viewBox="0 0 14 8" class=hue_class(row.hue)><path d="M0 4h14"/></svg>
@@ -96,24 +97,24 @@ fn rows(rows: Vec<Row>) -> impl IntoView {
     rows.into_iter().map(row).collect_view()
 }
 
-/// Beside an instant, on the screen.
+/// Places the tooltip beside an instant, within the window.
 fn put(element: &web_sys::Element, (x, y): (f64, f64)) {
     let rect = element.get_bounding_client_rect();
     let (width, height) = browser::viewport();
     let right = x + 14.0 + rect.width() > width - 8.0;
     let left = if right { (x - 14.0 - rect.width()).max(8.0) } else { x + 14.0 };
     let top = (y - rect.height() / 2.0).min(height - rect.height() - 8.0).max(52.0);
-    browser::set_style(element, "left", &format!("{}px", left.round()));
-    browser::set_style(element, "top", &format!("{}px", top.round()));
+    // A shift needs no layout of the page.
+    browser::set_style(element, "transform", &format!("translate({}px,{}px)", left.round(), top.round()));
 }
 
-/// How long a reading waits for the next one: of keys that are held, the last is heard.
-const PAUSE: Duration = Duration::from_millis(250);
+/// Time that a text waits before it is spoken. While a key is held, only the last text is spoken.
+const ANNOUNCE_DELAY: Duration = Duration::from_millis(250);
 
-/// The place where a screen reader hears what the tooltip says.
+/// The element from which a screen reader speaks the tooltip.
 #[component]
 pub fn Said(
-    /// What is to be said; of what comes before long, the newest.
+    /// The text to speak. Of several texts in a short time, the newest is spoken.
     #[prop(into)]
     said: Signal<String>,
 ) -> impl IntoView {
@@ -126,7 +127,7 @@ pub fn Said(
             waiting.set_value(false);
             heard.set(said.get_untracked());
         };
-        set_timeout(say, PAUSE);
+        set_timeout(say, ANNOUNCE_DELAY);
     });
     view! { <div id="said" class="away" role="status">{heard}</div> }
 }

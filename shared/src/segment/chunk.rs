@@ -12,6 +12,7 @@ pub(super) const TRAILER: u64 = 28;
 pub(super) const FRONT: u64 = 17;
 
 pub(super) const BLOCK: u8 = b'B';
+pub(super) const RECORDS: u8 = b'R';
 pub(super) const DIRECTORY: u8 = b'D';
 pub(super) const OPENING: u8 = b'O';
 
@@ -82,7 +83,7 @@ pub(super) struct Chunks<'a, R> {
 }
 
 /// What is searched at first, and twice as much each time that there was nothing.
-const WINDOW: u64 = 256;
+const FIRST_SEARCH_BYTES: u64 = 256;
 
 impl<'a, R: ReadAt> Chunks<'a, R> {
     pub fn new(bytes: &'a R) -> Self {
@@ -93,11 +94,11 @@ impl<'a, R: ReadAt> Chunks<'a, R> {
     pub fn next(&mut self) -> std::io::Result<Option<Chunk>> {
         let size = self.bytes.size();
         let mut chunk = self.at(self.next)?;
-        let (mut place, mut len) = (self.next.saturating_add(1), WINDOW);
+        let (mut place, mut len) = (self.next.saturating_add(1), FIRST_SEARCH_BYTES);
         while chunk.is_none() && place < size {
             let window = self.bytes.read_at(place, len.min(size - place) as usize)?;
             for (at, kind) in window.iter().enumerate() {
-                if [BLOCK, DIRECTORY, OPENING].contains(kind) {
+                if [BLOCK, RECORDS, DIRECTORY, OPENING].contains(kind) {
                     chunk = self.at(place + at as u64)?;
                     if chunk.is_some() {
                         break;

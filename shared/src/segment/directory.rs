@@ -1,45 +1,14 @@
 //! The directory of a segment as bytes.
 
 use super::entry::BlockEntry;
+use super::list::{put_list, put_section, put_text, take_list, take_section, take_text};
+use super::records::RecordsEntry;
 use super::table::{put_chart, put_row, take_chart, take_row};
 use super::{Contents, SeriesEntry, SourceEntry, VERSION};
 use crate::catalog::Metric;
-use crate::varint::{put, take, take_slice, unzigzag, zigzag};
+use crate::varint::{put, take, unzigzag, zigzag};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    put(out, text.len() as u64);
-    out.extend(text.as_bytes());
-}
-
-pub(super) fn take_text(bytes: &mut &[u8]) -> Option<String> {
-    String::from_utf8(take_section(bytes)?.to_vec()).ok()
-}
-
-pub(super) fn put_list<T>(
-    out: &mut Vec<u8>,
-    items: impl Iterator<Item = T> + Clone,
-    mut put_item: impl FnMut(&mut Vec<u8>, T),
-) {
-    put(out, items.clone().count() as u64);
-    items.for_each(|item| put_item(out, item));
-}
-
-pub(super) fn take_list<T>(bytes: &mut &[u8], mut take_item: impl FnMut(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
-    // The count is only believed as far as elements follow: no memory is taken ahead of them.
-    (0..take(bytes)?).map(|_| take_item(bytes)).collect()
-}
-
-fn put_section(out: &mut Vec<u8>, section: &[u8]) {
-    put(out, section.len() as u64);
-    out.extend(section);
-}
-
-fn take_section<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = usize::try_from(take(bytes)?).ok()?;
-    take_slice(bytes, len)
-}
 
 fn put_pairs(out: &mut Vec<u8>, pairs: &[(String, String)]) {
     put_list(out, pairs.iter(), |out, (key, value)| {
@@ -52,8 +21,8 @@ fn take_pairs(bytes: &mut &[u8]) -> Option<Vec<(String, String)>> {
     take_list(bytes, |bytes| Some((take_text(bytes)?, take_text(bytes)?)))
 }
 
-/// The bytes of a directory; of an opening with no blocks.
-pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry]) -> Vec<u8> {
+/// The bytes of a directory; of an opening without blocks and records.
+pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry], records: &[RecordsEntry]) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, contents.log_through);
     put_list(&mut out, contents.replaces.iter(), |out, name| put_text(out, name));
@@ -82,6 +51,10 @@ pub(super) fn encode(contents: &Contents, blocks: &[BlockEntry]) -> Vec<u8> {
         put(out, block.offset);
         block.put(out);
     });
+    put_list(&mut out, records.iter(), |out, records| {
+        put(out, records.offset);
+        records.put(out);
+    });
     out
 }
 
@@ -105,8 +78,17 @@ pub(super) fn decode(mut bytes: &[u8], known: &mut Dictionaries) -> Option<Conte
         let offset = take(bytes)?;
         BlockEntry::take(bytes, offset)
     })?;
-    let sound = bytes.is_empty() && blocks.iter().all(|b| usize::from(b.source) < sources.len());
-    sound.then_some(Contents { version: VERSION, rows, charts, sources, blocks, log_through, replaces, about })
+    // Version 1 ends here.
+    let records = match bytes.is_empty() {
+        true => Vec::new(),
+        false => take_list(bytes, |bytes| {
+            let offset = take(bytes)?;
+            RecordsEntry::take(bytes, offset)
+        })?,
+    };
+    let mut named = blocks.iter().map(|b| b.source).chain(records.iter().map(|r| r.source));
+    let sound = bytes.is_empty() && named.all(|source| usize::from(source) < sources.len());
+    sound.then_some(Contents { version: VERSION, rows, charts, sources, blocks, records, log_through, replaces, about })
 }
 
 fn take_series(bytes: &mut &[u8]) -> Option<Vec<SeriesEntry>> {
@@ -126,8 +108,8 @@ pub struct Dictionaries {
     series: Known<SeriesEntry>,
 }
 
-/// Sections of this many sources and more are remembered; a folder with more machines is opened slower.
-const REMEMBERED: usize = 256;
+/// Sections of so many machines are remembered; a folder with more of them is opened slower.
+const MAX_REMEMBERED_SECTIONS: usize = 256;
 
 /// Sections and what was made of them.
 type Parsed<T> = VecDeque<(Box<[u8]>, Arc<[T]>)>;
@@ -149,7 +131,7 @@ impl<T> Known<T> {
         }
         let rest = &mut &*section;
         let parsed: Arc<[T]> = parse(rest).filter(|_| rest.is_empty())?.into();
-        if self.0.len() == REMEMBERED {
+        if self.0.len() == MAX_REMEMBERED_SECTIONS {
             self.0.pop_front();
         }
         self.0.push_back((section.into(), parsed.clone()));

@@ -8,8 +8,9 @@ use std::ops::Range;
 pub(super) const GROUP: usize = 32;
 
 const CLOCK_STEP: u8 = 1;
+const AFTER_GAP: u8 = 2;
 
-/// A run of ticks of one source with rising times.
+/// A span of ticks of one source with rising times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockEntry {
     /// Its machine: position in [`super::Contents::sources`].
@@ -28,6 +29,8 @@ pub struct BlockEntry {
     pub samples: u64,
     /// The clock was set just before it.
     pub clock_step: bool,
+    /// No tick has the sequences between the tick before it and its first: they are not missing.
+    pub after_gap: bool,
     /// Where its payload begins in the file.
     pub(super) offset: u64,
     pub(super) times: Blob,
@@ -51,12 +54,12 @@ impl Blob {
         Blob { len: bytes.len() as u64, crc: crate::crc32c::crc32c(bytes) }
     }
 
-    fn put(self, out: &mut Vec<u8>) {
+    pub(super) fn put(self, out: &mut Vec<u8>) {
         put(out, self.len);
         out.extend(self.crc.to_le_bytes());
     }
 
-    fn take(bytes: &mut &[u8]) -> Option<Blob> {
+    pub(super) fn take(bytes: &mut &[u8]) -> Option<Blob> {
         Some(Blob { len: take(bytes)?, crc: u32::from_le_bytes(take_array(bytes)?) })
     }
 }
@@ -78,7 +81,7 @@ impl BlockEntry {
         put(out, zigzag(self.from));
         put(out, self.to.abs_diff(self.from));
         put(out, self.samples);
-        out.push(if self.clock_step { CLOCK_STEP } else { 0 });
+        out.push(if self.clock_step { CLOCK_STEP } else { 0 } | if self.after_gap { AFTER_GAP } else { 0 });
         self.times.put(out);
         put(out, self.groups.len() as u64);
         let mut before = 0;
@@ -106,11 +109,24 @@ impl BlockEntry {
             first = u32::try_from(take(bytes)?).ok().and_then(|d| first.checked_add(d))?;
             groups.push(Group { first, index: Blob::take(bytes)?, columns: take(bytes)? });
         }
-        let clock_step = flags & CLOCK_STEP != 0;
+        let (clock_step, after_gap) = (flags & CLOCK_STEP != 0, flags & AFTER_GAP != 0);
         if ticks == 0 || !sequences(first_seq, last_seq, ticks as usize) {
             return None;
         }
-        Some(BlockEntry { source, first_seq, last_seq, ticks, from, to, samples, clock_step, offset, times, groups })
+        Some(BlockEntry {
+            source,
+            first_seq,
+            last_seq,
+            ticks,
+            from,
+            to,
+            samples,
+            clock_step,
+            after_gap,
+            offset,
+            times,
+            groups,
+        })
     }
 
     /// Whether its samples came late and so have no sequence.

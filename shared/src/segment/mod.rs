@@ -1,7 +1,7 @@
 //! A segment: sealed ticks of one or more sources in one file, column by column. The server keeps its history in
 //! segments, a recording is one, and the page opens one that is dropped on it.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //!
 //! Integers are little-endian; *varint* is LEB128 of at most 64 bits, *zigzag* a signed number as `(v << 1) ^ (v >> 63)`
 //! in a varint, *text* a varint length and that many bytes of UTF-8. A *list* is a varint count and so many elements.
@@ -15,8 +15,8 @@
 //!           crc u32 (of the 24 bytes before)
 //! ```
 //!
-//! Kinds are `B` a block, `D` a directory, `O` an opening (a directory without blocks, at the start of a recording that
-//! may be cut off). A reader skips kinds that it does not know. The directory stands twice and so does the trailer, at
+//! Kinds are `B` a block, `R` records, `D` a directory, `O` an opening (a directory without blocks, at the start of a
+//! recording that may be cut off). A reader skips kinds that it does not know. The directory stands twice and so does the trailer, at
 //! the end of the file, and a wrong byte in times or index is put right by their checksum, so that a damaged byte costs
 //! one block's one column at most; more of them together 32 columns in a block's index, one block in its times. Where no
 //! directory is sound, the chunks from the front give the blocks, and the opening what they mean; of a block that was
@@ -25,6 +25,7 @@
 //! ```text
 //! directory = log through varint  replaces list(text)  about list(text text)
 //!             rows section  charts section  sources list(source)  blocks list(offset varint  entry)
+//!             records list(offset varint  records entry)      not in version 1
 //! section   = varint length and that many bytes (equal in neighbouring files, which a reader may use)
 //! rows      = list(fields)   fields = list(key u8  text)      see `table`
 //! charts    = list(fields)
@@ -32,13 +33,14 @@
 //! series    = list(id varint (less the id before it, less 1)  row varint  instance text)      rising by id
 //! ```
 //!
-//! A block is a run of ticks of one source whose times rise; times go back between blocks only. Its chunk's head is
+//! A block is a span of ticks of one source whose times rise; times go back between blocks only. Its chunk's head is
 //! its entry, and its payload the time column ([`crate::column::encode_times`]), the index, the columns.
 //! `offset` is where the payload begins in the file; blocks stand there in the order of the directory.
 //!
 //! ```text
 //! entry = source varint (into the directory's)  first sequence varint  last sequence varint (less the first)
-//!         ticks varint  from zigzag  to varint (less from)  samples varint  flags u8 (1: the clock was set before it)
+//!         ticks varint  from zigzag  to varint (less from)  samples varint
+//!         flags u8 (1: the clock was set before it, 2: no tick has the sequences between the one before and its first)
 //!         times length varint  times crc u32  groups list(group)
 //! group = first id varint (less that of the group before)  index length varint  index crc u32  columns length varint
 //! index = entry of one series, one after the other, of at most 32 a group, rising by id:
@@ -49,13 +51,24 @@
 //! columns = per series in the index's order: column ([`crate::column::encode`]), tier ([`tier`])
 //! ```
 //!
-//! Groups stand one after the other, indexes behind the times and columns behind the indexes, so all places follow from
+//! Records stand in chunks of some 64 KiB, each of one source and of rising numbers. The chunk's head is its entry and its
+//! payload the records.
+//!
+//! ```text
+//! records entry = source varint  first number varint  last number varint (less the first)  how many varint
+//!                 from zigzag  to varint (less from)  length varint  crc u32
+//! records       = list(number varint (less that before, in the first 0)  time zigzag  kind text  body section)
+//! ```
+//!
+//! Of a block, groups stand one after the other, indexes behind the times and columns behind the indexes, so all places follow from
 //! lengths. Sequences rise by one a tick; both are 0 in a block of samples that came late, which have none.
 
 mod chunk;
 mod directory;
 mod entry;
+mod list;
 mod reader;
+mod records;
 pub mod table;
 pub mod tier;
 mod writer;
@@ -63,7 +76,8 @@ mod writer;
 pub use directory::Dictionaries;
 pub use entry::{BlockEntry, ColumnEntry};
 pub use reader::Reader;
-pub use writer::{NewColumn, Run, Writer};
+pub use records::RecordsEntry;
+pub use writer::{NewColumn, TickSpan, Writer};
 
 use crate::catalog::{Chart, Metric};
 use crate::series::SeriesId;
@@ -72,7 +86,7 @@ use std::io;
 use std::sync::Arc;
 
 /// The version that is written, and the newest that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Length of the buckets of a tier, ms.
 pub const TIER_MS: i64 = 60_000;
@@ -162,6 +176,8 @@ pub struct Contents {
     pub sources: Vec<SourceEntry>,
     /// Runs of ticks, in the order in which they were written.
     pub blocks: Vec<BlockEntry>,
+    /// Records, in the order in which they were written.
+    pub records: Vec<RecordsEntry>,
     /// Log files up to this number are in segments; 0: none.
     pub log_through: u64,
     /// Names of the files that this one stands for.
@@ -235,7 +251,7 @@ impl std::error::Error for SegmentError {}
 /// Which bytes of a segment are damaged, and so what is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Place in [`Contents::blocks`].
+    /// Place in [`Contents::blocks`], or of records in [`Contents::records`].
     pub block: usize,
     /// What is lost with them.
     pub part: Part,
@@ -245,7 +261,7 @@ pub struct Damage {
     pub io: Option<String>,
 }
 
-/// Parts of a block that can be damaged by themselves.
+/// Parts of a segment that can be damaged by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The times: the block cannot be read.
@@ -256,6 +272,8 @@ pub enum Part {
     Column(SeriesId),
     /// The buckets of a series; they can be had from its samples.
     Tier(SeriesId),
+    /// Records, from this number on.
+    Records(u64),
 }
 
 impl fmt::Display for Damage {
@@ -265,6 +283,7 @@ impl fmt::Display for Damage {
             Part::Index(id) => write!(f, "index of block {} from series {id} on", self.block)?,
             Part::Column(id) => write!(f, "series {id} in block {}", self.block)?,
             Part::Tier(id) => write!(f, "roll-up of series {id} in block {}", self.block)?,
+            Part::Records(n) => write!(f, "records from number {n} on")?,
         }
         write!(f, " at byte {}: {}", self.offset, self.io.as_deref().unwrap_or("damaged"))
     }

@@ -3,9 +3,11 @@
 use super::chunk::{self, Chunks, read_chunk};
 use super::directory::{self, Dictionaries};
 use super::entry::{Blob, Group};
+use super::records::RecordsEntry;
 use super::{BlockEntry, ColumnEntry, Contents, Damage, Part, ReadAt, SegmentError, TIER_MS, VERSION, tier};
 use crate::column;
 use crate::crc32c::mend;
+use crate::record::Record;
 use crate::rollup::{Bucket, roll};
 use crate::series::SeriesId;
 
@@ -55,7 +57,7 @@ impl<R: ReadAt> Reader<R> {
             match (chunk.kind, &mut contents) {
                 (chunk::OPENING, none @ None) => {
                     let opening = directory::decode(&chunk.head, known);
-                    *none = opening.map(|contents| Contents { blocks: Vec::new(), ..contents });
+                    *none = opening.map(|contents| Contents { blocks: Vec::new(), records: Vec::new(), ..contents });
                 }
                 (chunk::BLOCK, Some(contents)) => {
                     let sources = contents.sources.len();
@@ -63,6 +65,13 @@ impl<R: ReadAt> Reader<R> {
                     let len = chunk.end - chunk.payload;
                     let sound = |b: &BlockEntry| usize::from(b.source) < sources && b.len() == Some(len);
                     contents.blocks.extend(block.filter(sound));
+                }
+                (chunk::RECORDS, Some(contents)) => {
+                    let sources = contents.sources.len();
+                    let records = RecordsEntry::take(&mut chunk.head.as_slice(), chunk.payload);
+                    let len = chunk.end - chunk.payload;
+                    let sound = |r: &RecordsEntry| usize::from(r.source) < sources && r.bytes.len == len;
+                    contents.records.extend(records.filter(sound));
                 }
                 _ => {}
             }
@@ -210,9 +219,21 @@ impl<R: ReadAt> Reader<R> {
         tier::decode(&bytes).map(Some).ok_or(Damage { block, part, offset, io: None })
     }
 
+    /// Records at a place of [`Contents::records`], rising by number.
+    ///
+    /// # Errors
+    /// [`Damage`]: none of them can be had.
+    pub fn records(&self, at: usize) -> Result<Vec<Record>, Damage> {
+        let entry = &self.contents.records[at];
+        let part = Part::Records(entry.first);
+        let bytes = self.part(at, part, entry.offset, entry.bytes)?;
+        entry.records(&bytes).ok_or(Damage { block: at, part, offset: entry.offset, io: None })
+    }
+
     /// Reads everything, and tells what is damaged.
     pub fn verify(&self) -> Vec<Damage> {
-        let mut damages = Vec::new();
+        let mut damages: Vec<Damage> =
+            (0..self.contents.records.len()).filter_map(|at| self.records(at).err()).collect();
         for block in 0..self.contents.blocks.len() {
             damages.extend(self.times(block).err());
             let (entries, index) = self.entries(block);
@@ -272,18 +293,25 @@ fn contents(bytes: &impl ReadAt, known: &mut Dictionaries) -> Result<Contents, S
         let chunk = read_chunk(bytes, place).map_err(|e| SegmentError::Read(e.to_string()))?;
         let Some(chunk) = chunk.filter(|c| c.kind == chunk::DIRECTORY) else { continue };
         let contents = directory::decode(&chunk.head, known);
-        if let Some(contents) = contents.filter(|c| fit(&c.blocks, bytes.size())) {
+        if let Some(contents) = contents.filter(|c| fit(c, bytes.size())) {
             return Ok(contents);
         }
     }
     Err(SegmentError::Incomplete)
 }
 
-/// Whether the blocks stand in the file, one behind the other: bytes that stood for many would be read many times.
-pub(super) fn fit(blocks: &[BlockEntry], size: u64) -> bool {
+/// Whether blocks and records stand in the file, one behind the other: bytes that stood for many would be read many times.
+pub(super) fn fit(contents: &Contents, size: u64) -> bool {
+    let blocks = contents.blocks.iter().map(|block| (block.offset, block.len()));
+    let records = contents.records.iter().map(|records| (records.offset, Some(records.bytes.len)));
+    in_order(blocks, size) && in_order(records, size)
+}
+
+/// Whether what begins at these places and has these lengths stands one behind the other in so many bytes.
+fn in_order(mut places: impl Iterator<Item = (u64, Option<u64>)>, size: u64) -> bool {
     let mut before = chunk::HEADER;
-    blocks.iter().all(|block| {
-        let end = block.len().and_then(|len| len.checked_add(block.offset)).filter(|end| *end <= size);
-        block.offset >= std::mem::replace(&mut before, end.unwrap_or(u64::MAX)) && end.is_some()
+    places.all(|(offset, len)| {
+        let end = len.and_then(|len| len.checked_add(offset)).filter(|end| *end <= size);
+        offset >= std::mem::replace(&mut before, end.unwrap_or(u64::MAX)) && end.is_some()
     })
 }

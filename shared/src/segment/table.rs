@@ -5,7 +5,7 @@
 //! `counter`, `state`), 8 range (`from_zero`, `fit`, or two numbers), 9 chart, 10 draw (`line`, `limit`, `hidden`),
 //! 11 steps per unit (a number). Of a chart: 1 id, 2 title, 3 section.
 
-use super::directory::{put_list, put_text, take_list, take_text};
+use super::list::{put_list, put_text, take_list, take_text};
 use crate::catalog::{Chart, Draw, Kind, Metric, Range};
 use crate::unit::Unit;
 use crate::varint::{put, take, take_array};

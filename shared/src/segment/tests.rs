@@ -4,6 +4,7 @@ use super::entry::Blob;
 use super::*;
 use crate::catalog::VOCABULARY;
 use crate::column;
+use crate::record::Record;
 use crate::rollup::roll;
 use proptest::prelude::*;
 
@@ -38,7 +39,7 @@ fn contents(blocks: &[Plain], sources: u16) -> Contents {
         sources: (0..sources).map(source).collect(),
         log_through: 7,
         replaces: vec!["q-1-2.seg".into()],
-        about: vec![("title".into(), "Night run".into())],
+        about: vec![("title".into(), "Night span".into())],
         ..Contents::default()
     }
 }
@@ -49,12 +50,19 @@ fn write(blocks: &[Plain], sources: u16, tiers: bool) -> Vec<u8> {
     writer.opening(&contents).expect("memory");
     for Plain { source, first_seq, times, columns } in blocks {
         let last_seq = first_seq + times.len() as u64 - 1;
-        let run = Run { source: *source, first_seq: *first_seq, last_seq, times, clock_step: *source == 1 };
+        let span = TickSpan {
+            source: *source,
+            first_seq: *first_seq,
+            last_seq,
+            times,
+            clock_step: *source == 1,
+            after_gap: *first_seq % 2 == 1,
+        };
         let columns = columns.iter().map(|(id, values)| {
             let steps = f64::from(*id % 2) * 100.0;
             if tiers { NewColumn::with_tier(*id, times, values, steps) } else { NewColumn::new(*id, values, steps) }
         });
-        writer.block(run, columns).expect("sound blocks");
+        writer.block(span, columns).expect("sound blocks");
     }
     writer.finish(&contents).expect("memory")
 }
@@ -170,7 +178,7 @@ proptest! {
             let entry = &read.blocks[i];
             prop_assert_eq!((entry.source, entry.first_seq, entry.ticks as usize), (plain.source, plain.first_seq, plain.times.len()));
             prop_assert_eq!((entry.from, entry.to), (plain.times[0], plain.times[plain.times.len() - 1]));
-            prop_assert_eq!(entry.clock_step, plain.source == 1);
+            prop_assert_eq!((entry.clock_step, entry.after_gap), (plain.source == 1, plain.first_seq % 2 == 1));
             holds(&reader, i, plain);
             let with_samples = plain.columns.iter().filter(|(_, values)| values.iter().any(|v| v.is_finite()));
             let (entries, _) = reader.entries(i);
@@ -193,6 +201,9 @@ proptest! {
         let mut bytes = bytes;
         let known = &mut Dictionaries::default();
         let _ = directory::decode(&bytes, known);
+        if let Some(entry) = RecordsEntry::take(&mut bytes.as_slice(), 0) {
+            let _ = entry.records(&bytes);
+        }
         if let Some(block) = BlockEntry::take(&mut bytes.as_slice(), 0) {
             let _ = ColumnEntry::take_each(&bytes, (block.from, block.to), 0, 0..u64::MAX).count();
         }
@@ -372,7 +383,7 @@ impl ReadAt for Counted<'_> {
 
 #[test]
 fn four_times_the_bytes_of_a_crafted_file_are_four_times_the_work() {
-    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&contents(&[], 1), &[]), 0);
+    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&contents(&[], 1), &[], &[]), 0);
     // The front of a block with a head of 8 KiB, again and again; sound chunks of no meaning between damaged ones.
     let front = [&b"B"[..], &[0, 0x20, 0, 0], &[0; 8]].concat();
     let sound = [chunk::chunk(b'x', &[], 0), b"BBBB".to_vec()].concat();
@@ -394,7 +405,7 @@ fn four_times_the_bytes_of_a_crafted_file_are_four_times_the_work() {
 fn blocks_that_an_opening_names_are_none() {
     let (_, bytes) = small(false);
     let read = Reader::open(bytes.as_slice()).expect("sound").contents().clone();
-    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&read, &read.blocks), 0);
+    let opening = chunk::chunk(chunk::OPENING, &directory::encode(&read, &read.blocks, &read.records), 0);
     let bytes = [&chunk::header()[..], &opening].concat();
     assert_eq!(Reader::rescue(bytes.as_slice()).expect("an opening").contents().blocks, []);
 }
@@ -403,9 +414,9 @@ fn blocks_that_an_opening_names_are_none() {
 fn a_directory_that_names_bytes_twice_is_none() {
     let (_, bytes) = small(false);
     let mut read = Reader::open(bytes.as_slice()).expect("sound").contents().clone();
-    assert!(reader::fit(&read.blocks, bytes.size()));
+    assert!(reader::fit(&read, bytes.size()));
     read.blocks[1].offset = read.blocks[0].offset;
-    assert!(!reader::fit(&read.blocks, bytes.size()));
+    assert!(!reader::fit(&read, bytes.size()));
     // Nor do columns reach out of their group.
     let (block, column) = (&read.blocks[0], Blob { len: 900, crc: 0 });
     let mut index = Vec::new();
@@ -416,6 +427,107 @@ fn a_directory_that_names_bytes_twice_is_none() {
     );
     let taken = |end| ColumnEntry::take_each(&index, (block.from, block.to), 3, 100..end).next().flatten();
     assert!(taken(1_000).is_some() && taken(999).is_none());
+}
+
+#[test]
+fn version_1_is_read_on() {
+    let (_, bytes) = small(true);
+    let reader = Reader::open(bytes.as_slice()).expect("sound");
+    let (whole, contents) = (parts(&reader).0, reader.contents().clone());
+    let [first, _] = chunk::directories(&bytes.as_slice()).expect("sound").expect("a trailer");
+    // What it lacked is the list of records, and its number is another in the header and in both trailers.
+    let mut directory = directory::encode(&contents, &contents.blocks, &[]);
+    assert_eq!(directory.pop(), Some(0));
+    let directory = chunk::chunk(chunk::DIRECTORY, &directory, 0);
+    let older = |mut part: Vec<u8>, at: usize| {
+        part[at..at + 2].copy_from_slice(&1u16.to_le_bytes());
+        part.truncate(part.len() - 4);
+        let crc = crate::crc32c::crc32c(&part);
+        [part, crc.to_le_bytes().to_vec()].concat()
+    };
+    let trailer = older(chunk::trailer([first, first + directory.len() as u64]), 16);
+    let sealed = &bytes[chunk::HEADER as usize..first as usize];
+    let old = [&older(chunk::header(), 6)[..], sealed, &directory, &directory, &trailer, &trailer].concat();
+    let reader = Reader::open(old.as_slice()).expect("an older version");
+    assert_eq!((parts(&reader).0, reader.contents()), (whole, &contents));
+}
+
+/// Records of two sources in chunks of their own, between two blocks of ticks.
+fn with_records() -> (Vec<Record>, Vec<u8>) {
+    let record = |n: u64| Record {
+        n: 2_000_000_000 + n * n,
+        t: T0 - 500 * n as i64,
+        kind: ["marker", "run.begin", "of a later version"][n as usize % 3].into(),
+        body: vec![n as u8; n as usize * 7 % 60],
+    };
+    let records: Vec<Record> = (0..9).map(record).collect();
+    let column = || NewColumn::new(1, &[1.0, 2.0], 1.0);
+    let span = |first_seq| TickSpan { source: 0, first_seq, last_seq: first_seq + 1, times: &[1, 2], ..SPAN };
+    let plain = [Plain { source: 0, first_seq: 1, times: vec![1, 2], columns: vec![(1, vec![1.0, 2.0])] }];
+    let contents = contents(&plain, 2);
+    let mut writer = Writer::begin(Vec::new()).expect("memory");
+    writer.opening(&contents).expect("memory");
+    writer.block(span(1), [column()]).expect("sound");
+    for part in [&records[..3], &records[3..4], &records[4..]] {
+        writer.records(1, part).expect("they rise");
+    }
+    writer.block(span(3), [column()]).expect("sound");
+    assert!(writer.records(0, &[records[1].clone(), records[0].clone()]).is_err());
+    (records, writer.finish(&contents).expect("memory"))
+}
+
+const SPAN: TickSpan<'static> =
+    TickSpan { source: 0, first_seq: 1, last_seq: 2, times: &[], clock_step: false, after_gap: false };
+
+/// The records that can be read, and what is damaged.
+fn records_of(reader: &Reader<&[u8]>) -> (Vec<Record>, Vec<Damage>) {
+    let (mut records, mut damages) = (Vec::new(), Vec::new());
+    for at in 0..reader.contents().records.len() {
+        match reader.records(at) {
+            Ok(more) => records.extend(more),
+            Err(damage) => damages.push(damage),
+        }
+    }
+    (records, damages)
+}
+
+#[test]
+fn records_come_back_and_a_flipped_byte_costs_one_chunk_of_them_at_most() {
+    let (records, bytes) = with_records();
+    let reader = Reader::open(bytes.as_slice()).expect("sound");
+    assert_eq!(records_of(&reader), (records.clone(), vec![]));
+    let times = |entry: &RecordsEntry| (entry.source, entry.count, entry.from, entry.to);
+    assert_eq!(reader.contents().records.iter().map(times).next(), Some((1, 3, T0 - 1_000, T0)));
+    let mut lost = 0;
+    for at in 0..bytes.len() {
+        let mut bad = bytes.clone();
+        bad[at] ^= 1 << (at % 8);
+        let reader = Reader::open(bad.as_slice()).expect("one of two directories is sound");
+        let (read, damages) = records_of(&reader);
+        assert!(read.iter().all(|record| records.contains(record)), "byte {at}");
+        assert!(damages.len() <= 1 && records.len() - read.len() <= 5, "byte {at}");
+        assert_eq!(damages.is_empty(), read.len() == records.len(), "byte {at}");
+        lost += damages.len();
+    }
+    assert!(lost > 100, "{lost}");
+    // A file that is cut off keeps the chunks before.
+    for cut in 0..bytes.len() {
+        let Ok(reader) = Reader::rescue(&bytes[..cut]) else { continue };
+        let (read, _) = records_of(&reader);
+        assert!([0, 3, 4, 9].contains(&read.len()) && read[..] == records[..read.len()], "cut at {cut}");
+    }
+}
+
+#[test]
+fn many_records_are_many_chunks() {
+    let record = |n| Record { n, t: T0, kind: "logs".into(), body: vec![1; 30_000] };
+    let records: Vec<Record> = (1..8).map(record).collect();
+    let mut writer = Writer::begin(Vec::new()).expect("memory");
+    writer.records(0, &records).expect("they rise");
+    let bytes = writer.finish(&contents(&[], 1)).expect("memory");
+    let reader = Reader::open(bytes.as_slice()).expect("sound");
+    assert_eq!(reader.contents().records.iter().map(|r| r.count).collect::<Vec<_>>(), [3, 3, 1]);
+    assert_eq!(records_of(&reader), (records, vec![]));
 }
 
 #[test]
@@ -435,10 +547,10 @@ fn a_newer_version_is_refused_by_its_number() {
 #[test]
 fn what_cannot_be_read_again_is_not_written() {
     let column = |id| NewColumn::new(id, &[1.0, 2.0], 1.0);
-    let run = |times| Run { source: 0, first_seq: 1, last_seq: 2, times, clock_step: false };
+    let span = |times| TickSpan { source: 0, first_seq: 1, last_seq: 2, times, clock_step: false, after_gap: false };
     let write = |times, columns: Vec<NewColumn>| {
         let mut writer = Writer::begin(Vec::new())?;
-        writer.block(run(times), columns)?;
+        writer.block(span(times), columns)?;
         writer.finish(&contents(&[], 1))
     };
     let kind = |result: io::Result<Vec<u8>>| result.map(drop).map_err(|e| e.kind());
@@ -449,7 +561,7 @@ fn what_cannot_be_read_again_is_not_written() {
     assert_eq!(kind(write(&[1, 2], vec![column(2), column(2)])), refused);
     assert_eq!(kind(write(&[1, 2, 3], vec![NewColumn { id: 1, raw: vec![9], tier: None }])), refused);
     let mut writer = Writer::begin(Vec::new()).expect("memory");
-    writer.block(run(&[1, 2]), [column(1)]).expect("sound");
+    writer.block(span(&[1, 2]), [column(1)]).expect("sound");
     assert_eq!(kind(writer.finish(&contents(&[], 0))), refused);
 }
 

@@ -18,7 +18,7 @@
 //! parameter's bits, lowest first in each byte. From 40 ones on no zero and no parameter follow but the number's 64 bits.
 
 use super::TIER_MS;
-use super::directory::{put_list, take_list};
+use super::list::{put_list, take_list};
 use crate::column::MAX_TICKS;
 use crate::rollup::Bucket;
 use crate::series::{Steps, from_steps, to_steps};

@@ -1,15 +1,17 @@
 //! Writes a segment, block by block.
 
 use super::entry::{Blob, GROUP, Group, sequences};
+use super::records::{CHUNK_BYTES, RecordsEntry};
 use super::{BlockEntry, ColumnEntry, Contents, TIER_MS, chunk, directory, tier};
 use crate::column::{self, MAX_TICKS};
+use crate::record::Record;
 use crate::rollup::roll;
 use crate::series::{SeriesId, Steps};
 use std::io::{self, Write};
 
 /// The ticks of a new block.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct TickSpan<'a> {
     /// Machine: position in [`Contents::sources`].
     pub source: u16,
     /// Sequence of the first tick; 0 for late samples.
@@ -20,6 +22,8 @@ pub struct Run<'a> {
     pub times: &'a [i64],
     /// The clock was set just before it.
     pub clock_step: bool,
+    /// No tick has the sequences between the tick before it and its first.
+    pub after_gap: bool,
 }
 
 /// A column of a new block.
@@ -53,6 +57,7 @@ pub struct Writer<W> {
     out: W,
     at: u64,
     blocks: Vec<BlockEntry>,
+    records: Vec<RecordsEntry>,
 }
 
 impl<W: Write> Writer<W> {
@@ -61,7 +66,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What the system said, here and in what follows.
     pub fn begin(out: W) -> io::Result<Self> {
-        let mut writer = Writer { out, at: 0, blocks: Vec::new() };
+        let mut writer = Writer { out, at: 0, blocks: Vec::new(), records: Vec::new() };
         writer.put(&chunk::header())?;
         Ok(writer)
     }
@@ -72,7 +77,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What the system said.
     pub fn opening(&mut self, contents: &Contents) -> io::Result<()> {
-        self.put(&chunk::chunk(chunk::OPENING, &directory::encode(contents, &[]), 0))
+        self.put(&chunk::chunk(chunk::OPENING, &directory::encode(contents, &[], &[]), 0))
     }
 
     /// Writes a block. Columns come rising by id; those without a sample are left out.
@@ -80,12 +85,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What the system said; `InvalidInput` when there are no times, times or ids do not rise, sequences are not as many
     /// as times, or a column is damaged.
-    pub fn block(&mut self, run: Run<'_>, columns: impl IntoIterator<Item = NewColumn>) -> io::Result<()> {
-        let (Some(&from), Some(&to)) = (run.times.first(), run.times.last()) else {
+    pub fn block(&mut self, span: TickSpan<'_>, columns: impl IntoIterator<Item = NewColumn>) -> io::Result<()> {
+        let (Some(&from), Some(&to)) = (span.times.first(), span.times.last()) else {
             return Err(invalid("a block without ticks"));
         };
-        let ticks = run.times.len();
-        if ticks > MAX_TICKS || !run.times.is_sorted_by(|a, b| a < b) || !sequences(run.first_seq, run.last_seq, ticks)
+        let ticks = span.times.len();
+        if ticks > MAX_TICKS
+            || !span.times.is_sorted_by(|a, b| a < b)
+            || !sequences(span.first_seq, span.last_seq, ticks)
         {
             return Err(invalid("a block whose ticks are too many or do not rise"));
         }
@@ -93,7 +100,7 @@ impl<W: Write> Writer<W> {
         let (mut index, mut group, mut data) = (Vec::new(), Vec::new(), Vec::new());
         let (mut before, mut in_group) = (None::<SeriesId>, 0);
         for NewColumn { id, raw, tier } in columns {
-            let presence = column::presence(&raw, run.times.len()).map_err(|_| invalid("a damaged column"))?;
+            let presence = column::presence(&raw, span.times.len()).map_err(|_| invalid("a damaged column"))?;
             let Some(presence) = presence else { continue };
             if before.is_some_and(|before| before >= id) {
                 return Err(invalid("columns that do not rise by id"));
@@ -107,8 +114,8 @@ impl<W: Write> Writer<W> {
             samples += presence.samples as u64;
             let entry = ColumnEntry {
                 id,
-                first: run.times[presence.first],
-                last: run.times[presence.last],
+                first: span.times[presence.first],
+                last: span.times[presence.last],
                 offset: 0,
                 raw: Blob::of(&raw),
                 tier: tier.as_deref().map(Blob::of),
@@ -122,16 +129,17 @@ impl<W: Write> Writer<W> {
             }
         }
         close(&mut groups, &mut group, &mut index);
-        let times = column::encode_times(run.times);
+        let times = column::encode_times(span.times);
         let mut entry = BlockEntry {
-            source: run.source,
-            first_seq: run.first_seq,
-            last_seq: run.last_seq,
-            ticks: run.times.len() as u32,
+            source: span.source,
+            first_seq: span.first_seq,
+            last_seq: span.last_seq,
+            ticks: span.times.len() as u32,
             from,
             to,
             samples,
-            clock_step: run.clock_step,
+            clock_step: span.clock_step,
+            after_gap: span.after_gap,
             offset: 0,
             times: Blob::of(&times),
             groups,
@@ -144,13 +152,43 @@ impl<W: Write> Writer<W> {
         [times, index, data].iter().try_for_each(|part| self.put(part))
     }
 
-    /// Writes the directory, twice, and ends the segment. Version and blocks of `contents` are ignored: the writer knows
-    /// its own.
+    /// Writes records of a source, rising by number.
+    ///
+    /// # Errors
+    /// What the system said; `InvalidInput` when their numbers do not rise.
+    pub fn records<'a>(&mut self, source: u16, records: impl IntoIterator<Item = &'a Record>) -> io::Result<()> {
+        let records: Vec<&Record> = records.into_iter().collect();
+        let mut rest = &records[..];
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = rest.iter().take_while(|record| {
+                let fits = bytes < CHUNK_BYTES;
+                bytes += record.kind.len() + record.body.len();
+                fits
+            });
+            let (together, later) = rest.split_at(fits.count());
+            let Some((mut entry, bytes)) = RecordsEntry::of(source, together) else {
+                return Err(invalid("records whose numbers do not rise"));
+            };
+            let mut head = Vec::new();
+            entry.put(&mut head);
+            self.put(&chunk::chunk(chunk::RECORDS, &head, bytes.len() as u64))?;
+            entry.offset = self.at;
+            self.records.push(entry);
+            self.put(&bytes)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Writes the directory, twice, and ends the segment. Version, blocks and records of `contents` are ignored: the writer
+    /// knows its own.
     ///
     /// # Errors
     /// What the system said; `InvalidInput` when a block or a series names what `contents` lacks, or ids do not rise.
     pub fn finish(mut self, contents: &Contents) -> io::Result<W> {
-        let named = self.blocks.iter().all(|b| usize::from(b.source) < contents.sources.len());
+        let mut sources = self.blocks.iter().map(|b| b.source).chain(self.records.iter().map(|r| r.source));
+        let named = sources.all(|source| usize::from(source) < contents.sources.len());
         let listed = contents.sources.iter().all(|source| {
             source.series.is_sorted_by(|a, b| a.id < b.id)
                 && source.series.iter().all(|s| usize::from(s.row) < contents.rows.len())
@@ -158,7 +196,7 @@ impl<W: Write> Writer<W> {
         if !named || !listed {
             return Err(invalid("a directory that lacks what its blocks name"));
         }
-        let directory = directory::encode(contents, &self.blocks);
+        let directory = directory::encode(contents, &self.blocks, &self.records);
         let directory = chunk::chunk(chunk::DIRECTORY, &directory, 0);
         let places = [self.at, self.at + directory.len() as u64];
         let trailer = chunk::trailer(places);

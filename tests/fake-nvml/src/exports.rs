@@ -1,4 +1,4 @@
-//! The functions, under NVML's names.
+//! The exported functions under NVML's names.
 
 #![allow(non_snake_case, reason = "they are NVML's names")]
 
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 
 type Code = u32;
 
-/// Puts an answer where the caller wants it.
+/// Writes an answer to the caller's variable.
 fn put<T>(out: *mut T, value: T) -> Code {
     if out.is_null() {
         return INVALID_ARGUMENT;
     }
-    // SAFETY: NVML's contract: the pointer is of a variable of this type.
+    // SAFETY: by NVML's contract the pointer is that of a variable of this type.
     unsafe { out.write(value) };
     SUCCESS
 }
 
-/// A call on a GPU: counted, struck by faults, answered from the scenario.
+/// A call on a GPU: it is counted, faults may strike it, and the scenario gives the answer.
 fn on<T>(call: &'static str, device: nvmlDevice_t, out: *mut T, answer: impl FnOnce(&Gpu) -> Result<T, Code>) -> Code {
     match gpu(call, device).and_then(|gpu| answer(&gpu)) {
         Ok(value) => put(out, value),
@@ -38,11 +38,11 @@ fn gpu(call: &'static str, device: nvmlDevice_t) -> Result<Arc<Gpu>, Code> {
     if let Some(code) = enter(call, found.as_ref().map(|gpu| gpu.uuid.as_str())) {
         return Err(code);
     }
-    // A call may have waited while the scenario was replaced.
+    // The scenario may have been replaced while the call waited.
     with(|state| state.gpu(device as usize)).ok_or(GPU_IS_LOST)
 }
 
-/// The MIG device of a handle; none for a whole GPU's.
+/// The MIG device of a handle; None for the handle of a whole GPU.
 fn mig(gpu: &Gpu, device: nvmlDevice_t) -> Option<&Mig> {
     let index = (device as usize & 0xff).checked_sub(1)?;
     gpu.mig_devices.iter().find(|mig| mig.index as usize == index)
@@ -56,7 +56,7 @@ fn text(out: *mut c_char, length: c_uint, value: &str) -> Code {
     if out.is_null() || value.len() + 1 > length as usize {
         return INSUFFICIENT_SIZE;
     }
-    // SAFETY: NVML's contract: there is room for `length` bytes.
+    // SAFETY: by NVML's contract the caller has memory for `length` bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(value.as_ptr().cast(), out, value.len());
         out.add(value.len()).write(0);
@@ -64,17 +64,17 @@ fn text(out: *mut c_char, length: c_uint, value: &str) -> Code {
     SUCCESS
 }
 
-/// Replaces the scenario by this JSON text.
+/// Replaces the scenario by this JSON text. Returns 0, or 1 when the text is no scenario.
 #[unsafe(no_mangle)]
 extern "C" fn fake_nvml_scenario(json: *const u8, length: usize) -> u32 {
-    // SAFETY: the caller gives the parts of a slice.
+    // SAFETY: the caller gives address and length of a slice.
     let json = unsafe { std::slice::from_raw_parts(json, length) };
     let Ok(scenario) = serde_json::from_slice::<Scenario>(json) else { return 1 };
     with(|state| state.replace(scenario));
     0
 }
 
-/// How often a function was called; of no name, how often any was.
+/// Number of calls of a function; for a null name, of all functions.
 #[unsafe(no_mangle)]
 extern "C" fn fake_nvml_calls(name: *const c_char) -> u64 {
     if name.is_null() {
@@ -171,7 +171,7 @@ extern "C" fn nvmlDeviceGetUtilizationRates(device: nvmlDevice_t, out: *mut nvml
 
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetMemoryInfo_v2(device: nvmlDevice_t, out: *mut nvmlMemory_v2_t) -> Code {
-    // SAFETY: NVML's contract: the caller set the version.
+    // SAFETY: by NVML's contract the caller has set the version.
     let asked = unsafe { (*out).version };
     on("nvmlDeviceGetMemoryInfo_v2", device, out, |gpu| {
         let version = (size_of::<nvmlMemory_v2_t>() | 2 << 24) as c_uint;
@@ -205,6 +205,20 @@ extern "C" fn nvmlDeviceGetMemoryInfo(device: nvmlDevice_t, out: *mut nvmlMemory
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetTemperature(device: nvmlDevice_t, _: c_uint, out: *mut c_uint) -> Code {
     on("nvmlDeviceGetTemperature", device, out, |gpu| gpu.temperature.ok_or(NOT_SUPPORTED))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetTemperatureThreshold(device: nvmlDevice_t, kind: c_uint, out: *mut c_uint) -> Code {
+    use nvmlTemperatureThresholds_enum_NVML_TEMPERATURE_THRESHOLD_GPU_MAX as GPU_MAX;
+    use nvmlTemperatureThresholds_enum_NVML_TEMPERATURE_THRESHOLD_MEM_MAX as MEM_MAX;
+    on("nvmlDeviceGetTemperatureThreshold", device, out, |gpu| {
+        let limit = match kind {
+            GPU_MAX => gpu.max_temperature,
+            MEM_MAX => gpu.max_memory_temperature,
+            _ => None,
+        };
+        limit.ok_or(NOT_SUPPORTED)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -245,7 +259,7 @@ extern "C" fn nvmlDeviceGetMemoryErrorCounter(
 ) -> Code {
     on("nvmlDeviceGetMemoryErrorCounter", device, out, |gpu| {
         let errors = gpu.ecc_volatile_dram.as_ref().ok_or(NOT_SUPPORTED)?;
-        // Volatile, device memory.
+        // Only volatile errors in device memory are there.
         if counter != 0 || place != 2 {
             return Err(NOT_SUPPORTED);
         }
@@ -258,7 +272,7 @@ extern "C" fn nvmlDeviceGetFanSpeed_v2(device: nvmlDevice_t, fan: c_uint, out: *
     on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(NOT_SUPPORTED))
 }
 
-/// Utilisation and the period it was measured over, in µs.
+/// Writes a utilisation, and the period in µs over which it was measured.
 fn codec(
     call: &'static str,
     device: nvmlDevice_t,
@@ -294,6 +308,24 @@ extern "C" fn nvmlDeviceGetCurrPcieLinkWidth(device: nvmlDevice_t, out: *mut c_u
     on("nvmlDeviceGetCurrPcieLinkWidth", device, out, |gpu| link(gpu).ok_or(NOT_SUPPORTED))
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetMaxPcieLinkGeneration(device: nvmlDevice_t, out: *mut c_uint) -> Code {
+    let link = |gpu: &Gpu| gpu.pcie.as_ref()?.max_generation;
+    on("nvmlDeviceGetMaxPcieLinkGeneration", device, out, |gpu| link(gpu).ok_or(NOT_SUPPORTED))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetMaxPcieLinkWidth(device: nvmlDevice_t, out: *mut c_uint) -> Code {
+    let link = |gpu: &Gpu| gpu.pcie.as_ref()?.max_width;
+    on("nvmlDeviceGetMaxPcieLinkWidth", device, out, |gpu| link(gpu).ok_or(NOT_SUPPORTED))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetPcieSpeed(device: nvmlDevice_t, out: *mut c_uint) -> Code {
+    let link = |gpu: &Gpu| gpu.pcie.as_ref()?.speed;
+    on("nvmlDeviceGetPcieSpeed", device, out, |gpu| link(gpu).ok_or(NOT_SUPPORTED))
+}
+
 /// Counted only: nobody may call it, for it blocks for 20 ms.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetPcieThroughput(device: nvmlDevice_t, _: c_uint, out: *mut c_uint) -> Code {
@@ -311,7 +343,7 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
         Ok(gpu) => gpu,
         Err(code) => return code,
     };
-    // SAFETY: NVML's contract: there are `count` of them.
+    // SAFETY: by NVML's contract the caller has `count` values.
     let values = unsafe { std::slice::from_raw_parts_mut(values, count.max(0) as usize) };
     for value in values {
         use nvml_wrapper_sys::bindings::field_id::*;
@@ -338,15 +370,15 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
     SUCCESS
 }
 
-/// Gives a list to a caller that says how many fit.
+/// Writes a list for a caller that says how many items fit.
 fn list<T>(items: Vec<T>, count: *mut c_uint, out: *mut T) -> Code {
-    // SAFETY: NVML's contract: the caller's room, and then our number.
+    // SAFETY: by NVML's contract this is the number that fits, and then becomes ours.
     let room = unsafe { std::mem::replace(&mut *count, items.len() as c_uint) };
     if items.len() > room as usize || (out.is_null() && !items.is_empty()) {
         return INSUFFICIENT_SIZE;
     }
     for (i, item) in items.into_iter().enumerate() {
-        // SAFETY: there is room for `room` of them, and that many or fewer are written.
+        // SAFETY: the caller has memory for `room` items, and not more are written.
         unsafe { out.add(i).write(item) };
     }
     SUCCESS
@@ -382,7 +414,8 @@ fn second(process: &Process) -> nvmlProcessInfo_v2_t {
     }
 }
 
-/// One function of the process lists: its name, the letter of the processes that it lists, and its entries.
+/// Defines one function of the process lists: its name, the letter of the processes that it lists, the type of its
+/// entries, and the function that makes them.
 macro_rules! process_list {
     ($($name:ident, $kind:literal, $entry:ty, $make:ident;)*) => { $(
         #[unsafe(no_mangle)]
@@ -465,7 +498,7 @@ extern "C" fn nvmlGpmQueryDeviceSupport(device: nvmlDevice_t, out: *mut nvmlGpmS
     })
 }
 
-/// What stands behind a sample's handle.
+/// The object behind the handle of a sample.
 struct Sample {
     taken: Option<(Instant, BTreeMap<u32, f64>)>,
 }
@@ -515,7 +548,7 @@ extern "C" fn nvmlGpmMetricsGet(request: *mut nvmlGpmMetricsGet_t) -> Code {
     if let Some(code) = enter("nvmlGpmMetricsGet", None) {
         return code;
     }
-    // SAFETY: NVML's contract: a request whose samples came from nvmlGpmSampleAlloc.
+    // SAFETY: by NVML's contract the samples of the request came from nvmlGpmSampleAlloc.
     let (request, before, after) = unsafe {
         let request = &mut *request;
         let (before, after) = (request.sample1 as *const Sample, request.sample2 as *const Sample);

@@ -1,12 +1,13 @@
-//! NVML without a GPU: a shared library that answers from a scenario, and the handle by which tests steer it.
+//! NVML without a GPU: a shared library that answers from a scenario, and the handle with which tests control it.
 //!
-//! The library is loaded by the real wrapper, so that all that stands between a driver and a reading is under test. A
-//! scenario is JSON: `{"driver_version", "cuda_version", "gpus": [...]}` in the form of [`scenario::Gpu`], `null` or a
-//! missing key for what the card does not support, and beside them `init`, `faults` and `xids`, see
-//! [`scenario::Scenario`]. It is read from the file that `FAKE_NVML_SCENARIO` names, else from `scenario.json` beside
-//! the library; [`Fake`] replaces it while the library runs. What is not exported here stays missing on purpose.
+//! The real wrapper loads the library, so that tests cover everything between a driver and a reading. A scenario is
+//! JSON: `{"driver_version", "cuda_version", "gpus": [...]}`. Each GPU has the form of [`scenario::Gpu`]; `null` or a
+//! missing key stands for what the card does not support. The other keys are `init`, `faults` and `xids`, see
+//! [`scenario::Scenario`]. The scenario is read from the file that `FAKE_NVML_SCENARIO` names, else from
+//! `scenario.json` beside the library. [`Fake`] replaces it while the library runs. Functions that are not exported
+//! here are missing on purpose.
 //!
-//! Reading order: [`scenario`], `state`, `exports`; tests need [`Fake`] alone.
+//! Reading order: [`scenario`], `state`, `exports`. Tests need only [`Fake`].
 
 pub mod scenario;
 

@@ -1,26 +1,26 @@
-//! What a scenario says.
+//! The form of a scenario.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A machine's GPUs, and what goes wrong.
+/// The GPUs of a machine, and the faults of the library.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Scenario {
-    /// The driver's version; the wrapper picks the numbering of fields by it.
+    /// Version of the driver, from which the wrapper chooses the numbers of fields.
     #[serde(default)]
     pub driver_version: String,
-    /// In NVML's order: a GPU's index is its position.
+    /// GPUs in NVML's order: the index of a GPU is its position.
     pub gpus: Vec<Gpu>,
-    /// What the first, second, ... start of the library answers (0 is success); the last one stays.
+    /// Answers of the first, second, ... start of the library (0 is success). The last one is repeated.
     #[serde(default)]
     pub init: Vec<u32>,
-    /// What goes wrong; the first that fits a call decides.
+    /// Faults; the first that fits a call decides.
     #[serde(default)]
     pub faults: Vec<Fault>,
     /// Events that wait to be fetched.
     #[serde(default)]
     pub xids: Vec<Xid>,
-    /// Least time between two samples of the profiling counters, in ms; the library refuses closer ones.
+    /// Shortest time in ms between two samples of the profiling counters. The library refuses closer samples.
     #[serde(default = "hundred")]
     pub gpm_min_ms: u64,
 }
@@ -29,66 +29,70 @@ fn hundred() -> u64 {
     100
 }
 
-/// A GPU; units are NVML's.
+/// A GPU; the units are NVML's. None stands for what the card does not support.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Gpu {
-    /// Its identity.
+    /// Unique id of the GPU.
     pub uuid: String,
-    /// Product name.
+    /// Product name of the GPU.
     #[serde(default)]
     pub name: String,
-    /// Where it is plugged in.
+    /// Address of the GPU on the PCI bus.
     #[serde(default)]
     pub pci_bus_id: String,
-    /// Whether it is cut into MIG devices; absent on cards that cannot.
+    /// True when the GPU is divided into MIG devices; None for a card without MIG.
     pub mig_mode: Option<bool>,
-    /// Device memory.
+    /// Memory of the device.
     pub memory: Option<Memory>,
-    /// Busy shares, percent.
+    /// Utilisation in percent.
     pub utilization: Option<Utilization>,
-    /// Video encoder, percent.
+    /// Utilisation of the video encoder in percent.
     pub encoder: Option<u32>,
-    /// Video decoder, percent.
+    /// Utilisation of the video decoder in percent.
     pub decoder: Option<u32>,
-    /// °C.
+    /// Temperature of the GPU in °C.
     pub temperature: Option<u32>,
-    /// °C.
+    /// Temperature of the memory in °C.
     pub memory_temperature: Option<u32>,
+    /// °C, the highest at which it works.
+    pub max_temperature: Option<u32>,
+    /// °C, the highest at which its memory works.
+    pub max_memory_temperature: Option<u32>,
     /// Milliwatts.
     pub power_mw: Option<u32>,
-    /// Milliwatts.
+    /// Power limit in milliwatts.
     pub power_limit_mw: Option<u32>,
-    /// Millijoules since the driver was loaded.
+    /// Energy in millijoules since the driver was loaded.
     pub energy_mj: Option<u64>,
-    /// MHz.
+    /// Clock rates in MHz.
     pub clocks: Option<Clocks>,
-    /// Percent.
+    /// Speed of the fan in percent.
     pub fan: Option<u32>,
     /// Errors in device memory since the driver was loaded.
     pub ecc_volatile_dram: Option<Ecc>,
-    /// The link.
+    /// The PCIe link.
     pub pcie: Option<Pcie>,
-    /// Bytes sent over NVLink, KiB, all links.
+    /// Data sent over all NVLinks in KiB.
     pub nvlink_tx_kib: Option<u64>,
-    /// Bytes received over NVLink, KiB, all links.
+    /// Data received over all NVLinks in KiB.
     pub nvlink_rx_kib: Option<u64>,
-    /// Set of bits.
+    /// Reasons for throttling as a set of bits.
     pub throttle_reasons: Option<u64>,
-    /// Who uses it.
+    /// Processes that use the GPU.
     #[serde(default)]
     pub processes: Vec<Process>,
-    /// Shares of processes; none is NOT_FOUND.
+    /// Utilisation by process; when it is empty, the call answers NOT_FOUND.
     #[serde(default)]
     pub process_utilization: Vec<ProcessUtilization>,
-    /// Its parts.
+    /// MIG devices of the GPU.
     #[serde(default)]
     pub mig_devices: Vec<Mig>,
-    /// Profiling counters by their number; absent where the card has none.
+    /// Profiling counters by their number; None for a card without them.
     pub gpm: Option<BTreeMap<u32, f64>>,
-    /// Whether version 2 of the memory call exists.
+    /// True when version 2 of the memory call exists.
     #[serde(default = "yes")]
     pub memory_v2: bool,
-    /// Whether the field of instant power exists.
+    /// True when the field of the instant power exists.
     #[serde(default = "yes")]
     pub instant_power: bool,
 }
@@ -97,133 +101,140 @@ fn yes() -> bool {
     true
 }
 
-/// Bytes.
+/// Memory of a GPU in bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Memory {
-    /// All.
+    /// All memory in bytes.
     pub total: u64,
-    /// The driver's own.
+    /// Bytes that the driver uses itself.
     #[serde(default)]
     pub reserved: u64,
-    /// In use, without the driver's own.
+    /// Bytes in use, without those of the driver.
     pub used: u64,
 }
 
-/// Percent; larger numbers are what a broken driver says.
+/// Utilisation in percent. A broken driver may report more than 100.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Utilization {
-    /// Kernels.
+    /// Share of time in which a kernel ran.
     pub gpu: u32,
-    /// Memory.
+    /// Share of time in which memory was read or written.
     pub memory: u32,
 }
 
-/// MHz.
+/// Clock rates in MHz.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Clocks {
-    /// Graphics.
+    /// Clock of the graphics engine.
     pub graphics: u32,
-    /// Streaming multiprocessors.
+    /// Clock of the streaming multiprocessors.
     pub sm: u32,
-    /// Memory.
+    /// Clock of the memory.
     pub mem: u32,
 }
 
-/// Errors.
+/// Numbers of memory errors.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ecc {
-    /// Repaired.
+    /// Number of errors that were corrected.
     pub corrected: u64,
-    /// Not repaired.
+    /// Number of errors that were not corrected.
     pub uncorrected: u64,
 }
 
-/// A link.
+/// A PCIe link.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Pcie {
-    /// Generation.
+    /// Generation of the link.
     #[serde(rename = "gen")]
     pub generation: Option<u32>,
-    /// Lanes.
+    /// Number of lanes.
     pub width: Option<u32>,
+    /// Generation that card and slot can have.
+    #[serde(rename = "max_gen")]
+    pub max_generation: Option<u32>,
+    /// Lanes that card and slot can have.
+    pub max_width: Option<u32>,
+    /// Millions of transfers per second and lane.
+    pub speed: Option<u32>,
     /// Bytes sent since the driver was loaded.
     pub tx_bytes: Option<u64>,
-    /// Bytes received likewise.
+    /// Bytes received since the driver was loaded.
     pub rx_bytes: Option<u64>,
 }
 
-/// A process.
+/// A process on a GPU.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// `C`, `G`, `C+G`, or `M` for a client of the multi-process service.
+    /// Kind of the process: `C`, `G`, `C+G`, or `M` for a client of the multi-process service.
     #[serde(rename = "type", default)]
     pub kind: String,
-    /// Bytes; absent where the driver does not say.
+    /// Memory on the GPU in bytes; None where the driver does not report it.
     pub used_gpu_memory: Option<u64>,
-    /// Which part it runs on.
+    /// Id of the GPU instance on which the process runs; None without MIG.
     pub gpu_instance_id: Option<u32>,
-    /// Likewise.
+    /// Id of the compute instance on which the process runs; None without MIG.
     pub compute_instance_id: Option<u32>,
 }
 
-/// A process's share.
+/// The utilisation of a GPU by one process.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ProcessUtilization {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// When, in µs.
+    /// Time of the sample in µs.
     pub timestamp: u64,
-    /// Percent of the multiprocessors.
+    /// Utilisation of the multiprocessors in percent.
     pub sm: u32,
 }
 
 /// A MIG device.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Mig {
-    /// Index on its GPU.
+    /// Index of the MIG device on its GPU.
     pub index: u32,
-    /// Its GPU instance.
+    /// Id of the GPU instance.
     pub gpu_instance_id: u32,
-    /// Bytes.
+    /// All memory of the MIG device in bytes.
     pub memory_total: u64,
-    /// Bytes.
+    /// Memory in use in bytes.
     pub memory_used: u64,
-    /// Profiling counters by their number.
+    /// Profiling counters by their number; None when there are none.
     pub gpm: Option<BTreeMap<u32, f64>>,
 }
 
-/// Something that goes wrong.
+/// A fault of the library.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Fault {
-    /// UUID of the GPU that it strikes; absent: all, and calls without a GPU.
+    /// UUID of the GPU that has the fault; None for all GPUs and for calls without a GPU.
     pub gpu: Option<String>,
-    /// Name of the call; absent: all but the start, the end and the count.
+    /// Name of the call; None for all calls on devices and profiling samples, except the count of devices.
     pub call: Option<String>,
-    /// What the call answers; absent: what it answers anyway (with a delay).
+    /// Code that the call answers; None for its usual answer, which makes sense with a delay.
     pub code: Option<u32>,
-    /// Calls that it lets through first.
+    /// Number of fitting calls that succeed before the fault begins.
     #[serde(default)]
     pub after: u64,
-    /// Calls that it strikes then; absent: all.
+    /// Number of calls that have the fault; None for all.
     #[serde(rename = "for")]
     pub times: Option<u64>,
-    /// Ends with this start of the library, counted from 1.
+    /// Number of the library's start, from 1, with which the fault ends; None for never.
     pub until_init: Option<u64>,
-    /// How long the call takes.
+    /// Delay of the call in ms.
     #[serde(default)]
     pub delay_ms: u64,
-    /// The call does not return until the scenario is replaced.
+    /// True when the call does not return before the scenario is replaced.
     #[serde(default)]
     pub hang: bool,
 }
 
-/// An event.
+/// An XID event.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Xid {
     /// UUID of the GPU.
     pub gpu: String,
-    /// Its number.
+    /// Number of the error.
     pub xid: u64,
 }

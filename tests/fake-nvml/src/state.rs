@@ -1,4 +1,4 @@
-//! The library's memory: the scenario in force, how often each function was called, and which faults are due.
+//! The memory of the library: the current scenario, the number of calls of each function, and the faults that are due.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "the functions are exported on Unix only"))]
 
@@ -23,15 +23,15 @@ pub(crate) const VERSION_MISMATCH: u32 = 25;
 pub(crate) struct State {
     pub scenario: Scenario,
     gpus: Vec<Arc<Gpu>>,
-    /// Every GPU ever seen; a handle is a position here, so that it stays with the GPU.
+    /// UUIDs of all GPUs that were ever in a scenario. A handle is a position here, so that it stays with its GPU.
     slots: Vec<String>,
-    /// Starts that succeeded and have not ended.
+    /// Number of starts that succeeded and have not ended.
     pub started: u32,
     pub starts: u64,
-    /// Event sets that were made; events go to the newest.
+    /// Number of event sets that were made. Events go to the newest set.
     pub sets: usize,
     pub calls: BTreeMap<&'static str, u64>,
-    /// How often each fault met a call that fits it.
+    /// Number of fitting calls that each fault has met.
     met: Vec<u64>,
     generation: u64,
 }
@@ -39,7 +39,7 @@ pub(crate) struct State {
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 static REPLACED: Condvar = Condvar::new();
 
-/// Works on the state; reads the scenario file first, the first time.
+/// Calls `work` with the state. The first call reads the file with the scenario.
 pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(lock().get_or_insert_with(State::from_file))
 }
@@ -58,7 +58,7 @@ impl State {
         state
     }
 
-    /// Puts another scenario in force; calls that hang return.
+    /// Replaces the scenario; calls that hang return.
     pub fn replace(&mut self, scenario: Scenario) {
         for gpu in &scenario.gpus {
             if !self.slots.contains(&gpu.uuid) {
@@ -72,7 +72,7 @@ impl State {
         REPLACED.notify_all();
     }
 
-    /// Handle of the GPU at an index.
+    /// Handle of the GPU at an index; None when there is no such GPU.
     pub fn handle(&self, index: u32) -> Option<usize> {
         let uuid = &self.gpus.get(index as usize)?.uuid;
         self.slot(uuid)
@@ -82,13 +82,13 @@ impl State {
         self.slots.iter().position(|other| other == uuid).map(|slot| (slot + 1) << 8)
     }
 
-    /// The GPU of a handle, or of a MIG device's handle.
+    /// The GPU of a handle, which may be that of a MIG device.
     pub fn gpu(&self, handle: usize) -> Option<Arc<Gpu>> {
         let uuid = self.slots.get((handle >> 8).checked_sub(1)?)?;
         self.gpus.iter().find(|gpu| gpu.uuid == *uuid).cloned()
     }
 
-    /// The code that a fault puts in place of the answer, and the wait before it.
+    /// The code that a fault puts in place of the answer, the delay before it, and whether the call hangs.
     fn fault(&mut self, call: &str, uuid: Option<&str>) -> (Option<u32>, Duration, bool) {
         let starts = self.starts;
         for (fault, met) in self.scenario.faults.iter().zip(&mut self.met) {
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-/// Counts a call, lets faults strike, and answers the code in place of the call's own answer.
+/// Counts a call and applies the faults. Returns the code that replaces the call's own answer, if there is one.
 pub(crate) fn enter(call: &'static str, uuid: Option<&str>) -> Option<u32> {
     let (code, delay, hang, generation) = with(|state| {
         *state.calls.entry(call).or_default() += 1;
@@ -140,7 +140,7 @@ fn file() -> Option<std::path::PathBuf> {
 #[cfg(unix)]
 fn beside() -> Option<std::path::PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    // SAFETY: a zeroed Dl_info is valid; dladdr fills it for an address inside this library and its text is static.
+    // SAFETY: a zeroed Dl_info is valid. dladdr fills it for an address inside this library, and its text is static.
     let path = unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(beside as *const () as *const libc::c_void, &mut info) == 0 || info.dli_fname.is_null() {

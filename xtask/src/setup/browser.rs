@@ -1,10 +1,10 @@
-//! Chromium and chromedriver, for the browser tests only.
+//! Chromium and chromedriver, which only the browser tests need.
 
 use super::apt;
 use crate::exec::{cmd, find};
 use crate::steps::Done;
 
-/// Finds both, or installs them where that can be done.
+/// Finds both programs, or installs them if that is possible.
 pub fn ready() -> Result<Done, String> {
     if let Some(version) = found() {
         return Ok(Done::Already(version));

@@ -1,26 +1,35 @@
-//! Debian's own programs, for the tests that talk to real ones. Unpacked into our cache: installed, they would start as
-//! services.
+//! Programs from Debian's packages, for the tests that talk to real programs. They are unpacked into our cache, because
+//! installed packages would start them as services.
 
 use crate::exec::{cmd, find};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// A package, the programs in it that tests start, and what is not tested without it.
-const PACKAGES: [(&str, &[&str], &str); 3] = [
-    ("prometheus-node-exporter", &["prometheus-node-exporter"], "scraping a real exporter"),
-    ("victoria-metrics", &["victoria-metrics"], "remote write to a real VictoriaMetrics"),
-    ("prometheus", &["prometheus", "promtool"], "what a real Prometheus makes of us"),
+/// A package, the programs in it that tests start, how the names of these tests begin, and what is not tested without it.
+const PACKAGES: [(&str, &[&str], &str, &str); 3] = [
+    ("prometheus-node-exporter", &["prometheus-node-exporter"], "with_node_exporter_", "scraping a real exporter"),
+    ("victoria-metrics", &["victoria-metrics"], "with_victoria_metrics_", "remote write to a real VictoriaMetrics"),
+    ("prometheus", &["prometheus", "promtool"], "with_prometheus_", "what a real Prometheus makes of us"),
 ];
 
-/// Folders to put in front of PATH so that tests find the programs: on PATH already, or unpacked from Debian's packages.
-/// Tests say that they were skipped where a program cannot be had.
-pub fn programs(steps: &mut Steps) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for (package, programs, what) in PACKAGES {
+/// The programs that were found.
+#[derive(Default)]
+pub struct Programs {
+    /// To be put in front of PATH so that tests find those that were unpacked from Debian's packages.
+    pub folders: Vec<PathBuf>,
+    /// How the names of the tests begin that need them and that are ignored otherwise.
+    pub tests: Vec<&'static str>,
+}
+
+/// Finds the programs: on PATH, or unpacked from Debian's packages.
+pub fn programs(steps: &mut Steps) -> Programs {
+    let mut all = Programs::default();
+    for (package, programs, tests, what) in PACKAGES {
         // An error is in the table of steps, which decides at the end.
         let _ = steps.step(package, || {
             if let Some(found) = programs.iter().map(|program| find(program)).collect::<Option<Vec<_>>>() {
+                all.tests.push(tests);
                 return Ok(Done::Already(found[0].display().to_string()));
             }
             let root = paths::tool(package, "debian")?;
@@ -28,15 +37,16 @@ pub fn programs(steps: &mut Steps) -> Vec<PathBuf> {
             let there = || programs.iter().all(|program| own.join(program).is_file());
             let done = if there() { Done::Already(own.display().to_string()) } else { unpacked(package, &root, what)? };
             if there() {
-                folders.push(own);
+                all.folders.push(own);
+                all.tests.push(tests);
             }
             Ok(done)
         });
     }
-    folders
+    all
 }
 
-/// Fetches a package and unpacks it below `root`; needs no root.
+/// Downloads a package and unpacks it below the folder `root`. This needs no rights of the user root.
 fn unpacked(package: &str, root: &Path, what: &str) -> Result<Done, String> {
     if find("apt-get").is_none() || find("dpkg").is_none() {
         return Ok(Done::Without(format!("{what} is not tested; install {package}")));

@@ -1,5 +1,5 @@
-//! The standard library for wasm32 where rustup cannot fetch the ready one: built once from the sources that Debian's
-//! compiler comes with, as they are.
+//! The standard library for wasm32 where rustup cannot download it. It is built once from the unchanged sources of
+//! Debian's compiler.
 
 use super::TARGET;
 use crate::exec::{cargo, cmd};
@@ -15,23 +15,23 @@ edition = \"2024\"
 [workspace]
 ";
 const ARGS: [&str; 4] = ["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort"];
-// Link-time optimisation of the page reads the bitcode.
+// Link-time optimisation of the page needs the bitcode.
 const FLAGS: &str = "-Cembed-bitcode=yes";
 
-/// Whether a compiler has the sources of its library.
+/// True when a compiler has the sources of its library.
 pub fn has_sources(rustc: &str) -> bool {
     let sysroot = cmd(rustc).args(["--print", "sysroot"]).output();
     sysroot.is_ok_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock").is_file())
 }
 
-/// The folder of the library, if it was made of just this.
+/// The folder of the library, if it was built by the current recipe.
 pub fn made(version: &str) -> Option<PathBuf> {
     let folder = folder().ok()?;
     let is_it = std::fs::read_to_string(folder.join("made-of")).is_ok_and(|of| of == recipe(version));
     is_it.then_some(folder)
 }
 
-/// Everything that decides what the library is; another recipe, and it is made again.
+/// All inputs that decide what the library is. When the recipe changes, the library is built again.
 pub fn recipe(version: &str) -> String {
     format!("{version}\n{MANIFEST}\n{}\n{FLAGS}\n", ARGS.join(" "))
 }
@@ -40,7 +40,8 @@ fn folder() -> Result<PathBuf, String> {
     Ok(paths::cache()?.join("wasm32").join("std"))
 }
 
-/// Builds the library from an empty crate and keeps its files as a sysroot; unless another run has done so meanwhile.
+/// Builds the library from an empty crate and keeps its files as a sysroot, unless another run has done so in the
+/// meantime.
 pub fn make(rustc: &str, version: &str) -> Result<PathBuf, String> {
     let sysroot = folder()?;
     let _alone = paths::alone(&sysroot.with_extension("making"))?;
@@ -56,7 +57,7 @@ pub fn make(rustc: &str, version: &str) -> Result<PathBuf, String> {
         std::fs::rename(&new, &sysroot).map_err(|e| format!("{} could not be made: {e}", sysroot.display()))
     });
     paths::remove(&work)?;
-    // Cargo does not see that a sysroot has changed: what was built on an older one must go.
+    // Cargo does not notice that a sysroot has changed, so what was built with the old one is removed.
     paths::remove(&paths::page_target().join(TARGET))?;
     result.map(|()| sysroot)
 }
@@ -70,7 +71,8 @@ fn build(rustc: &str, work: &Path) -> Result<PathBuf, String> {
         .args(ARGS)
         .args(["--target", TARGET])
         .env("RUSTC", rustc)
-        .env("RUSTC_BOOTSTRAP", "1") // build-std is not stable; these are the compiler's own sources
+        // The option build-std is not stable, but these are the compiler's own sources.
+        .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTFLAGS", FLAGS)
         .run()?;
@@ -81,7 +83,7 @@ fn build(rustc: &str, work: &Path) -> Result<PathBuf, String> {
     Ok(sysroot)
 }
 
-/// Moves the libraries into one folder from wherever below another cargo has put them: that differs by version.
+/// Moves the libraries into one folder. Where cargo puts them below `from` depends on its version.
 fn gather(from: &Path, to: &Path) -> Result<(), String> {
     for entry in std::fs::read_dir(from).map_err(|e| format!("{}: {e}", from.display()))?.flatten() {
         let path = entry.path();

@@ -1,7 +1,7 @@
-//! What the machine needs before the page can be built and looked at.
+//! Prepares the machine: everything that is needed to build the page and to look at it.
 //!
-//! Each step first looks whether its work is done; then nothing is started. A step that cannot be done names the
-//! command that would do it.
+//! Each step first checks whether its work is done already; then it starts nothing. A step that cannot be done names
+//! the command that would do it.
 
 mod apt;
 mod browser;
@@ -19,36 +19,36 @@ pub use debian::programs;
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
-/// The page's target.
+/// The compiler's name of the page's target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The tools that build the page.
 pub struct PageTools {
     /// The compiler for wasm32.
     pub compiler: Compiler,
-    /// The bundler.
+    /// Path of trunk, the bundler.
     pub trunk: PathBuf,
-    /// The folder of the wasm-bindgen that equals Cargo.lock's.
+    /// Folder of the wasm-bindgen with the version in Cargo.lock.
     pub wasm_bindgen: PathBuf,
-    /// The optimiser; without it the page is larger, not broken.
+    /// Path of wasm-opt; None when it is missing, and then the page is larger.
     pub wasm_opt: Option<PathBuf>,
 }
 
 impl PageTools {
-    /// One text that tells apart two sets of tools; where it differs, the page is built again.
+    /// A text that differs between two sets of tools. When it changes, the page is built again.
     pub fn id(&self) -> String {
         let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
         let (trunk, wasm_bindgen) = (self.trunk.display(), self.wasm_bindgen.display());
         format!("{} {trunk} {wasm_bindgen} {wasm_opt}", self.compiler.id())
     }
 
-    /// Says where the tools stand.
+    /// Prints which compiler builds the page.
     pub fn describe(&self) {
         eprintln!("The page is compiled by {}; `cargo xtask build` builds it.", self.compiler.version());
     }
 }
 
-/// Makes the tools of the page ready.
+/// Prepares the tools of the page.
 pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
     let mut compiler = None;
     steps.step("wasm32 target", || {
@@ -64,7 +64,7 @@ pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
     Ok(PageTools { compiler, trunk, wasm_bindgen, wasm_opt })
 }
 
-/// Makes rustfmt and clippy of the active toolchain ready.
+/// Prepares rustfmt and clippy of the active toolchain.
 pub fn checkers(steps: &mut Steps) -> Result<(), String> {
     steps.step("rustfmt and clippy", || {
         let there = || ["fmt", "clippy"].iter().all(|tool| cargo().args([tool, "--version"]).output().is_ok());
@@ -78,7 +78,7 @@ pub fn checkers(steps: &mut Steps) -> Result<(), String> {
     })
 }
 
-/// Makes Chromium and its driver ready.
+/// Prepares Chromium and its driver.
 pub fn browser(steps: &mut Steps) -> Result<(), String> {
     steps.step("browser", browser::ready)
 }

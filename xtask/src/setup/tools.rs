@@ -1,13 +1,13 @@
-//! The programs that make a page out of wasm: trunk, wasm-bindgen, wasm-opt.
+//! The programs that turn wasm into a page: trunk, wasm-bindgen, wasm-opt; and npm packages for benches and tests.
 
 use crate::exec::{cargo, cmd, find, quiet_in_a_log};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// The step that makes the bundler ready.
+/// Name of the step that prepares trunk, the bundler.
 pub const TRUNK: &str = "trunk";
-/// The step that makes the writer of the page's script ready.
+/// Name of the step that prepares wasm-bindgen, which writes the page's script.
 pub const WASM_BINDGEN: &str = "wasm-bindgen";
 const TRUNK_VERSION: &str = "0.21.14";
 const WASM_BINDGEN_PACKAGE: &str = "wasm-bindgen-cli";
@@ -15,53 +15,56 @@ const BINARYEN: &str = "132.0.0";
 const UPLOT: &str = "1.6.32";
 const AXE: &str = "4.14.1";
 
-/// trunk, pinned: the shape of what it writes differs between versions.
+/// Prepares trunk in an exact version, because its output differs between versions.
 pub fn trunk(steps: &mut Steps) -> Result<PathBuf, String> {
-    // Neither TLS nor the question for a newer version: it fetches nothing here.
+    // The features for TLS and for update checks are left out, because trunk downloads nothing here.
     let install = |root: &Path| from_source(TRUNK, TRUNK_VERSION, root, &["--locked", "--no-default-features"]);
     program(steps, TRUNK, TRUNK, TRUNK_VERSION, install)
 }
 
-/// Whether trunk is there.
+/// True when trunk is there.
 pub fn has_trunk() -> bool {
     there(TRUNK, TRUNK, TRUNK_VERSION).is_some()
 }
 
-/// The folder of the wasm-bindgen that equals the library in Cargo.lock: any other refuses the file.
+/// Prepares wasm-bindgen in the version of the library in Cargo.lock, and returns its folder. Another version refuses
+/// the file.
 pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
     let version = locked("wasm-bindgen")?;
-    // Not --locked: its own lock file may name a version that a registry's mirror does not have.
-    let flags = ["--bin", WASM_BINDGEN, "--no-default-features"]; // without the programs that test and fetch
+    // The flag --locked is missing on purpose: its lock file may name a version that a registry's mirror does not have.
+    // The programs for tests are left out, and so are the features for downloads.
+    let flags = ["--bin", WASM_BINDGEN, "--no-default-features"];
     let install = |root: &Path| from_source(WASM_BINDGEN_PACKAGE, &version, root, &flags);
     let path = program(steps, WASM_BINDGEN, WASM_BINDGEN_PACKAGE, &version, install)?;
     Ok(path.parent().unwrap_or(&path).to_path_buf())
 }
 
-/// Whether that wasm-bindgen is there.
+/// True when this wasm-bindgen is there.
 pub fn has_wasm_bindgen() -> bool {
     locked("wasm-bindgen").is_ok_and(|version| there(WASM_BINDGEN, WASM_BINDGEN_PACKAGE, &version).is_some())
 }
 
-/// wasm-opt, if it can be had: Debian's is too old, npm's package carries a new one.
+/// Prepares wasm-opt if possible. Debian's version is too old, but an npm package has a new one.
 pub fn wasm_opt(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     let root =
         npm(steps, "wasm-opt", "binaryen", BINARYEN, "node_modules/.bin/wasm-opt", "the page gets a quarter larger")?;
     Ok(root.map(|root| root.join("node_modules/.bin/wasm-opt")))
 }
 
-/// The folder with uPlot, the peer that our drawing is measured against, if it can be had.
+/// The folder with uPlot, with which our drawing is compared; None when it is missing.
 pub fn uplot(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     npm(steps, "uPlot", "uplot", UPLOT, "node_modules/uplot/dist/uPlot.iife.min.js", "redrawing is not compared")
 }
 
-/// axe-core, which finds what a keyboard or a screen reader cannot use, if it can be had: one script.
+/// Path of the script of axe-core, which finds what a keyboard or a screen reader cannot use; None when it is missing.
 pub fn axe(steps: &mut Steps) -> Result<Option<PathBuf>, String> {
     const SCRIPT: &str = "node_modules/axe-core/axe.min.js";
     let root = npm(steps, "axe-core", "axe-core", AXE, SCRIPT, "the page is not checked by axe-core")?;
     Ok(root.map(|root| root.join(SCRIPT)))
 }
 
-/// The folder of an npm package of an exact version: from our cache, or installed now. Without npm `cost` is said.
+/// The folder of an npm package in an exact version, from our cache or installed now. Without npm the step prints
+/// `cost`.
 fn npm(
     steps: &mut Steps,
     name: &str,
@@ -84,7 +87,7 @@ fn npm(
         };
         eprintln!("    {wanted}");
         std::fs::create_dir_all(&root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
-        // A second retry would come a minute later; without a network that is waited for in vain.
+        // A second retry would come only a minute later, which is useless without a network.
         let flags = [
             "install",
             "--fetch-retries=1",
@@ -104,7 +107,7 @@ fn npm(
     Ok(found)
 }
 
-/// A program of an exact version: from PATH, from our cache, or installed now.
+/// A program in an exact version: from PATH, from our cache, or installed now.
 fn program(
     steps: &mut Steps,
     name: &str,
@@ -123,7 +126,7 @@ fn program(
         let _alone = paths::alone(&root.with_added_extension("making"))?;
         found = there(name, package, version);
         if let Some(path) = &found {
-            return Ok(already(path)); // another run has made it meanwhile
+            return Ok(already(path)); // Another run has made it in the meantime.
         }
         install(&root)?;
         found = there(name, package, version);
@@ -135,7 +138,7 @@ fn program(
     found.ok_or_else(|| format!("{name} is missing"))
 }
 
-/// A program of an exact version, in our cache or on PATH.
+/// The path of a program in an exact version, in our cache or on PATH; None when there is none.
 fn there(name: &str, package: &str, version: &str) -> Option<PathBuf> {
     let root = paths::tool(package, version).ok()?;
     let own = root.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
@@ -144,8 +147,8 @@ fn there(name: &str, package: &str, version: &str) -> Option<PathBuf> {
     [Some(own), find(name)].into_iter().flatten().find(is_it)
 }
 
-/// `cargo binstall` where the user has it (seconds), else `cargo install` (minutes). Compiled without optimisation: that
-/// takes a quarter of the time, and they run for seconds.
+/// Installs a program by `cargo binstall` if the user has it (seconds), else by `cargo install` (minutes). It is
+/// compiled without optimisation, which takes a quarter of the time, because the program runs only for seconds.
 fn from_source(package: &str, version: &str, root: &Path, flags: &[&str]) -> Result<(), String> {
     if find("cargo-binstall").is_some() {
         eprintln!("    cargo binstall {package} {version}");
@@ -157,7 +160,8 @@ fn from_source(package: &str, version: &str, root: &Path, flags: &[&str]) -> Res
         }
     }
     eprintln!("    cargo install {package} {version}");
-    // What is compiled stays where it breaks off, for the next try; a folder for temporary files may be small.
+    // After a failure, what was compiled stays for the next try. The folder for temporary files may be too small for
+    // it.
     let work = root.with_added_extension("compiled");
     cargo()
         .args(["install", "--debug", package, "--version", version, "--root"])
@@ -167,13 +171,14 @@ fn from_source(package: &str, version: &str, root: &Path, flags: &[&str]) -> Res
         .args(flags)
         .args(quiet_in_a_log())
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .dir(&std::env::temp_dir()) // not ours: the workspace's profiles and .cargo/config.toml are no business of a tool
+        // This folder is outside of the workspace, so that its profiles and .cargo/config.toml do not apply to a tool.
+        .dir(&std::env::temp_dir())
         .run()
         .map_err(fetched_or_not)?;
     paths::remove(&work)
 }
 
-/// The error of a cargo that may have had to fetch something, with what helps.
+/// The error of a cargo that may have tried to download something, with advice.
 pub fn fetched_or_not(reason: String) -> String {
     format!(
         "{reason}. Cargo says above why. Without a network, or behind a proxy: set HTTPS_PROXY to the proxy's address, \
@@ -190,7 +195,7 @@ fn locked(package: &str) -> Result<String, String> {
     version.map(str::to_owned).ok_or_else(|| format!("Cargo.lock has no package {package}"))
 }
 
-/// Whether one word of a `--version` text is that version.
+/// True when one word of a `--version` text is this version.
 fn names(text: &str, version: &str) -> bool {
     text.split_whitespace().any(|word| word == version)
 }

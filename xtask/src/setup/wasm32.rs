@@ -1,5 +1,5 @@
-//! A compiler that can build for wasm32: the active toolchain with the ready library of the target; where rustup cannot
-//! fetch that, Debian's compiler.
+//! A compiler that can build for wasm32: the active toolchain with the library of the target from rustup, or Debian's
+//! compiler when rustup cannot download the library.
 
 use super::{TARGET, apt, debian_std};
 use crate::exec::{cmd, find};
@@ -11,28 +11,29 @@ const ACTIVE_RUSTC: &str = "rustc";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", "rust-web-clippy"];
 
-/// Views are of one type where they meet, which is Leptos' own switch: less code that runs once, so sooner a first chart.
+/// Leptos' own switch that gives all views one type where they meet. It makes less code, so the first chart appears
+/// sooner.
 const FLAGS: &str = "--cfg erase_components";
 
-/// Who compiles the page.
+/// The compiler of the page.
 pub struct Compiler {
     rustc: &'static str,
-    /// Its version line.
+    /// The version line of the compiler.
     version: String,
-    /// The folder of the standard library that was built here; absent where the ready one is used.
+    /// Folder of the standard library that was built here; None when the library of the toolchain is used.
     sysroot: Option<PathBuf>,
-    /// The linker, where it is not the compiler's own.
+    /// Path of the linker; None for the compiler's own.
     linker: Option<PathBuf>,
 }
 
 impl Compiler {
-    /// Its version, library and flags, which tell two apart.
+    /// Version, library and flags. Two compilers with the same text make the same page.
     pub fn id(&self) -> String {
         let library = self.sysroot.as_ref().map(|_| debian_std::recipe(&self.version)).unwrap_or_default();
         format!("{} {FLAGS} {library}", self.version)
     }
 
-    /// Its version line, for people.
+    /// The version line of the compiler, for messages.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -52,7 +53,7 @@ impl Compiler {
         vars
     }
 
-    /// The cargo-clippy of the same compiler: another one could not read its library.
+    /// Path of the cargo-clippy of the same compiler. Another one could not read the compiler's library.
     pub fn clippy(&self) -> PathBuf {
         Path::new(self.rustc).with_file_name("cargo-clippy")
     }
@@ -61,7 +62,7 @@ impl Compiler {
         Ok(Self { rustc: ACTIVE_RUSTC, version: version_of(ACTIVE_RUSTC)?, sysroot: None, linker: None })
     }
 
-    /// Debian's compiler, if it is new enough and its sources are there.
+    /// Debian's compiler; None when it is too old, or when its sources or a linker are missing.
     fn debian() -> Option<Self> {
         let version = version_of(DEBIAN_RUSTC).ok()?;
         let number = version.split(' ').nth(1)?;
@@ -71,13 +72,13 @@ impl Compiler {
         Some(Self { rustc: DEBIAN_RUSTC, version, sysroot: None, linker: Some(debian_linker().ok()?) })
     }
 
-    /// The same with its library, if that was built before.
+    /// The compiler with its library; None when the library was not built before.
     fn with_made(self) -> Option<Self> {
         let sysroot = debian_std::made(&self.version)?;
         Some(Self { sysroot: Some(sysroot), ..self })
     }
 
-    /// The same with its library, which is built now if need be.
+    /// The compiler with its library, which is built now if needed.
     fn with_library(self) -> Result<(Self, Done), String> {
         if let Some(sysroot) = debian_std::made(&self.version) {
             let done = Done::Already(format!("{} with its library", self.version));
@@ -89,14 +90,14 @@ impl Compiler {
     }
 }
 
-/// Finds or makes a compiler for wasm32.
+/// Finds or installs a compiler for wasm32.
 pub fn ready() -> Result<(Compiler, Done), String> {
     let active = Compiler::active()?;
     if has_target() {
         let done = Done::Already(active.version.clone());
         return Ok((active, done));
     }
-    // Built earlier: rustup was tried then, and would only be waited for again.
+    // The library was built earlier, so rustup failed then. Another try would only cost time.
     if let Some(debian) = Compiler::debian().and_then(Compiler::with_made) {
         let done = Done::Already(format!("{} with its library", debian.version));
         return Ok((debian, done));
@@ -114,7 +115,7 @@ pub fn ready() -> Result<(Compiler, Done), String> {
     })
 }
 
-/// Asks rustup for the target.
+/// Asks rustup for the library of the target.
 fn add_target() -> Result<(), String> {
     let line = format!("rustup target add {TARGET}");
     if find("rustup").is_none() {
@@ -137,7 +138,7 @@ fn install_debian() -> Result<Compiler, String> {
     })
 }
 
-/// The linker for Debian's compiler, which has none for wasm32: the active toolchain's, or the system's.
+/// The linker for Debian's compiler, which has none for wasm32: that of the active toolchain, or else the system's.
 fn debian_linker() -> Result<PathBuf, String> {
     let active = cmd(ACTIVE_RUSTC).args(["--print", "sysroot"]).output()?;
     let bundled = Path::new(active.trim()).join(format!("lib/rustlib/{}/bin/rust-lld", host(ACTIVE_RUSTC)?));
@@ -146,7 +147,7 @@ fn debian_linker() -> Result<PathBuf, String> {
     })
 }
 
-/// Whether the active toolchain has the standard library for wasm32.
+/// True when the active toolchain has the standard library for wasm32.
 fn has_target() -> bool {
     let Ok(libdir) = cmd(ACTIVE_RUSTC).args(["--print", "target-libdir", "--target", TARGET]).output() else {
         return false;
@@ -167,14 +168,14 @@ fn host(rustc: &str) -> Result<String, String> {
     host.map(str::to_owned).ok_or_else(|| format!("`{rustc} -vV` names no host"))
 }
 
-/// The workspace's `rust-version`.
+/// The `rust-version` of the workspace.
 fn minimum() -> Result<String, String> {
     let manifest = paths::read(&paths::root().join("Cargo.toml"))?;
     let value = manifest.lines().find_map(|line| line.strip_prefix("rust-version = \"")?.strip_suffix('"'));
     value.map(str::to_owned).ok_or_else(|| "Cargo.toml names no rust-version".to_owned())
 }
 
-/// The second number of a version; Rust's first has been 1 since 2015.
+/// The second number of a version. The first one of Rust has been 1 since 2015.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
 }

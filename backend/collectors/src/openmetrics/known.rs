@@ -1,11 +1,11 @@
 //! The lines of an endpoint that were seen, and where their values go.
 //!
-//! What was not seen for [`GONE`] is forgotten and gives its place back: labels that change for ever take as much room as
+//! What was not seen for [`FORGET_AFTER`] is forgotten and gives its place back: labels that change for ever take as much room as
 //! those of a quarter of an hour.
 
-use super::dcgm::Reading;
+use super::dcgm::DcgmReading;
 use super::histogram::{Histogram, QUANTILES};
-use super::left::KEYS;
+use super::left::MAX_KEY_BYTES;
 use shared::catalog::MetricDef;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a line is kept that is not seen any more: as long as the newest samples stay in memory as ticks.
-pub(super) const GONE: Duration = Duration::from_secs(900);
+pub(super) const FORGET_AFTER: Duration = Duration::from_secs(900);
 /// Time between two looks for what is gone.
-const LOOK: Duration = Duration::from_secs(10);
+const FORGET_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where a line's value goes.
 pub(super) enum Target {
@@ -23,7 +23,7 @@ pub(super) enum Target {
     /// DCGM's: absent when it is a sentinel.
     Dcgm(&'static MetricDef, Box<str>),
     /// A reading of a GPU; the series is for a GPU that a driver reports already.
-    Gpu(Reading, &'static MetricDef, Box<str>),
+    Gpu(DcgmReading, &'static MetricDef, Box<str>),
     /// A histogram takes it in.
     Bucket,
     /// No filter keeps it.
@@ -37,7 +37,7 @@ impl Target {
 }
 
 /// A line that was seen before.
-pub(super) struct Line {
+pub(super) struct KnownLine {
     /// Name and labels as printed.
     key: Arc<str>,
     /// Name and labels whatever their order and their quotes.
@@ -60,7 +60,7 @@ pub(super) struct Quantiles {
 pub(super) struct Known {
     /// The most series.
     limit: usize,
-    pub lines: Vec<Line>,
+    pub lines: Vec<KnownLine>,
     by_key: HashMap<Arc<str>, usize>,
     by_same: HashMap<u64, usize>,
     hasher: RandomState,
@@ -95,7 +95,7 @@ impl Known {
     /// Begins a page: no line was seen on it. `now` is monotonic.
     pub(super) fn begin(&mut self, now: Duration) {
         self.now = now;
-        if now.saturating_sub(self.looked) >= LOOK {
+        if now.saturating_sub(self.looked) >= FORGET_INTERVAL {
             self.looked = now;
             self.forget();
         }
@@ -132,7 +132,7 @@ impl Known {
     pub(super) fn has_room(&self, series: usize, key: &str) -> bool {
         // Twice: lines that no filter keeps and buckets are remembered too.
         let lines = self.lines.len() < 2 * self.limit;
-        lines && self.series + series <= self.limit && self.bytes + key.len() <= KEYS
+        lines && self.series + series <= self.limit && self.bytes + key.len() <= MAX_KEY_BYTES
     }
 
     /// Keeps a new line; its position.
@@ -142,7 +142,7 @@ impl Known {
         self.bytes += key.len();
         self.by_key.insert(key.clone(), at);
         self.by_same.insert(same, at);
-        self.lines.push(Line { key, same, target, seen: self.now, here: false, stamp: None });
+        self.lines.push(KnownLine { key, same, target, seen: self.now, here: false, stamp: None });
         self.values.push(f64::NAN);
         at
     }
@@ -168,7 +168,7 @@ impl Known {
     }
 
     fn forget(&mut self) {
-        let alive = |line: &Line| self.now.saturating_sub(line.seen) < GONE;
+        let alive = |line: &KnownLine| self.now.saturating_sub(line.seen) < FORGET_AFTER;
         if self.lines.iter().all(alive) {
             return;
         }

@@ -1,17 +1,17 @@
 //! Samples of a page that are left out alone: beyond a limit, or such as cannot be said to anybody.
 
-use super::SERIES;
+use super::MAX_SERIES;
 use super::key::{Labels, Odd};
 use std::fmt;
 
 /// The most labels of a sample.
-const LABELS: usize = 32;
+const MAX_LABELS: usize = 32;
 /// The longest name of a sample or of a label, bytes.
-const NAME: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 /// The longest value of a label, bytes.
-const VALUE: usize = 1024;
+const MAX_VALUE_BYTES: usize = 1024;
 /// What the keys of an endpoint's series may take, bytes.
-pub(super) const KEYS: usize = 8 << 20;
+pub(super) const MAX_KEY_BYTES: usize = 8 << 20;
 
 /// Why a sample is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ const ALL: [Why; 7] = [Why::Series, Why::Labels, Why::Name, Why::Value, Why::Odd
 impl Why {
     /// Why a sample with this name and these labels is left out, whatever else is on the page.
     pub(super) fn of(name: &str, labels: &Labels<'_>, odd: Option<Odd>) -> Option<Why> {
-        let long = |name: &str| name.len() > NAME;
+        let long = |name: &str| name.len() > MAX_NAME_BYTES;
         match () {
-            () if labels.len() > LABELS => Some(Why::Labels),
+            () if labels.len() > MAX_LABELS => Some(Why::Labels),
             () if long(name) || labels.iter().any(|(name, _)| long(name)) => Some(Why::Name),
-            () if labels.iter().any(|(_, value)| value.len() > VALUE) => Some(Why::Value),
+            () if labels.iter().any(|(_, value)| value.len() > MAX_VALUE_BYTES) => Some(Why::Value),
             () => odd.map(|_| Why::Odd),
         }
     }
@@ -42,13 +42,13 @@ impl Why {
     fn said(self) -> String {
         match self {
             Why::Series => format!(
-                "beyond the limit of {SERIES} series within a quarter of an hour, or of {} MiB of their names and labels: \
+                "beyond the limit of {MAX_SERIES} series within a quarter of an hour, or of {} MiB of their names and labels: \
                  give the endpoint `filters`",
-                KEYS >> 20
+                MAX_KEY_BYTES >> 20
             ),
-            Why::Labels => format!("with more than {LABELS} labels"),
-            Why::Name => format!("with a name of more than {NAME} bytes"),
-            Why::Value => format!("with a label of more than {VALUE} bytes"),
+            Why::Labels => format!("with more than {MAX_LABELS} labels"),
+            Why::Name => format!("with a name of more than {MAX_NAME_BYTES} bytes"),
+            Why::Value => format!("with a label of more than {MAX_VALUE_BYTES} bytes"),
             Why::Odd => {
                 "with a name or a label that is there twice, is empty, or begins with `__`: correct the exporter".into()
             }

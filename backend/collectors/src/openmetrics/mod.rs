@@ -2,10 +2,10 @@
 //!
 //! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalogue when it is first
 //! seen. Read `page.rs` (lines to series), then `text.rs` and `key.rs` (the formats), `strict.rs` (the rules of
-//! OpenMetrics), `client.rs` (how a page is fetched) and `dcgm.rs` (pages of GPUs).
+//! OpenMetrics), `fetch.rs` (how a page is fetched) and `dcgm.rs` (pages of GPUs).
 
-mod client;
 pub(crate) mod dcgm;
+mod fetch;
 mod filter;
 mod histogram;
 mod key;
@@ -20,9 +20,9 @@ mod text;
 pub use filter::Filter;
 
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, Options, Out, Part, Roots};
-use client::{Client, Limits};
+use fetch::{FetchLimits, Fetcher};
 use filter::Filters;
-use page::{Counts, Page};
+use page::{Page, PageCounts};
 use shared::catalog::{MetricDef, Range};
 use shared::unit::Unit;
 use std::fmt;
@@ -52,7 +52,7 @@ pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.fai
 pub static ROWS: &[&MetricDef] = &[&SAMPLES, &DROPPED, &FAILED];
 
 /// The most series of an endpoint within a quarter of an hour, quantiles of histograms included.
-pub const SERIES: usize = 10_000;
+pub const MAX_SERIES: usize = 10_000;
 
 /// An endpoint as a user names it. Its debug form tells no header's value.
 #[derive(Clone, PartialEq, Eq)]
@@ -99,11 +99,11 @@ impl Endpoint {
             // It is not repeated: an address that stands in its place may have a password in it.
             return Err("that is not a name for an endpoint; use letters, digits, _ and -".into());
         }
-        client::address(&self.url)?;
+        fetch::address(&self.url)?;
         Filters::new(&self.filters)?;
         for (name, value) in &self.headers {
-            let name_fits = ureq::http::HeaderName::from_bytes(name.as_bytes()).is_ok();
-            if !name_fits || ureq::http::HeaderValue::from_str(value).is_err() {
+            let name_fits = client::http::HeaderName::from_bytes(name.as_bytes()).is_ok();
+            if !name_fits || client::http::HeaderValue::from_str(value).is_err() {
                 return Err(format!("the header {name:?} cannot be sent; use a name and one line of visible text"));
             }
         }
@@ -132,12 +132,12 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
         remedy: "correct the endpoint in the configuration".into(),
     };
     endpoint.check().map_err(failed)?;
-    let uri = client::address(&endpoint.url).map_err(failed)?;
-    let limits = Limits::of(client::is_local(&uri));
+    let uri = fetch::address(&endpoint.url).map_err(failed)?;
+    let limits = FetchLimits::of(client::is_local(&uri));
     let filters = Filters::new(&endpoint.filters).map_err(failed)?;
     let scraper = Scraper {
-        client: Client::new(uri, endpoint.headers.clone(), limits),
-        page: Page::new(&endpoint.name, filters, options.gpu_numbers.clone(), SERIES),
+        fetcher: Fetcher::new(uri, endpoint.headers.clone(), limits),
+        page: Page::new(&endpoint.name, filters, options.gpu_numbers.clone(), MAX_SERIES),
         name: endpoint.name.clone(),
         every: endpoint.every.unwrap_or_default(),
         last: None,
@@ -150,7 +150,7 @@ fn part(endpoint: &Endpoint, options: &Options) -> Result<Part, OpenError> {
 /// Reads pages that were fetched otherwise, as the bench does: puts what an endpoint of this name prints, as OpenMetrics
 /// when the second argument says so. The number of samples that were left out; none when the text is no page.
 pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> + use<> {
-    let mut page = Page::new(name, Filters::default(), Default::default(), SERIES);
+    let mut page = Page::new(name, Filters::default(), Default::default(), MAX_SERIES);
     move |text, open, out| page.read(text, open, out).ok().map(|counts| counts.left.count())
 }
 
@@ -167,7 +167,7 @@ pub fn check(page: &str) -> Result<(), String> {
 }
 
 struct Scraper {
-    client: Client,
+    fetcher: Fetcher,
     page: Page,
     name: String,
     every: Duration,
@@ -198,18 +198,19 @@ impl Collector for Scraper {
 impl Scraper {
     fn scrape(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let told = |reason: &str| CollectError::failed(format!("{}: {reason}", self.name));
-        let fetched = self.client.fetch().map_err(|failure| told(&failure.0))?;
-        let Counts { samples, left } = self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
-            Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
-            Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
-            Bad::Rule(line, fault) => {
-                if fetched.open {
-                    // Most exporters print the older format too, of which what is odd costs itself alone.
-                    self.client.ask_for_text();
+        let fetched = self.fetcher.fetch().map_err(|failure| told(&failure.0))?;
+        let PageCounts { samples, left } =
+            self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
+                Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
+                Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
+                Bad::Rule(line, fault) => {
+                    if fetched.open {
+                        // Most exporters print the older format too, of which what is odd costs itself alone.
+                        self.fetcher.ask_for_text();
+                    }
+                    told(&format!("line {line} has {fault}, so nothing of the page was taken"))
                 }
-                told(&format!("line {line} has {fault}, so nothing of the page was taken"))
-            }
-        })?;
+            })?;
         out.put(&SAMPLES, self.name.as_str(), samples as f64);
         self.dropped += left.count() as u64;
         if left.count() == 0 {

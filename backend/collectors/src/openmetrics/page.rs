@@ -4,24 +4,24 @@
 //! labels are parsed, sorted and matched against filters only when a line is new. `known.rs` keeps the lines, and
 //! forgets those that were not seen for a while.
 
-use super::dcgm::{self, Reading};
+use super::dcgm::{self, DcgmReading};
 use super::filter::Filters;
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
 use super::known::{Known, Quantiles, Target};
 use super::left::{Left, Why};
-use super::row::{self, Family, Part, Rows};
+use super::row::{self, FamilyAbout, Rows, SamplePart};
 use super::strict;
 use super::text::{self, About, Bad};
 use crate::Out;
-use crate::numbers::GpuNumbers;
+use crate::devices::numbers::GpuNumbers;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a page had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct PageCounts {
     /// Samples printed.
     pub samples: usize,
     /// Those of them that were left out.
@@ -29,7 +29,7 @@ pub(super) struct Counts {
 }
 
 /// What the comments of a page say, by family.
-type Families<'a> = HashMap<Cow<'a, str>, Family<'a>>;
+type Families<'a> = HashMap<Cow<'a, str>, FamilyAbout<'a>>;
 
 /// The series of one endpoint.
 pub(super) struct Page {
@@ -46,7 +46,7 @@ impl Page {
     }
 
     /// Reads a page and puts what it says; a page that is not whole or not well-formed puts nothing.
-    pub(super) fn read(&mut self, page: &str, open: bool, out: &mut Out) -> Result<Counts, Bad> {
+    pub(super) fn read(&mut self, page: &str, open: bool, out: &mut Out) -> Result<PageCounts, Bad> {
         match open {
             true => strict::check(page)?,
             false => text::whole(page, false)?,
@@ -57,8 +57,8 @@ impl Page {
         Ok(counts)
     }
 
-    fn values_of(&mut self, page: &str) -> Result<Counts, Bad> {
-        let mut counts = Counts::default();
+    fn values_of(&mut self, page: &str) -> Result<PageCounts, Bad> {
+        let mut counts = PageCounts::default();
         let mut families: Option<Families<'_>> = None;
         let (mut rest, mut next) = (page, 0);
         while !rest.is_empty() {
@@ -87,7 +87,7 @@ impl Page {
             let (key, behind) = rest.split_at(len);
             let value = text::value(behind).ok_or_else(bad)?;
             counts.samples += 1;
-            if counts.samples > strict::SAMPLES {
+            if counts.samples > strict::MAX_SAMPLES {
                 return Err(Bad::Rule(line(), "more than 1,000,000 samples"));
             }
             let found = match (found, value.number) {
@@ -130,15 +130,15 @@ impl Page {
         }
         let bound = labels.iter().find(|(l, _)| l == "le").and_then(|(_, v)| v.parse::<f64>().ok());
         let (family, part) = row::classify(&name, bound.is_some(), |name| families.get(name).copied());
-        if let (Part::Bucket, Some(bound)) = (part, bound) {
+        if let (SamplePart::Bucket, Some(bound)) = (part, bound) {
             return self.bucket(key, same, &name, bound, labels, &family).map(Some);
         }
         if !self.known.has_room(1, key) {
             return Err(Why::Series);
         }
-        let part = if part == Part::Bucket { Part::Gauge } else { part };
+        let part = if part == SamplePart::Bucket { SamplePart::Gauge } else { part };
         let (def, instance) = self.rows.series(&name, &family, part, &labels);
-        let target = match Reading::of(&self.endpoint, &name, &labels) {
+        let target = match DcgmReading::of(&self.endpoint, &name, &labels) {
             Some(reading) => Target::Gpu(reading, def, instance),
             None if dcgm::is_dcgm(&name) => Target::Dcgm(def, instance),
             None => Target::Series(def, instance),
@@ -154,7 +154,7 @@ impl Page {
         name: &str,
         bound: f64,
         mut labels: key::Labels<'_>,
-        family: &Family<'_>,
+        family: &FamilyAbout<'_>,
     ) -> Result<usize, Why> {
         let base = name.strip_suffix("_bucket").unwrap_or(name);
         labels.retain(|(l, _)| l != "le");
@@ -168,7 +168,7 @@ impl Page {
                 labels.retain(|(l, _)| l != "quantile");
                 labels.push(("quantile".into(), q.to_string()));
                 labels.sort_by(|a, b| a.0.cmp(&b.0));
-                self.rows.series(base, family, Part::Gauge, &labels)
+                self.rows.series(base, family, SamplePart::Gauge, &labels)
             });
             let instances = series.each_mut().map(|(_, instance)| std::mem::take(instance));
             let quantiles = Quantiles { def: series[0].0, instances, histogram: Histogram::default() };
@@ -212,13 +212,13 @@ impl Page {
 }
 
 /// The most families of which something is remembered: each sample that is kept may have one.
-const FAMILIES: usize = 2 * super::SERIES;
+const MAX_FAMILIES: usize = 2 * super::MAX_SERIES;
 
 /// What the comments of a page say, by family.
 fn families_of(page: &str) -> Families<'_> {
     let mut families = Families::new();
     for (name, about) in page.lines().filter(|line| line.starts_with('#')).filter_map(text::about) {
-        if families.len() >= FAMILIES && !families.contains_key(&name) {
+        if families.len() >= MAX_FAMILIES && !families.contains_key(&name) {
             continue;
         }
         let family = families.entry(name).or_default();

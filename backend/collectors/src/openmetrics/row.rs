@@ -1,5 +1,5 @@
 //! The catalogue row of a scraped sample's name. Rows live as long as the program, since collectors name a row by a
-//! constant, so an endpoint makes [`MOST`] at most. Names that it prints beyond them stand under the row that stands for
+//! constant, so an endpoint makes [`MAX_ROWS`] at most. Names that it prints beyond them stand under the row that stands for
 //! any sample: under the same tag and with every value, but without a chart, a unit and a help of their own.
 
 use super::key::{self, Labels};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// What a page says of a family.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Family<'a> {
+pub(super) struct FamilyAbout<'a> {
     pub kind: Option<Type>,
     pub help: &'a str,
     pub unit: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct Family<'a> {
 
 /// What one name is within its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SamplePart {
     /// A reading.
     Gauge,
     /// A total.
@@ -32,25 +32,29 @@ pub(super) enum Part {
 }
 
 /// Endings of a sample's name that belong to a family without them, with what they are in which family.
-const ENDINGS: &[(&str, &[Type], Part)] = &[
-    ("_total", &[Type::Counter], Part::Counter),
-    ("_created", &[Type::Counter, Type::Histogram, Type::Summary], Part::Fact),
-    ("_bucket", &[Type::Histogram], Part::Bucket),
-    ("_bucket", &[Type::GaugeHistogram], Part::Gauge),
-    ("_count", &[Type::Histogram, Type::Summary], Part::Count),
-    ("_sum", &[Type::Histogram, Type::Summary], Part::Counter),
-    ("_gcount", &[Type::GaugeHistogram], Part::Gauge),
-    ("_gsum", &[Type::GaugeHistogram], Part::Gauge),
-    ("_info", &[Type::Info], Part::Fact),
+const ENDINGS: &[(&str, &[Type], SamplePart)] = &[
+    ("_total", &[Type::Counter], SamplePart::Counter),
+    ("_created", &[Type::Counter, Type::Histogram, Type::Summary], SamplePart::Fact),
+    ("_bucket", &[Type::Histogram], SamplePart::Bucket),
+    ("_bucket", &[Type::GaugeHistogram], SamplePart::Gauge),
+    ("_count", &[Type::Histogram, Type::Summary], SamplePart::Count),
+    ("_sum", &[Type::Histogram, Type::Summary], SamplePart::Counter),
+    ("_gcount", &[Type::GaugeHistogram], SamplePart::Gauge),
+    ("_gsum", &[Type::GaugeHistogram], SamplePart::Gauge),
+    ("_info", &[Type::Info], SamplePart::Fact),
 ];
 
 /// Family and part of a sample. `family` looks up what the page says of a name.
-pub(super) fn classify<'a>(name: &str, le: bool, family: impl Fn(&str) -> Option<Family<'a>>) -> (Family<'a>, Part) {
+pub(super) fn classify<'a>(
+    name: &str,
+    le: bool,
+    family: impl Fn(&str) -> Option<FamilyAbout<'a>>,
+) -> (FamilyAbout<'a>, SamplePart) {
     if let Some(own) = family(name).filter(|f| f.kind.is_some()) {
         let part = match own.kind {
-            Some(Type::Counter) => Part::Counter,
-            _ if name.ends_with("_info") => Part::Fact,
-            _ => Part::Gauge,
+            Some(Type::Counter) => SamplePart::Counter,
+            _ if name.ends_with("_info") => SamplePart::Fact,
+            _ => SamplePart::Gauge,
         };
         return (own, part);
     }
@@ -64,16 +68,16 @@ pub(super) fn classify<'a>(name: &str, le: bool, family: impl Fn(&str) -> Option
     }
     // Nothing says what it is; these two endings mean the same wherever they are used.
     let part = match () {
-        () if name.ends_with("_total") => Part::Counter,
-        () if name.ends_with("_bucket") && le => Part::Bucket,
-        () => Part::Gauge,
+        () if name.ends_with("_total") => SamplePart::Counter,
+        () if name.ends_with("_bucket") && le => SamplePart::Bucket,
+        () => SamplePart::Gauge,
     };
     (family(name).unwrap_or_default(), part)
 }
 
 /// The unit by what the page says, else by the name's ending. Ratios stay what they are: a number.
-fn unit(name: &str, said: &str, part: Part) -> Unit {
-    if part == Part::Count || part == Part::Fact {
+fn unit(name: &str, said: &str, part: SamplePart) -> Unit {
+    if part == SamplePart::Count || part == SamplePart::Fact {
         return Unit::Count;
     }
     let bare = ["_total", "_sum", "_gsum"].iter().find_map(|e| name.strip_suffix(e)).unwrap_or(name);
@@ -93,10 +97,10 @@ fn unit(name: &str, said: &str, part: Part) -> Unit {
 const LABELS: &str = "{labels}";
 
 /// Longest help that is kept, in characters.
-const HELP: usize = 400;
+const MAX_HELP_CHARS: usize = 400;
 
 /// The most rows that an endpoint makes.
-pub(super) const MOST: usize = 2_000;
+pub(super) const MAX_ROWS: usize = 2_000;
 
 /// The rows of an endpoint.
 pub(super) struct Rows {
@@ -113,12 +117,12 @@ impl Rows {
     pub(super) fn series(
         &mut self,
         name: &str,
-        family: &Family<'_>,
-        part: Part,
+        family: &FamilyAbout<'_>,
+        part: SamplePart,
         labels: &Labels<'_>,
     ) -> (&'static MetricDef, Box<str>) {
         let labels = key::write_labels(labels);
-        if !self.made.contains_key(name) && self.made.len() < MOST {
+        if !self.made.contains_key(name) && self.made.len() < MAX_ROWS {
             self.made.insert(name.into(), make(&self.endpoint, name, family, part));
         }
         match self.made.get(name) {
@@ -129,27 +133,27 @@ impl Rows {
 }
 
 /// The row of a sample's name at an endpoint.
-fn make(endpoint: &str, name: &str, family: &Family<'_>, part: Part) -> &'static MetricDef {
+fn make(endpoint: &str, name: &str, family: &FamilyAbout<'_>, part: SamplePart) -> &'static MetricDef {
     let unit = unit(name, family.unit, part);
     let keep = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     let tag = keep(format!("{}{LABELS}", SAMPLE.tag_of(&format!("{endpoint}.{name}"))));
     let chart = &tag[..tag.len() - LABELS.len()];
-    let said: String = family.help.replace("\\n", " ").replace("\\\\", "\\").chars().take(HELP).collect();
+    let said: String = family.help.replace("\\n", " ").replace("\\\\", "\\").chars().take(MAX_HELP_CHARS).collect();
     let help = match said.trim() {
         "" => format!("Printed by the endpoint {endpoint}, which says nothing about it."),
         said if said.ends_with(['.', '!', '?']) => said.to_string(),
         said => format!("{said}."),
     };
     let kind = match part {
-        Part::Counter | Part::Count => Kind::Counter,
-        Part::Gauge | Part::Fact | Part::Bucket => Kind::Gauge,
+        SamplePart::Counter | SamplePart::Count => Kind::Counter,
+        SamplePart::Gauge | SamplePart::Fact | SamplePart::Bucket => Kind::Gauge,
     };
     let range = match (kind, unit) {
         (Kind::Gauge, Unit::Count | Unit::Celsius) => Range::Fit,
         // A percentage of another's making need not end at 100.
         _ => Range::FromZero,
     };
-    let draw = if part == Part::Fact { Draw::Hidden } else { Draw::Line };
+    let draw = if part == SamplePart::Fact { Draw::Hidden } else { Draw::Line };
     // Values are kept as printed: nobody promised whole numbers.
     let def = MetricDef { tag, unit, kind, range, draw, ..SAMPLE };
     Box::leak(Box::new(def.title(keep(name.to_string())).on(chart, LABELS).help(keep(help))))
@@ -159,8 +163,8 @@ fn make(endpoint: &str, name: &str, family: &Family<'_>, part: Part) -> &'static
 mod tests {
     use super::*;
 
-    fn of(kind: Type) -> Family<'static> {
-        Family { kind: Some(kind), ..Family::default() }
+    fn of(kind: Type) -> FamilyAbout<'static> {
+        FamilyAbout { kind: Some(kind), ..FamilyAbout::default() }
     }
 
     #[test]
@@ -171,43 +175,43 @@ mod tests {
             "rpc_seconds" => Some(of(Type::Summary)),
             "build" => Some(of(Type::Info)),
             "temp_celsius" | "python_info" => Some(of(Type::Gauge)),
-            "described" => Some(Family { help: "Only described.", ..Family::default() }),
+            "described" => Some(FamilyAbout { help: "Only described.", ..FamilyAbout::default() }),
             _ => None,
         };
         for (name, part) in [
-            ("requests_total", Part::Counter),
-            ("requests_created", Part::Fact),
-            ("plain_total", Part::Counter),
-            ("latency_seconds_bucket", Part::Bucket),
-            ("latency_seconds_count", Part::Count),
-            ("latency_seconds_sum", Part::Counter),
-            ("rpc_seconds", Part::Gauge),
-            ("rpc_seconds_sum", Part::Counter),
-            ("build_info", Part::Fact),
-            ("python_info", Part::Fact),
-            ("temp_celsius", Part::Gauge),
-            ("ledger_total", Part::Counter),
-            ("some_count", Part::Gauge),
-            ("described", Part::Gauge),
+            ("requests_total", SamplePart::Counter),
+            ("requests_created", SamplePart::Fact),
+            ("plain_total", SamplePart::Counter),
+            ("latency_seconds_bucket", SamplePart::Bucket),
+            ("latency_seconds_count", SamplePart::Count),
+            ("latency_seconds_sum", SamplePart::Counter),
+            ("rpc_seconds", SamplePart::Gauge),
+            ("rpc_seconds_sum", SamplePart::Counter),
+            ("build_info", SamplePart::Fact),
+            ("python_info", SamplePart::Fact),
+            ("temp_celsius", SamplePart::Gauge),
+            ("ledger_total", SamplePart::Counter),
+            ("some_count", SamplePart::Gauge),
+            ("described", SamplePart::Gauge),
         ] {
             assert_eq!(classify(name, false, family).1, part, "{name}");
         }
-        assert_eq!(classify("unknown_bucket", true, family).1, Part::Bucket);
-        assert_eq!(classify("unknown_bucket", false, family).1, Part::Gauge);
+        assert_eq!(classify("unknown_bucket", true, family).1, SamplePart::Bucket);
+        assert_eq!(classify("unknown_bucket", false, family).1, SamplePart::Gauge);
         assert_eq!(classify("described", false, family).0.help, "Only described.");
     }
 
     #[test]
     fn units_come_from_the_page_or_the_name() {
         for (name, said, part, expected) in [
-            ("node_memory_bytes", "", Part::Gauge, Unit::Bytes),
-            ("cpu_seconds_total", "", Part::Counter, Unit::Seconds),
-            ("latency_seconds_count", "", Part::Count, Unit::Count),
-            ("latency_seconds_sum", "", Part::Counter, Unit::Seconds),
-            ("vllm:bytes", "", Part::Gauge, Unit::Bytes),
-            ("power", "watts", Part::Gauge, Unit::Watts),
-            ("usage_ratio", "", Part::Gauge, Unit::Count),
-            ("megabytes", "", Part::Gauge, Unit::Count),
+            ("node_memory_bytes", "", SamplePart::Gauge, Unit::Bytes),
+            ("cpu_seconds_total", "", SamplePart::Counter, Unit::Seconds),
+            ("latency_seconds_count", "", SamplePart::Count, Unit::Count),
+            ("latency_seconds_sum", "", SamplePart::Counter, Unit::Seconds),
+            ("vllm:bytes", "", SamplePart::Gauge, Unit::Bytes),
+            ("power", "watts", SamplePart::Gauge, Unit::Watts),
+            ("usage_ratio", "", SamplePart::Gauge, Unit::Count),
+            ("megabytes", "", SamplePart::Gauge, Unit::Count),
         ] {
             assert_eq!(unit(name, said, part), expected, "{name}");
         }
@@ -215,12 +219,12 @@ mod tests {
 
     #[test]
     fn a_row_says_where_it_is_from() {
-        let help = Family { help: "Load over \\n one minute", ..of(Type::Gauge) };
-        let row = make("node", "node_load1", &help, Part::Gauge);
+        let help = FamilyAbout { help: "Load over \\n one minute", ..of(Type::Gauge) };
+        let row = make("node", "node_load1", &help, SamplePart::Gauge);
         assert_eq!(row.tag, "openmetrics.node.node_load1{labels}");
         assert_eq!((row.chart, row.label, row.title), ("openmetrics.node.node_load1", "{labels}", "node_load1"));
         assert_eq!((row.help, row.steps), ("Load over   one minute.", 0.0));
-        let row = make("node", "x_total", &Family::default(), Part::Counter);
+        let row = make("node", "x_total", &FamilyAbout::default(), SamplePart::Counter);
         assert_eq!(row.kind, Kind::Counter);
         assert!(row.help.contains("node"));
     }

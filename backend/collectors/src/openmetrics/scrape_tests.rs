@@ -1,6 +1,6 @@
 //! Endpoints as the sampler meets them: as parts that are asked tick by tick.
 
-use super::client::tests::Server;
+use super::fetch::tests::Server;
 use super::*;
 use std::io::Write;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn a_failure_leaves_a_gap_and_the_next_page_is_taken() {
 
 #[test]
 fn too_many_series_are_dropped_counted_and_said() {
-    let page: String = (0..SERIES + 7).map(|i| format!("x{{i=\"{i}\"}} {i}\n")).collect();
+    let page: String = (0..MAX_SERIES + 7).map(|i| format!("x{{i=\"{i}\"}} {i}\n")).collect();
     let server = Server::fixed("200 OK", page);
     let mut ticker = Ticker::new(endpoint(&server.url));
     for tick in 1..=2 {
@@ -79,7 +79,7 @@ fn too_many_series_are_dropped_counted_and_said() {
             "{}",
             error.reason
         );
-        assert_eq!(present.len(), SERIES);
+        assert_eq!(present.len(), MAX_SERIES);
         assert_eq!(ticker.own("dropped"), Some(7.0 * f64::from(tick)));
     }
 }

@@ -5,16 +5,13 @@
 //! within a family, for each set of labels.
 
 use super::key::{self, Piece};
-use super::strict_family::{Family, Sample};
+use super::strict_family::{Fault, StrictFamily, StrictSample};
 use super::text::{self, Bad, Type};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-/// What is wrong, the rest of a sentence.
-pub(super) type Fault = &'static str;
-
 /// The most samples that a page may have: what is remembered of them is bounded by it.
-pub(super) const SAMPLES: usize = 1_000_000;
+pub(super) const MAX_SAMPLES: usize = 1_000_000;
 
 /// Endings of the samples that a family of this type has.
 fn endings(kind: Option<Type>) -> &'static [&'static str] {
@@ -53,7 +50,7 @@ pub(super) fn check(page: &str) -> Result<(), Bad> {
 }
 
 struct Pages {
-    family: Option<Family>,
+    family: Option<StrictFamily>,
     /// What names of families and of their samples are taken.
     names: HashSet<u64>,
     hasher: RandomState,
@@ -78,7 +75,7 @@ impl Pages {
         }
         if self.family.as_ref().is_none_or(|family| family.name != *name) {
             self.close()?;
-            self.family = Some(Family::new(name.into_owned(), endings(None)));
+            self.family = Some(StrictFamily::new(name.into_owned(), endings(None)));
         }
         let Some(family) = &mut self.family else { return Ok(()) };
         match word {
@@ -105,7 +102,7 @@ impl Pages {
 
     fn sample(&mut self, line: &str) -> Result<(), Fault> {
         self.samples += 1;
-        if self.samples > SAMPLES {
+        if self.samples > MAX_SAMPLES {
             return Err("more than 1,000,000 samples");
         }
         let end = key::key(line).ok_or("no sample")?;
@@ -119,13 +116,13 @@ impl Pages {
         }
         let behind = line[end..].strip_prefix(' ').ok_or("no blank in front of the value")?;
         let native = behind.starts_with('{');
-        let fits = |family: &Family| match native {
+        let fits = |family: &StrictFamily| match native {
             true => family.kind == Some(Type::Histogram),
             false => name.strip_prefix(&*family.name).is_some_and(|ending| family.endings.contains(&ending)),
         };
         if !self.family.as_ref().is_some_and(fits) {
             self.close()?;
-            self.family = Some(Family::new(name.to_string(), endings(None)));
+            self.family = Some(StrictFamily::new(name.to_string(), endings(None)));
         }
         let hasher = &self.hasher;
         let Some(family) = &mut self.family else { return Ok(()) };
@@ -133,7 +130,7 @@ impl Pages {
             return family.native(&name, behind);
         }
         let (value, stamp, exemplar) = tail(behind)?;
-        family.take(&Sample { name: &name, labels: &labels, value, stamp, exemplar }, hasher)
+        family.take(&StrictSample { name: &name, labels: &labels, value, stamp, exemplar }, hasher)
     }
 
     /// The family has ended.
@@ -170,7 +167,7 @@ fn time(text: &str) -> Result<f64, Fault> {
 }
 
 /// The most characters that the labels of an exemplar may have.
-const EXEMPLAR: usize = 128;
+const MAX_EXEMPLAR_CHARS: usize = 128;
 
 fn exemplar(text: &str) -> Result<(), Fault> {
     const FAULT: Fault = "an exemplar that is none";
@@ -181,7 +178,7 @@ fn exemplar(text: &str) -> Result<(), Fault> {
         Piece::Name { .. } => length = usize::MAX / 2,
     });
     let rest = labels[end.ok_or(FAULT)?..].strip_prefix(' ').ok_or(FAULT)?;
-    if length > EXEMPLAR {
+    if length > MAX_EXEMPLAR_CHARS {
         return Err("an exemplar with more than 128 characters");
     }
     let (value, stamp) = rest.split_once(' ').map_or((rest, None), |(value, stamp)| (value, Some(stamp)));

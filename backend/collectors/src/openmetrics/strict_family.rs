@@ -1,13 +1,15 @@
 //! One family of a page of OpenMetrics while its lines go by.
 
 use super::key::Labels;
-use super::strict::Fault;
 use super::text::Type;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
+/// What is wrong, the rest of a sentence.
+pub(super) type Fault = &'static str;
+
 /// A sample of a family.
-pub(super) struct Sample<'a> {
+pub(super) struct StrictSample<'a> {
     pub name: &'a str,
     pub labels: &'a Labels<'a>,
     pub value: f64,
@@ -15,14 +17,14 @@ pub(super) struct Sample<'a> {
     pub exemplar: bool,
 }
 
-impl Sample<'_> {
+impl StrictSample<'_> {
     fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// What was met of a family.
-pub(super) struct Family {
+pub(super) struct StrictFamily {
     pub name: String,
     pub kind: Option<Type>,
     pub endings: &'static [&'static str],
@@ -36,9 +38,9 @@ pub(super) struct Family {
     histogram: Option<Histogram>,
 }
 
-impl Family {
+impl StrictFamily {
     pub(super) fn new(name: String, endings: &'static [&'static str]) -> Self {
-        Family {
+        StrictFamily {
             name,
             kind: None,
             endings,
@@ -73,7 +75,7 @@ impl Family {
     }
 
     /// Takes in the next sample, whose name is one of this family.
-    pub(super) fn take(&mut self, sample: &Sample<'_>, hasher: &RandomState) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, sample: &StrictSample<'_>, hasher: &RandomState) -> Result<(), Fault> {
         let ending = &sample.name[self.name.len()..];
         self.labels(sample, ending)?;
         self.grouped(sample, ending, hasher)?;
@@ -89,7 +91,7 @@ impl Family {
     }
 
     /// Labels that the type of the family asks for.
-    fn labels(&self, sample: &Sample<'_>, ending: &str) -> Result<(), Fault> {
+    fn labels(&self, sample: &StrictSample<'_>, ending: &str) -> Result<(), Fault> {
         // Infinity has one spelling.
         let number = |text: &str| text.parse::<f64>().ok().filter(|n| *n != f64::INFINITY || text == "+Inf");
         match (self.kind, ending) {
@@ -109,7 +111,7 @@ impl Family {
     }
 
     /// Samples of one set of labels stand together, with times that do not go back.
-    fn grouped(&mut self, sample: &Sample<'_>, ending: &str, hasher: &RandomState) -> Result<(), Fault> {
+    fn grouped(&mut self, sample: &StrictSample<'_>, ending: &str, hasher: &RandomState) -> Result<(), Fault> {
         let left_out = match (self.kind, ending) {
             (Some(Type::Summary), "") => "quantile",
             (Some(Type::StateSet), _) => &self.name,
@@ -142,7 +144,7 @@ impl Family {
     }
 
     /// Values that the type of the family allows.
-    fn value(&self, sample: &Sample<'_>, ending: &str) -> Result<(), Fault> {
+    fn value(&self, sample: &StrictSample<'_>, ending: &str) -> Result<(), Fault> {
         let value = sample.value;
         let counts = matches!(ending, "_bucket" | "_count" | "_gcount");
         let grows = counts || matches!(ending, "_total" | "_sum");
@@ -193,7 +195,7 @@ impl Histogram {
         Histogram { group, bucket: None, count: None, sum: false, gauge_sum: None, below_zero: false }
     }
 
-    fn take(&mut self, sample: &Sample<'_>, ending: &str) -> Result<(), Fault> {
+    fn take(&mut self, sample: &StrictSample<'_>, ending: &str) -> Result<(), Fault> {
         match ending {
             "_bucket" => {
                 let bound = sample.label("le").and_then(|le| le.parse().ok()).unwrap_or(f64::NAN);

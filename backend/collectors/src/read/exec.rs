@@ -22,32 +22,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of standard error is kept: its end.
-const ERRORS_KEPT: usize = 2048;
+const MAX_ERROR_BYTES: usize = 2048;
 
 /// How long a killed process may take to go. One that hangs in a driver stays.
-const REAP: Duration = Duration::from_secs(2);
+const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a wait looks at the process.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long the pipes of a process that has ended are waited for.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Processes that did not go when they were killed. Their tools are not started again while they are there.
 static STUCK: Mutex<Vec<(PathBuf, Child)>> = Mutex::new(Vec::new());
 
 /// What a run may take.
-pub(crate) struct Limits {
+pub(crate) struct RunLimits {
     /// Time until the tool and all that it started are killed.
     pub deadline: Duration,
     /// Bytes of standard output.
     pub output: usize,
 }
 
-impl Limits {
+impl RunLimits {
     /// 4 MiB of output.
     pub fn within(deadline: Duration) -> Self {
-        Limits { deadline, output: 4 << 20 }
+        RunLimits { deadline, output: 4 << 20 }
     }
 }
 
@@ -66,7 +66,7 @@ impl Output {
     /// In one sentence without a full stop what a tool that gave nothing usable said instead.
     pub fn said(&self, tool: &Path) -> String {
         let last = self.errors.lines().rev().find(|line| !line.trim().is_empty());
-        let text = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(4 * ERRORS_KEPT)]);
+        let text = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(4 * MAX_ERROR_BYTES)]);
         match last.or_else(|| text.lines().find(|line| !line.trim().is_empty())) {
             Some(line) => format!("{} said: {}", tool.display(), short(line)),
             None => format!("{} printed nothing ({})", tool.display(), self.status),
@@ -113,7 +113,7 @@ impl std::fmt::Display for ExecError {
 ///
 /// # Errors
 /// [`ExecError`]. Whatever comes back, no process of the tool's group runs on, unless it hangs in the kernel.
-pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> Result<Output, ExecError> {
+pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &RunLimits) -> Result<Output, ExecError> {
     let begin = Instant::now();
     let mut child = start(path, args)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -129,7 +129,7 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> R
         if left.is_zero() {
             break Err(ExecError::Hung(path.into(), limits.deadline));
         }
-        match pieces.recv_timeout(left.min(LOOK)) {
+        match pieces.recv_timeout(left.min(POLL_INTERVAL)) {
             Ok(Piece::Out(bytes)) if stdout.len() + bytes.len() > limits.output => {
                 break Err(ExecError::Flood(path.into(), limits.output));
             }
@@ -138,13 +138,13 @@ pub(crate) fn run(path: &Path, args: &[impl AsRef<OsStr>], limits: &Limits) -> R
             // Ended, and nothing more comes: what it started may hold the pipe open for ever. On a busy machine the last
             // words are still on their way.
             Err(RecvTimeoutError::Timeout) if ended(&mut child) => {
-                if gone.get_or_insert_with(Instant::now).elapsed() >= LAST_WORDS {
+                if gone.get_or_insert_with(Instant::now).elapsed() >= PIPE_TIMEOUT {
                     break Ok(());
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if ended(&mut child) => break Ok(()),
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(POLL_INTERVAL / 10)),
         }
     };
     stop.store(true, Ordering::Relaxed);
@@ -236,7 +236,7 @@ fn end(path: &Path, mut child: Child) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if begin.elapsed() < REAP => std::thread::sleep(LOOK / 20),
+            Ok(None) if begin.elapsed() < REAP_TIMEOUT => std::thread::sleep(POLL_INTERVAL / 20),
             _ => break,
         }
     }
@@ -266,7 +266,7 @@ fn read_from(pipe: Option<impl Pipe>, piece: fn(Vec<u8>) -> Piece, sender: &Sync
 
 /// The next bytes of a pipe; 0 at its end, none after `stop` or an error.
 fn next(pipe: &mut impl Pipe, buffer: &mut [u8], stop: &AtomicBool) -> Option<usize> {
-    while !ready(pipe, 5 * LOOK) {
+    while !ready(pipe, 5 * POLL_INTERVAL) {
         if stop.load(Ordering::Relaxed) {
             return None;
         }
@@ -299,7 +299,7 @@ fn ready(_: &impl Pipe, _: Duration) -> bool {
 
 fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
     kept.extend_from_slice(bytes);
-    kept.drain(..kept.len().saturating_sub(ERRORS_KEPT));
+    kept.drain(..kept.len().saturating_sub(MAX_ERROR_BYTES));
 }
 
 #[cfg(test)]

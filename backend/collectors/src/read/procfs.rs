@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 
 /// No file that we read at every tick comes near this; beyond it the file is not what we think it is.
-const LARGEST: usize = 16 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 
 /// A file that is kept open and read from its beginning again and again: an open costs more than most reads.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl HotFile {
         Ok(hot)
     }
 
-    /// Its path.
+    /// The path that the file is opened by, also when it has come back.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -65,16 +65,16 @@ impl HotFile {
 pub(crate) fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let mut n = 0;
     loop {
-        if buffer.len() - n < PAGE {
-            if buffer.len() > LARGEST {
+        if buffer.len() - n < PAGE_BYTES {
+            if buffer.len() > MAX_FILE_BYTES {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "larger than 16 MiB"));
             }
-            buffer.resize((2 * buffer.len()).max(2 * PAGE), 0);
+            buffer.resize((2 * buffer.len()).max(2 * PAGE_BYTES), 0);
         }
         match file.read_at(&mut buffer[n..], n as u64) {
             Ok(got) => {
                 n += got;
-                if got < PAGE / 2 {
+                if got < PAGE_BYTES / 2 {
                     return Ok(n);
                 }
             }

@@ -24,7 +24,7 @@ fn machine() -> Machine {
 }
 
 #[test]
-fn sixty_four_cores() {
+pub fn sixty_four_cores() {
     let machine = machine();
     let mut cpu = machine.open("cpu");
     let at_once = readings([
@@ -91,7 +91,7 @@ fn without_the_file_the_collector_is_absent() {
 }
 
 #[test]
-fn the_packages_sensors_speak_for_the_processor() {
+pub fn the_packages_sensors_speak_for_the_processor() {
     let machine = machine();
     for (i, (label, thousandths)) in
         [("Package id 0", "61000"), ("Core 0", "99000"), ("Package id 1", "63000"), ("Package id 2", "0")]

@@ -17,7 +17,7 @@ fn real(machine: &Machine, name: &str) {
 const MIB: u64 = 2048;
 
 #[test]
-fn forty_disks_with_all_that_lies_on_them() {
+pub fn forty_disks_with_all_that_lies_on_them() {
     let machine = Machine::new();
     for i in 0..40 {
         real(&machine, &format!("nvme{i}n1"));

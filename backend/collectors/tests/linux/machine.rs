@@ -1,8 +1,15 @@
 //! A machine made of files, and a collector that runs on it.
 
 use collectors::{COLLECTORS, CollectError, Entry, OpenError, Options, Out, Part, Roots};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
+
+thread_local! {
+    /// Tags of the rows that tests of this thread were shown.
+    pub static SHOWN: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+}
 
 /// What a tick showed, by tag.
 pub type Readings = Vec<(String, f64)>;
@@ -56,7 +63,7 @@ impl Machine {
 
     pub fn try_open(&self, name: &str) -> Result<Running, OpenError> {
         let entry = COLLECTORS.iter().find(|entry| entry.name == name).unwrap();
-        let parts = (entry.open)(&self.options, &self.roots())?;
+        let parts = entry.open_here(&self.options, &self.roots())?;
         let parts = parts.into_iter().map(|part| (part, Out::default())).collect();
         Ok(Running { entry, parts, at: Duration::from_secs(1000), outcomes: Vec::new() })
     }
@@ -84,7 +91,10 @@ impl Running {
             out.begin(self.at);
             self.outcomes.push(part.collector.collect(out));
             readings.extend(out.present());
-            for (def, _) in out.slots() {
+            for (def, instance) in out.slots() {
+                if readings.iter().any(|(tag, _)| *tag == def.tag_of(&instance)) {
+                    SHOWN.with_borrow_mut(|shown| shown.insert(def.tag));
+                }
                 let named = self.entry.metrics.iter().copied().flatten().any(|row| std::ptr::eq(*row, def));
                 assert!(named, "the entry {} does not name {}", self.entry.name, def.tag);
             }

@@ -38,7 +38,7 @@ fn limit(machine: &Machine, group: &str, max: &str, current: u64, inactive_file:
 }
 
 #[test]
-fn the_whole_host() {
+pub fn the_whole_host() {
     let machine = machine();
     let expected = readings([
         ("memory.cached", 40.0 * GIB as f64),

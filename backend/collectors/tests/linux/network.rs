@@ -17,7 +17,7 @@ fn segments(machine: &Machine, count: &str) {
 }
 
 #[test]
-fn links_that_are_part_of_another_count_once() {
+pub fn links_that_are_part_of_another_count_once() {
     let machine = Machine::new();
     let class = |link: &str, master: &str| {
         machine.folder(&format!("sys/class/net/{link}"));

@@ -292,7 +292,7 @@ fn time_of_children_that_ended_counts_once() {
 }
 
 #[test]
-fn a_groups_limits_are_the_capacity() {
+pub fn a_groups_limits_are_the_capacity() {
     let proc = Proc::new(&[10, 20]);
     let group = |file: &str, text: &str| {
         proc.machine.write(&format!("sys/fs/cgroup/pod/{file}"), text);

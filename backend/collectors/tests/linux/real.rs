@@ -43,7 +43,7 @@ impl Drop for Family {
 fn watch(pid: u32) -> Part {
     let entry = COLLECTORS.iter().find(|entry| entry.name == "process").unwrap();
     let options = Options { pids: vec![pid], ..Options::default() };
-    (entry.open)(&options, &Roots::default()).unwrap().remove(0)
+    entry.open_here(&options, &Roots::default()).unwrap().remove(0)
 }
 
 #[test]
@@ -128,10 +128,8 @@ fn orphans_of_a_watched_process_and_what_they_start_stay_watched() {
 #[test]
 fn the_disks_that_count_are_those_with_a_device() {
     let entry = COLLECTORS.iter().find(|entry| entry.name == "disk").unwrap();
-    let Ok(mut parts) = (entry.open)(&Options { disk_paths: Vec::new(), ..Options::default() }, &Roots::default())
-    else {
-        return;
-    };
+    let options = Options { disk_paths: Vec::new(), ..Options::default() };
+    let mut parts = entry.open_here(&options, &Roots::default()).unwrap();
     let mut out = Out::default();
     out.begin(Duration::ZERO);
     parts[0].collector.collect(&mut out).unwrap();

@@ -1,5 +1,7 @@
 //! The table of collectors.
 
+use crate::machine::{Machine, SHOWN};
+use crate::{cpu, disk, memory, network, pressure, process};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,10 +21,28 @@ fn names_are_unique_and_sayings_are_sentences() {
     }
 }
 
+/// The same rule as in `golden.rs`, for the collectors of the host.
+#[test]
+fn every_row_of_the_host_is_put_by_a_golden_test() {
+    cpu::sixty_four_cores();
+    cpu::the_packages_sensors_speak_for_the_processor();
+    memory::the_whole_host();
+    pressure::totals_become_shares_of_the_time_between();
+    disk::forty_disks_with_all_that_lies_on_them();
+    network::links_that_are_part_of_another_count_once();
+    process::a_groups_limits_are_the_capacity();
+    Machine::new().open("disk_usage").next();
+    let names = ["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process"];
+    let rows = COLLECTORS.iter().filter(|entry| names.contains(&entry.name)).flat_map(|entry| entry.metrics);
+    let shown = SHOWN.take();
+    let missing: Vec<&str> = rows.copied().flatten().map(|row| row.tag).filter(|tag| !shown.contains(tag)).collect();
+    assert!(missing.is_empty(), "no golden test looks at {missing:#?}");
+}
+
 #[test]
 fn every_collector_of_this_machine_opens_or_says_why_not() {
     for entry in COLLECTORS {
-        match (entry.open)(&Options::default(), &Roots::default()) {
+        match entry.open_here(&Options::default(), &Roots::default()) {
             Ok(parts) => {
                 assert!(!parts.is_empty(), "{}", entry.name);
                 for mut part in parts {

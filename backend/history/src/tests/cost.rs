@@ -31,7 +31,7 @@ fn cost_of_a_write() {
     let log = Log::start(Arc::new(disk), lock, BTreeMap::new(), Duration::from_secs(5)).unwrap();
     log.begin(Vec::new());
     let mut record = Vec::new();
-    log::put(&mut record, &log::Record::Tick { source: 0, frame: &[7; 130] });
+    log::put(&mut record, &log::Entry::Tick { source: 0, frame: &[7; 130] });
     for (what, n, pause) in [("one after the other", 50_000u32, 0), ("every 2 ms", 3_000, 2)] {
         let cpu = cpu_time();
         for _ in 0..n.min(1_000) * u32::from(pause > 0) {
@@ -91,5 +91,5 @@ fn cost_of_a_replay() {
     replay.log("log-1", &bytes);
     let found = replay.finish();
     println!("replay of 900 ticks of {SERIES} series, {} bytes: {:?} CPU", bytes.len(), cpu_time() - cpu);
-    assert_eq!((found.report.ticks, found.sources[0].runs.len()), (900, 1));
+    assert_eq!((found.report.ticks, found.sources[0].spans.len()), (900, 1));
 }

@@ -39,7 +39,7 @@ fn logs_that_are_in_segments_go_one_cut_later() {
     let found = crate::Folder::read_only(temp.path()).unwrap();
     assert_eq!(owner.check(&found), owner.all());
     assert_eq!((found.segments.len(), found.log, found.report.ticks), (3, 4, 0));
-    assert!(found.sources.iter().all(|s| s.runs.is_empty() && s.last_seq() == 12));
+    assert!(found.sources.iter().all(|s| s.spans.is_empty() && s.last_seq() == 12));
     assert!(!temp.path().join("log-2").exists() && temp.path().join("log-3").exists());
 }
 
@@ -59,11 +59,14 @@ fn a_process_killed_at_any_step_of_a_cut_loses_nothing_and_doubles_nothing() {
     let mut n = 0;
     loop {
         let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        (owner.gaps, owner.records) = (n % 2 == 1, true);
         rig.files.fail(n, Fault::Kill);
         let done = three_quarters(&rig, &mut owner, false);
         let found = rig.found();
         assert!(includes(&owner.check(&found), &done), "killed at operation {n}: {:?}", rig.files.operations());
-        assert_eq!(found.report.damages, []);
+        let records = owner.check_records(&found);
+        assert!(includes(&records, &owner.records_of(&done)), "killed at operation {n}: {:?}", rig.files.operations());
+        assert_eq!((found.report.damages, found.report.missing_ticks), (vec![], 0), "killed at operation {n}");
         if !rig.files.is_dead() {
             break;
         }
@@ -77,10 +80,13 @@ fn a_power_cut_at_any_step_of_a_cut_loses_nothing_that_was_synced() {
     let mut n = 0;
     loop {
         let (rig, mut owner) = (Rig::new(), Owner::new(2));
+        (owner.gaps, owner.records) = (n % 2 == 1, true);
         rig.files.fail(n, Fault::PowerCut);
         let synced = three_quarters(&rig, &mut owner, true);
         let found = rig.found();
         assert!(includes(&owner.check(&found), &synced), "power cut at operation {n}: {:?}", rig.files.operations());
+        let records = owner.check_records(&found);
+        assert!(includes(&records, &owner.records_of(&synced)), "power cut at {n}: {:?}", rig.files.operations());
         if !rig.files.is_dead() {
             break;
         }

@@ -71,9 +71,9 @@ impl Rig {
 /// Sequences of ticks whose write was done, by source.
 pub fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
     let n = owner.sources.len();
-    let seqs = |source| {
-        let writes = written.iter().skip(source).step_by(n).zip(1..);
-        writes.filter(|(w, _)| **w == Written::Done).map(|(_, seq)| seq).collect()
+    let seqs = |source: usize| {
+        let writes = written.iter().skip(source).step_by(n).zip(owner.sources[source].truth.keys());
+        writes.filter(|(w, _)| **w == Written::Done).map(|(_, seq)| *seq).collect()
     };
     (0..n).map(seqs).collect()
 }
@@ -115,7 +115,7 @@ fn a_disk_that_is_full_at_any_write_loses_nothing_once_it_has_space() {
             for _ in 0..MANY {
                 assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
             }
-            assert!(now.elapsed() < writer::PATIENCE * MANY / 2, "a failing log keeps nobody waiting");
+            assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY / 2, "a failing log keeps nobody waiting");
             assert!(!rig.retry(&mut owner), "the disk is still full");
             assert!(rig.log.health().failing.unwrap().contains("No space left on device"));
             rig.files.heal();
@@ -214,10 +214,10 @@ fn a_disk_that_hangs_keeps_nobody_waiting_and_loses_nothing() {
     for _ in 0..MANY {
         assert_eq!(rig.log.write(owner.tick(0)), Written::Later);
     }
-    assert!(now.elapsed() < writer::PATIENCE * MANY / 2, "only the first waits");
+    assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY / 2, "only the first waits");
     let end = now + Duration::from_secs(20);
     // The log's thread may have begun later than the first write waited for it.
-    while rig.log.health().waiting_for.is_none_or(|waited| waited < writer::PATIENCE) {
+    while rig.log.health().waiting_for.is_none_or(|waited| waited < writer::WRITE_TIMEOUT) {
         assert!(Instant::now() < end, "{:?}", rig.log.health());
         std::thread::yield_now();
     }
@@ -235,10 +235,9 @@ fn what_waits_for_a_hanging_disk_is_bounded() {
     rig.log.begin(owner.opening());
     assert!(rig.settle());
     rig.files.fail(0, Fault::Hang);
-    let late = vec![(0, 0, 0.5); 100_000];
     let mut records = Vec::new();
-    crate::Journal::default().late(&mut records, 0, &late);
-    for _ in 0..writer::QUEUE / records.len() + 2 {
+    crate::log::put(&mut records, &crate::log::Entry::Keyframe { source: 0, frame: &[0; 1 << 20] });
+    for _ in 0..writer::MAX_QUEUED_BYTES / records.len() + 2 {
         rig.log.write(records.clone());
     }
     let health = rig.log.health();
@@ -248,7 +247,7 @@ fn what_waits_for_a_hanging_disk_is_bounded() {
         // Each takes the place of the one before, which waits.
         rig.log.begin(records.clone());
     }
-    assert!(rig.log.waiting() < 2 * writer::QUEUE);
+    assert!(rig.log.waiting() < 2 * writer::MAX_QUEUED_BYTES);
     owner.tick(0);
     rig.files.heal();
     assert!(rig.retry(&mut owner));
@@ -264,7 +263,7 @@ fn closing_gives_up_on_a_disk_that_hangs() {
     rig.log.write(owner.tick(0));
     let now = Instant::now();
     assert!(!rig.log.close());
-    assert!(now.elapsed() < writer::CLOSING * 5);
+    assert!(now.elapsed() < writer::CLOSE_TIMEOUT * 5);
     let held = Folder::open(rig.temp.path(), Options::default());
     assert!(matches!(held, Err(crate::OpenError::Locked { .. })), "who may still write has the folder");
     rig.files.heal();

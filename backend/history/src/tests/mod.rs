@@ -1,10 +1,10 @@
 //! What is written comes back, whatever happens to the disk.
 
+mod compaction;
 mod cost;
 mod cut;
 mod disk;
 mod flips;
 mod folder;
-mod merge;
 mod owner;
 mod replay;

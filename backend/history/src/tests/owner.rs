@@ -5,9 +5,10 @@ use crate::journal::Journal;
 use crate::segments::{self, Name};
 use crate::{Found, Log, Segment, Written, log};
 use shared::catalog::{Catalog, cpu};
-use shared::segment::{Contents, NewColumn, Run, SeriesEntry, SourceEntry};
+use shared::record::Record;
+use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
 use shared::series::{SeriesDef, quantize};
-use shared::tick::TickState;
+use shared::tick::{TickState, follows, sequence};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -53,6 +54,10 @@ pub fn close(log: Log) -> bool {
 pub struct Owner {
     pub catalog: Catalog,
     pub sources: Vec<Machine>,
+    /// Every third tick skips some sequences.
+    pub gaps: bool,
+    /// A record follows every second tick.
+    pub records: bool,
     journal: Journal,
 }
 
@@ -63,6 +68,9 @@ pub struct Machine {
     pub state: TickState,
     base: TickState,
     head: Vec<Vec<u8>>,
+    head_records: Vec<Record>,
+    /// All records, by number.
+    pub recorded: BTreeMap<u64, Record>,
     /// A series without a value, of which nothing is said.
     pub idle: Option<usize>,
     /// Time and values of every tick, by sequence.
@@ -83,7 +91,13 @@ impl Owner {
     pub fn new(machines: usize) -> Owner {
         let catalog = Catalog::new(cpu::ROWS.iter().take(2).copied());
         let machine = |i| Machine { name: format!("machine-{i}"), ..Machine::default() };
-        let mut owner = Owner { catalog, sources: (0..machines).map(machine).collect(), journal: Journal::default() };
+        let mut owner = Owner {
+            catalog,
+            sources: (0..machines).map(machine).collect(),
+            gaps: false,
+            records: false,
+            journal: Journal::default(),
+        };
         for source in 0..machines {
             owner.announce(source, "0");
             owner.announce(source, "1");
@@ -118,6 +132,7 @@ impl Owner {
                 state.apply(frame).unwrap();
                 journal.tick(&mut out, number, frame, || state.keyframe());
             }
+            machine.head_records.iter().for_each(|record| journal.record(&mut out, number, record));
         }
         self.journal = journal;
         out
@@ -126,7 +141,8 @@ impl Owner {
     /// The next tick of a source; its records.
     pub fn tick(&mut self, source: usize) -> Vec<u8> {
         let machine = &mut self.sources[source];
-        let seq = machine.state.seq() + 1;
+        let skipped = if self.gaps && machine.truth.len() % 3 == 2 { 1_000 } else { 0 };
+        let seq = machine.state.seq() + 1 + skipped;
         let t = T0 + seq as i64 * INTERVAL + (seq % 7) as i64;
         let value = |id: usize| match (seq + id as u64 * 3) % 11 {
             0 => f64::NAN,
@@ -135,11 +151,18 @@ impl Owner {
             k => quantize((seq * k + id as u64) as f64 / 3.0, machine.state.steps()[id]),
         };
         let values: Vec<f64> = (0..machine.defs.len()).map(value).collect();
-        let frame = machine.state.encode(t, false, &values);
+        let frame = machine.state.encode_at(seq, t, false, &values);
         machine.truth.insert(seq, (t, values));
         let mut out = Vec::new();
         self.journal.tick(&mut out, source as u16, &frame, || machine.state.keyframe());
         machine.head.push(frame);
+        if self.records && machine.truth.len().is_multiple_of(2) {
+            let n = machine.truth.len() as u64;
+            let record = Record { n, t, kind: "marker".into(), body: format!("{source} {n}").into_bytes() };
+            self.journal.record(&mut out, source as u16, &record);
+            machine.head_records.push(record.clone());
+            machine.recorded.insert(n, record);
+        }
         out
     }
 
@@ -148,12 +171,14 @@ impl Owner {
         for machine in &mut self.sources {
             machine.base = machine.state.clone();
             machine.head.clear();
+            machine.head_records.clear();
         }
     }
 
     /// Cuts off what is in no segment and writes it as one; log files up to `through` hold it too.
     pub fn seal(&mut self, files: &dyn Files, name: Name, through: u64) -> io::Result<Arc<Segment>> {
         let heads: Vec<_> = self.sources.iter().map(|m| (m.before_head(), m.head.clone())).collect();
+        let records: Vec<_> = self.sources.iter().map(|m| m.head_records.clone()).collect();
         self.cut();
         let entry = |m: &Machine| SourceEntry {
             name: m.name.clone(),
@@ -170,18 +195,28 @@ impl Owner {
             log_through: through,
             ..Contents::default()
         };
-        segments::write(files, name, |writer| {
-            for (source, (mut state, frames)) in (0..).zip(heads).filter(|(_, (_, frames))| !frames.is_empty()) {
-                let first_seq = state.seq() + 1;
-                let (mut times, mut columns) = (Vec::new(), vec![Vec::new(); state.steps().len()]);
-                for frame in frames {
-                    state.apply(&frame).expect("frames of the head follow each other");
-                    times.push(state.t());
-                    columns.iter_mut().zip(state.values()).for_each(|(column, v)| column.push(*v));
+        segments::write(files, &Arc::default(), name, |writer| {
+            for (source, (mut state, frames)) in (0..).zip(heads) {
+                // A block spans no gap.
+                let mut first = true;
+                for frames in frames.chunk_by(|_, b| follows(b).map(|before| before + 1) == sequence(b)) {
+                    let after_gap = follows(&frames[0]).map(|before| before + 1) != sequence(&frames[0]);
+                    assert!(first || after_gap);
+                    first = false;
+                    let (mut times, mut columns) = (Vec::new(), vec![Vec::new(); state.steps().len()]);
+                    for frame in frames {
+                        state.apply(frame).expect("frames of the head follow each other");
+                        times.push(state.t());
+                        columns.iter_mut().zip(state.values()).for_each(|(column, v)| column.push(*v));
+                    }
+                    let (first_seq, last_seq) = (state.seq() + 1 - times.len() as u64, state.seq());
+                    let span = TickSpan { source, first_seq, last_seq, times: &times, clock_step: false, after_gap };
+                    let columns = (0..).zip(&columns).zip(state.steps());
+                    writer.block(span, columns.map(|((id, values), steps)| NewColumn::new(id, values, *steps)))?;
                 }
-                let run = Run { source, first_seq, last_seq: state.seq(), times: &times, clock_step: false };
-                let columns = (0..).zip(&columns).zip(state.steps());
-                writer.block(run, columns.map(|((id, values), steps)| NewColumn::new(id, values, *steps)))?;
+            }
+            for (source, records) in (0..).zip(&records) {
+                writer.records(source, records)?;
             }
             Ok(contents)
         })
@@ -242,10 +277,10 @@ impl Owner {
                 let (truth, row) = (&machine.defs[id], &found.rows[usize::from(def.metric)]);
                 assert_eq!((row, &def.instance), (&self.catalog.metrics[usize::from(truth.metric)], &truth.instance));
             }
-            for run in &source.runs {
-                let mut state = run.base.clone();
-                for frame in &run.frames {
-                    state.apply(frame).expect("frames of a run follow each other");
+            for span in &source.spans {
+                let mut state = span.base.clone();
+                for frame in &span.frames {
+                    state.apply(frame).expect("frames of a span follow each other");
                     let (t, values) = &machine.truth[&state.seq()];
                     assert_eq!(state.t(), *t);
                     for (id, value) in state.values().iter().enumerate() {
@@ -262,6 +297,39 @@ impl Owner {
             assert!(source.last_seq() >= seen[i].last().copied().unwrap_or(0), "a sequence would be given again");
         }
         seen
+    }
+
+    /// The numbers of the records that were found, by source. Each is one that was written, and stands once.
+    pub fn check_records(&self, found: &Found) -> Vec<BTreeSet<u64>> {
+        let mut seen = vec![BTreeSet::new(); self.sources.len()];
+        let mut met = |name: &str, record: &Record| {
+            let i = self.sources.iter().position(|m| m.name == name).expect("no machine of that name was written");
+            assert_eq!(self.sources[i].recorded.get(&record.n), Some(record));
+            assert!(seen[i].insert(record.n), "record {} stands twice", record.n);
+        };
+        for segment in &found.segments {
+            for (at, entry) in segment.contents().records.iter().enumerate() {
+                let name = &segment.contents().sources[usize::from(entry.source)].name;
+                segment.reader().records(at).unwrap().iter().for_each(|record| met(name, record));
+            }
+        }
+        for source in &found.sources {
+            assert!(source.records.is_sorted_by(|a, b| a.n < b.n));
+            source.records.iter().for_each(|record| met(&source.name, record));
+        }
+        for (source, seen) in found.sources.iter().zip(&seen) {
+            assert!(source.last_record >= seen.last().copied().unwrap_or(0), "a number would be given again");
+        }
+        seen
+    }
+
+    /// The records that follow these ticks.
+    pub fn records_of(&self, ticks: &[BTreeSet<u64>]) -> Vec<BTreeSet<u64>> {
+        let one = |(machine, ticks): (&Machine, &BTreeSet<u64>)| {
+            let place = |seq: &u64| machine.truth.keys().position(|own| own == seq).map(|at| at as u64 + 1);
+            ticks.iter().filter_map(place).filter(|n| machine.recorded.contains_key(n)).collect()
+        };
+        self.sources.iter().zip(ticks).map(one).collect()
     }
 
     /// All sequences that were written, by source.

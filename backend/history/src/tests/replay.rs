@@ -20,7 +20,7 @@ fn a_file_that_goes_on_makes_one_run() {
     let second = owner.file(10);
     let found = replay(&[&first, &second]);
     assert_eq!(owner.check(&found), owner.all());
-    assert!(found.sources.iter().all(|s| s.runs.len() == 1 && s.state.seq() == 20));
+    assert!(found.sources.iter().all(|s| s.spans.len() == 1 && s.state.seq() == 20));
     assert_eq!(found.report.ticks, 40);
 }
 
@@ -32,7 +32,7 @@ fn files_that_overlap_give_every_tick_once() {
     for files in [vec![&first[..], &second], vec![&second, &first], vec![&first, &first, &second, &second, &first]] {
         let found = replay(&files);
         assert_eq!(owner.check(&found), owner.all());
-        assert!(found.sources.iter().all(|s| s.runs.len() == 1), "{:?}", found.sources[0].runs.len());
+        assert!(found.sources.iter().all(|s| s.spans.len() == 1), "{:?}", found.sources[0].spans.len());
         assert_eq!(found.report.ticks, 30);
     }
 }
@@ -45,7 +45,7 @@ fn what_a_torn_file_lacks_is_in_the_next() {
     let second = owner.file(5);
     let found = replay(&[&first, &second]);
     assert_eq!(owner.check(&found), owner.all());
-    assert_eq!(found.sources[0].runs.len(), 1);
+    assert_eq!(found.sources[0].spans.len(), 1);
 }
 
 #[test]
@@ -53,17 +53,17 @@ fn a_hole_is_filled_by_a_later_file_that_has_the_ticks() {
     let mut owner = Owner::new(1);
     let mut first = owner.file(100);
     let records = crate::log::scan(&first).0;
-    let mut ticks = records.iter().filter(|(_, record)| matches!(record, crate::log::Record::Tick { .. }));
+    let mut ticks = records.iter().filter(|(_, record)| matches!(record, crate::log::Entry::Tick { .. }));
     let damaged = ticks.nth(20).unwrap().0 as usize + 12;
     first[damaged] ^= 1;
     let found = replay(&[&first]);
     let before = owner.check(&found);
     assert!(before[0].len() < 100);
-    assert_eq!(found.sources[0].runs.len(), 2);
+    assert_eq!(found.sources[0].spans.len(), 2);
     let second = owner.file(1);
     let found = replay(&[&first, &second]);
     assert_eq!(owner.check(&found), owner.all());
-    assert!(found.sources[0].runs.is_sorted_by_key(|run| run.base.seq()));
+    assert!(found.sources[0].spans.is_sorted_by_key(|span| span.base.seq()));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn ticks_in_segments_are_skipped_and_the_state_goes_on() {
     owner.cut();
     let second = owner.file(10);
     let mut replay = Replay::default();
-    replay.seal(&owner.sources[0].name, 1, 20, super::owner::T0);
+    replay.seal(&owner.sources[0].name, 1, 20, false, super::owner::T0);
     replay.log("log-1", &first);
     replay.log("log-2", &second);
     let found = replay.finish();
@@ -82,10 +82,10 @@ fn ticks_in_segments_are_skipped_and_the_state_goes_on() {
     assert_eq!(found.report.ticks, 10);
 
     let mut replay = Replay::default();
-    replay.seal(&owner.sources[0].name, 1, 30, super::owner::T0);
+    replay.seal(&owner.sources[0].name, 1, 30, false, super::owner::T0);
     replay.log("log-1", &first);
     let found = replay.finish();
-    assert_eq!((found.sources[0].runs.len(), found.sources[0].last_seq()), (0, 30), "no sequence is given twice");
+    assert_eq!((found.sources[0].spans.len(), found.sources[0].last_seq()), (0, 30), "no sequence is given twice");
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_hole_before_the_last_segment_is_read_from_the_log() {
     let mut owner = Owner::new(1);
     let file = owner.file(30);
     let mut replay = Replay::default();
-    replay.seal(&owner.sources[0].name, 1, 9, super::owner::T0);
-    replay.seal(&owner.sources[0].name, 20, 25, super::owner::T0);
+    replay.seal(&owner.sources[0].name, 1, 9, false, super::owner::T0);
+    replay.seal(&owner.sources[0].name, 20, 25, false, super::owner::T0);
     replay.log("log-1", &file);
     let found = replay.finish();
     assert_eq!(owner.check(&found)[0], (10..=19).chain(26..=30).collect());
-    assert_eq!(found.sources[0].runs.len(), 2);
+    assert_eq!(found.sources[0].spans.len(), 2);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_series_of_which_only_the_second_file_speaks_joins_the_run() {
     let second = owner.file(8);
     let found = replay(&[&first, &second]);
     assert_eq!(owner.check(&found), owner.all());
-    assert_eq!(found.sources[0].runs.len(), 1);
-    assert_eq!(found.sources[0].runs[0].base.steps(), owner.sources[0].state.steps());
+    assert_eq!(found.sources[0].spans.len(), 1);
+    assert_eq!(found.sources[0].spans[0].base.steps(), owner.sources[0].state.steps());
 }
 
 #[test]
@@ -131,18 +131,42 @@ fn series_whose_steps_changed_between_versions_keep_their_values() {
     owner.catalog = later.catalog.clone();
     owner.sources[0].truth.extend(later.sources[0].truth.clone());
     assert_eq!(owner.check(&found), owner.all());
-    assert_eq!(found.sources[0].runs.len(), 2);
+    assert_eq!(found.sources[0].spans.len(), 2);
 }
 
 #[test]
 fn late_samples_are_told_once() {
     let mut owner = Owner::new(1);
     let mut bytes = owner.file(2);
-    let mut journal = crate::Journal::default();
-    journal.late(&mut bytes, 0, &[(0, 5, 1.5), (1, 5, 2.5)]);
-    journal.late(&mut bytes, 0, &[(0, 5, 9.0), (0, 6, 3.5)]);
+    for samples in [[(0, 5, 1.5), (1, 5, 2.5)], [(0, 5, 9.0), (0, 6, 3.5)]] {
+        crate::log::put(&mut bytes, &crate::log::Entry::Late { source: 0, samples: samples.to_vec() });
+    }
     let found = replay(&[&bytes, &bytes]);
     assert_eq!(found.sources[0].late, [(0, 5, 1.5), (1, 5, 2.5), (0, 6, 3.5)]);
+}
+
+#[test]
+fn a_life_that_begins_at_a_number_of_its_own_misses_nothing() {
+    let mut owner = Owner::new(1);
+    let first = owner.file(10);
+    owner.cut();
+    let base = owner.sources[0].state.clone();
+    let mut records = Vec::new();
+    crate::log::put_header(&mut records);
+    records.extend(owner.opening());
+    let frame = owner.sources[0].state.encode_at(2_000_000_000, super::owner::T0 + 1_000_000, false, &[]);
+    crate::Journal::default().tick(&mut records, 0, &frame, Vec::new);
+    owner.sources[0].truth.insert(2_000_000_000, (super::owner::T0 + 1_000_000, vec![f64::NAN; 2]));
+    let found = replay(&[&first, &records]);
+    assert_eq!(owner.check(&found), owner.all());
+    assert_eq!((found.report.missing_ticks, found.sources[0].last_seq()), (0, 2_000_000_000));
+    // Once the log is gone a segment's block says it.
+    for after_gap in [false, true] {
+        let mut replay = Replay::default();
+        replay.seal(&owner.sources[0].name, 1, 7, false, base.t());
+        replay.seal(&owner.sources[0].name, 501, 520, after_gap, base.t());
+        assert_eq!(replay.finish().report.missing_ticks, if after_gap { 0 } else { 493 });
+    }
 }
 
 #[test]
@@ -153,7 +177,7 @@ fn ticks_that_a_cut_between_two_records_took_away_are_counted() {
     let second = owner.file(10);
     let mut seen = std::collections::BTreeSet::new();
     for (cut, record) in crate::log::scan(&first).0 {
-        if !matches!(record, crate::log::Record::Tick { .. }) {
+        if !matches!(record, crate::log::Entry::Tick { .. }) {
             continue;
         }
         let found = replay(&[&first[..cut as usize], &second]);

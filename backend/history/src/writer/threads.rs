@@ -1,8 +1,8 @@
 //! The two threads of a log: one writes what is queued and removes old files, one syncs what was written.
 
-use super::{Current, IDLE, Job, Shared, State, name};
+use super::{Current, IDLE_INTERVAL, Job, Shared, State, name};
 use crate::files::Append;
-use crate::log::{self, Record};
+use crate::log::{self, Entry};
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -44,7 +44,7 @@ pub(super) fn write(shared: &Shared) {
     let last = state.current.as_ref().filter(|_| state.failing.is_none()).map(|c| (c.file.clone(), c.len));
     drop(state);
     let mut end = Vec::new();
-    log::put(&mut end, &Record::End);
+    log::put(&mut end, &Entry::End);
     let ended = last.map(|current| append(Some(current), &end));
     state = shared.lock();
     match ended {
@@ -65,7 +65,7 @@ fn append(current: Option<(Arc<dyn Append>, u64)>, bytes: &[u8]) -> io::Result<(
 
 fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> {
     let file = shared.files.create(&name(number))?;
-    let mut bytes = Vec::with_capacity(log::HEADER + opening.len());
+    let mut bytes = Vec::with_capacity(log::HEADER_BYTES + opening.len());
     log::put_header(&mut bytes);
     bytes.extend(opening);
     // All that it holds is in memory and partly in the file before: half of it only takes room.
@@ -119,7 +119,7 @@ pub(super) fn sync(shared: &Shared) {
             Some(wait) if wait.is_zero() || state.writer_left => state = sync_once(shared, state),
             None if state.writer_left => break,
             due => {
-                let waited = shared.written.wait_timeout(state, due.unwrap_or(IDLE));
+                let waited = shared.written.wait_timeout(state, due.unwrap_or(IDLE_INTERVAL));
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }

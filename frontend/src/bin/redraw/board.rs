@@ -1,4 +1,4 @@
-//! Panels of the page with a store that was told of them as a server tells it: by its messages, frame by frame.
+//! Panels of the page, with a store that gets messages and ticks in the form in which a server sends them.
 
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
@@ -16,26 +16,26 @@ use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source}
 use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::Element;
 
-/// Time of the first sample, ms.
+/// Time of the first sample, ms since the epoch.
 const START: i64 = 1_700_000_000_000;
-/// Ticks that are sealed together.
+/// Number of ticks that are sealed together.
 const HOUR: u64 = 3_600;
-/// History that the server keeps, ms.
+/// Length of the history that the server keeps, in ms.
 const RETENTION: i64 = 43_200_000;
 
-/// Charts of 1 Hz samples, all of one shape.
+/// Charts with one sample a second, all of the same kind.
 #[wasm_bindgen]
-pub struct Board {
+pub struct BenchBoard {
     store: Store,
     panels: Vec<PanelView>,
     server: TickState,
     walk: Vec<Walk>,
-    /// Values of each series since the last sealing, oldest first.
+    /// Values of each tick since the last sealing, oldest first.
     head: Vec<Vec<f64>>,
     view: View,
 }
 
-/// A walk with noise and rare spikes: what a utilisation looks like.
+/// A random walk with noise and rare spikes, similar to a utilisation.
 struct Walk {
     state: u32,
     level: f64,
@@ -56,11 +56,11 @@ impl Walk {
 }
 
 #[wasm_bindgen]
-impl Board {
-    /// One chart in each of these elements, which are made as the page makes its panels, with so many series each and so
-    /// many seconds of history.
+impl BenchBoard {
+    /// Makes one chart in each element of `articles`, which must have the structure of a panel. Each chart gets
+    /// `series` series and `seconds` seconds of history.
     #[wasm_bindgen(constructor)]
-    pub fn new(articles: Vec<Element>, series: usize, seconds: u32) -> Board {
+    pub fn new(articles: Vec<Element>, series: usize, seconds: u32) -> BenchBoard {
         let def = MetricDef::gauge("bench.{i}", Unit::Percent);
         let ids: Vec<String> = (0..articles.len()).map(|i| format!("bench{i}")).collect();
         let metrics =
@@ -72,7 +72,7 @@ impl Board {
             .map(|i| SeriesDef { metric: (i / series) as u16, instance: (i % series).to_string() })
             .collect();
         let walk = (0..defs.len()).map(|i| Walk { state: (i as u32 + 1).wrapping_mul(2_654_435_761), level: 50.0 });
-        let mut board = Board {
+        let mut board = BenchBoard {
             store: Store::default(),
             panels: Vec::new(),
             server: TickState::after(0, START - 1_000),
@@ -112,7 +112,7 @@ impl Board {
         board
     }
 
-    /// One more tick; what the page hands back of its head is answered at once.
+    /// Takes one more tick. When the page asks for sealed columns in place of old ticks, it gets them at once.
     pub fn tick(&mut self) {
         let frame = self.next();
         self.frames(&frame);
@@ -122,13 +122,13 @@ impl Board {
         }
     }
 
-    /// Time of the newest tick, ms.
+    /// Time of the newest tick, ms since the epoch.
     pub fn newest(&self) -> f64 {
         self.server.t() as f64
     }
 
-    /// Draws all charts of a span as the page does in a frame, with what lies over them; `at` is the instant that is
-    /// pointed at, not finite for none.
+    /// Draws all charts for a span, with the layer over the data, as the page does in one frame. `from`, `to` and `at`
+    /// are ms since the epoch; `at` is the instant under the pointer, or NaN for none.
     pub fn draw(&mut self, from: f64, to: f64, at: f64) {
         let look = self.look(from, to);
         let source = self.store.source(None);
@@ -139,7 +139,7 @@ impl Board {
         }
     }
 
-    /// Draws what lies over the charts alone, as the page does when the pointer moves.
+    /// Draws only the layer over the data, as the page does when the pointer moves.
     pub fn point(&mut self, from: f64, to: f64, at: f64) {
         let look = self.look(from, to);
         for panel in &mut self.panels {
@@ -148,13 +148,13 @@ impl Board {
     }
 }
 
-/// An instant that is pointed at in no chart of these.
+/// A pointer at this instant which is over none of the charts; None when `at` is not finite.
 fn hover(at: f64) -> Option<Hover> {
     let hover = |at| Hover { panel: String::new(), t: at as i64, share: None, y: 0.0, top: 0.0, pinned: false };
     Some(at).filter(|at| at.is_finite()).map(hover)
 }
 
-impl Board {
+impl BenchBoard {
     fn look(&self, from: f64, to: f64) -> Look {
         let live = to as i64 >= self.server.t();
         let dpr = web_sys::window().map_or(1.0, |w| w.device_pixel_ratio());
@@ -186,7 +186,7 @@ impl Board {
         frame
     }
 
-    /// Sends what is not sealed yet, but for the last `keep` ticks, as columns.
+    /// Seals all ticks but the last `keep` and gives them to the store as columns.
     fn seal(&mut self, keep: usize) {
         let ticks = self.head.len().saturating_sub(keep);
         let done: Vec<Vec<f64>> = self.head.drain(..ticks).collect();

@@ -1,5 +1,5 @@
-//! The page's drawing on its own, for `cargo xtask bench`: samples in, a drawn canvas out; and, in [`board`], the panels of
-//! the page with their store.
+//! Measures the drawing of the page for `cargo xtask bench`. [`Redraw`] draws one chart from samples; [`board`] has the
+//! panels of the page with their store.
 
 pub mod board;
 
@@ -12,7 +12,7 @@ use shared::unit::Unit;
 use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::HtmlCanvasElement;
 
-/// One chart with one series of 1 Hz samples.
+/// One chart with one series that has a sample a second.
 #[wasm_bindgen]
 pub struct Redraw {
     layer: Layer,
@@ -21,12 +21,12 @@ pub struct Redraw {
     size: (u32, u32),
 }
 
-/// Time of the first sample, ms.
+/// Time of the first sample, ms since the epoch.
 const START: i64 = 1_700_000_000_000;
 
 #[wasm_bindgen]
 impl Redraw {
-    /// A chart on this canvas.
+    /// Makes a chart on a canvas of `width` times `height` device pixels; `values` are its samples.
     #[wasm_bindgen(constructor)]
     pub fn new(canvas: HtmlCanvasElement, width: u32, height: u32, values: Vec<f64>) -> Redraw {
         let size = (width, height);
@@ -35,7 +35,7 @@ impl Redraw {
         Redraw { layer, times, values, size }
     }
 
-    /// Reduces all samples and draws the chart anew; nothing is kept from the time before.
+    /// Reduces all samples and draws the chart. Nothing is kept from the call before.
     pub fn draw(&mut self) {
         let (from, to) = (START, START + self.values.len() as i64 * 1_000);
         let (width, height) = (self.size.0 as i32 * SUBPIXELS, self.size.1 as i32 * SUBPIXELS);
@@ -71,7 +71,7 @@ impl Redraw {
             live: true,
             age: "",
         };
-        // Our backend refuses nothing.
+        // This backend never returns an error.
         self.layer.draw(Some(theme), |area| drop(charts::draw(area, &frame)));
     }
 }

@@ -1,6 +1,7 @@
-//! What the board draws on: canvases, and elements whose text changes.
+//! The surfaces of the board: canvases, and elements whose text changes.
 //!
-//! Every picture is made in the same memory, one after the other, and shown on its canvas by one call or a few.
+//! All pictures are drawn in the same memory, one after the other. Each is then copied to its canvas by one call or a
+//! few.
 
 use crate::browser;
 use crate::surface::{CanvasSurface, context};
@@ -12,16 +13,17 @@ use std::cell::RefCell;
 use wasm_bindgen::Clamped;
 use web_sys::{CanvasRenderingContext2d, Element, HtmlCanvasElement, ImageData};
 
-/// What is shared by all layers.
+/// The memory and the tools that all layers share.
 struct Easel {
     surface: CanvasSurface,
     pen: Pen,
-    /// The picture that is not in use: of two, so that each keeps its ground, and what was drawn alone is wiped.
+    /// The second picture, which is not in use now. One picture is for opaque grounds and one for transparent grounds,
+    /// so that only the drawn parts must be wiped.
     other: Raster,
 }
 
 thread_local! {
-    /// Made when the first picture is.
+    /// The shared easel, made with the first picture.
     static EASEL: RefCell<Option<Easel>> = const { RefCell::new(None) };
 }
 
@@ -31,26 +33,27 @@ impl Easel {
     }
 }
 
-/// A canvas, and what is drawn on it.
+/// A canvas, and the state of the drawing on it.
 pub struct Layer {
-    /// The element.
+    /// The canvas element.
     pub canvas: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
     family: String,
     svg: Option<Svg>,
     size: (u32, u32),
-    /// The colour of its ground, and where there is something else.
+    /// The colour of the ground on the canvas, and the parts that show something else.
     shown: ([u8; 4], Vec<Part>),
 }
 
 impl Layer {
-    /// A layer on a canvas element; none when the browser gives no context.
+    /// Makes a layer on a canvas element; None when the browser gives no context.
     pub fn new(canvas: HtmlCanvasElement) -> Option<Self> {
         let context = context(&canvas)?;
         Some(Layer { canvas, context, family: "sans-serif".into(), svg: None, size: (0, 0), shown: Default::default() })
     }
 
-    /// Takes its size from the page: the canvas gets one pixel per device pixel. True when it must be drawn anew.
+    /// Takes the size from the page: the canvas gets one pixel for each device pixel. `dpr` is the number of device
+    /// pixels in a CSS pixel, `family` the CSS font family. Returns true when the layer must be drawn again.
     pub fn fit(&mut self, dpr: f64, family: &str) -> bool {
         let place = self.canvas.get_bounding_client_rect();
         let size = ((place.width() * dpr).round() as u32, (place.height() * dpr).round() as u32);
@@ -69,7 +72,8 @@ impl Layer {
         self.shown = Default::default();
     }
 
-    /// A layer of so many device pixels on a canvas that stands nowhere; `svg` writes text in place of drawing.
+    /// Makes a layer with a size in device pixels on a canvas that is not in the document. With `svg` it writes SVG
+    /// text and does not draw.
     pub fn apart(canvas: HtmlCanvasElement, size: (u32, u32), family: &str, svg: bool) -> Option<Self> {
         let mut layer = Layer::new(canvas)?;
         layer.family = family.to_string();
@@ -82,17 +86,18 @@ impl Layer {
         Some(layer)
     }
 
-    /// The text that was written in place of drawing.
+    /// Takes the SVG text; None when the layer draws pixels.
     pub fn written(&mut self) -> Option<String> {
         self.svg.take().map(Svg::finish)
     }
 
-    /// Width and height in units.
+    /// Width and height in the units of the backend.
     pub fn units(&self) -> (i32, i32) {
         (self.size.0 as i32 * SUBPIXELS, self.size.1 as i32 * SUBPIXELS)
     }
 
-    /// Draws on the card of a theme, or on nothing; what was there before is gone.
+    /// Draws on the card colour of a theme, or on a transparent ground for None. The old picture is replaced. Returns
+    /// None when the canvas is empty or the browser gives no context.
     pub fn draw<T>(
         &mut self,
         ground: Option<&Theme>,
@@ -126,7 +131,7 @@ impl Layer {
         })
     }
 
-    /// Puts the picture on the canvas: what differs from its ground now or did before.
+    /// Copies the picture to the canvas: only the parts that differ from the ground now or differed before.
     fn show(&mut self, raster: &mut Raster) {
         let parts = raster.parts();
         let mut put = parts.clone();
@@ -139,11 +144,12 @@ impl Layer {
         } else {
             put = vec![(0, 0, self.size.0, self.size.1)];
         }
-        // The memory that it views does not grow meanwhile. Its length is that of the picture, which is all that is asked.
+        // The pixels are borrowed memory, which does not grow during the calls. Their number fits the picture's size,
+        // so this does not fail.
         let Ok(image) = ImageData::new_with_u8_clamped_array(Clamped(raster.bytes()), self.size.0) else { return };
         for (left, top, right, bottom) in put {
             let [x, y, width, height] = [left, top, right - left, bottom - top].map(f64::from);
-            // Only an image without memory is refused.
+            // This fails only for an image whose memory is gone.
             let _ = self.context.put_image_data_with_dirty_x_and_dirty_y_and_dirty_width_and_dirty_height(
                 &image, 0.0, 0.0, x, y, width, height,
             );
@@ -151,7 +157,8 @@ impl Layer {
     }
 }
 
-/// Rectangles that hold those of two lists: those of the second that meet one of the first are one with it.
+/// Rectangles that cover both lists. A rectangle of the second list is merged into one of the first with which it
+/// shares columns.
 fn join(mut parts: Vec<Part>, more: Vec<Part>) -> Vec<Part> {
     for b in more {
         match parts.iter_mut().find(|a| a.0 < b.2 && b.0 < a.2) {
@@ -162,29 +169,30 @@ fn join(mut parts: Vec<Part>, more: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// An element whose text is set only when it is another.
+/// An element whose text is set only when it changes. Such a text is a part of a drawing: it is made of samples, which are
+/// never signals, and the board writes those of all panels of a frame in one pass.
 pub struct Words {
     element: Element,
     text: String,
 }
 
 impl Words {
-    /// The element at a selector below another.
+    /// Finds the element by a selector below `root`; None when there is none.
     pub fn find(root: &Element, selector: &str) -> Option<Self> {
         let element = root.query_selector(selector).ok()??;
         Some(Words { element, text: String::new() })
     }
 
-    /// Has a class, or has it not.
+    /// Adds a class to the element (`on`), or removes it.
     pub fn mark(&self, class: &str, on: bool) {
         let list = self.element.class_list();
         if list.contains(class) != on {
-            // Only an empty class is refused.
+            // This fails only for an empty class.
             let _ = list.toggle(class);
         }
     }
 
-    /// Sets the text.
+    /// Sets the text of the element.
     pub fn set(&mut self, text: &str) {
         if self.text != text {
             self.text = text.to_string();

@@ -1,9 +1,9 @@
-//! Lengths and the font's family, as the stylesheet has them at this width.
+//! Measures and font family as the stylesheet defines them for the current width of the page.
 
 use crate::browser::{document, window};
 use charts::Measures;
 
-/// Reads them.
+/// Reads the measures in CSS pixels and the CSS font family.
 pub fn measures() -> (Measures, String) {
     let style = document().document_element().and_then(|r| window().get_computed_style(&r).ok().flatten());
     let text = |name: &str| {

@@ -1,13 +1,13 @@
-//! All panels and tiles that are on the page, and the one place where they are drawn: at most once a frame, panels in
-//! view only, and texts only where they changed.
+//! All panels and tiles of the page, and the one place that draws them: at most once a frame, only panels in view, and
+//! texts only where they changed.
 //!
-//! [`view`] one panel; [`layer`] its canvases and words; [`sight`] who tells the board what is seen and how large it is;
-//! [`measures`] lengths from the stylesheet; [`poster`] a panel by itself, to be taken away.
+//! [`view`] is one panel; [`layer`] its canvases and texts; [`observers`] tell the board which panels are visible and
+//! how large they are; [`measures`] are lengths from the stylesheet; [`poster`] is a panel by itself, for saving.
 
 pub mod layer;
 mod measures;
+mod observers;
 pub mod poster;
-mod sight;
 pub mod view;
 
 use super::picture::Look;
@@ -16,55 +16,56 @@ use super::tiles::TileView;
 use crate::address::Tone;
 use crate::browser::{offset, window};
 use crate::range;
-use crate::state::{LinkState, Page};
+use crate::state::{Hover, LinkState, Page};
 use crate::widgets::tooltip::Tip;
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
 use leptos::prelude::*;
 use measures::measures;
-use sight::Sight;
+use observers::Observers;
 use std::ops::Deref;
 use view::PanelView;
 use web_sys::Element;
 
-/// Everything that is drawn.
+/// Everything that the board draws.
 #[derive(Default)]
 pub struct Drawn {
-    /// Panels in the order in which they came.
+    /// Panels in the order in which they were added.
     pub panels: Vec<PanelView>,
-    /// Tiles likewise.
+    /// Tiles in the order in which they were added.
     tiles: Vec<TileView>,
-    /// The series that has the attention: panel and position.
+    /// The highlighted series: id of the panel and position of the series.
     focus: Option<(String, usize)>,
-    /// Whether what the tooltip says next is to be heard: keys moved it.
+    /// True when a screen reader must hear the next text of the tooltip, because a key moved the crosshair.
     speak: bool,
-    sight: Sight,
-    /// Lengths, font and device pixels for a CSS pixel, as they were measured last; none when they may have changed.
+    observers: Observers,
+    /// Measures, font family and device pixels in a CSS pixel, from the last measuring. None when they may have
+    /// changed.
     measured: Option<(Measures, String, f64)>,
     over_scheduled: bool,
     typed: bool,
-    /// What is drawn now is for paper.
+    /// True while the page is drawn for paper.
     paper: bool,
 }
 
-/// The board; a copy is the same board. Parts of the page find it in their context.
+/// The board; a copy is the same board. Components find it in their context.
 #[derive(Clone, Copy)]
 pub struct Board {
-    /// The state that it draws.
+    /// The state that the board draws.
     pub page: Page,
-    /// What the tooltip says.
+    /// The content of the tooltip; None while there is no tooltip.
     pub tip: RwSignal<Option<Tip>>,
-    /// What a screen reader is to say of it.
+    /// The text that a screen reader speaks for the tooltip.
     pub said: RwSignal<String>,
-    /// The panel that is a stop for Tab, by its id.
+    /// Id of the panel at which Tab stops.
     pub stop: RwSignal<Option<String>>,
-    /// Panels came or went.
+    /// Fires when panels were added or removed.
     pub crowd: Trigger,
     drawn: StoredValue<Drawn, LocalStorage>,
 }
 
 impl Board {
-    /// A board that draws the frames which the state asks for.
+    /// Makes the board and has it draw each frame that the state asks for.
     pub fn start(page: Page) -> Self {
         let drawn = StoredValue::new_local(Drawn::default());
         let board = Board {
@@ -85,64 +86,64 @@ impl Board {
         board
     }
 
-    /// What is drawn, to read it.
+    /// Read access to everything that is drawn.
     pub fn drawn(&self) -> impl Deref<Target = Drawn> + use<> {
         self.drawn.read_value()
     }
 
-    /// Takes a panel on; nothing where a part of its element is missing.
+    /// Adds a panel. Nothing happens when a part of its element is missing.
     pub fn add(self, id: String, wide: bool, article: Element) {
         let Some(view) = PanelView::new(id, wide, article) else { return };
         {
             let mut drawn = self.drawn.write_value();
             drawn.measured = None;
-            drawn.sight.watch_panel(self, &view.article, &view.base.canvas);
+            drawn.observers.watch_panel(self, &view.article, &view.base.canvas);
             drawn.panels.push(view);
         }
         self.crowd.notify();
         self.page.redraw();
     }
 
-    /// Lets a panel go.
+    /// Removes a panel.
     pub fn remove(self, id: &str) {
         let mut drawn = self.drawn.write_value();
         if let Some(i) = drawn.panels.iter().position(|p| p.id == id) {
             let view = drawn.panels.remove(i);
-            drawn.sight.forget_panel(&view.article, &view.base.canvas);
+            drawn.observers.forget_panel(&view.article, &view.base.canvas);
         }
         drop(drawn);
         self.crowd.notify();
     }
 
-    /// Takes a tile on.
+    /// Adds a tile.
     pub fn add_tile(self, tile: TileView) {
         {
             let mut drawn = self.drawn.write_value();
             drawn.measured = None;
-            drawn.sight.watch_size(self, &tile.layer.canvas);
+            drawn.observers.watch_size(self, &tile.layer.canvas);
             drawn.tiles.push(tile);
         }
         self.page.redraw();
     }
 
-    /// Lets a tile go.
+    /// Removes a tile.
     pub fn remove_tile(self, id: &str) {
         self.drawn.write_value().tiles.retain(|t| t.id != id);
     }
 
-    /// The name of the series at a position of a panel.
+    /// The name of the series at position `i` of a panel.
     pub fn series_name(&self, panel: &str, i: usize) -> Option<String> {
         let drawn = self.drawn.read_value();
         let panel = drawn.panels.iter().find(|p| p.id == panel)?;
         Some(panel.picture.names.get(i)?.full.clone())
     }
 
-    /// Space left and right of every plot, CSS pixels.
+    /// Space left and right of every plot in CSS pixels.
     pub fn gutters(&self) -> (f64, f64) {
         self.drawn.read_value().gutters()
     }
 
-    /// Gives a series the attention, by panel and position, or takes it; true when it had it not.
+    /// Highlights a series, given by panel and position, or none. Returns true when this is a change.
     pub fn attend(&self, focus: Option<(String, usize)>) -> bool {
         let mut drawn = self.drawn.write_value();
         let other = drawn.focus != focus;
@@ -150,37 +151,38 @@ impl Board {
         other
     }
 
-    /// What the tooltip says next is to be heard.
+    /// Has a screen reader speak the next text of the tooltip.
     pub fn speak(&self) {
         self.drawn.write_value().speak = true;
     }
 
-    /// A panel counts as seen from now on: where its element says so itself it may be too late.
+    /// Marks a panel as visible. The browser's observer may report this too late.
     pub fn bring_into_view(&self, id: Option<&str>) {
         if let Some(panel) = self.drawn.write_value().panels.iter_mut().find(|p| Some(p.id.as_str()) == id) {
             panel.in_view = true;
         }
     }
 
-    /// Sizes have changed, or may have.
+    /// Measures everything again in the next frame, because sizes may have changed.
     pub fn resized(self) {
         self.drawn.write_value().measured = None;
         self.page.redraw();
     }
 
-    /// Draws everything, in view or not, as it stands on paper now; or as on the screen again.
+    /// Draws everything now. For paper this includes the panels that are not in view.
     pub fn print(self, paper: bool) {
         self.drawn.update_value(|drawn| (drawn.paper, drawn.measured) = (paper, None));
         self.draw();
     }
 
-    /// A font has arrived: canvases, unlike elements, do not notice.
+    /// Measures and draws everything again, because a font was loaded. Unlike elements, canvases do not follow by
+    /// themselves.
     pub fn retype(self) {
         self.drawn.update_value(|drawn| drawn.typed = !drawn.typed);
         self.resized();
     }
 
-    /// Draws everything in view.
+    /// Draws all panels in view and all tiles.
     fn draw(self) {
         let page = self.page;
         let mut drawn = self.drawn.write_value();
@@ -191,6 +193,7 @@ impl Board {
         let store = page.store.read_value();
         let view = page.view.read_untracked();
         let source = store.source(view.source.as_deref());
+        let plot = drawn.hovered(hover.as_ref());
         let window = range::name(look.span.1 - look.span.0);
         for panel in &mut drawn.panels {
             panel.say(source, &look, &window);
@@ -204,10 +207,10 @@ impl Board {
             tile.draw(&store, source, &look);
         }
         drop((store, view, hover));
-        self.tell(drawn, &look);
+        self.tell(drawn, &look, plot);
     }
 
-    /// Draws the layer over the data at the next frame.
+    /// Draws the layer over the data in the next frame.
     pub fn redraw_over(self) {
         if std::mem::replace(&mut self.drawn.write_value().over_scheduled, true) {
             return;
@@ -218,21 +221,22 @@ impl Board {
             drawn.over_scheduled = false;
             let look = drawn.look(self.page);
             let hover = self.page.hover.read_value();
+            let plot = drawn.hovered(hover.as_ref());
             for panel in drawn.panels.iter_mut().filter(|p| p.in_view) {
                 let focus = drawn.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
                 panel.draw_over(&look, hover.as_ref(), focus);
             }
             drop(hover);
-            self.tell(drawn, &look);
+            self.tell(drawn, &look, plot);
         });
     }
 
-    /// Brings the tooltip up to date after a drawing.
-    fn tell(self, drawn: &mut Drawn, look: &Look) {
+    /// Updates the tooltip after a drawing; `plot` is the place of the plot that is pointed at.
+    fn tell(self, drawn: &mut Drawn, look: &Look, plot: Option<web_sys::DomRect>) {
         let tip = self.page.hover.with_value(|hover| {
             let hover = hover.as_ref()?;
             let panel = drawn.panels.iter().find(|p| p.id == hover.panel)?;
-            Some(reading::tip(panel, hover, look, drawn.gutters()))
+            Some(reading::tip(panel, hover, look, (drawn.gutters(), plot)))
         });
         if *self.tip.read_untracked() != tip {
             if let Some(tip) = tip.as_ref().filter(|_| drawn.speak) {
@@ -245,6 +249,12 @@ impl Board {
 }
 
 impl Drawn {
+    /// The place of the plot that is pointed at. It is asked before texts change, because after that the browser would
+    /// have to lay out the page twice.
+    fn hovered(&self, hover: Option<&Hover>) -> Option<web_sys::DomRect> {
+        self.panels.iter().find(|p| hover.is_some_and(|h| h.panel == p.id))?.plot()
+    }
+
     fn gutters(&self) -> (f64, f64) {
         let m = self.measured.as_ref().map_or_else(Measures::default, |m| m.0);
         (m.left, m.right)
@@ -254,7 +264,7 @@ impl Drawn {
         if self.measured.is_none() {
             let (measures, mut family) = measures();
             if self.typed {
-                // Another name of the same: what was measured with the font before is forgotten.
+                // A space makes the family another text, so that widths measured with the old font are forgotten.
                 family.push(' ');
             }
             // Printers have finer dots than screens.

@@ -1,4 +1,4 @@
-//! A panel by itself, to be taken away: in the colours of the page, wide enough for names in full.
+//! A panel by itself, for saving: in the theme of the page, and wide enough for full names.
 
 use super::Board;
 use super::layer::Layer;
@@ -7,17 +7,17 @@ use crate::browser;
 use crate::panels::picture::Look;
 use charts::Measures;
 use charts::canvas::SUBPIXELS;
-use charts::poster::HEAD;
+use charts::poster::TITLE_HEIGHT_PX;
 use leptos::prelude::*;
 
-/// Its width, CSS pixels.
-const WIDTH: f64 = 960.0;
-/// Pixels of a bitmap for one CSS pixel.
-const FINE: u32 = 2;
+/// Width of the picture in CSS pixels.
+const POSTER_WIDTH_PX: f64 = 960.0;
+/// Device pixels of a bitmap in one CSS pixel.
+const POSTER_SCALE: u32 = 2;
 
 impl Board {
-    /// Draws a panel with its title, source, span and labels, as a bitmap or (`svg`) as text. `words` are of source and
-    /// span. None when there is no such panel.
+    /// Draws a panel with its title, labels and a line of text (`words`: machine and span), as a bitmap or, with `svg`,
+    /// as SVG text. Returns None when there is no such panel.
     pub fn poster(self, id: &str, words: &str, svg: bool) -> Option<Layer> {
         let page = self.page;
         let mut drawn = self.drawn.write_value();
@@ -28,12 +28,12 @@ impl Board {
         let view = page.view_now();
         let source = store.source(view.source.as_deref());
         let panel = drawn.panels.iter_mut().find(|p| p.id == id)?;
-        let scale = if svg { 1 } else { FINE };
+        let scale = if svg { 1 } else { POSTER_SCALE };
         let measures = Measures { text: 12.0, left: 48.0, right: 140.0, line: 1.5 };
         let (css, device) = (f64::from(scale as i32 * SUBPIXELS), f64::from(SUBPIXELS));
         let look = Look { css, device, measures, live: false, frozen: true, ..look };
         let at = at.map(|t| panel.picture.snap(t).unwrap_or(t));
-        let size = (WIDTH as u32 * scale, (panel.height() + HEAD) as u32 * scale);
+        let size = (POSTER_WIDTH_PX as u32 * scale, (panel.height() + TITLE_HEIGHT_PX) as u32 * scale);
         let mut layer = Layer::apart(browser::canvas()?, size, &family, svg)?;
         panel.poster((&store, source), &view, &look, Poster { layer: &mut layer, words: words.to_string(), at });
         drop((store, drawn));

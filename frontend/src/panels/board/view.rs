@@ -1,32 +1,35 @@
-//! One panel of the board: its elements, its pictures, and how it is drawn.
+//! One panel of the board: its elements, its pictures, and how they are drawn.
 
 use super::layer::{Layer, Words};
 use crate::address::View;
-use crate::panels::picture::{Look, Picture, Rows, Sight, State};
+use crate::panels::picture::{Look, Picture, RedrawKey, Rows, State};
+use crate::panels::summary::summary;
 use crate::state::Hover;
 use crate::store::Store;
 use crate::store::source::Source;
 use crate::surface::CanvasSurface;
 use charts::canvas::Canvas;
-use charts::poster::{HEAD, Head};
+use charts::labels::Place;
+use charts::over::Said;
+use charts::poster::{Head, TITLE_HEIGHT_PX};
 use charts::{Frame, axis};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
 
-/// A picture whose lines are drawn under those of the panel: an earlier period, or another chart.
+/// A picture whose lines are drawn together with those of the panel: an earlier period, or another chart.
 pub struct Under {
-    /// Its chart.
+    /// Id of the chart.
     pub id: String,
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
-    /// Its data.
+    /// Data of the chart.
     pub picture: Picture,
-    /// How much earlier it lies, ms.
+    /// How much earlier the period lies, in ms; 0 for another chart.
     pub shift: i64,
 }
 
 impl Under {
-    /// The look of its own span.
+    /// The look for this picture, whose span is earlier by `shift`.
     pub fn look(&self, look: &Look) -> Look {
         let (from, to) = look.span;
         Look { span: (from - self.shift, to - self.shift), frozen: true, live: false, ..look.clone() }
@@ -35,34 +38,39 @@ impl Under {
 
 /// A panel on the page.
 pub struct PanelView {
-    /// Id of its chart.
+    /// Id of the chart.
     pub id: String,
-    /// Whether it has the whole width.
+    /// True when the panel has the whole width of the page.
     pub wide: bool,
-    /// Its data.
+    /// Data of the panel.
     pub picture: Picture,
-    /// The same chart earlier, when it is compared.
+    /// The same chart in an earlier period, while the page compares.
     pub past: Option<Under>,
-    /// Another chart that lies over it.
+    /// Another chart that is drawn over this one.
     pub other: Option<Under>,
-    /// Middle of each label, CSS pixels from the top of the plot.
-    pub places: Vec<(usize, f64)>,
-    /// Its element.
+    /// Position of each labelled series, and the middle of its label in CSS pixels from the top of the plot.
+    pub places: Vec<Place>,
+    /// The element of the panel.
     pub article: Element,
-    /// Whether it is on the screen, or nearly.
+    /// True when the panel is on the screen or near it.
     pub in_view: bool,
-    /// The canvas of the data.
+    /// The canvas with the data.
     pub base: Layer,
     over: Layer,
     note: Words,
     sums: [Words; 3],
     age: Words,
-    drawn: Option<[Option<Sight>; 3]>,
+    drawn: Option<[Option<RedrawKey>; 3]>,
     said: (String, usize, &'static str),
+    /// The sentence for screen readers, and when it was written last, ms since the epoch.
+    summary: (String, i64),
 }
 
+/// A sentence for screen readers is written at most once in this time, in ms: nobody listens to each second.
+const SUMMARY_INTERVAL_MS: i64 = 10_000;
+
 impl PanelView {
-    /// A panel around its element; none when a part of it is missing.
+    /// Makes a panel around its element; None when a part of the element is missing.
     pub fn new(id: String, wide: bool, article: Element) -> Option<Self> {
         let canvas = |n: u32| article.query_selector_all("canvas").ok()?.item(n)?.dyn_into::<HtmlCanvasElement>().ok();
         let words = |selector: &str| Words::find(&article, selector);
@@ -82,29 +90,30 @@ impl PanelView {
             in_view: true,
             drawn: None,
             said: (String::new(), usize::MAX, ""),
+            summary: (String::new(), 0),
         })
     }
 
-    /// True when its series are drawn one by one.
+    /// True when each series is drawn as a line.
     pub fn lines(&self) -> bool {
         charts::Chart::for_series(self.picture.names.len()) == charts::Chart::Line
     }
 
-    /// The series in the row of a heat map that is pointed at.
+    /// Position of the series in the row of a heat map under the pointer; None elsewhere.
     pub fn row(&self, hover: &Hover) -> Option<usize> {
         if hover.panel != self.id || self.picture.in_row(0).is_none() {
             return None;
         }
-        let near = self.places.iter().min_by(|a, b| (a.1 - hover.y).abs().total_cmp(&(b.1 - hover.y).abs()))?;
-        self.picture.in_row(near.0)
+        let near = self.places.iter().min_by(|a, b| (a.y - hover.y).abs().total_cmp(&(b.y - hover.y).abs()))?;
+        self.picture.in_row(*near.series.first()?)
     }
 
-    /// Where its plot is in the window.
+    /// Place and size of the plot in the window, in CSS pixels.
     pub fn plot(&self) -> Option<web_sys::DomRect> {
         Some(self.article.query_selector(".plot").ok()??.get_bounding_client_rect())
     }
 
-    /// Takes its size from the page.
+    /// Takes the size from the page. `dpr` is the number of device pixels in a CSS pixel, `family` the CSS font family.
     pub fn fit(&mut self, dpr: f64, family: &str) {
         if self.base.fit(dpr, family) {
             self.drawn = None;
@@ -112,12 +121,12 @@ impl PanelView {
         self.over.fit(dpr, family);
     }
 
-    /// What describes the data, whether or not the panel is in view.
+    /// Updates the attributes and the age that describe the data. This is done for panels out of view too.
     pub fn say(&mut self, source: Option<&Source>, look: &Look, window: &str) {
         self.picture.measure(source, &self.id, look);
         let (samples, state) = (self.picture.samples, self.picture.state.name());
         let set = |name: &str, value: &str| {
-            // Only names that are no attribute names are refused.
+            // This fails only for invalid names, and the names are constants.
             let _ = self.article.set_attribute(name, value);
         };
         if self.said.0 != window {
@@ -141,26 +150,28 @@ impl PanelView {
         self.age.set(&age);
     }
 
-    /// Draws the data where it would look another than it does.
+    /// Draws the data if the picture would differ from the one on the canvas. `focus` is the position of the
+    /// highlighted series.
     pub fn draw(&mut self, store: &Store, source: Option<&Source>, view: &View, look: &Look, focus: Option<usize>) {
         let units = self.base.units();
-        let sights = self.prepare(store, source, view, look, (units, self.wide), focus);
-        if self.drawn.as_ref() != Some(&sights) {
+        let keys = self.prepare(store, source, view, look, (units, self.wide), focus);
+        if self.drawn.as_ref() != Some(&keys) {
             let PanelView { picture, past, other, base, .. } = self;
             picture.with_frame(look, units, focus, |frame| {
                 base.draw(Some(look.theme), |area| paint(area, frame, look, past, other))
             });
-            self.drawn = Some(sights);
+            self.drawn = Some(keys);
         }
         self.write();
+        self.describe(look);
     }
 
-    /// Draws it whole, with words above and labels, on a layer that stands nowhere. `at` is the instant that is shown.
+    /// Draws the whole panel, with a title and labels, on the layer of a poster.
     pub fn poster(&mut self, (store, source): (&Store, Option<&Source>), view: &View, look: &Look, poster: Poster) {
-        let (all, head) = (poster.layer.units(), (HEAD * look.css).round() as i32);
+        let (all, head) = (poster.layer.units(), (TITLE_HEIGHT_PX * look.css).round() as i32);
         let units = (all.0, all.1 - head);
         self.prepare(store, source, view, look, (units, true), None);
-        // The next drawing on the page is of another width.
+        // The next drawing on the page has another width.
         self.drawn = None;
         let PanelView { picture, past, other, article, .. } = self;
         let title = article.query_selector("h3").ok().flatten().and_then(|h| h.text_content()).unwrap_or_default();
@@ -168,22 +179,24 @@ impl PanelView {
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let words = Head { title: &title, note: &picture.note, source: &poster.words };
         picture.with_frame(look, units, None, |frame| {
+            let said = Said { labels: &labels, unit, joined_as: None, before: &[] };
             poster.layer.draw(Some(look.theme), |area| {
-                // Our backend refuses nothing.
+                // This backend never returns an error.
                 let Ok(below) = charts::poster::head(area, frame, &words) else { return };
                 paint(&below, frame, look, past, other);
-                drop(charts::over::draw(&below, frame, unit, poster.at, newest, &labels));
+                drop(charts::over::draw(&below, frame, poster.at, newest, said));
             })
         });
     }
 
-    /// CSS pixels that the chart needs, drawn by itself: rows have a height of their own.
+    /// Height of the chart in a poster, in CSS pixels. A heat map needs a height for each of its rows.
     pub fn height(&self) -> f64 {
         let rows = self.picture.names.len() as f64;
         if self.picture.in_row(0).is_some() { (rows * 14.0 + 40.0).clamp(180.0, 1800.0) } else { 260.0 }
     }
 
-    /// Brings its pictures up to date for a canvas of that size, `wide` with names in full; answers with how they look.
+    /// Updates the pictures for a canvas of a size in units; with `wide` series have their full names. Returns the
+    /// redraw keys of the panel, the earlier period and the other chart.
     fn prepare(
         &mut self,
         store: &Store,
@@ -192,21 +205,21 @@ impl PanelView {
         look: &Look,
         (units, wide): ((i32, i32), bool),
         focus: Option<usize>,
-    ) -> [Option<Sight>; 3] {
+    ) -> [Option<RedrawKey>; 3] {
         let epoch = source.map_or(0, |s| s.epoch);
         (self.picture.muted, self.picture.dim) = masks(view, store, source, &self.id);
         self.picture.rows = Rows::read(&view.heat);
         self.picture.update(store, source, &self.id, wide, look, units.0);
         self.choose_under(store, view, look);
-        let mut sights = [Some(self.picture.sight(look, units, focus, epoch)), None, None];
-        for (under, sight) in [&mut self.past, &mut self.other].into_iter().zip(&mut sights[1..]) {
+        let mut keys = [Some(self.picture.redraw_key(look, units, focus, epoch)), None, None];
+        for (under, key) in [&mut self.past, &mut self.other].into_iter().zip(&mut keys[1..]) {
             let Some(under) = under else { continue };
             let look = under.look(look);
             under.picture.muted.clone_from(&self.picture.muted);
             under.picture.update(store, source, &under.id, false, &look, units.0);
-            *sight = Some(under.picture.sight(&look, units, None, epoch));
+            *key = Some(under.picture.redraw_key(&look, units, None, epoch));
         }
-        sights
+        keys
     }
 
     fn choose_under(&mut self, store: &Store, view: &View, look: &Look) {
@@ -225,7 +238,24 @@ impl PanelView {
         keep(&mut self.other, other, 0);
     }
 
-    /// The words of its title line.
+    /// Writes the chart in a sentence where a screen reader finds it.
+    fn describe(&mut self, look: &Look) {
+        if (0..SUMMARY_INTERVAL_MS).contains(&(look.now - self.summary.1)) {
+            return;
+        }
+        self.summary.1 = look.now;
+        let sentence = summary(&self.picture, look.span.1);
+        if self.summary.0 != sentence
+            && let Ok(Some(plot)) = self.article.query_selector(".plot")
+        {
+            let title = self.article.query_selector("h3 button").ok().flatten().and_then(|title| title.text_content());
+            // This fails only for invalid names, and the name is a constant.
+            let _ = plot.set_attribute("aria-label", &format!("{}: {sentence}", title.unwrap_or_default()));
+            self.summary.0 = sentence;
+        }
+    }
+
+    /// Writes the note and the figures of the title line.
     fn write(&mut self) {
         let hidden = self.picture.muted.iter().filter(|m| **m).count();
         let mut note = self.picture.note.clone();
@@ -243,33 +273,37 @@ impl PanelView {
         self.sums.iter_mut().zip(&self.picture.sums).for_each(|(w, text)| w.set(text));
     }
 
-    /// Draws the layer over the data.
+    /// Draws the layer over the data: crosshair and labels. `focus` is the position of the highlighted series.
     pub fn draw_over(&mut self, look: &Look, hover: Option<&Hover>, focus: Option<usize>) {
-        // The row of a heat map under the pointer has the attention, on this layer alone.
+        // The row of a heat map under the pointer is highlighted on this layer only.
         let focus = focus.or_else(|| self.row(hover?));
-        let PanelView { picture, over, places, .. } = self;
+        let PanelView { id, picture, over, places, .. } = self;
         let at = hover.map(|h| picture.snap(h.t).unwrap_or(h.t));
         let labels = picture.labels(at, look.span.1, focus);
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let units = over.units();
+        // Whoever points at a chart is shown its series one by one.
+        let here = focus.is_some() || hover.is_some_and(|h| h.panel == *id);
+        let joined_as = picture.peers().filter(|_| !here);
+        let said = Said { labels: &labels, unit, joined_as, before: places };
         let drawn = picture.with_frame(look, units, focus, |frame| {
-            over.draw(None, |area| charts::over::draw(area, frame, unit, at, newest, &labels).unwrap_or_default())
+            over.draw(None, |area| charts::over::draw(area, frame, at, newest, said).unwrap_or_default())
         });
         *places = drawn.flatten().unwrap_or_default();
     }
 }
 
-/// A chart that is taken away.
+/// The target and the texts of a chart that is saved as a picture.
 pub struct Poster<'a> {
-    /// Where it is drawn.
+    /// Layer on which the chart is drawn.
     pub layer: &'a mut Layer,
-    /// Machine and span.
+    /// Name of the machine, and the span.
     pub words: String,
-    /// The instant that is shown.
+    /// Instant whose values the labels show, ms since the epoch; None for the newest values.
     pub at: Option<i64>,
 }
 
-/// Draws a frame with what lies under it; our backend refuses nothing.
+/// Draws a frame with the lines of the other pictures. This backend never returns an error.
 fn paint(
     area: &charts::Area<Canvas<'_, CanvasSurface>>,
     frame: &Frame,
@@ -288,7 +322,7 @@ fn paint(
     }
 }
 
-/// Which series of a chart are out of sight, and which stand back, by position.
+/// By position of the series: which are hidden, and which are drawn faint. Both lists are empty when none is.
 fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<bool>, Vec<bool>) {
     let here = |list: &[(String, String)]| list.iter().any(|(chart, _)| chart == id);
     let (only, off) = (here(&view.only), here(&view.off));
@@ -301,7 +335,7 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
     let names: Vec<String> = names.collect();
     let in_list = |list: &[(String, String)], name: &str| list.iter().any(|(chart, n)| chart == id && n == name);
     let muted: Vec<bool> = names.iter().map(|n| (only && !in_list(&view.only, n)) || in_list(&view.off, n)).collect();
-    // A followed series that is out of sight here takes the light from nobody.
+    // A highlighted series that is hidden in this chart makes no other series faint.
     let pinned = names.iter().zip(&muted).any(|(n, muted)| !muted && view.pin.contains(n));
     let dim = names.iter().map(|n| pinned && !view.pin.contains(n)).collect();
     (muted, dim)

@@ -1,4 +1,4 @@
-//! Spans without a sample of any series, and limits that hold in a span.
+//! Spans in which no series has a sample, and limits that hold in a span.
 
 use crate::store::source::{Members, Source};
 use crate::store::trace::Trace;
@@ -7,8 +7,9 @@ use charts::Limit;
 use charts::reduce::Column;
 use shared::series::SeriesId;
 
-/// Spans from `from` to `to` in which none of the series has a sample, though one had before. `cadence` is the time between
-/// the samples of the series that has the fewest, ms; `seen` are the columns within the span.
+/// Finds the spans from `from` to `to` in which none of the series has a sample although one had before. `cadence` is
+/// the time in ms between the samples of the series that has the fewest; `seen` are the columns of each series within
+/// the span.
 pub fn find(
     source: &Source,
     (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),
@@ -20,7 +21,7 @@ pub fn find(
         let mut gaps = Vec::new();
         let mut last = i64::MIN;
         if columns.first().is_none_or(|c| !c.joined) {
-            // Of days the column before is near or not known.
+            // A trace of days has the column before nearby, or it is not known.
             let earlier = || trace.columns().iter().rev().map(|c| c.last_t).find(|t| *t < from);
             last = if trace.is_of_days() { earlier() } else { source.last_before(*id, from) }.unwrap_or(last);
         }
@@ -42,7 +43,7 @@ pub fn find(
     all
 }
 
-/// What two lists of spans, each in order, have in common.
+/// The overlap of two lists of spans. Each list is in order of time.
 fn overlap(a: &[(i64, i64)], b: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let (mut i, mut j, mut out) = (0, 0, Vec::new());
     while i < a.len() && j < b.len() {
@@ -55,10 +56,10 @@ fn overlap(a: &[(i64, i64)], b: &[(i64, i64)]) -> Vec<(i64, i64)> {
     out
 }
 
-/// Limits with the name alone as their text. One, or equal ones of several instances, stand there once, without an
-/// instance.
+/// The limits of a chart. Their text is the name only. A single limit, or equal limits of several instances, are listed
+/// once and without an instance.
 pub fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec<Limit> {
-    // They hold as long as nothing newer is known.
+    // A limit holds until a newer value is known.
     let to = to.min(source.last_t().unwrap_or(to));
     let mut list: Vec<Limit> = Vec::new();
     for id in &members.limits {
@@ -68,7 +69,7 @@ pub fn limits(source: &Source, store: &Store, members: &Members, to: i64) -> Vec
             continue;
         }
         let same = list.iter().position(|l| l.value == value);
-        // What the template says behind the instance.
+        // The part of the label's template after the instance.
         let after = store.catalog.metric(def).and_then(|m| m.label.rsplit_once("} "));
         let text = match after.filter(|_| same.is_some() || members.limits.len() == 1) {
             Some((_, text)) => text.to_string(),

@@ -1,22 +1,22 @@
-//! How the page looks at the moment, how a panel stands, and what a drawing looks like from afar.
+//! What the page asks of a drawing now, the state of a panel, and a key that tells whether a drawing would change.
 
 use super::rows::Rows;
 use charts::{Measures, Theme};
 
-/// How a panel stands.
+/// State of the data of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// The newest sample is at most two intervals old.
+    /// The newest sample is at most 2.25 intervals old.
     Live,
-    /// No sample in the window.
+    /// There is no sample in the window.
     #[default]
     Empty,
-    /// The newest sample is older.
+    /// The newest sample is older than 2.25 intervals.
     Stale,
 }
 
 impl State {
-    /// Its name in `data-state`.
+    /// Name of the state in `data-state`.
     pub fn name(self) -> &'static str {
         match self {
             State::Live => "live",
@@ -26,26 +26,26 @@ impl State {
     }
 }
 
-/// How the page looks at the moment; the same for all panels.
+/// How the page is drawn at the moment; the same for all panels.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Colours.
+    /// Colours of the theme.
     pub theme: &'static Theme,
-    /// Lengths.
+    /// Measures of the charts in CSS pixels.
     pub measures: Measures,
     /// Units in a CSS pixel.
     pub css: f64,
     /// Units in a device pixel.
     pub device: f64,
-    /// Span shown, ms.
+    /// Span shown, ms since the epoch.
     pub span: (i64, i64),
-    /// Local time minus UTC, ms.
+    /// Local time minus UTC in ms.
     pub offset: i64,
-    /// The server's clock, ms.
+    /// The server's clock, ms since the epoch.
     pub now: i64,
-    /// Whether the right edge is now and ticks come.
+    /// True when the right edge is now and ticks arrive.
     pub live: bool,
-    /// Whether the span stands still.
+    /// True when the span is frozen.
     pub frozen: bool,
 }
 
@@ -56,8 +56,8 @@ impl Look {
         ((f64::from(width) - gutters) / self.device).floor().max(1.0)
     }
 
-    /// The span that is drawn on a canvas of `width` units. A live one ends at a whole pixel since the epoch, at most one
-    /// behind its end: what is drawn then moves by whole pixels, and no line shimmers while it does.
+    /// The span that is drawn on a canvas of `width` units. A live span ends at a whole pixel since the epoch, at most
+    /// one pixel late. It thus moves by whole pixels, and lines do not flicker while they move.
     pub(super) fn drawn(&self, width: i32) -> (i64, i64) {
         let (from, to) = self.span;
         if !self.live {
@@ -69,10 +69,11 @@ impl Look {
     }
 }
 
-/// What a drawing looks like from afar: as long as it is the same, drawing again would change no pixel worth it. Time
-/// counts in quarters of a pixel, so that a window of 12 h is drawn a few times a minute and one of 5 min each second.
+/// The inputs that decide what a drawing looks like. While they stay the same, a new drawing would change hardly a
+/// pixel. Time counts in quarters of a pixel, so a window of 12 h is drawn a few times a minute and one of 5 min each
+/// second.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
+pub struct RedrawKey {
     pub(super) edges: (i64, i64),
     pub(super) size: (i32, i32),
     pub(super) axis: Option<(f64, f64)>,
@@ -85,7 +86,7 @@ pub struct Sight {
     pub(super) focus: Option<usize>,
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),
-    pub(super) rows: (Rows, Vec<usize>),
+    pub(super) rows: (Rows, Vec<usize>, Vec<usize>),
 }
 
 #[cfg(test)]
@@ -105,7 +106,7 @@ mod tests {
             live,
             frozen: !live,
         };
-        // 460 pixels of 652.2 ms.
+        // This makes 460 pixels of 652.2 ms each.
         let (width, newest) = (600 * 4, 1_700_000_000_123);
         let ends: Vec<i64> = (0..200).map(|i| look(newest + i * 1_000, true).drawn(width).1).collect();
         for (i, end) in (0..).zip(&ends) {

@@ -1,8 +1,8 @@
-//! From the store to the frame of one panel: traces brought up to date, axis, gaps, limits, labels, words.
+//! Makes the frame of one panel from the store: updated traces, axis, gaps, limits, labels, texts.
 //!
-//! [`look`] and [`rows`] are what the page and a person want, [`read`] what is read from a picture. [`gaps`] finds spans
-//! without data and limits, [`spread`] makes a band of many series and finds those that stand out of it, [`states`] makes
-//! bars of states.
+//! [`look`] and [`rows`] are the wishes of the page and of a person; [`read`] gives the values of a picture. [`gaps`]
+//! finds spans without data, and limits; [`spread`] makes a band of many series and finds the series that stand out of
+//! it; [`states`] makes bars of states.
 
 mod gaps;
 mod look;
@@ -13,18 +13,18 @@ mod rows;
 mod spread;
 pub mod states;
 
-pub use look::{Look, Sight, State};
+pub use look::{Look, RedrawKey, State};
 pub use rows::{CHOICES, Order, Rows};
 
-use super::names::{Name, names};
+use super::names::{Name, names, peers};
 use crate::store::Store;
-use crate::store::plan::HEAT;
+use crate::store::plan::HEAT_SUFFIX;
 use crate::store::presence::Presence;
 use crate::store::source::{Members, Source};
 use crate::store::trace::{self, Trace};
 use charts::axis::{self, Axis};
 use charts::reduce::Column;
-use charts::{Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, order};
+use charts::{Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Shape, Shows, order};
 use shared::catalog::{self, Kind, Range};
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
@@ -32,60 +32,70 @@ use shared::unit::Unit;
 use spread::Spread;
 use std::collections::BTreeMap;
 
-/// What is kept of a panel between two frames.
+/// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
+const MAX_ASIDE_COLUMNS: usize = 24_000;
+
+/// The data of a panel, kept from one frame to the next.
 #[derive(Default)]
 pub struct Picture {
-    /// Names and colours.
+    /// Names and colours of the series.
     pub names: Vec<Name>,
-    /// How the panel stands.
+    /// State of the data.
     pub state: State,
-    /// Distinct instants in the window.
+    /// Number of distinct instants with a sample in the window.
     pub samples: usize,
-    /// Whether nothing was drawn.
+    /// True when the window has no value to draw.
     pub blank: bool,
-    /// Smallest, mean and largest value in the window, in words; empty when there are none.
+    /// Smallest, mean and largest value in the window, as text; empty when there are none.
     pub sums: [String; 3],
-    /// Unit and what else is to be known of the axis.
+    /// Unit, and remarks on the axis.
     pub note: String,
-    /// Time of the newest sample, ms.
+    /// Time of the newest sample, ms since the epoch; 0 when there is none.
     pub newest: i64,
-    /// Unit of the numbers.
+    /// Symbol of the unit of the numbers.
     pub unit: &'static str,
-    /// Width of a column, ms; 1 when each sample is shown.
+    /// Width of a column in ms; 1 when each sample is drawn by itself.
     pub step: i64,
-    /// By position: series that a person put out of sight; only their names stay. Empty: none.
+    /// By position: true for series that a person hid; only their names are shown. Empty when none is hidden.
     pub muted: Vec<bool>,
-    /// By position: series that stand back because another has the attention. Empty: none.
+    /// By position: true for series that are drawn faint because others are highlighted. Empty when none is.
     pub dim: Vec<bool>,
-    /// How the rows of a heat map stand.
+    /// Order and values of the rows of a heat map.
     pub rows: Rows,
     full_names: bool,
+    /// What the series are together; see [`peers`].
+    peers: Option<String>,
+    /// By position: the series that are unlike their peers, the furthest first.
+    odd: Vec<usize>,
     chart: Option<Chart>,
     axis: Option<Axis>,
-    /// Start of the window, ms.
+    /// Start of the window, ms since the epoch.
     from: i64,
     interval: i64,
-    /// Time between the samples of the series that has the fewest, ms.
+    /// Time in ms between the samples of the series that has the fewest.
     cadence: i64,
     ids: Vec<SeriesId>,
     limits: Vec<Limit>,
     gaps: Vec<Gap>,
     traces: BTreeMap<SeriesId, Trace>,
+    /// Traces with columns of other widths, the newest last: who zooms in often zooms out again.
+    aside: Vec<BTreeMap<SeriesId, Trace>>,
     spread: Spread,
-    /// By position: the series of a band that are drawn one by one, or the rows of a heat map.
+    /// Positions of the series that are drawn by themselves: those of a band that are named, or the rows of a heat map
+    /// in their order.
     order: Vec<usize>,
     lanes: Vec<Lane>,
-    /// Series that the lanes are made of, by lane.
+    /// The lanes, and the series of each.
     lane_ids: Vec<(catalog::Lane, Vec<SeriesId>)>,
     age: String,
     presence: Presence,
 }
 
 impl Picture {
-    /// What describes the data, whether or not the panel is in view.
+    /// Updates the state and the number of samples. This is done for panels out of view too.
     pub fn measure(&mut self, source: Option<&Source>, id: &str, look: &Look) {
         let none = Members::default();
-        let lines = &source.and_then(|s| s.charts.get(id.trim_end_matches(HEAT))).unwrap_or(&none).lines;
+        let lines = &source.and_then(|s| s.charts.get(id.trim_end_matches(HEAT_SUFFIX))).unwrap_or(&none).lines;
         let Some(source) = source else { return };
         self.samples = self.presence.count(source, lines, look.span.0, look.span.1);
         self.newest = lines.iter().filter_map(|i| source.newest.get(*i as usize)).copied().max().unwrap_or(0);
@@ -93,34 +103,34 @@ impl Picture {
         self.cadence = cadence;
         self.state = match self.samples {
             0 => State::Empty,
-            // A quarter of an interval is what a tick may take to close and travel.
+            // The quarter of an interval is the time that a tick may need to be closed and sent.
             _ if look.now - self.newest <= cadence * 2 + cadence / 4 => State::Live,
             _ => State::Stale,
         };
     }
 
-    /// Brings everything up to date for drawing on a canvas of `width` units.
+    /// Updates everything for drawing on a canvas of `width` units; `wide` panels name their series in full.
     pub fn update(&mut self, store: &Store, source: Option<&Source>, id: &str, wide: bool, look: &Look, width: i32) {
         let (from, to) = look.span;
         self.from = from;
         let catalog = &store.catalog;
         let none = Members::default();
-        let heat = id.ends_with(HEAT);
-        let id = id.trim_end_matches(HEAT);
+        let heat = id.ends_with(HEAT_SUFFIX);
+        let id = id.trim_end_matches(HEAT_SUFFIX);
         let members = source.and_then(|s| s.charts.get(id)).unwrap_or(&none);
         let metric = members.lines.first().and_then(|i| source?.defs.get(*i as usize)).and_then(|d| catalog.metric(d));
-        let chart = match metric {
-            _ if heat => Chart::Heat,
-            Some(m) if m.kind == Kind::State => Chart::Lanes,
-            _ => Chart::for_series(members.lines.len()),
-        };
+        let states = metric.is_some_and(|m| m.kind == Kind::State);
+        let chart = Chart::of(Shape { series: members.lines.len(), states, map: heat });
         if self.ids != members.lines {
             self.ids = members.lines.clone();
             self.names = source.map(|s| names(catalog, &s.defs, &self.ids)).unwrap_or_default();
+            self.peers = peers(&self.names);
+            self.odd.clear();
+            self.aside.clear();
             self.spread = Spread::default();
         }
-        // Where there is room, a wide chart names its series in full, and so does one that names a few of many.
-        self.full_names = (wide || matches!(chart, Chart::Heat | Chart::Band)) && look.measures.right >= 70.0;
+        // A chart with enough room names its series in full when it is wide, or when it names a few of many series.
+        self.full_names = (wide || chart.traits().shows.median()) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
         let days = source.is_some_and(|s| s.in_days(look.span));
         self.step = match days {
@@ -132,12 +142,12 @@ impl Picture {
             self.lane_ids = states::lane_ids(source, catalog, id, &self.ids, chart);
             let all: Vec<SeriesId> =
                 self.ids.iter().chain(self.lane_ids.iter().flat_map(|(_, ids)| ids)).copied().collect();
+            let mut anew = self.change_step(days);
             if self.traces.len() > all.len() {
                 self.traces.retain(|i, _| all.contains(i));
             }
-            let mut anew = false;
             for id in all {
-                let fits = |t: &Trace| t.is_of_days() == days && t.fits(self.step, from, source);
+                let fits = |t: &Trace| t.is_of(self.step, days) && t.fits(from, source);
                 if !self.traces.get(&id).is_some_and(fits) {
                     let new = if days { Trace::of_days } else { Trace::new };
                     self.traces.insert(id, new(id, self.step, from, source, catalog));
@@ -154,7 +164,7 @@ impl Picture {
         }
         let traces = std::mem::take(&mut self.traces);
         let all: Vec<(SeriesId, &Trace)> = self.ids.iter().filter_map(|id| Some((*id, traces.get(id)?))).collect();
-        // Looked for once: series are many, and columns far apart in memory.
+        // The columns are searched once, because series are many and columns are far apart in memory.
         let seen: Vec<&[Column]> = all.iter().map(|(_, t)| t.within(from, to)).collect();
         self.scale(metric, wide || heat, look, &seen);
         self.rank(look, &all, &seen);
@@ -163,7 +173,26 @@ impl Picture {
         self.find_states();
     }
 
-    /// Axis, sums, and what stands beside the title.
+    /// Takes the traces of the present step; those of the step before are kept for a while. Returns false when the step
+    /// is as it was.
+    fn change_step(&mut self, days: bool) -> bool {
+        let step = self.step;
+        let now = move |traces: &BTreeMap<SeriesId, Trace>| traces.values().next().is_none_or(|t| t.is_of(step, days));
+        if now(&self.traces) {
+            return false;
+        }
+        let known = self.aside.iter().position(now).map(|i| self.aside.remove(i)).unwrap_or_default();
+        self.aside.push(std::mem::replace(&mut self.traces, known));
+        let all = |aside: &[BTreeMap<SeriesId, Trace>]| -> usize {
+            aside.iter().flat_map(|traces| traces.values()).map(|t| t.columns().len()).sum()
+        };
+        while all(&self.aside) > MAX_ASIDE_COLUMNS {
+            self.aside.remove(0);
+        }
+        true
+    }
+
+    /// Makes the axis, the sums and the note beside the title.
     fn scale(&mut self, metric: Option<&catalog::Metric>, lead: bool, look: &Look, seen: &[&[Column]]) {
         let unit = metric.map_or(Unit::Count, trace::unit);
         let range = metric.map_or(Range::FromZero, |m| m.range);
@@ -180,18 +209,15 @@ impl Picture {
         self.unit = axis.scale.symbol;
         let word = |v: f64| axis.number(v);
         self.blank = count == 0;
-        let summed = count > 0 && self.chart != Some(Chart::Lanes);
+        let summed = count > 0 && self.shows() != Some(Shows::States);
         self.sums = if summed { [word(lo), word(sum / count as f64), word(hi)] } else { Default::default() };
-        let cut = if axis.cut && self.chart != Some(Chart::Heat) {
+        let cut = if axis.cut && self.shows() != Some(Shows::Rows) {
             format!("axis from {}", axis.round(axis.lo))
         } else {
             String::new()
         };
-        let many = match self.chart {
-            Some(Chart::Band) => format!("median, p10–p90 of {}", self.ids.len()),
-            _ => String::new(),
-        };
-        // How often is said once on top, and where it is another interval.
+        let many = self.chart.map(|chart| (chart.traits().note)(self.ids.len())).unwrap_or_default();
+        // The interval is shown in wide charts and heat maps, and in each chart that has another one.
         let lead = lead || self.cadence > self.interval;
         let every = match () {
             () if !lead || count == 0 => String::new(),
@@ -203,7 +229,7 @@ impl Picture {
         self.note = all.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
         let age = (look.now - self.newest).max(0);
         self.age = match () {
-            // What is stale says so in the title.
+            // For stale data, the title says how old they are.
             () if !lead || self.state != State::Live || look.frozen => String::new(),
             () if age < 9_950 => format!("{} s ago", shared::unit::number((age as f64 / 100.0).round() / 10.0)),
             () => format!("{} ago", axis::duration(age)),
@@ -214,45 +240,60 @@ impl Picture {
         self.axis = Some(axis);
     }
 
-    /// The spread of many series, and those of them that are drawn one by one.
+    /// Makes the spread of many series, and finds those that are drawn by themselves.
     fn rank(&mut self, look: &Look, all: &[(SeriesId, &Trace)], seen: &[&[Column]]) {
-        if !matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
+        let spread = self.shows().is_some_and(Shows::median);
+        if !spread {
             self.order = (0..self.ids.len()).collect();
+        }
+        if !spread && (self.peers.is_none() || self.shows() == Some(Shows::States)) {
+            self.odd.clear();
             return;
         }
         let (from, to) = look.span;
         let series: Vec<&[Column]> = all.iter().map(|(_, t)| t.columns()).collect();
-        // A little more than is seen, so that lines come in and go out.
+        // The spread covers a little more than the span, so that lines begin and end outside of the plot.
         let beyond = self.width() * 2;
         self.spread.show(&series, (from - beyond).div_euclid(self.step)..(to + beyond).div_euclid(self.step) + 1);
         let span = self.axis.as_ref().map_or(1.0, |a| a.hi - a.lo);
-        if self.chart == Some(Chart::Heat) && self.rows.order == Order::Index {
-            self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
-            return;
+        let stands: Vec<spread::Stand> = seen
+            .iter()
+            .enumerate()
+            // Only a line of a live view keeps its colour for a while: a view that was moved is one like any other.
+            .map(|(i, c)| spread::stand(c, &self.spread.band, span, !spread && look.live && self.odd.contains(&i)))
+            .collect();
+        self.odd = spread::outliers(&stands);
+        match self.shows() {
+            Some(Shows::Outliers) => {
+                // The series that a person highlighted are drawn too.
+                let follows = self.dim.contains(&true);
+                let followed = (0..self.dim.len()).filter(|i| follows && !self.dim[*i] && !self.odd.contains(i));
+                self.order = self.odd.iter().copied().chain(followed).take(8).collect();
+            }
+            Some(Shows::Rows) if self.rows.order == Order::Index => {
+                self.order = (0..self.ids.len()).filter(|i| !is(&self.muted, *i)).collect();
+            }
+            Some(Shows::Rows) => self.order = self.in_rows(&stands),
+            _ => {}
         }
-        let stands: Vec<spread::Stand> = seen.iter().map(|c| spread::stand(c, &self.spread.band, span)).collect();
-        if self.chart == Some(Chart::Band) {
-            self.order = spread::outliers(&stands);
-            // Those that a person follows stand there too.
-            let follows = self.dim.contains(&true);
-            let followed = (0..self.dim.len()).filter(|i| follows && !self.dim[*i] && !self.order.contains(i));
-            self.order = self.order.iter().copied().chain(followed).take(8).collect();
-            return;
-        }
+    }
+
+    /// The rows of a heat map in the order that a person chose.
+    fn in_rows(&self, stands: &[spread::Stand]) -> Vec<usize> {
         let rank = |s: &spread::Stand| match self.rows.order {
             Order::Index => 0,
             Order::Mean => order::key(s.mean),
             Order::Distance => order::key(-s.distance),
         };
-        self.order = order::by(stands.iter().map(rank)).into_iter().filter(|i| !is(&self.muted, *i)).collect();
+        order::by(stands.iter().map(rank)).into_iter().filter(|i| !is(&self.muted, *i)).collect()
     }
 
-    /// Series that are drawn one by one, with their colours: in a band no two have the same.
+    /// Positions and colours of the series that are drawn by themselves. In a band all colours differ.
     fn drawn(&self) -> Vec<(usize, Hue)> {
         let mut list: Vec<(usize, Hue)> = Vec::new();
         for &i in &self.order {
-            let mut hue = self.names[i].hue;
-            if let (Some(Chart::Band), Hue::Of(mut h)) = (self.chart, hue) {
+            let mut hue = self.hue(i);
+            if let (Some(Shows::Outliers), Hue::Of(mut h)) = (self.shows(), hue) {
                 while list.len() < 8 && list.iter().any(|(_, other)| *other == Hue::Of(h % 8)) {
                     h += 1;
                 }
@@ -263,11 +304,29 @@ impl Picture {
         list
     }
 
-    /// What a drawing on a canvas of that size would look like.
-    pub fn sight(&self, look: &Look, size: (i32, i32), focus: Option<usize>, epoch: u32) -> Sight {
+    /// Colour of a series by position. What is unlike its peers has one colour everywhere.
+    pub fn hue(&self, i: usize) -> Hue {
+        match self.odd.iter().position(|odd| *odd == i) {
+            Some(n) => Hue::Odd(n as u8),
+            None => self.names[i].hue,
+        }
+    }
+
+    /// What the series are together, such as `GPUs`; None when they are not alike.
+    pub fn peers(&self) -> Option<&str> {
+        self.peers.as_deref()
+    }
+
+    /// Which of its series the chart shows one by one; none before the first [`update`](Self::update).
+    fn shows(&self) -> Option<Shows> {
+        self.chart.map(|chart| chart.traits().shows)
+    }
+
+    /// The key of a drawing on a canvas of `size` units. `epoch` is the source's count of arrivals of older history.
+    pub fn redraw_key(&self, look: &Look, size: (i32, i32), focus: Option<usize>, epoch: u32) -> RedrawKey {
         let (from, to) = look.span;
         let quarter = ((to - from) / (look.pixels(size.0) as i64) / 4).max(1);
-        Sight {
+        RedrawKey {
             edges: (to.div_euclid(quarter), to - from),
             size,
             axis: self.axis.as_ref().map(|a| (a.lo, a.hi)),
@@ -280,11 +339,11 @@ impl Picture {
             focus,
             kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
-            rows: (self.rows, self.order.clone()),
+            rows: (self.rows, self.order.clone(), self.odd.clone()),
         }
     }
 
-    /// Calls `draw` with the frame; nothing before the first [`update`](Self::update).
+    /// Calls `draw` with the frame and returns its result; None before the first [`update`](Self::update).
     pub fn with_frame<T>(
         &self,
         look: &Look,
@@ -293,7 +352,7 @@ impl Picture {
         draw: impl FnOnce(&Frame) -> T,
     ) -> Option<T> {
         let (chart, axis) = (self.chart?, self.axis.as_ref()?);
-        let drawn = if chart == Chart::Lanes { Vec::new() } else { self.drawn() };
+        let drawn = if self.shows() == Some(Shows::States) { Vec::new() } else { self.drawn() };
         let lines: Vec<Line> = drawn
             .into_iter()
             .filter(|(i, _)| !is(&self.muted, *i))
@@ -304,7 +363,7 @@ impl Picture {
             .collect();
         let rows: Vec<&str> = self.order.iter().map(|i| self.names[*i].short.as_str()).collect();
         let (from, to) = look.drawn(size.0);
-        let heat = (chart == Chart::Heat).then_some(Heat { names: &rows, values: self.rows.values });
+        let heat = (self.shows() == Some(Shows::Rows)).then_some(Heat { names: &rows, values: self.rows.values });
         Some(draw(&Frame {
             chart,
             size,
@@ -329,7 +388,7 @@ impl Picture {
         }))
     }
 
-    /// Spans without data, and the words along them.
+    /// Finds the spans without data, and makes the texts in them.
     fn find_gaps(
         &self,
         source: &Source,
@@ -348,15 +407,51 @@ impl Picture {
     }
 }
 
-/// What a list says at a position; false beyond its end.
+/// The entry of a list at a position; false beyond its end.
 pub fn is(list: &[bool], i: usize) -> bool {
     list.get(i).copied().unwrap_or(false)
 }
 
-/// Width of a column: 1 (each sample for itself) while samples are not much denser than pixels.
+/// Width of a column in ms; 1 (each sample by itself) while there are at most two samples for each pixel. Else a column
+/// is 0.7 to 1.5 pixels wide, and above three samples their number is a power of two: when the view is zoomed a little,
+/// most often the columns stay, and samples need not be read again.
 fn step(look: &Look, width: i32, interval: i64, chart: Chart) -> i64 {
     let plot = f64::from(width) / look.css - look.measures.left - look.measures.right;
-    let pixels = (plot.max(60.0) as i64) / if matches!(chart, Chart::Band | Chart::Heat) { 2 } else { 1 };
+    let pixels = (plot.max(60.0) as i64) / chart.traits().column_px;
     let span = look.span.1 - look.span.0;
-    if span / interval <= pixels * 2 { 1 } else { (span + pixels * interval - 1) / (pixels * interval) * interval }
+    let samples = (span + pixels * interval - 1) / (pixels * interval);
+    match samples {
+        _ if span / interval <= pixels * 2 => 1,
+        ..4 => samples * interval,
+        _ => interval * (samples as u64 * 3 / 4).next_power_of_two().max(4) as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_that_is_zoomed_a_little_keeps_its_columns() {
+        let look = |span: i64| Look {
+            theme: &charts::theme::DARK,
+            measures: charts::Measures { left: 40.0, right: 100.0, ..Default::default() },
+            css: 4.0,
+            device: 4.0,
+            span: (0, span),
+            offset: 0,
+            now: span,
+            live: false,
+            frozen: true,
+        };
+        let width = |span: i64| step(&look(span), 640 * 4, 1_000, Chart::Line);
+        // 500 pixels, and a second between samples.
+        assert_eq!([1_000_000, 1_001_000, 1_600_000].map(width), [1, 3_000, 4_000]);
+        let widths: Vec<i64> = (0..16).map(|k| width((43_200_000.0 * 0.8f64.powi(k)) as i64)).collect();
+        assert!(widths.chunk_by(|a, b| a == b).count() <= 7, "{widths:?}");
+        for span in (2_000_000..90_000_000).step_by(77_777) {
+            let pixels = width(span) as f64 / (span as f64 / 500.0);
+            assert!((0.66..=1.5).contains(&pixels), "{span}: a column of {pixels} pixels");
+        }
+    }
 }

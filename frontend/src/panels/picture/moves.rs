@@ -1,4 +1,4 @@
-//! Whatever way a view was moved, its picture is the one that is built from nothing.
+//! Tests that a picture is the same after any moves of the view as one that is made anew.
 
 use super::{Look, Picture};
 use crate::store::Store;
@@ -13,12 +13,12 @@ use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
 
 const START: i64 = 1_700_000_000_000;
-/// Series of each chart: enough for a band, few with rates, one that is sampled seldom.
+/// Charts with their number of series: one with enough for a band, one with rates, one with rare samples.
 const CHARTS: [(&str, usize); 4] = [("many", 12), ("many.heat", 12), ("rates", 2), ("seldom", 1)];
-/// Ticks of one stretch.
+/// Number of ticks that are sealed together.
 const STRETCH: usize = 700;
 
-/// Numbers that look like chance and are the same each time.
+/// Pseudo-random numbers, the same in each run.
 struct Chance(u32);
 
 impl Chance {
@@ -71,7 +71,7 @@ impl Server {
         store.take(ServerMessage::Sources(vec![info]));
         store.take(ServerMessage::Series { source: 0, first: 0, defs: series });
         let mut server = Server { store, state, steps, ticks: Vec::new(), sealed: 0, chance: Chance(seed) };
-        // What is sealed before the page comes, then ticks.
+        // The first ticks are sealed before the page connects; the others come as ticks.
         server.ticks.extend((0..5 * STRETCH).scan(START, |t, i| Some(Server::make(&mut server.chance, t, i))));
         (0..5).for_each(|k| server.seal(k * STRETCH, (k + 1) * STRETCH));
         server.state = TickState::after(server.ticks.len() as u64, server.newest());
@@ -82,7 +82,7 @@ impl Server {
         server
     }
 
-    /// The tick after `t`: some come late, and some values are absent for a while.
+    /// Makes the tick after `t`. Some ticks are late, and some values are absent for a while.
     fn make(chance: &mut Chance, t: &mut i64, i: usize) -> (i64, Vec<f64>) {
         *t += if chance.below(400) == 0 { 1_000 * (2 + chance.below(90)) } else { 1_000 };
         let wave = |k: usize| ((i * (k + 3)) % 97) as f64;
@@ -131,7 +131,7 @@ impl Server {
     }
 }
 
-/// What can be seen of a picture.
+/// All that a person can see of a picture.
 #[derive(Debug, PartialEq)]
 struct Seen {
     axis: Option<Axis>,
@@ -143,8 +143,8 @@ struct Seen {
     labels: Vec<String>,
 }
 
-/// What lies in a span, and beyond its ends what a line reaches to. The first may begin a line or go on with one that
-/// was never seen.
+/// The items within a span, and one more at each end when a line reaches to it. The first item may begin a line, or
+/// continue one whose earlier items were dropped.
 fn seen<T: Clone>(
     all: &[T],
     (from, to): (i64, i64),
@@ -186,17 +186,17 @@ fn a_view_that_was_moved_shows_what_one_that_is_built_from_nothing_shows() {
             let (from, to) = span;
             let length = to - from;
             span = match chance.below(10) {
-                // Moved a little, either way: the usual case.
+                // The view moves a little to either side, as in most cases.
                 0..4 => (from - length / 40, to - length / 40),
                 4 | 5 => (from + length / 30, to + length / 30),
-                // A little more than what is held on the left.
+                // The view moves to the left by more than the trace holds there.
                 6 => (from - length * 2 / 3, to - length * 2 / 3),
                 7 => {
                     let length = 5_000 + chance.below(3_000) * 1_000;
                     let from = START + chance.below(4_000) * 1_000;
                     (from, from + length)
                 }
-                // Now: ticks come.
+                // The view is live, and ticks arrive.
                 _ => {
                     server.tick(1 + chance.below(40) as usize);
                     (server.newest() - length, server.newest())

@@ -1,32 +1,32 @@
-//! What is read from a picture: values at an instant, labels, rows, numbers in words.
+//! Reading from a picture: values at an instant, labels, rows, numbers as text.
 
 use super::{Picture, is, states};
 use charts::axis::Axis;
 use charts::band::quantile;
-use charts::over::Label;
+use charts::labels::Label;
 use charts::reduce::Column;
-use charts::{Chart, Hue};
+use charts::{Hue, Shows};
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 
 impl Picture {
-    /// The instant of data nearest to `t`.
+    /// The instant with data that is nearest to `t`, ms since the epoch; None when no series has data near it.
     pub fn snap(&self, t: i64) -> Option<i64> {
         let near = self.ids.iter().filter_map(|i| self.traces.get(i)?.at(t).map(|c| c.t));
         near.min_by_key(|at| (at - t).abs())
     }
 
-    /// The instants within a span at which a series has a value, oldest first.
+    /// The instants in a span at which a series has a value, oldest first, ms since the epoch.
     pub fn instants(&self, from: i64, to: i64) -> Vec<i64> {
         let columns = self.ids.iter().filter_map(|i| self.traces.get(i)).flat_map(|t| t.within(from, to));
-        // Of one column, series that lack a sample have a middle of their own.
+        // In one column, series that lack a sample may have another middle. One instant is kept for each column.
         let mut slots = BTreeMap::default();
         slots.extend(columns.map(|c| (c.slot, c.t)));
         slots.values().copied().collect()
     }
 
-    /// Value of each series at an instant (the mean where a column holds many samples), else the newest in the window. A
-    /// series that ended while others went on has none.
+    /// The value of each series at an instant, or for None the newest in the window. In a column with many samples this
+    /// is the mean. NaN stands for no value, and for a series that ended while others went on.
     pub fn values(&self, at: Option<i64>, to: i64) -> Vec<f64> {
         let newest = self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.last_t).max().unwrap_or(to);
         let ended = newest - self.cadence * 2 - self.cadence / 4;
@@ -44,11 +44,11 @@ impl Picture {
         self.traces.get(&id)?.newest(self.from, to)
     }
 
-    /// The labels at the right edge.
+    /// The labels at the right edge; `focus` is the position of the highlighted series.
     pub fn labels(&self, at: Option<i64>, to: i64, focus: Option<usize>) -> Vec<Label> {
         let Some(axis) = &self.axis else { return Vec::new() };
         let values = self.values(at, to);
-        if self.chart == Some(Chart::Lanes) {
+        if self.shows() == Some(Shows::States) {
             return Vec::new();
         }
         let label = |name: &str, value: f64, hue, bright| Label {
@@ -65,7 +65,7 @@ impl Picture {
             label(name, values[i], hue, focus.is_none_or(|f| f == i) && !stands)
         });
         let mut labels: Vec<Label> = all.collect();
-        if matches!(self.chart, Some(Chart::Band | Chart::Heat)) {
+        if self.shows().is_some_and(Shows::median) {
             let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
             sorted.sort_unstable_by(f64::total_cmp);
             labels.push(label("median", quantile(&sorted, 0.5), Hue::Ink, true));
@@ -73,30 +73,30 @@ impl Picture {
         labels
     }
 
-    /// Time from one column to the next, ms.
+    /// Time from one column to the next in ms.
     pub fn width(&self) -> i64 {
         self.step.max(self.interval)
     }
 
-    /// The series in a row of a heat map; none in other charts.
+    /// Position of the series in a row of a heat map; None in other charts.
     pub fn in_row(&self, row: usize) -> Option<usize> {
-        self.order.get(row).copied().filter(|_| self.chart == Some(Chart::Heat))
+        self.order.get(row).copied().filter(|_| self.shows() == Some(Shows::Rows))
     }
 
-    /// Its vertical axis; none before the first [`update`](Self::update).
+    /// The vertical axis; None before the first [`update`](Self::update).
     pub fn axis(&self) -> Option<&Axis> {
         self.axis.as_ref()
     }
 
-    /// A number as this chart writes it; a state in its word.
+    /// Writes a number as this chart does; a state is written as its word.
     pub fn number(&self, v: f64) -> String {
-        if self.chart == Some(Chart::Lanes) {
+        if self.shows() == Some(Shows::States) {
             return states::word(self.lane_ids.first().map(|(lane, _)| lane), v);
         }
         self.axis.as_ref().map_or_else(String::new, |a| a.number(v))
     }
 
-    /// Newest column end of any series, ms.
+    /// Time of the newest column of any series, ms since the epoch; `to` when there is none.
     pub fn last(&self, to: i64) -> i64 {
         self.ids.iter().filter_map(|id| self.newest_column(*id, to)).map(|c| c.t).max().unwrap_or(to)
     }

@@ -1,37 +1,37 @@
-//! What a person chose of a heat map.
+//! What a person chose for the heat maps.
 
 /// The order of the rows of a heat map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they are numbered.
+    /// By position in the chart.
     #[default]
     Index,
-    /// Smallest mean of the window first.
+    /// The smallest mean in the window is first.
     Mean,
-    /// Furthest from the median first.
+    /// The series furthest from the median is first.
     Distance,
 }
 
-/// What a person chose of a heat map.
+/// What a person chose for the heat maps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Their order.
+    /// Order of the rows.
     pub order: Order,
-    /// Values, not the distance from the median.
+    /// True when cells show values, false when they show the distance from the median.
     pub values: bool,
 }
 
-/// What can be chosen of a heat map: as in the address, and in words. The first three are orders.
+/// The choices for heat maps: name in the address, and text on the button. The first three are orders.
 pub const CHOICES: [(&str, &str); 5] =
     [("index", "index"), ("mean", "lowest"), ("distance", "furthest"), ("median", "from median"), ("values", "value")];
 
 impl Rows {
-    /// As written in an address; what is not understood is left at its default.
+    /// Reads the choices from the text of an address; unknown words are ignored.
     pub fn read(text: &str) -> Rows {
         text.split('.').fold(Rows::default(), |rows, word| rows.with(word))
     }
 
-    /// With one choice more.
+    /// The choices after one more, given by its name in the address; an unknown name changes nothing.
     pub fn with(self, choice: &str) -> Rows {
         match choice {
             "index" => Rows { order: Order::Index, ..self },
@@ -43,12 +43,12 @@ impl Rows {
         }
     }
 
-    /// Whether a choice holds.
+    /// True when a choice is in force.
     pub fn is(self, choice: &str) -> bool {
         self.with(choice) == self
     }
 
-    /// As it stands in an address; empty for the default.
+    /// The choices as text for an address; empty for the default.
     pub fn write(self) -> String {
         let order = match self.order {
             Order::Index => "",

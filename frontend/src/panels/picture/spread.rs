@@ -1,47 +1,53 @@
-//! Many series as a spread, and which of them stand out of it.
+//! The spread of many series, and the series that stand out of it.
 
 use charts::band::quantile;
 use charts::reduce::Column;
 use charts::{Band, order};
 use std::ops::Range;
 
-/// Series that are named in a band, at most.
-const NAMED: usize = 3;
-/// A series stands out where it is further from the median than this share of the axis, and than the middle is wide.
-const FAR: f64 = 0.05;
-/// It must do so in this share of the window.
-const LONG: f64 = 0.25;
+/// Largest number of series that are named in a band.
+const MAX_NAMED_OUTLIERS: usize = 3;
+/// A series stands out where it is further from the median than this share of the axis, and further than 1.5 times the
+/// width of the middle 80 % of all series.
+const OUTLIER_AXIS_SHARE: f64 = 0.05;
+/// Of so few series one alone moves the middle 80 %, so the middle half is taken.
+const FEW_SERIES: usize = 8;
+/// A series must stand out during this share of the window to be named.
+const OUTLIER_WINDOW_SHARE: f64 = 0.25;
+/// A series that stood out keeps its colour until it is below this part of both limits.
+const OUTLIER_STAYS: f64 = 0.7;
 
-/// The spread of a window.
+/// The spread of many series in a window.
 #[derive(Default)]
 pub struct Spread {
-    /// Its columns, oldest first.
+    /// Columns of the spread, oldest first.
     pub band: Vec<Band>,
-    /// The columns by number, the end excluded, that need not be looked at again.
+    /// Number of the first column that need not be computed again, and of the column after the last such one.
     known: (i64, i64),
 }
 
 impl Spread {
-    /// Brings it up to date: the columns by number that lie in `slots`. Those that are known of another window stay as they
-    /// are, but for the last two, which may have grown.
+    /// Updates the spread to the columns whose numbers are in `slots`. Columns that are known from another window stay,
+    /// except the last two, which may have grown.
     pub fn show(&mut self, series: &[&[Column]], slots: Range<i64>) {
+        let edge = if series.len() > FEW_SERIES { 0.1 } else { 0.25 };
         let Range { start, end } = slots;
         let (from, to) = (self.known.0.max(start), self.known.1.min(end));
         if from >= to {
-            self.band = spread(series, slots);
+            self.band = spread(series, slots, edge);
         } else {
             let keep = |band: &[Band], slot: i64| band.partition_point(|b| b.slot < slot);
             self.band.truncate(keep(&self.band, to));
-            self.band.splice(..keep(&self.band, from), spread(series, start..from));
-            self.band.extend(spread(series, to..end));
+            self.band.splice(..keep(&self.band, from), spread(series, start..from, edge));
+            self.band.extend(spread(series, to..end, edge));
         }
         let last = self.band.len().checked_sub(2).map_or(start, |i| self.band[i].slot);
         self.known = (start, last);
     }
 }
 
-/// The spread of the columns in `slots`.
-fn spread(series: &[&[Column]], slots: Range<i64>) -> Vec<Band> {
+/// Computes the spread of the columns in `slots`; its middle part lies between the quantiles `edge` and 1 - `edge`.
+fn spread(series: &[&[Column]], slots: Range<i64>, edge: f64) -> Vec<Band> {
     let (mut band, mut means) = (Vec::new(), Vec::new());
     let mut rest: Vec<&[Column]> = series
         .iter()
@@ -68,7 +74,7 @@ fn spread(series: &[&[Column]], slots: Range<i64>) -> Vec<Band> {
             *columns = later;
         }
         means.sort_unstable_by(f64::total_cmp);
-        for (k, share) in [0.1, 0.5, 0.9].into_iter().enumerate() {
+        for (k, share) in [edge, 0.5, 1.0 - edge].into_iter().enumerate() {
             b.values[k + 1] = quantile(&means, share);
         }
         band.push(b);
@@ -76,26 +82,28 @@ fn spread(series: &[&[Column]], slots: Range<i64>) -> Vec<Band> {
     band
 }
 
-/// How a series lies to the median of its window.
+/// The position of a series relative to the median in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stand {
-    /// Mean over the window.
+    /// Mean of the series over the window.
     pub mean: f64,
-    /// Mean distance from the median, either way.
+    /// Mean distance from the median, above or below.
     pub distance: f64,
-    /// How far it stands out, summed over time; 0 when it does not for long enough.
+    /// How far the series stands out, summed over time; 0 when it stands out for too short a time.
     pub out: f64,
 }
 
-/// How a series lies in the spread. `span` is the height of the axis.
-pub fn stand(columns: &[Column], band: &[Band], span: f64) -> Stand {
+/// Computes the position of a series relative to the spread; `span` is the height of the axis. `odd` says that the
+/// series stood out before.
+pub fn stand(columns: &[Column], band: &[Band], span: f64, odd: bool) -> Stand {
+    let limit = if odd { OUTLIER_STAYS } else { 1.0 };
     let (mut band, mut n) = (band.iter(), 0.0);
     let (mut stand, mut long) = (Stand::default(), 0.0);
     for c in columns {
         // The band has a column wherever a series has one.
         let Some(b) = band.find(|b| b.slot >= c.slot).filter(|b| b.slot == c.slot) else { break };
         let (mean, distance) = (c.mean(), (c.mean() - b.values[2]).abs());
-        let beyond = distance - (span * FAR).max((b.values[3] - b.values[1]) * 1.5);
+        let beyond = distance - limit * (span * OUTLIER_AXIS_SHARE).max((b.values[3] - b.values[1]) * 1.5);
         stand.mean += mean;
         stand.distance += distance;
         if beyond > 0.0 {
@@ -104,17 +112,17 @@ pub fn stand(columns: &[Column], band: &[Band], span: f64) -> Stand {
         }
         n += 1.0;
     }
-    if long < n * LONG {
+    if long < n * OUTLIER_WINDOW_SHARE * limit {
         stand.out = 0.0;
     }
     let n = f64::max(n, 1.0);
     Stand { mean: stand.mean / n, distance: stand.distance / n, ..stand }
 }
 
-/// Positions of the series that stand out furthest for longest, the furthest first.
+/// Positions of the series that stand out most, the furthest first.
 pub fn outliers(stands: &[Stand]) -> Vec<usize> {
     let far = order::by(stands.iter().map(|s| order::key(-s.out)));
-    far.into_iter().filter(|i| stands[*i].out > 0.0).take(NAMED).collect()
+    far.into_iter().filter(|i| stands[*i].out > 0.0).take(MAX_NAMED_OUTLIERS).collect()
 }
 
 #[cfg(test)]
@@ -131,8 +139,9 @@ mod tests {
     fn named(values: &[&dyn Fn(i64) -> f64]) -> Vec<usize> {
         let all: Vec<Vec<Column>> = values.iter().map(series).collect();
         let slices: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
-        let band = spread(&slices, 0..100_000);
-        let stands: Vec<Stand> = slices.iter().map(|c| stand(c, &band, 100.0)).collect();
+        let mut all = Spread::default();
+        all.show(&slices, 0..100_000);
+        let stands: Vec<Stand> = slices.iter().map(|c| stand(c, &all.band, 100.0, false)).collect();
         outliers(&stands)
     }
 
@@ -146,6 +155,29 @@ mod tests {
         all.extend([mild, slow, brief]);
         assert_eq!(named(&all), [21, 20]);
         assert_eq!(named(&[calm; 20]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn of_few_series_too_one_that_is_far_is_named() {
+        let at = |v: f64| -> Box<dyn Fn(i64) -> f64> { Box::new(move |i| v + (i % 2) as f64) };
+        let named = |values: &[f64]| {
+            let all: Vec<_> = values.iter().map(|v| at(*v)).collect();
+            named(&all.iter().map(|f| f.as_ref()).collect::<Vec<_>>())
+        };
+        assert_eq!(named(&[99.0, 98.0, 77.0, 99.0]), [2]);
+        assert_eq!(named(&[99.0, 98.0, 77.0, 99.0, 98.0, 98.0, 99.0, 98.0]), [2]);
+        assert_eq!(named(&[0.0, 30.0, 60.0, 90.0]), [] as [usize; 0]);
+        assert_eq!(named(&[99.0, 98.0, 97.0, 99.0]), [] as [usize; 0], "within a twentieth of the axis");
+    }
+
+    #[test]
+    fn what_stood_out_does_so_until_it_is_clearly_back() {
+        let all: Vec<Vec<Column>> = [99.0, 99.0, 98.0, 94.2].iter().map(|v| series(|_| *v)).collect();
+        let slices: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
+        let mut spread = Spread::default();
+        spread.show(&slices, 0..100_000);
+        let out = |odd| stand(slices[3], &spread.band, 100.0, odd).out > 0.0;
+        assert!(!out(false) && out(true));
     }
 
     #[test]
@@ -163,7 +195,7 @@ mod tests {
         (1..=100).for_each(|n| grown.show(&upto(n), 20_000..100_000));
         for slots in [20_000..100_000, 10_000..60_000, 40_500..70_500, 0..20_000, 60_000..99_000, 0..100_000] {
             grown.show(&upto(100), slots.clone());
-            assert_eq!(grown.band, spread(&upto(100), slots));
+            assert_eq!(grown.band, spread(&upto(100), slots, 0.1));
         }
     }
 }

@@ -1,15 +1,15 @@
-//! States as bars: of one series, or of many together.
+//! States as bars, of one series or of many together.
 
 use super::Picture;
 use crate::store::source::Source;
 use crate::store::trace::Trace;
 use charts::reduce::Column;
-use charts::{Bar, Chart, order};
+use charts::{Bar, Chart, Shows, order};
 use shared::catalog::{self, Lane};
 use shared::series::SeriesId;
 
 impl Picture {
-    /// The bars of what is known of states.
+    /// Makes the lanes from the traces of states.
     pub(super) fn find_states(&mut self) {
         let columns = |ids: &[SeriesId]| -> Vec<&[Column]> {
             ids.iter().filter_map(|i| self.traces.get(i)).map(Trace::columns).collect()
@@ -18,11 +18,11 @@ impl Picture {
         for (lane, ids) in &self.lane_ids {
             let bars =
                 |lane: &catalog::Lane, ids: &[SeriesId]| self::bars(lane, &columns(ids), self.step, self.interval);
-            if self.chart == Some(Chart::Lanes) && ids.len() <= 8 {
+            if self.shows() == Some(Shows::States) && ids.len() <= 8 {
                 let own = ids.iter().zip(&self.names);
                 lanes.extend(own.map(|(id, name)| charts::Lane { name: name.short.clone(), bars: bars(lane, &[*id]) }));
-            } else if self.chart == Some(Chart::Lanes) {
-                // One for each state that is met.
+            } else if self.shows() == Some(Shows::States) {
+                // With many series, each state that occurs has a lane.
                 for state in &lane.states {
                     let one = catalog::Lane { states: vec![state.clone()], ..lane.clone() };
                     lanes.push(charts::Lane { name: state.word.clone(), bars: bars(&one, ids) });
@@ -39,8 +39,8 @@ impl Picture {
     }
 }
 
-/// The lanes of a chart and the series that they are made of: its own where it shows states, else those that belong to
-/// it.
+/// The lanes of a chart, with the series of each. A chart of states has a lane of its own series; other charts have the
+/// lanes that the catalogue assigns to them.
 pub fn lane_ids(
     source: &Source,
     catalog: &catalog::Catalog,
@@ -54,7 +54,7 @@ pub fn lane_ids(
         all.map(|(i, _)| i as SeriesId).collect()
     };
     let lanes = &catalog.layout.lanes;
-    if chart == Chart::Lanes {
+    if chart.traits().shows == Shows::States {
         let metric = own.first().and_then(|i| catalog.metric(source.defs.get(*i as usize)?));
         let known = lanes.iter().find(|l| metric.is_some_and(|m| m.tag == l.metric));
         let plain = || catalog::Lane {
@@ -63,7 +63,7 @@ pub fn lane_ids(
         };
         return vec![(known.cloned().unwrap_or_else(plain), own.to_vec())];
     }
-    if chart == Chart::Heat {
+    if chart.traits().shows == Shows::Rows {
         return Vec::new();
     }
     lanes
@@ -74,7 +74,8 @@ pub fn lane_ids(
         .collect()
 }
 
-/// The place of a value among a lane's states: the first that fits, none for nothing to speak of.
+/// Position of the first state of a lane that fits a value; None for zero, which is the normal state, and for unknown
+/// values.
 fn place(lane: &Lane, value: f64) -> Option<usize> {
     let number = value as u32;
     let fits =
@@ -82,24 +83,25 @@ fn place(lane: &Lane, value: f64) -> Option<usize> {
     if number == 0 && value.fract() == 0.0 { None } else { lane.states.iter().position(fits) }
 }
 
-/// A value in words: a number that is no known state stands for itself.
+/// A value in words. A number that is no known state is written as it is.
 pub fn word(lane: Option<&Lane>, value: f64) -> String {
     let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
     known.unwrap_or_else(|| if value == 0.0 { "none".into() } else { shared::unit::number(value) })
 }
 
-/// What makes two columns one bar: the state, how many are in it, of how many, and its number.
+/// Two neighbouring columns with the same key make one bar. The key is the state, the number of series in this state,
+/// the number of series, and the value.
 type Key = (Option<usize>, usize, usize, u32);
 
-/// The bars of series together: where they differ, the state that comes first in the lane's list and how many are in
-/// it. Of a column with many samples the largest counts. `step` is the width of a column and `interval` the time
-/// between samples, ms.
+/// The bars of several series together. Where the series differ, the bar shows the state that comes first in the lane's
+/// list, and how many series are in it. In a column with many samples the largest value counts. `step` is the width of
+/// a column and `interval` the time between samples, both in ms.
 pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<Bar> {
     let mut cells: Vec<(i64, Option<usize>, f64)> = Vec::new();
     for columns in series {
         cells.extend(columns.iter().map(|c| (c.slot, place(lane, c.max), c.max)));
     }
-    // None, which is no state, comes last; a lane has few states.
+    // No state sorts last. A lane has fewer than 62 states.
     let keys = cells.iter().map(|c| c.0 * 64 + c.1.map_or(63, |s| s.min(62) as i64));
     let cells: Vec<_> = order::by(keys).into_iter().map(|i| cells[i]).collect();
     let mut list: Vec<(Bar, Key)> = Vec::new();
@@ -109,7 +111,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
         let key = (state, count, group.len(), value as u32);
         let (from, to) = if step > 1 { (slot * step, (slot + 1) * step) } else { (slot - interval, slot) };
         match list.last_mut() {
-            // A tick may be late by a little.
+            // A tick may be a little late.
             Some((bar, same)) if *same == key && from - bar.to <= interval / 2 => bar.to = to,
             _ => {
                 let share = count as f64 / group.len() as f64;

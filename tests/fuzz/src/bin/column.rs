@@ -1,4 +1,4 @@
-//! A column, and a column of times, of any bytes.
+//! Decodes any bytes as a column, and as a column of times.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

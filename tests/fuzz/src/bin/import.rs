@@ -1,4 +1,4 @@
-//! A file of any bytes, behind the beginning of each kind that an import knows; and any record in a sound W&B file.
+//! Opens a file of any bytes after the beginning of each kind of file; and any record in a sound W&B file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(collectors::catalog);
 const WANDB: &[u8] = b":W&B\xe1\xbe\x00";
 const BEGINNINGS: [&[u8]; 4] = [b"", WANDB, b"{\"system.cpu\":", b"time,source,tag,value\n"];
 
-/// A record as W&B frames it, its sum right: else no fuzzer comes past the frame.
+/// Frames a record as W&B does, with a right checksum. Without it no fuzzer would get past the frame.
 fn framed(record: &[u8]) -> Vec<u8> {
     let record = &record[..record.len().min(30_000)];
     let mut crc = flate2::Crc::new();
@@ -25,6 +25,6 @@ fuzz_target!(|input: (u8, &[u8])| {
         Some(beginning) => [*beginning, input.1].concat(),
         None => framed(input.1),
     };
-    // An error is a sentence; what is read is read as far as it is sound.
-    let _ = runs::from_bytes(&file, "any", CATALOG.clone());
+    // An error is a sentence. Other files are read as far as they are sound.
+    let _ = imports::from_bytes(&file, "any", CATALOG.clone());
 });

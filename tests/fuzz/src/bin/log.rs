@@ -1,4 +1,4 @@
-//! A log file of any bytes.
+//! Reads any bytes as a log file.
 #![no_main]
 
 use history::log;

@@ -1,4 +1,4 @@
-//! A segment file of any bytes: opened, rescued, read whole; and as a recording.
+//! Opens any bytes as a segment file, rescues it and reads all of it; also as a recording.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ fn read(reader: &Reader<&[u8]>) {
             if let Ok(values) = reader.values(block, &column) {
                 assert!(values.iter().all(|v| v.is_finite() || v.is_nan()));
             }
-            // What is damaged is told; nothing else is asked of it here.
+            // Damage is reported; nothing else is checked here.
             let _ = (reader.tier(block, column.id), reader.span(block, column.id));
         }
     }
@@ -25,6 +25,6 @@ fuzz_target!(|bytes: &[u8]| {
     for reader in [Reader::open(bytes), Reader::rescue(bytes)].into_iter().flatten() {
         read(&reader);
     }
-    // Refused or opened as far as it is sound.
+    // The file is refused, or opened as far as it is sound.
     let _ = Recording::open(bytes);
 });

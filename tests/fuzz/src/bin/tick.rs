@@ -1,4 +1,4 @@
-//! Frames of any bytes, one after the other, against one state.
+//! Applies any bytes as frames to one state, one after the other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fuzz_target!(|input: (u8, Vec<&[u8]>)| {
             }
             Err(_) => {
                 assert_eq!(state.seq(), seq);
-                state = before; // damaged: a reader waits for the next keyframe
+                state = before; // The frame is damaged, so a reader waits for the next keyframe.
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A tool that runs on and prints a line per report.
 
-use super::{ERRORS_KEPT, ExecError, Pipe, end, ended, keep_end, kill, next, short, start};
+use super::{ExecError, MAX_ERROR_BYTES, Pipe, end, ended, keep_end, kill, next, short, start};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The longest line, and all that waits to be taken.
-const LONGEST: usize = 16 << 20;
+const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Lines that wait to be taken; beyond it the oldest goes.
-const LINES: usize = 1000;
+const MAX_LINES: usize = 1000;
 
 /// Time until the next start after so many ends without a line in between.
 const BACK_OFF: [Duration; 4] =
@@ -21,7 +21,7 @@ const BACK_OFF: [Duration; 4] =
 
 /// A complete line without its line feed.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct StreamLine {
     /// As printed.
     pub text: Vec<u8>,
     /// When it came.
@@ -46,7 +46,7 @@ struct Shared {
 struct State {
     /// Here from start to wait, so that whoever drops the stream can kill it.
     child: Option<Child>,
-    lines: VecDeque<Line>,
+    lines: VecDeque<StreamLine>,
     trouble: Option<String>,
     /// Ends without a line in between.
     failures: usize,
@@ -73,7 +73,7 @@ impl Stream {
     }
 
     /// The complete lines since the last call, oldest first.
-    pub fn take(&self) -> Vec<Line> {
+    pub fn take(&self) -> Vec<StreamLine> {
         self.shared.state().lines.drain(..).collect()
     }
 
@@ -153,7 +153,7 @@ impl Shared {
                 Some(n) => {
                     for piece in buffer[..n].split_inclusive(|b| *b == b'\n') {
                         let (piece, whole) = piece.strip_suffix(b"\n").map_or((piece, false), |piece| (piece, true));
-                        too_long |= part.len() + piece.len() > LONGEST;
+                        too_long |= part.len() + piece.len() > MAX_LINE_BYTES;
                         if too_long {
                             part.clear();
                         } else {
@@ -178,13 +178,13 @@ impl Shared {
         let mut state = self.state();
         state.failures = 0;
         let Some(text) = line else {
-            state.trouble = Some(format!("{} printed a line longer than {LONGEST} bytes", self.path.display()));
+            state.trouble = Some(format!("{} printed a line longer than {MAX_LINE_BYTES} bytes", self.path.display()));
             return;
         };
         state.trouble = None;
-        state.lines.push_back(Line { text, at: Instant::now() });
+        state.lines.push_back(StreamLine { text, at: Instant::now() });
         let mut bytes: usize = state.lines.iter().map(|line| line.text.len()).sum();
-        while state.lines.len() > 1 && (state.lines.len() > LINES || bytes > LONGEST) {
+        while state.lines.len() > 1 && (state.lines.len() > MAX_LINES || bytes > MAX_LINE_BYTES) {
             bytes -= state.lines.pop_front().map_or(0, |line| line.text.len());
         }
     }
@@ -193,7 +193,7 @@ impl Shared {
 /// Reads standard error to its end, or to what is there when `quiet` is set, and keeps the last of it.
 fn keep_errors(mut pipe: impl Pipe, quiet: Arc<AtomicBool>) -> Option<JoinHandle<Vec<u8>>> {
     let read = move || {
-        let (mut kept, mut buffer) = (Vec::with_capacity(ERRORS_KEPT), [0; 4096]);
+        let (mut kept, mut buffer) = (Vec::with_capacity(MAX_ERROR_BYTES), [0; 4096]);
         // A pipe holds 64 KiB; what comes after that is from somebody who outlived the tool.
         let mut rest = 16;
         while let Some(n) = next(&mut pipe, &mut buffer, &quiet).filter(|n| *n > 0 && rest > 0) {

@@ -1,0 +1,203 @@
+//! Requests to other servers over HTTP/1.1: the one place that decides whom to trust, how long to wait, how much to read,
+//! and what to say of a failure.
+//!
+//! Certificates are checked by what the system trusts. No redirect is followed, since headers may hold secrets, and no
+//! proxy of the environment is asked, since addresses are named one by one. Calls block their thread, within [`Limits`].
+//! No sentence of an error holds a header or a secret part of an address.
+
+mod body;
+mod counted;
+
+pub use body::{BodyError, MaxBytes, read};
+pub use ureq::Body;
+pub use ureq::http;
+
+use counted::Counted;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use ureq::config::Config;
+use ureq::http::{Response, Uri};
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector, DefaultConnector};
+use ureq::{Agent, Error};
+
+/// What is said where a connection is refused; a caller may add what should listen.
+pub const NOTHING_LISTENS: &str = "nothing listens there";
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// From the first name look-up to the last byte of the answer.
+    pub whole: Duration,
+    /// How long a connection is kept over which nothing goes.
+    pub idle: Duration,
+}
+
+/// Asks servers, one request at a time, and keeps the connection for the next one.
+#[derive(Debug)]
+pub struct Client {
+    agent: Agent,
+    limits: Limits,
+    connections: Arc<AtomicU64>,
+}
+
+impl Client {
+    /// One that has no connection yet.
+    pub fn new(limits: Limits) -> Self {
+        Self::trusting(limits, RootCerts::PlatformVerifier)
+    }
+
+    fn trusting(limits: Limits, roots: RootCerts) -> Self {
+        let config: Config = Agent::config_builder()
+            .timeout_connect(Some(limits.connect))
+            .timeout_global(Some(limits.whole))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent(concat!("watchglass/", env!("CARGO_PKG_VERSION")))
+            .max_idle_connections(1)
+            .max_idle_age(limits.idle)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .build();
+        let connections = Arc::<AtomicU64>::default();
+        let connector = DefaultConnector::default().chain(Counted(connections.clone()));
+        Client { agent: Agent::with_parts(config, connector, DefaultResolver::default()), limits, connections }
+    }
+
+    /// How many connections were made so far. It is the only way to hear of one that was made anew without a word, as
+    /// after a restart of the server between two requests.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Asks for an address by GET, with these parameters behind it.
+    ///
+    /// # Errors
+    /// Why there is no answer, a sentence without a full stop. An answer of any status is none.
+    pub fn get<'a>(
+        &self,
+        uri: &Uri,
+        parameters: &[(&str, String)],
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Response<Body>, String> {
+        let mut request = self.agent.get(uri).query_pairs(parameters.iter().map(|(name, value)| (*name, value)));
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        request.call().map_err(|error| self.told(uri, &error))
+    }
+
+    /// Sends a body to an address by POST.
+    ///
+    /// # Errors
+    /// As those of [`get`](Self::get).
+    pub fn post<'a>(
+        &self,
+        uri: &Uri,
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+        body: &[u8],
+    ) -> Result<Response<Body>, String> {
+        let mut request = self.agent.post(uri);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        request.send(body).map_err(|error| self.told(uri, &error))
+    }
+
+    /// What to say when [`read`] failed on an answer of this client: a sentence without a full stop.
+    pub fn told_of_body(&self, uri: &Uri, error: BodyError) -> String {
+        match error {
+            BodyError::Lost(error) => self.told(uri, &error),
+            error => error.to_string(),
+        }
+    }
+
+    fn told(&self, uri: &Uri, error: &Error) -> String {
+        match error {
+            Error::Timeout(ureq::Timeout::Connect) => {
+                format!("no connection within {} s", self.limits.connect.as_secs_f64())
+            }
+            Error::Timeout(_) => format!("no whole answer within {} s", self.limits.whole.as_secs_f64()),
+            Error::HostNotFound => format!("there is no host {:?}", uri.host().unwrap_or("")),
+            Error::ConnectionFailed => NOTHING_LISTENS.into(),
+            Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => NOTHING_LISTENS.into(),
+            error => refused(&error.to_string()),
+        }
+    }
+}
+
+/// What is wrong with a TLS connection and what to do about it; anything else as it was said.
+fn refused(said: &str) -> String {
+    let has = |part: &str| said.to_ascii_lowercase().contains(part);
+    if has("unknownissuer") || has("unknown issuer") || has("causedasendentity") {
+        "its certificate is from an authority that this machine does not trust: add that authority's certificate to the \
+         system's trusted ones, or start Watchglass with SSL_CERT_FILE naming a file with it"
+            .into()
+    } else if has("not valid for name") || has("notvalidforname") {
+        "its certificate is for another name: write into its address the host name that the certificate has".into()
+    } else if has("certificate expired") || has("certificate not valid yet") {
+        format!("its certificate is not valid at this time: renew it, or set the clock that is wrong ({said})")
+    } else if has("corrupt message") || has("invalidcontenttype") {
+        "it does not speak TLS: write http:// instead of https:// into its address".into()
+    } else {
+        said.to_string()
+    }
+}
+
+/// An address without what may be secret in it: user, password, query and fragment.
+pub fn bare(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or("");
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            format!("{scheme}://{}{path}", authority.rsplit('@').next().unwrap_or(""))
+        }
+        None => url.rsplit('@').next().unwrap_or("").to_string(),
+    }
+}
+
+/// Whether an address is this machine's own.
+pub fn is_local(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or("").trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_secrets() {
+        for (url, shown) in [
+            ("https://me:pw@a:1/m?token=pw#pw", "https://a:1/m"),
+            ("http://a?token=pw/x", "http://a"),
+            ("me:pw@a?x", "a"),
+            ("", ""),
+        ] {
+            assert_eq!(bare(url), shown);
+        }
+    }
+
+    #[test]
+    fn this_machines_own_addresses_are_known() {
+        for (url, local) in [
+            ("http://localhost/", true),
+            ("http://LOCALHOST:1/", true),
+            ("http://[::1]:9/", true),
+            ("http://127.3.2.1/", true),
+            ("http://10.0.0.1/", false),
+            ("http://localhost.example.org/", false),
+        ] {
+            assert_eq!(is_local(&url.parse().expect(url)), local, "{url}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tls_tests;

@@ -1,0 +1,220 @@
+//! `gpu_metrics`: the table of the card's own controller as the driver hands it out, binary, in the layouts that we know.
+
+/// The width of a field in bytes, or a list of such fields at consecutive places.
+#[derive(Clone, Copy)]
+enum Width {
+    Two,
+    Four,
+    Eight,
+}
+use Width::{Eight, Four, Two};
+
+type Field = (&'static str, usize, Width);
+
+struct Layout {
+    /// Format and content of the header.
+    version: (u8, u8),
+    size: usize,
+    fields: &'static [Field],
+}
+
+/// Layouts of the kernel's `kgd_pp_interface.h`. Graphics cards have 1.3, accelerators 1.4 to 1.7, processors with
+/// graphics 2.x and 3.0. Of each only what is read, and what tells that the layout is right.
+const LAYOUTS: &[Layout] = &[
+    Layout {
+        version: (1, 3),
+        size: 120,
+        fields: &[
+            ("temperature_edge", 4, Two),
+            ("temperature_hotspot", 6, Two),
+            ("temperature_mem", 8, Two),
+            ("average_gfx_activity", 16, Two),
+            ("average_umc_activity", 18, Two),
+            ("average_socket_power", 22, Two),
+            ("system_clock_counter", 32, Eight),
+            ("current_gfxclk", 54, Two),
+            ("current_uclk", 58, Two),
+            ("throttle_status", 68, Four),
+            ("current_fan_speed", 72, Two),
+            ("pcie_link_width", 74, Two),
+        ],
+    },
+    Layout { version: (1, 4), size: 288, fields: &accelerator(24) },
+    Layout { version: (1, 5), size: 328, fields: &accelerator(56) },
+    Layout { version: (1, 6), size: 1664, fields: &accelerator(16) },
+    Layout { version: (1, 7), size: 2208, fields: &accelerator(24) },
+    Layout {
+        version: (2, 1),
+        size: 120,
+        fields: &[
+            ("temperature_gfx", 4, Two),
+            ("temperature_soc", 6, Two),
+            ("average_gfx_activity", 28, Two),
+            ("system_clock_counter", 32, Eight),
+            ("average_socket_power", 40, Two),
+            ("average_gfx_power", 46, Two),
+        ],
+    },
+    Layout {
+        version: (3, 0),
+        size: 264,
+        fields: &[
+            ("temperature_gfx", 4, Two),
+            ("temperature_soc", 6, Two),
+            ("temperature_skin", 40, Two),
+            ("average_gfx_activity", 42, Two),
+            ("average_vcn_activity", 44, Two),
+        ],
+    },
+];
+
+/// Accelerators differ in where the energy stands.
+const fn accelerator(energy: usize) -> [Field; 6] {
+    [
+        ("temperature_hotspot", 4, Two),
+        ("temperature_mem", 6, Two),
+        ("curr_socket_power", 10, Two),
+        ("average_gfx_activity", 12, Two),
+        ("average_umc_activity", 14, Two),
+        ("accelerator_energy", energy, Eight),
+    ]
+}
+
+/// A table of a known layout.
+pub(crate) struct Metrics<'a> {
+    layout: &'static Layout,
+    bytes: &'a [u8],
+}
+
+impl<'a> Metrics<'a> {
+    /// The table, when its header names a layout that we know and both its length and the header's are that layout's.
+    pub fn of(bytes: &'a [u8]) -> Option<Self> {
+        let &[low, high, format, content, ..] = bytes else { return None };
+        let layout = LAYOUTS.iter().find(|layout| layout.version == (format, content))?;
+        let size = usize::from(u16::from_le_bytes([low, high]));
+        (size == layout.size && bytes.len() == size).then_some(Metrics { layout, bytes })
+    }
+
+    /// A field as it stands; all bits set mean that the card does not have it.
+    fn raw(&self, name: &str) -> Option<u64> {
+        let &(_, at, width) = self.layout.fields.iter().find(|(field, ..)| *field == name)?;
+        let take = |n: usize| self.bytes.get(at..at + n);
+        match width {
+            Two => Some(u16::from_le_bytes(take(2)?.try_into().ok()?)).filter(|v| *v != u16::MAX).map(u64::from),
+            Four => Some(u32::from_le_bytes(take(4)?.try_into().ok()?)).filter(|v| *v != u32::MAX).map(u64::from),
+            Eight => Some(u64::from_le_bytes(take(8)?.try_into().ok()?)).filter(|v| *v != u64::MAX),
+        }
+    }
+
+    fn first(&self, names: &[&str]) -> Option<f64> {
+        names.iter().find_map(|name| self.raw(name)).map(|value| value as f64)
+    }
+
+    /// Busy, percent. The 2.x tables count in hundredths on some processors and in percent on others, so they tell none.
+    pub fn utilisation(&self) -> Option<f64> {
+        self.first(&["average_gfx_activity"]).filter(|_| self.layout.version.0 == 1)
+    }
+
+    /// Power of the whole package, watts; the 2.x tables have milliwatts, or watts on old processors, so they tell none.
+    pub fn power(&self) -> Option<f64> {
+        self.first(&["average_socket_power", "curr_socket_power"]).filter(|_| self.layout.version.0 == 1)
+    }
+
+    /// Temperature of the memory, else of the hottest place, else of the edge, degrees. A memory at exactly 0 is none.
+    pub fn temp(&self) -> Option<f64> {
+        let memory = self.first(&["temperature_mem"]).filter(|degrees| *degrees != 0.0);
+        let processor = || self.first(&["temperature_gfx"]).map(|hundredths| hundredths / 100.0);
+        memory.or_else(|| self.first(&["temperature_hotspot", "temperature_edge"])).or_else(processor)
+    }
+
+    /// Energy in joules; accelerators only, for graphics cards count in units of their own.
+    pub fn energy(&self) -> Option<f64> {
+        self.first(&["accelerator_energy"]).map(|units| units / f64::from(1 << 16))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recordings;
+    use proptest::prelude::*;
+
+    /// A table of a layout whose fields hold these values, all others the mark of absence.
+    fn table(version: (u8, u8), values: &[(&str, u64)]) -> Vec<u8> {
+        let layout = LAYOUTS.iter().find(|layout| layout.version == version).unwrap();
+        let mut bytes = vec![0xff; layout.size];
+        bytes[..2].copy_from_slice(&(layout.size as u16).to_le_bytes());
+        (bytes[2], bytes[3]) = version;
+        for (name, value) in values {
+            let &(_, at, width) = layout.fields.iter().find(|(field, ..)| field == name).unwrap();
+            let n = match width {
+                Two => 2,
+                Four => 4,
+                Eight => 8,
+            };
+            bytes[at..at + n].copy_from_slice(&value.to_le_bytes()[..n]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn an_accelerators_table_has_energy_in_joules() {
+        for version in [(1, 4), (1, 5), (1, 6), (1, 7)] {
+            let values = [("curr_socket_power", 131), ("temperature_mem", 34), ("accelerator_energy", 3 << 16)];
+            let bytes = table(version, &values);
+            let table = Metrics::of(&bytes).unwrap();
+            assert_eq!((table.energy(), table.power(), table.temp()), (Some(3.0), Some(131.0), Some(34.0)));
+            assert_eq!(table.utilisation(), None, "all bits set are no value");
+        }
+        let bytes = table((1, 3), &[("temperature_mem", 0), ("temperature_hotspot", 61)]);
+        let card = Metrics::of(&bytes).unwrap();
+        assert_eq!((card.energy(), card.temp()), (None, Some(61.0)));
+    }
+
+    #[test]
+    fn a_table_of_another_length_or_layout_is_no_table() {
+        let bytes = table((1, 3), &[("average_gfx_activity", 50)]);
+        assert!(Metrics::of(&bytes).is_some());
+        assert!((0..bytes.len()).all(|n| Metrics::of(&bytes[..n]).is_none()), "cut at every byte");
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(Metrics::of(&longer).is_none());
+        for (at, value) in [(0, 121), (2, 9), (3, 99)] {
+            let mut other = bytes.clone();
+            other[at] = value;
+            assert!(Metrics::of(&other).is_none(), "{at}");
+        }
+    }
+
+    #[test]
+    fn recorded_tables_decode_to_their_facts() {
+        for card in ["rx6900xt", "rx7800xt", "rx9070", "phoenix", "strixpoint"] {
+            let text = recordings::text(&format!("expected/amd_sysfs_{card}.json"));
+            let list: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let recording = recordings::text(&format!("amd/sysfs_{card}.json"));
+            let recording: serde_json::Value = serde_json::from_str(&recording).unwrap();
+            let hex = recording["hex"].as_object().unwrap().values().next().unwrap().as_str().unwrap();
+            let bytes = recordings::bytes(hex);
+            let table = Metrics::of(&bytes).unwrap_or_else(|| panic!("{card}: unknown layout"));
+            let mut compared = 0;
+            for (name, ..) in table.layout.fields {
+                let fact = list["gpu_metrics"][name].as_u64().filter(|value| *value != 0xffff);
+                assert_eq!(table.raw(name), fact, "{card}: {name}");
+                compared += usize::from(fact.is_some());
+            }
+            assert!(compared >= 4, "{card}: only {compared} fields were compared");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, version in 0..LAYOUTS.len()) {
+            let mut bytes = bytes;
+            let layout = &LAYOUTS[version];
+            bytes.resize(layout.size, 7);
+            bytes[..2].copy_from_slice(&(layout.size as u16).to_le_bytes());
+            (bytes[2], bytes[3]) = layout.version;
+            let table = Metrics::of(&bytes).unwrap();
+            let _ = (table.utilisation(), table.power(), table.temp(), table.energy());
+        }
+    }
+}

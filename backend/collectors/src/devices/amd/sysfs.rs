@@ -1,0 +1,307 @@
+//! One AMD card by the files of its driver.
+
+use super::metrics::Metrics;
+use crate::devices::gpu_reading::GpuReading;
+use crate::read::drm::{self, Card, number};
+use crate::{CollectError, Collector, Options, Out, Part, Roots};
+use std::path::{Path, PathBuf};
+
+/// The part of a card.
+pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
+    let i = options.gpu_numbers.claim(&card.pci, card.number);
+    let tried = vec![card.dir.join("device").display().to_string()];
+    let name = format!("card{} {}", card.number, card.pci);
+    let sensors = Sensors::of(&card);
+    let collector = Box::new(AmdCard { sys: roots.sys.clone(), i, card, sensors, table_tells: None });
+    Part { name, tried, collector }
+}
+
+struct AmdCard {
+    sys: PathBuf,
+    i: u32,
+    card: Card,
+    sensors: Option<Sensors>,
+    /// Whether the controller's table tells what no plain file does; known after the first reading.
+    table_tells: Option<bool>,
+}
+
+impl Collector for AmdCard {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        if self.card.sleeps() {
+            return Ok(()); // any other reading would wake it
+        }
+        let mut reading = self.read();
+        if reading.is_empty() && self.found_again() {
+            reading = self.read();
+        }
+        if reading.is_empty() {
+            return Err(CollectError::failed(format!("the card at {} answers nothing", self.card.pci)));
+        }
+        reading.put(self.i, out);
+        Ok(())
+    }
+}
+
+impl AmdCard {
+    /// A card that left comes back under another number and with other sensors, at the same PCI address.
+    fn found_again(&mut self) -> bool {
+        let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
+        let Some(card) = found else { return false };
+        self.card = card;
+        self.sensors = Sensors::of(&self.card);
+        true
+    }
+
+    fn read(&mut self) -> GpuReading {
+        let device = self.card.dir.join("device");
+        let mut reading = GpuReading {
+            utilisation: number(&device.join("gpu_busy_percent")),
+            activity: number(&device.join("mem_busy_percent")),
+            memory_used: number(&device.join("mem_info_vram_used")),
+            memory_total: number(&device.join("mem_info_vram_total")),
+            ..GpuReading::default()
+        };
+        if let Ok(text) = std::fs::read_to_string(device.join("ras/umc_err_count")) {
+            reading.corrected = errors(&text, "ce:");
+            reading.uncorrected = errors(&text, "ue:");
+        }
+        if let Some(sensors) = &self.sensors {
+            sensors.read(&mut reading);
+        }
+        fill(&mut reading, &device.join("gpu_metrics"), &mut self.table_tells);
+        reading
+    }
+}
+
+/// What only the controller's table has, and what the plain files did not tell. Its memory activity stays out: cards
+/// that have no `mem_busy_percent` leave it at zero there. The table is asked from the controller, which takes far longer
+/// than a plain file, so it is read again only where it tells something; `tells` remembers that.
+fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
+    let missing = reading.utilisation.is_none() || reading.power.is_none() || reading.temp.is_none();
+    if !missing && *tells == Some(false) {
+        return;
+    }
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let table = Metrics::of(&bytes);
+    let table = table.as_ref();
+    reading.energy = table.and_then(|table| table.energy());
+    reading.utilisation = reading.utilisation.or_else(|| table?.utilisation());
+    reading.power = reading.power.or_else(|| table?.power());
+    reading.temp = reading.temp.or_else(|| table?.temp());
+    *tells = Some(reading.energy.is_some());
+}
+
+/// The count behind a word in lines like `ce: 3`.
+fn errors(text: &str, word: &str) -> Option<f64> {
+    let line = text.split_inclusive('\n').find_map(|line| line.strip_prefix(word)?.strip_suffix('\n'))?;
+    line.trim().parse::<u64>().ok().map(|count| count as f64)
+}
+
+/// A card's sensors; which there are is asked once.
+struct Sensors {
+    folder: PathBuf,
+    /// In order of preference: memory, junction, edge.
+    temps: Vec<(String, PathBuf)>,
+    shader_clock: Option<PathBuf>,
+    memory_clock: Option<PathBuf>,
+}
+
+impl Sensors {
+    fn of(card: &Card) -> Option<Self> {
+        let folder = card.sensors()?;
+        let input = |name: &str| folder.join(format!("{name}_input"));
+        // Old drivers have one temperature without a label, which is the edge's.
+        let order = |label: &str| match label {
+            "mem" => 0,
+            "junction" => 1,
+            _ => 2,
+        };
+        let mut temps = Card::labels(&folder, "temp", "_input");
+        temps.retain(|(label, _)| matches!(label.as_str(), "mem" | "junction" | "edge" | ""));
+        temps.sort_by_key(|(label, _)| order(label));
+        let temps = temps.into_iter().map(|(label, name)| (label, input(&name))).collect();
+        let clocks = Card::labels(&folder, "freq", "_input");
+        let clock = |label: &str, unlabelled: &str| {
+            let found = clocks.iter().find(|(l, name)| l == label || (l.is_empty() && name == unlabelled));
+            found.map(|(_, name)| input(name))
+        };
+        let (shader_clock, memory_clock) = (clock("sclk", "freq1"), clock("mclk", "freq2"));
+        Some(Sensors { temps, shader_clock, memory_clock, folder })
+    }
+
+    fn read(&self, reading: &mut GpuReading) {
+        let sensor = |name: &str| number(&self.folder.join(name));
+        let micro = |value: f64| value / 1e6;
+        reading.power = sensor("power1_average").or_else(|| sensor("power1_input")).map(micro);
+        reading.power_limit = sensor("power1_cap").map(micro);
+        reading.fan_rpm = sensor("fan1_input");
+        // Cards without a sensor in their memory print 0 for it.
+        reading.temp = self.temps.iter().find_map(|(label, path)| {
+            let value = number(path)? / 1000.0;
+            (label != "mem" || value != 0.0).then_some(value)
+        });
+        let megahertz = |path: &Option<PathBuf>| path.as_deref().and_then(number).map(micro);
+        reading.shader_clock = megahertz(&self.shader_clock);
+        reading.memory_clock = megahertz(&self.memory_clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recordings;
+    use std::time::Duration;
+
+    fn read(sys: &Path) -> Vec<(String, f64)> {
+        let roots = Roots { sys: sys.into(), ..Roots::default() };
+        let mut out = Out::default();
+        out.begin(Duration::ZERO);
+        for mut part in super::super::open(&Options::default(), &roots).expect("a card") {
+            part.collector.collect(&mut out).expect("values");
+        }
+        out.present()
+    }
+
+    #[test]
+    fn recordings_yield_their_lists() {
+        for card in [
+            "hd7870",
+            "phoenix",
+            "r7-240",
+            "rx580",
+            "rx6900xt",
+            "rx7800xt",
+            "rx9070",
+            "strixpoint",
+            "vangogh",
+            "vega56",
+        ] {
+            let sys = recordings::sys(&format!("amd/sysfs_{card}.json"));
+            // The lists call the first card 0, whatever number the machine gave it.
+            let present: Vec<_> =
+                read(sys.path()).into_iter().map(|(tag, value)| (tag.replacen("gpu.1.", "gpu.0.", 1), value)).collect();
+            recordings::check(&format!("amd_sysfs_{card}"), &present);
+        }
+    }
+
+    /// A card of our own making with every file that is read.
+    fn machine() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:41:00.0\n"),
+            ("power/runtime_status", "active\n"),
+            ("gpu_busy_percent", "73\n"),
+            ("mem_busy_percent", "12\n"),
+            ("mem_info_vram_used", "1073741824\n"),
+            ("mem_info_vram_total", "4294967296\n"),
+            ("ras/umc_err_count", "ue: 1\nce: 20\n"),
+            ("hwmon/hwmon2/power1_average", "150000000\n"),
+            ("hwmon/hwmon2/power1_cap", "300000000\n"),
+            ("hwmon/hwmon2/temp1_input", "40000\n"),
+            ("hwmon/hwmon2/temp1_label", "edge\n"),
+            ("hwmon/hwmon2/temp2_input", "61000\n"),
+            ("hwmon/hwmon2/temp2_label", "junction\n"),
+            ("hwmon/hwmon2/temp3_input", "0\n"),
+            ("hwmon/hwmon2/temp3_label", "mem\n"),
+            ("hwmon/hwmon2/freq1_input", "1700000000\n"),
+            ("hwmon/hwmon2/freq1_label", "sclk\n"),
+            ("hwmon/hwmon2/freq2_input", "1600000000\n"),
+            ("hwmon/hwmon2/freq2_label", "mclk\n"),
+            ("hwmon/hwmon2/fan1_input", "1200\n"),
+        ] {
+            put(dir.path(), path, text);
+        }
+        dir
+    }
+
+    fn put(sys: &Path, path: &str, text: &str) {
+        let path = sys.join("class/drm/card3/device").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn value(present: &[(String, f64)], tag: &str) -> Option<f64> {
+        present.iter().find(|(name, _)| name == &format!("gpu.3.{tag}")).map(|(_, value)| *value)
+    }
+
+    #[test]
+    fn a_card_is_read_from_its_files() {
+        let dir = machine();
+        let present = read(dir.path());
+        for (tag, wanted) in [
+            ("gpu", 73.0),
+            ("memoryReadWriteActivity", 12.0),
+            ("memoryAllocated", 25.0),
+            ("memoryAllocatedBytes", 1_073_741_824.0),
+            ("memoryTotalBytes", 4_294_967_296.0),
+            ("powerWatts", 150.0),
+            ("enforcedPowerLimitWatts", 300.0),
+            ("powerPercent", 50.0),
+            ("temp", 61.0),
+            ("smClock", 1700.0),
+            ("memoryClock", 1600.0),
+            ("fanRpm", 1200.0),
+            ("correctedMemoryErrors", 20.0),
+            ("uncorrectedMemoryErrors", 1.0),
+        ] {
+            assert_eq!(value(&present, tag), Some(wanted), "{tag}");
+        }
+        assert_eq!(present.len(), 14);
+    }
+
+    #[test]
+    fn an_accelerators_energy_comes_from_its_table_and_fills_what_is_missing() {
+        let dir = machine();
+        let mut table = vec![0xff; 288];
+        table[..4].copy_from_slice(&[0x20, 0x01, 1, 4]);
+        table[12..14].copy_from_slice(&88u16.to_le_bytes());
+        table[24..32].copy_from_slice(&(7u64 << 16).to_le_bytes());
+        std::fs::write(dir.path().join("class/drm/card3/device/gpu_metrics"), table).unwrap();
+        let present = read(dir.path());
+        assert_eq!((value(&present, "energyJoules"), value(&present, "gpu")), (Some(7.0), Some(73.0)));
+        std::fs::remove_file(dir.path().join("class/drm/card3/device/gpu_busy_percent")).unwrap();
+        assert_eq!(value(&read(dir.path()), "gpu"), Some(88.0));
+    }
+
+    #[test]
+    fn a_sleeping_card_is_not_read() {
+        let dir = machine();
+        put(dir.path(), "power/runtime_status", "suspended\n");
+        assert_eq!(read(dir.path()), []);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_garbage_leaves_its_tag_out() {
+        let dir = machine();
+        put(dir.path(), "gpu_busy_percent", "7");
+        put(dir.path(), "hwmon/hwmon2/power1_average", "\n");
+        put(dir.path(), "hwmon/hwmon2/temp2_input", "N/A\n");
+        put(dir.path(), "ras/umc_err_count", "ue: 1\nce: 2");
+        let present = read(dir.path());
+        for tag in ["gpu", "powerWatts", "powerPercent", "correctedMemoryErrors"] {
+            assert_eq!(value(&present, tag), None, "{tag}");
+        }
+        assert_eq!(value(&present, "temp"), Some(40.0), "the next sensor");
+        assert_eq!(value(&present, "uncorrectedMemoryErrors"), Some(1.0));
+    }
+
+    #[test]
+    fn a_card_that_left_is_said_and_comes_back_as_itself() {
+        let dir = machine();
+        let roots = Roots { sys: dir.path().into(), ..Roots::default() };
+        let mut part = super::super::open(&Options::default(), &roots).unwrap().remove(0);
+        assert_eq!(part.name, "card3 0000:41:00.0");
+        let drm = dir.path().join("class/drm");
+        let mut out = Out::default();
+        let mut tick = |second| {
+            out.begin(Duration::from_secs(second));
+            part.collector.collect(&mut out).map(|()| out.present())
+        };
+        let before = tick(0).unwrap();
+        std::fs::rename(drm.join("card3"), dir.path().join("gone")).unwrap();
+        assert_eq!(tick(1), Err(CollectError::failed("the card at 0000:41:00.0 answers nothing")));
+        std::fs::rename(dir.path().join("gone"), drm.join("card5")).unwrap();
+        std::fs::rename(drm.join("card5/device/hwmon/hwmon2"), drm.join("card5/device/hwmon/hwmon7")).unwrap();
+        assert_eq!(tick(2).unwrap(), before);
+    }
+}

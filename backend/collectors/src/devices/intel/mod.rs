@@ -1,0 +1,64 @@
+//! Intel GPUs: the kernel's own files, else the stream of xpu-smi.
+//!
+//! The files have no memory in use and no utilisation; xpu-smi has both on data centre cards, and takes the files' place
+//! when the configuration names it.
+
+mod sysfs;
+mod xpu_smi;
+
+use crate::read::{drm, exec};
+use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
+
+/// Drivers of Intel's cards.
+const DRIVERS: &[&str] = &["i915", "xe"];
+
+/// Older releases had another name.
+const TOOLS: &[&str] = &["xpu-smi", "xpumcli"];
+
+const DIRS: &[&str] = &["/usr/bin", "/opt/xpum/bin"];
+
+const REMEDY: &str = "load the driver: sudo modprobe xe, or i915 for older cards; in a container pass /sys/class/drm, or \
+                      set command under [collectors.intel] to xpu-smi";
+
+static COMMAND: OptionRow = OptionRow::path("command", "The xpu-smi to run, instead of reading the kernel's files");
+
+/// Keys below `[collectors.intel]`.
+pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND];
+
+/// Opens the tool that the configuration names, else all cards in /sys, else a tool that is installed.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    if let Some(configured) = options.own.path(&COMMAND) {
+        return Ok(xpu_smi::open(exec::find(TOOLS, DIRS, Some(configured))?, options));
+    }
+    let cards = drm::cards(&roots.sys, DRIVERS);
+    if !cards.is_empty() {
+        return Ok(drm::kept(cards, options)?.into_iter().map(|card| sysfs::part(card, options, roots)).collect());
+    }
+    match exec::find(TOOLS, DIRS, None) {
+        Ok(path) => Ok(xpu_smi::open(path, options)),
+        Err(error) if error.kind == OpenErrorKind::Absent => {
+            let mut tried = vec![drm::folder(&roots.sys).display().to_string()];
+            tried.extend(TOOLS.iter().map(|name| name.to_string()));
+            let reason = "the drivers i915 and xe have no card here, and xpu-smi is not installed";
+            Err(OpenError::absent(tried, reason, REMEDY))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OwnOptions;
+
+    #[test]
+    fn nothing_is_absent_and_says_what_to_do() {
+        let sys = tempfile::tempdir().unwrap();
+        let error = open(&Options::default(), &Roots::below(sys.path())).err().expect("nothing opens");
+        assert_eq!(error.kind, OpenErrorKind::Absent);
+        assert!(error.remedy.contains("modprobe xe"), "{}", error.remedy);
+        let options = Options { own: OwnOptions::default().with(&COMMAND, "/nowhere/xpu-smi"), ..Options::default() };
+        let error = open(&options, &Roots::below(sys.path())).err().expect("nothing opens");
+        assert_eq!(error.kind, OpenErrorKind::Failed);
+    }
+}

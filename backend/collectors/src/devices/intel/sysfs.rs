@@ -1,0 +1,235 @@
+//! One Intel card by the files of its driver, i915 or xe.
+
+use crate::devices::gpu_reading::GpuReading;
+use crate::read::drm::{self, Card, number};
+use crate::{CollectError, Collector, Options, Out, Part, Roots};
+use shared::catalog::gpu;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The part of a card.
+pub(super) fn part(card: Card, options: &Options, roots: &Roots) -> Part {
+    let i = options.gpu_numbers.claim(&card.pci, card.number);
+    let tried = vec![card.dir.join("device").display().to_string()];
+    let name = format!("card{} {}", card.number, card.pci);
+    let (files, energy) = (Files::of(&card), None);
+    Part { name, tried, collector: Box::new(IntelCard { sys: roots.sys.clone(), i, card, files, energy }) }
+}
+
+struct IntelCard {
+    sys: PathBuf,
+    i: u32,
+    card: Card,
+    files: Files,
+    /// The energy at the previous tick.
+    energy: Option<Energy>,
+}
+
+#[derive(Clone, Copy)]
+struct Energy {
+    at: Duration,
+    /// Which of the counters, for each counts something else.
+    counter: usize,
+    microjoules: f64,
+}
+
+impl Collector for IntelCard {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        if self.card.sleeps() {
+            self.energy = None;
+            return Ok(()); // any other reading would wake it
+        }
+        let mut reading = self.files.read();
+        if reading.is_empty() && self.found_again() {
+            reading = self.files.read();
+        }
+        let energy = self.files.energy(out.at());
+        if reading.is_empty() && energy.is_none() {
+            self.energy = None;
+            return Err(CollectError::failed(format!("the card at {} answers nothing", self.card.pci)));
+        }
+        reading.power = self.energy.zip(energy).and_then(|(before, now)| watts(before, now));
+        self.energy = energy;
+        reading.put(self.i, out);
+        Ok(())
+    }
+}
+
+impl IntelCard {
+    /// A card that left comes back under another number and with other sensors, at the same PCI address.
+    fn found_again(&mut self) -> bool {
+        let found = drm::cards(&self.sys, super::DRIVERS).into_iter().find(|card| card.pci == self.card.pci);
+        let Some(card) = found else { return false };
+        self.files = Files::of(&card);
+        self.card = card;
+        self.energy = None;
+        true
+    }
+}
+
+/// Mean power between two readings of one counter; a counter that went back began anew.
+fn watts(before: Energy, now: Energy) -> Option<f64> {
+    let seconds = now.at.checked_sub(before.at)?.as_secs_f64();
+    let joules = (now.microjoules - before.microjoules) / 1e6;
+    (before.counter == now.counter && seconds > 0.0 && joules >= 0.0)
+        .then(|| gpu::POWER_WATTS.rounded(joules / seconds))
+}
+
+/// A card's files; which there are is asked once.
+struct Files {
+    frequency: Option<PathBuf>,
+    fan: Option<PathBuf>,
+    temp: Option<PathBuf>,
+    memory_temp: Option<PathBuf>,
+    power_limit: Option<PathBuf>,
+    /// The whole card's counter before that of its package.
+    energy: Vec<PathBuf>,
+}
+
+impl Files {
+    fn of(card: &Card) -> Self {
+        let frequency = ["device/tile0/gt0/freq0/act_freq", "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz"]
+            .map(|path| card.dir.join(path));
+        let frequency = frequency.into_iter().find(|path| path.exists());
+        let sensors = card.sensors();
+        // One sensor without a label is the GPU's: i915 names none.
+        let by_label = |kind: &str, ending: &str, labels: &[&str]| -> Vec<PathBuf> {
+            let Some(folder) = &sensors else { return Vec::new() };
+            let all = Card::labels(folder, kind, ending);
+            let named = labels.iter().flat_map(|wanted| all.iter().filter(move |(label, _)| label == wanted));
+            named.map(|(_, name)| folder.join(format!("{name}{ending}"))).collect()
+        };
+        let one = |kind: &str, ending: &str, labels: &[&str]| by_label(kind, ending, labels).into_iter().next();
+        Files {
+            frequency,
+            fan: one("fan1", "_input", &[""]),
+            temp: one("temp", "_input", &["pkg", ""]),
+            memory_temp: one("temp", "_input", &["vram"]),
+            power_limit: one("power", "_max", &["card", "pkg", ""]),
+            energy: by_label("energy", "_input", &["card", "pkg", ""]),
+        }
+    }
+
+    fn read(&self) -> GpuReading {
+        let read = |path: &Option<PathBuf>| path.as_deref().and_then(number);
+        let degrees = |path: &Option<PathBuf>| read(path).map(|millidegrees| millidegrees / 1000.0);
+        GpuReading {
+            frequency: read(&self.frequency),
+            fan_rpm: read(&self.fan),
+            temp: degrees(&self.temp),
+            memory_temp: degrees(&self.memory_temp),
+            power_limit: read(&self.power_limit).map(|microwatts| microwatts / 1e6),
+            ..GpuReading::default()
+        }
+    }
+
+    /// The first counter that counts: cards that cannot measure the whole board leave its counter at zero.
+    fn energy(&self, at: Duration) -> Option<Energy> {
+        let counters = self.energy.iter().map(|path: &PathBuf| number(Path::new(path))).enumerate();
+        let (counter, microjoules) = counters
+            .filter_map(|(counter, value)| Some((counter, value?)))
+            .find(|(_, microjoules)| *microjoules > 0.0)?;
+        Some(Energy { at, counter, microjoules })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recordings;
+    use serde_json::Value;
+    use shared::catalog::MetricDef;
+
+    fn parts(sys: &Path) -> Vec<Part> {
+        let roots = Roots { sys: sys.into(), ..Roots::default() };
+        super::super::open(&Options::default(), &roots).expect("a card")
+    }
+
+    fn tick(part: &mut Part, out: &mut Out, second: u64) -> Vec<(String, f64)> {
+        out.begin(Duration::from_secs(second));
+        part.collector.collect(out).expect("values");
+        out.present()
+    }
+
+    #[test]
+    fn recordings_yield_their_lists() {
+        for card in ["a380-i915", "a380-xe", "b580", "b580-6.16", "tigerlake"] {
+            let sys = recordings::sys(&format!("intel/sysfs_{card}.json"));
+            let read = tick(&mut parts(sys.path())[0], &mut Out::default(), 0);
+            // The lists call the first card 0, whatever number the machine gave it, and note temperatures and the limit
+            // by the kernel's names instead of ours: what is read must be exactly that.
+            let read = read.into_iter().map(|(tag, value)| (tag.replacen("gpu.1.", "gpu.0.", 1), value));
+            let (noted, listed): (Vec<_>, Vec<_>) =
+                read.partition(|(tag, _)| NOTED.iter().any(|(known, _)| known == tag));
+            let name = format!("intel_sysfs_{card}");
+            recordings::check(&name, &listed);
+            let list: Value = serde_json::from_str(&recordings::text(&format!("expected/{name}.json"))).unwrap();
+            for (tag, notes) in NOTED {
+                let wanted = notes.iter().find_map(|note| list[note].as_f64());
+                let found = noted.iter().find(|(known, _)| known == tag).map(|(_, value)| *value);
+                assert_eq!(found, wanted, "{name}: {tag}");
+            }
+        }
+    }
+
+    const NOTED: &[(&str, &[&str])] = &[
+        ("gpu.0.temp", &["_temp:pkg", "_temp:gpu"]),
+        ("gpu.0.memoryTemp", &["_temp:vram"]),
+        ("gpu.0.enforcedPowerLimitWatts", &["_power_max_W:card", "_power_max_W:pkg", "_power_max_W:gpu"]),
+    ];
+
+    fn put(sys: &Path, path: &str, text: &str) {
+        let path = sys.join("class/drm/card0").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn power_is_the_energy_between_two_readings() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put("device/uevent", "DRIVER=xe\nPCI_SLOT_NAME=0000:03:00.0\n");
+        put("device/tile0/gt0/freq0/act_freq", "1700\n");
+        put("device/hwmon/hwmon3/energy1_input", "0\n");
+        put("device/hwmon/hwmon3/energy1_label", "card\n");
+        put("device/hwmon/hwmon3/energy2_input", "5000000\n");
+        put("device/hwmon/hwmon3/energy2_label", "pkg\n");
+        put("device/hwmon/hwmon3/power2_max", "190000000\n");
+        put("device/hwmon/hwmon3/power2_label", "pkg\n");
+        let (mut part, mut out) = (parts(dir.path()).remove(0), Out::default());
+        let mut power = |second, energy: &str| {
+            put("device/hwmon/hwmon3/energy2_input", energy);
+            let read = tick(&mut part, &mut out, second);
+            let value = |row: &MetricDef| {
+                let tag = row.tag_of("0");
+                read.iter().find(|(read, _)| *read == tag).map(|(_, value)| *value)
+            };
+            [value(&gpu::POWER_LIMIT_WATTS), value(&gpu::POWER_WATTS), value(&gpu::POWER_PERCENT)]
+        };
+        let none = [Some(190.0), None, None];
+        assert_eq!(power(10, "5000000\n"), none);
+        assert_eq!(power(12, "195000000\n"), [Some(190.0), Some(95.0), Some(50.0)]);
+        assert_eq!(power(13, "4000000\n"), none, "the counter began anew");
+        assert_eq!(power(14, "N/A\n"), none);
+        assert_eq!(power(15, "5000000\n"), none, "nothing to compare with");
+    }
+
+    #[test]
+    fn a_sleeping_card_is_not_read_and_its_sleep_is_no_power() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(dir.path(), path, text);
+        put("device/uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:00:02.0\n");
+        put("gt/gt0/rps_act_freq_mhz", "600\n");
+        put("device/hwmon/hwmon1/energy1_input", "1000000\n");
+        let (mut part, mut out) = (parts(dir.path()).remove(0), Out::default());
+        assert_eq!(tick(&mut part, &mut out, 0).len(), 1);
+        put("device/power/runtime_status", "suspended\n");
+        assert_eq!(tick(&mut part, &mut out, 1), []);
+        put("device/power/runtime_status", "active\n");
+        assert_eq!(tick(&mut part, &mut out, 2), [("gpu.0.freq".to_string(), 600.0)]);
+        assert_eq!(tick(&mut part, &mut out, 3).len(), 2);
+        std::fs::remove_dir_all(dir.path().join("class/drm")).unwrap();
+        out.begin(Duration::from_secs(4));
+        assert!(part.collector.collect(&mut out).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! The calls that are made of one GPU in one tick: each when it is due, and none once the GPU is known to be lost.
+
+use super::reading::{NvidiaReading, Place};
+use super::retry::{NvmlFailure, Retry, failure};
+use nvml_wrapper::error::NvmlError;
+use shared::catalog::MetricDef;
+
+/// The calls that fail on their own; see [`Retry`].
+#[derive(Clone, Copy)]
+pub(super) enum Call {
+    Utilisation,
+    Memory,
+    Temperature,
+    Fields,
+    Power,
+    Energy,
+    SmClock,
+    MemoryClock,
+    GraphicsClock,
+    Corrected,
+    Uncorrected,
+    Fan,
+    Encoder,
+    Decoder,
+    Throttle,
+    Compute,
+    Graphics,
+    Shared,
+    Shares,
+    Profile,
+}
+
+impl Call {
+    /// How many there are.
+    pub const COUNT: usize = Call::Profile as usize + 1;
+
+    fn name(self) -> &'static str {
+        match self {
+            Call::Utilisation => "utilisation",
+            Call::Memory => "memory",
+            Call::Temperature => "temperature",
+            Call::Fields => "field values",
+            Call::Power => "power",
+            Call::Energy => "energy",
+            Call::SmClock | Call::MemoryClock | Call::GraphicsClock => "a clock",
+            Call::Corrected | Call::Uncorrected => "memory errors",
+            Call::Fan => "fan",
+            Call::Encoder => "encoder",
+            Call::Decoder => "decoder",
+            Call::Throttle => "throttle reasons",
+            Call::Compute | Call::Graphics | Call::Shared => "processes",
+            Call::Shares => "shares of processes",
+            Call::Profile => "profiling counters",
+        }
+    }
+}
+
+/// Makes the calls of one tick: those that are due, and none once the GPU is known to be lost.
+pub(super) struct Asker {
+    pub retries: [Retry; Call::COUNT],
+    pub reading: NvidiaReading,
+    /// The call whose failure the reading tells.
+    pub failed: Option<Call>,
+}
+
+impl Asker {
+    /// Nothing was asked in this tick yet.
+    pub fn new(retries: [Retry; Call::COUNT]) -> Self {
+        Asker { retries, reading: NvidiaReading::default(), failed: None }
+    }
+
+    /// Makes a call if it is due.
+    pub fn ask<T>(&mut self, call: Call, ask: impl FnOnce() -> Result<T, NvmlError>) -> Option<T> {
+        let retry = &mut self.retries[call as usize];
+        if self.reading.stopped() || !retry.due() {
+            return None;
+        }
+        match ask() {
+            Ok(value) => {
+                retry.worked();
+                self.reading.answered = true;
+                Some(value)
+            }
+            Err(error) => {
+                retry.failed();
+                let failure = failure(&error);
+                if failure != NvmlFailure::Unsupported {
+                    self.reading.fail(failure, format!("{}: {error}", call.name()));
+                    if self.reading.stopped() || self.failed.is_none() {
+                        self.failed = Some(call);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Puts a value of the GPU itself that was computed, if there is one.
+    pub fn put_rounded(&mut self, def: &'static MetricDef, computed: Option<f64>) {
+        self.put(def, computed.map(|value| def.rounded(value)));
+    }
+
+    /// Puts a reading of the GPU itself, if there is one.
+    pub fn put(&mut self, def: &'static MetricDef, value: Option<f64>) {
+        self.reading.put(def, Place::Gpu, value);
+    }
+}

@@ -1,0 +1,279 @@
+//! One GPU: what is asked of it in a tick, and what is kept from tick to tick to ask less.
+
+use super::asker::{Asker, Call};
+use super::gpm::Profile;
+use super::library::{Fields, Handle, Library};
+use super::mig::Parts;
+use super::rates::Rate;
+use super::reading::{NvidiaReading, Place};
+use super::retry::{NvmlFailure, Retry};
+use super::users::{Process, Who};
+use nvml_wrapper::enum_wrappers::device::{
+    Clock, EccCounter, MemoryError, MemoryLocation, TemperatureSensor, TemperatureThreshold,
+};
+use nvml_wrapper::error::NvmlError;
+use shared::catalog::{gpu, gpu_parts, gpu_profile};
+use std::time::Duration;
+
+/// How often what hardly changes is asked for again.
+const LIMITS_INTERVAL: Duration = Duration::from_secs(60);
+const LINK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often it is asked whether somebody computes through the multi-process service, while nobody does.
+const SHARED_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A value that is asked for now and then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    value: Option<u32>,
+    asked: Option<Duration>,
+}
+
+impl Kept {
+    fn get(&mut self, at: Duration, every: Duration, ask: impl FnOnce() -> Result<u32, NvmlError>) -> Option<u32> {
+        if self.asked.is_none_or(|then| at.saturating_sub(then) >= every) {
+            *self = Kept { value: ask().ok(), asked: Some(at) };
+        }
+        self.value
+    }
+}
+
+/// What is known of a GPU between ticks.
+pub(super) struct Gpu {
+    handle: Handle,
+    retries: [Retry; Call::COUNT],
+    /// The last failure, and the call whose it was: it stands until that call works, also in ticks that spare it.
+    trouble: Option<(Call, NvmlFailure, String)>,
+    power_limit: Kept,
+    max_temp: Kept,
+    max_memory_temp: Kept,
+    link: [Kept; 4],
+    lane_speed: Kept,
+    energy: Rate,
+    pcie: [Rate; 2],
+    nvlink: [Rate; 2],
+    profile: Profile,
+    parts: Parts,
+    /// When nobody computed through the multi-process service.
+    unshared: Option<Duration>,
+    /// The driver's clock at the newest share of a process.
+    shares_since: u64,
+}
+
+impl Gpu {
+    /// A GPU of which nothing is known yet.
+    pub fn new(handle: Handle) -> Self {
+        Gpu {
+            handle,
+            retries: Default::default(),
+            trouble: None,
+            power_limit: Kept::default(),
+            max_temp: Kept::default(),
+            max_memory_temp: Kept::default(),
+            link: Default::default(),
+            lane_speed: Kept::default(),
+            energy: Rate::default(),
+            pcie: Default::default(),
+            nvlink: Default::default(),
+            profile: Profile::new(None),
+            parts: Parts::default(),
+            unshared: None,
+            shares_since: 0,
+        }
+    }
+
+    /// What the library knows it by, until it is lost or the library is started anew.
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// The GPU came back, or the library was started anew: handles and samples are of no use any more, and calls that
+    /// failed may work.
+    pub fn reset(&mut self, handle: Handle) {
+        *self = Gpu::new(handle);
+    }
+
+    /// Reads all that is due at a tick.
+    pub fn read(&mut self, library: &Library, at: Duration) -> NvidiaReading {
+        let mut asker = Asker::new(self.retries);
+        let device = library.device(self.handle);
+        if self.parts.look(library, self.handle, at) {
+            // What one mode does not have, the other may.
+            asker.retries = Default::default();
+            self.profile = Profile::new(None);
+        }
+
+        if let Some(rates) = asker.ask(Call::Utilisation, || device.utilization_rates()) {
+            asker.put(&gpu::UTILISATION, percent(rates.gpu));
+            asker.put(&gpu::MEMORY_ACTIVITY, percent(rates.memory));
+        }
+        let memory = asker.ask(Call::Memory, || library.memory(self.handle));
+        let memory = memory.filter(|(used, total)| *total > 0 && used <= total);
+        if let Some((used, total)) = memory {
+            asker.put(&gpu::MEMORY_ALLOCATED_BYTES, Some(used as f64));
+            asker.put(&gpu::MEMORY_TOTAL_BYTES, Some(total as f64));
+            asker.put_rounded(&gpu::MEMORY_ALLOCATED, Some(100.0 * used as f64 / total as f64));
+        }
+        let temp = asker.ask(Call::Temperature, || device.temperature(TemperatureSensor::Gpu));
+        asker.put(&gpu::TEMP, temp.map(f64::from).and_then(celsius));
+        let fields = asker.ask(Call::Fields, || library.fields(self.handle)).unwrap_or_default();
+        asker.put(&gpu::MEMORY_TEMP, fields.memory_temp.and_then(celsius));
+        self.power(&mut asker, library, fields, at);
+
+        let mut clock = |call, kind, row| {
+            let megahertz = asker.ask(call, || device.clock_info(kind)).filter(|mhz| *mhz < 100_000);
+            asker.put(row, megahertz.map(f64::from));
+        };
+        clock(Call::SmClock, Clock::SM, &gpu::SM_CLOCK);
+        clock(Call::MemoryClock, Clock::Memory, &gpu::MEMORY_CLOCK);
+        clock(Call::GraphicsClock, Clock::Graphics, &gpu::GRAPHICS_CLOCK);
+        let mut errors = |call, kind, row| {
+            let place = MemoryLocation::Device;
+            let count = asker.ask(call, || device.memory_error_counter(kind, EccCounter::Volatile, place));
+            asker.put(row, count.map(|n| n as f64));
+        };
+        errors(Call::Corrected, MemoryError::Corrected, &gpu::CORRECTED_ERRORS);
+        errors(Call::Uncorrected, MemoryError::Uncorrected, &gpu::UNCORRECTED_ERRORS);
+        // Fans may turn faster than what their maker calls all of it.
+        let fan = asker.ask(Call::Fan, || device.fan_speed(0)).filter(|percent| *percent <= 200);
+        asker.put(&gpu::FAN_SPEED, fan.map(f64::from));
+        let encoder = asker.ask(Call::Encoder, || device.encoder_utilization());
+        asker.put(&gpu::ENCODER, encoder.and_then(|info| percent(info.utilization)));
+        let decoder = asker.ask(Call::Decoder, || device.decoder_utilization());
+        asker.put(&gpu::DECODER, decoder.and_then(|info| percent(info.utilization)));
+        let reasons = asker.ask(Call::Throttle, || device.current_throttle_reasons());
+        asker.put(&gpu::THROTTLE_REASONS, reasons.map(|set| set.bits() as f64));
+
+        if !asker.reading.stopped() {
+            self.limits(&mut asker, library, at);
+            self.links(&mut asker, library, fields, at);
+            self.parts.read(&mut asker, library, self.handle, at);
+            self.processes(&mut asker, library, memory.map(|(_, total)| total), at);
+        }
+        self.retries = asker.retries;
+        let mut reading = asker.reading;
+        self.trouble = match (reading.failure.clone(), asker.failed, self.trouble.take()) {
+            (Some((failure, reason)), Some(call), _) => Some((call, failure, reason)),
+            (_, _, Some((_, NvmlFailure::Lost | NvmlFailure::Silent, _))) if reading.answered => None,
+            (None, _, Some(before)) if self.retries[before.0 as usize].fails() => Some(before),
+            _ => None,
+        };
+        if reading.failure.is_none() {
+            reading.failure = self.trouble.clone().map(|(_, failure, reason)| (failure, reason));
+        }
+        reading
+    }
+
+    fn power(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
+        let device = library.device(self.handle);
+        let power = fields.power.or_else(|| asker.ask(Call::Power, || device.power_usage()).map(f64::from));
+        let watts = |milliwatts: f64| (milliwatts <= 2_000_000.0).then(|| milliwatts / 1000.0);
+        let power = power.and_then(watts);
+        asker.put(&gpu::POWER_WATTS, power);
+        let limit = power.and_then(|_| self.power_limit.get(at, LIMITS_INTERVAL, || device.enforced_power_limit()));
+        let limit = limit.and_then(|milliwatts| watts(milliwatts.into())).filter(|watts| *watts > 0.0);
+        asker.put(&gpu::POWER_LIMIT_WATTS, limit);
+        asker.put_rounded(&gpu::POWER_PERCENT, power.zip(limit).map(|(power, limit)| 100.0 * power / limit));
+        let total = || device.total_energy_consumption().map(|millijoules| millijoules as f64);
+        let energy = fields.energy.or_else(|| asker.ask(Call::Energy, total));
+        asker.put(&gpu::ENERGY_JOULES, energy.map(|millijoules| millijoules / 1000.0));
+        let mean = self.energy.of(energy, at).map(|milliwatts| milliwatts / 1000.0);
+        asker.put_rounded(&gpu::POWER_MEAN_WATTS, mean.filter(|watts| *watts <= 2000.0));
+    }
+
+    fn limits(&mut self, asker: &mut Asker, library: &Library, at: Duration) {
+        let device = library.device(self.handle);
+        let core =
+            self.max_temp.get(at, LIMITS_INTERVAL, || device.temperature_threshold(TemperatureThreshold::GpuMax));
+        asker.put(&gpu::MAX_OP_TEMP, core.map(f64::from).and_then(celsius));
+        let limit = || device.temperature_threshold(TemperatureThreshold::MemoryMax);
+        let memory = self.max_memory_temp.get(at, LIMITS_INTERVAL, limit);
+        asker.put(&gpu::MEMORY_MAX_OP_TEMP, memory.map(f64::from).and_then(celsius));
+        let [generation, width, max_generation, max_width] = &mut self.link;
+        let count = |kept: Option<u32>| kept.filter(|n| (1..=64).contains(n)).map(f64::from);
+        asker.put(&gpu_profile::PCIE_GEN, count(generation.get(at, LINK_INTERVAL, || device.current_pcie_link_gen())));
+        asker.put(&gpu_profile::PCIE_WIDTH, count(width.get(at, LINK_INTERVAL, || device.current_pcie_link_width())));
+        asker.put(
+            &gpu_profile::MAX_PCIE_GEN,
+            count(max_generation.get(at, LIMITS_INTERVAL, || device.max_pcie_link_gen())),
+        );
+        asker.put(
+            &gpu_profile::MAX_PCIE_WIDTH,
+            count(max_width.get(at, LIMITS_INTERVAL, || device.max_pcie_link_width())),
+        );
+        // Millions of transfers per second.
+        let speed = self.lane_speed.get(at, LINK_INTERVAL, || device.pcie_link_speed());
+        asker.put(
+            &gpu_profile::PCIE_SPEED,
+            speed.filter(|mega| (1..1_000_000).contains(mega)).map(|mega| f64::from(mega) / 1000.0),
+        );
+    }
+
+    /// The links' rates: by the profiling counters where there are any, else by the driver's own counts of bytes.
+    fn links(&mut self, asker: &mut Asker, library: &Library, fields: Fields, at: Duration) {
+        let counted = [
+            (&gpu_profile::PCIE_TX, self.pcie[0].of(fields.pcie_tx, at)),
+            (&gpu_profile::PCIE_RX, self.pcie[1].of(fields.pcie_rx, at)),
+            (&gpu_profile::NVLINK_TX, self.nvlink[0].of(fields.nvlink_tx, at).map(from_kib)),
+            (&gpu_profile::NVLINK_RX, self.nvlink[1].of(fields.nvlink_rx, at).map(from_kib)),
+        ];
+        let whole = !self.parts.are_on();
+        let profiled = if whole { self.profile.read(asker, library, self.handle, at) } else { Default::default() };
+        for (row, value) in profiled.shares {
+            asker.put(row, value);
+        }
+        for ((row, counted), profiled) in counted.into_iter().zip(profiled.links) {
+            asker.put(row, profiled.or(counted));
+        }
+    }
+
+    fn processes(&mut self, asker: &mut Asker, library: &Library, total: Option<u64>, at: Duration) {
+        let mut list = |call, who| asker.ask(call, || library.processes(self.handle, who)).unwrap_or_default();
+        let mut all: Vec<Process> = list(Call::Compute, Who::Compute);
+        // The service's server computes too, so without it nobody computes through the service.
+        let rest = self.unshared.is_some_and(|then| at.saturating_sub(then) < SHARED_INTERVAL);
+        let shared = if all.is_empty() || rest { Vec::new() } else { list(Call::Shared, Who::Shared) };
+        self.unshared = if shared.is_empty() { self.unshared.filter(|_| rest).or(Some(at)) } else { None };
+        // A process that computes and draws is in both lists, with the same figure.
+        for process in shared.into_iter().chain(list(Call::Graphics, Who::Graphics)) {
+            if all.iter().all(|other| other.pid != process.pid) {
+                all.push(process);
+            }
+        }
+        let bytes = |process: &Process| process.memory.filter(|bytes| total.is_none_or(|total| *bytes <= total));
+        for process in &all {
+            asker.reading.put(
+                &gpu_parts::PROCESS_MEMORY,
+                Place::Process(process.pid),
+                bytes(process).map(|b| b as f64),
+            );
+        }
+        asker.reading.pids = all.iter().map(|process| process.pid).collect();
+        if all.is_empty() || self.parts.are_on() {
+            return;
+        }
+        let since = self.shares_since;
+        let mut shares = asker.ask(Call::Shares, || library.shares(self.handle, since)).unwrap_or_default();
+        self.shares_since = shares.iter().map(|(.., when)| *when).fold(since, u64::max);
+        // The newest of each process.
+        shares.sort_unstable_by_key(|(pid, _, when)| (*pid, std::cmp::Reverse(*when)));
+        shares.dedup_by_key(|(pid, ..)| *pid);
+        shares.retain(|(pid, ..)| asker.reading.pids.contains(pid));
+        for (pid, share, _) in shares {
+            asker.reading.put(&gpu_parts::PROCESS_SM, Place::Process(pid), percent(share));
+        }
+    }
+}
+
+/// A driver that is being reset answers numbers that no utilisation has.
+fn percent(value: u32) -> Option<f64> {
+    (value <= 100).then(|| f64::from(value))
+}
+
+fn celsius(value: f64) -> Option<f64> {
+    (value > 0.0 && value <= 150.0).then_some(value)
+}
+
+fn from_kib(kib: f64) -> f64 {
+    kib * (1 << 10) as f64
+}

@@ -1,0 +1,94 @@
+//! MIG: a GPU cut into devices. Which there are is looked up every few seconds, and at once when one of them fails.
+
+use super::asker::Asker;
+use super::gpm::Profile;
+use super::library::{Handle, Library};
+use super::reading::Place;
+use super::retry::{NvmlFailure, failure};
+use shared::catalog::gpu;
+use std::time::Duration;
+
+/// How often the mode and the list of devices are looked up.
+const LIST_INTERVAL: Duration = Duration::from_secs(5);
+
+struct Part {
+    index: u32,
+    instance: u32,
+    handle: Handle,
+    profile: Profile,
+}
+
+/// The MIG devices of one GPU.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// None where the card cannot be cut, or did not say.
+    on: Option<bool>,
+    looked: Option<Duration>,
+    all: Vec<Part>,
+}
+
+impl Parts {
+    /// Whether the GPU is cut.
+    pub fn are_on(&self) -> bool {
+        self.on == Some(true)
+    }
+
+    /// Looks up mode and devices when it is time; true when the mode has changed.
+    pub fn look(&mut self, library: &Library, gpu: Handle, at: Duration) -> bool {
+        if self.looked.is_some_and(|then| at.saturating_sub(then) < LIST_INTERVAL) {
+            return false;
+        }
+        let first = self.looked.replace(at).is_none();
+        let on = library.device(gpu).mig_mode().ok().map(|mode| mode.current == 1);
+        let changed = std::mem::replace(&mut self.on, on) != on;
+        let mut old = std::mem::take(&mut self.all);
+        if self.are_on() {
+            let most = library.device(gpu).mig_device_count().unwrap_or(0);
+            for index in 0..most {
+                let Ok((handle, instance)) = library.mig(gpu, index) else { continue };
+                let same =
+                    old.iter().position(|part| (part.index, part.handle, part.instance) == (index, handle, instance));
+                let profile = Profile::new(Some(instance));
+                self.all.push(same.map_or(Part { index, instance, handle, profile }, |i| old.swap_remove(i)));
+            }
+        }
+        changed && !first
+    }
+
+    /// Reads each device.
+    pub fn read(&mut self, asker: &mut Asker, library: &Library, gpu: Handle, at: Duration) {
+        // Two devices of one instance share its counters; the first of them speaks for it.
+        let mut told = Vec::new();
+        for part in &mut self.all {
+            match library.memory(part.handle) {
+                Ok((used, total)) if total > 0 && used <= total => {
+                    let place = Place::Part(part.index);
+                    asker.reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used as f64));
+                    asker.reading.put(
+                        &gpu::MEMORY_ALLOCATED,
+                        place,
+                        Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used as f64 / total as f64)),
+                    );
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.looked = None;
+                    let failure = failure(&error);
+                    if matches!(failure, NvmlFailure::Lost | NvmlFailure::Silent) {
+                        asker.reading.fail(failure, format!("MIG device {}: {error}", part.index));
+                        return;
+                    }
+                    continue;
+                }
+            }
+            if told.contains(&part.instance) {
+                continue;
+            }
+            told.push(part.instance);
+            let profiled = part.profile.read(asker, library, gpu, at);
+            for (row, value) in profiled.shares {
+                asker.reading.put(row, Place::Part(part.index), value);
+            }
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! NVIDIA GPUs through the driver's own library, opened at run time.
+//!
+//! A GPU is known by its UUID and keeps the number that it was given first, which is NVML's index. GPUs may come, go,
+//! hang, return and be renumbered while we read. Every call into the driver is made on a thread that may be lost
+//! ([`pool`](crate::read::pool)): what takes too long is left out of the tick, and the other GPUs go on. A call that fails is made again
+//! later and never given up for good; a library that fails as a whole is started anew.
+//!
+//! Reading order: [`gpu`] (what is read), [`fleet`] (of whom), this file (when).
+
+mod asker;
+mod events;
+mod fleet;
+mod gpm;
+mod gpu;
+mod library;
+mod mig;
+mod open;
+mod probe;
+mod rates;
+mod reading;
+mod retry;
+mod smi;
+mod users;
+
+pub(crate) use self::open::{OPTIONS, open};
+
+use self::events::{Listener, Seen};
+use self::fleet::{Fleet, State, Survey, survey};
+use self::gpu::Gpu;
+use self::library::Library;
+use self::probe::Probe;
+use self::reading::NvidiaReading;
+use self::retry::NvmlFailure;
+use crate::host::process::Watched;
+use crate::read::pool::{Finished, ThreadPool};
+use crate::{CollectError, Collector, Out, Processes};
+use shared::catalog::gpu_parts;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a tick waits for its GPUs: a fifth of the interval, within these bounds. The sampler waits longer.
+const ROUND_TIMEOUT: (Duration, Duration) = if cfg!(test) {
+    (TEST_ROUND_TIMEOUT, TEST_ROUND_TIMEOUT)
+} else {
+    (Duration::from_millis(20), Duration::from_millis(200))
+};
+
+/// Tests run beside many others, and an answer that comes a tick late is not what most of them are about.
+const TEST_ROUND_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// After this time without an answer a GPU is said to hang.
+const HUNG_AFTER: Duration = Duration::from_secs(5);
+
+/// How often all GPUs are looked up: usually, and while one of them is in trouble.
+const SURVEY_INTERVALS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(2));
+
+/// How often a library that failed as a whole is started anew.
+const RESTART_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What is said beside a lost GPU where there is no tool to ask for it.
+const BLIND: &str =
+    " (when it is back and stays silent here, start Watchglass anew: nvidia-smi, which would tell, was not found)";
+
+/// How long no process of the library's list must be found before its numbers count as another namespace's.
+const FOREIGN_AFTER: Duration = Duration::from_secs(10);
+/// Most processes that get series of their own, ever: each series is kept for as long as the history is.
+const MAX_PROCESSES: usize = 512;
+
+/// The key of jobs that concern the library; a seat's job has the seat's position.
+const LIBRARY: usize = usize::MAX;
+/// The key of the question whether a lost GPU is back.
+const PROBE: usize = usize::MAX - 1;
+
+/// What a job gives back.
+enum Done {
+    Started(Result<(Arc<Library>, Survey), String>),
+    Surveyed(Result<Survey, String>),
+    Read(Box<Gpu>, NvidiaReading),
+    Probed(bool),
+}
+
+struct Nvidia {
+    path: OsString,
+    /// Absent while it is started anew and after that failed.
+    library: Option<Arc<Library>>,
+    fleet: Fleet,
+    pool: ThreadPool<Done>,
+    watched: Watched,
+    listener: Option<Listener>,
+    xids: Seen,
+    /// Processes that have series.
+    processes: HashSet<(u32, u32)>,
+    /// Where processes have their folders.
+    proc: PathBuf,
+    /// Since when no process on the GPUs was found there.
+    foreign: Option<Duration>,
+    /// Where the process table learns what processes use.
+    tables: Arc<Processes>,
+    /// A job that concerns the library is under way.
+    busy: bool,
+    /// What another process sees of lost GPUs.
+    probe: Probe,
+    /// Why the library as a whole gives nothing.
+    failed: Option<String>,
+    last_tick: Option<Duration>,
+    looked: Duration,
+    restarted: Duration,
+}
+
+impl Collector for Nvidia {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let at = out.at();
+        let interval = self.last_tick.replace(at).map(|last| at.saturating_sub(last));
+        let patience =
+            interval.map_or(ROUND_TIMEOUT.1, |interval| (interval / 5).clamp(ROUND_TIMEOUT.0, ROUND_TIMEOUT.1));
+        let watched = self.watched.pids();
+        let mut answered = false;
+        for finished in self.pool.begin() {
+            // What came too late for its own tick is good for the next one, and not for a later one.
+            let fresh = interval.map_or(Duration::ZERO, |interval| 2 * interval);
+            answered |= self.accept(finished, at, fresh, &watched, out);
+        }
+        self.submit(at);
+        for finished in self.pool.run(patience) {
+            answered |= self.accept(finished, at, Duration::ZERO, &watched, out);
+        }
+        self.judge(answered);
+        self.look_for_lost(at);
+        self.foreign = self.are_pids_foreign().then(|| self.foreign.unwrap_or(at));
+        self.put_xids(out);
+        self.outcome(at, answered)
+    }
+}
+
+impl Nvidia {
+    /// Asks for all that is due.
+    fn submit(&mut self, at: Duration) {
+        if !self.busy && self.is_restart_due(at) {
+            self.restart(at);
+        }
+        let Some(library) = &self.library else { return };
+        if !self.busy {
+            let every = if self.fleet.seats.iter().any(|seat| seat.trouble.is_some()) {
+                SURVEY_INTERVALS.1
+            } else {
+                SURVEY_INTERVALS.0
+            };
+            let full = at.saturating_sub(self.looked) >= every || !self.fleet.strangers.is_empty();
+            let (library, count) = (library.clone(), self.fleet.count);
+            self.looked = if full { at } else { self.looked };
+            self.busy = true;
+            let look = move || Done::Surveyed(survey(&library, count, full).map_err(|error| error.to_string()));
+            self.pool.submit(LIBRARY, look);
+        }
+        for (position, seat) in self.fleet.seats.iter_mut().enumerate() {
+            if let State::Idle(_) = seat.state
+                && let State::Idle(mut gpu) = std::mem::replace(&mut seat.state, State::Busy(at))
+            {
+                let (library, submitted) = (library.clone(), Instant::now());
+                self.pool.submit(position, move || {
+                    // Rates need the time of the reading, not that of the tick.
+                    let reading = gpu.read(&library, at + submitted.elapsed());
+                    Done::Read(gpu, reading)
+                });
+            }
+        }
+    }
+
+    /// Takes in what a job gave; true when it put values into the tick. `late`: how old an answer may be.
+    fn accept(
+        &mut self,
+        finished: Finished<Done>,
+        at: Duration,
+        late: Duration,
+        watched: &HashSet<u32>,
+        out: &mut Out,
+    ) -> bool {
+        match finished.result {
+            None if finished.key == LIBRARY => self.busy = false,
+            None if finished.key == PROBE => self.probe.answered(None),
+            None => {
+                if let Some(seat) = self.fleet.seats.get_mut(finished.key) {
+                    (seat.state, seat.trouble) =
+                        (State::Missing, Some("reading it panicked; the log says where".into()));
+                }
+            }
+            Some(Done::Started(started)) => {
+                self.busy = false;
+                match started {
+                    Ok((library, survey)) => self.started(library, survey, at),
+                    Err(reason) => self.failed = Some(reason),
+                }
+            }
+            Some(Done::Surveyed(surveyed)) => {
+                self.busy = false;
+                match surveyed {
+                    Ok(survey) => {
+                        self.fleet.update(survey, at);
+                        self.listen();
+                    }
+                    Err(reason) => self.failed = Some(format!("the library does not count its GPUs: {reason}")),
+                }
+            }
+            Some(Done::Probed(back)) => self.probe.answered(Some(back)),
+            Some(Done::Read(gpu, reading)) => {
+                let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
+                let asked = if let State::Busy(asked) = seat.state { asked } else { at };
+                // The library was started anew meanwhile: the handle is an old one.
+                let current = self.library.is_some() && self.fleet.count.is_some() && seat.listed;
+                seat.state = if current { State::Idle(gpu) } else { State::Missing };
+                if seat.listed {
+                    seat.trouble = reading.failure.as_ref().map(|(_, reason)| reason.clone());
+                }
+                match reading.failure {
+                    Some((NvmlFailure::Lost, _)) => seat.lost = seat.lost.or(Some(at)),
+                    _ if reading.answered && seat.listed => seat.lost = None,
+                    _ => {}
+                }
+                if reading.answered {
+                    seat.heard = Some(out.wall());
+                }
+                if at.saturating_sub(asked) > late {
+                    return false;
+                }
+                let processes = &mut self.processes;
+                let mut known = |number, pid| {
+                    processes.contains(&(number, pid))
+                        || processes.len() < MAX_PROCESSES && processes.insert((number, pid))
+                };
+                seat.pids.clone_from(&reading.pids);
+                let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
+                self.tables.set_gpu(seat.number, reading.used());
+                reading.publish(seat.number, is_watched, &mut known, out);
+                return reading.answered;
+            }
+        }
+        false
+    }
+
+    /// Whether the library as a whole answers nothing any more.
+    fn judge(&mut self, answered: bool) {
+        if self.library.is_none() || self.busy {
+            return;
+        }
+        if answered {
+            self.failed = None;
+            return;
+        }
+        let there = || self.fleet.seats.iter().filter(|seat| seat.lost.is_none());
+        let fails = |seat: &fleet::Seat| !matches!(seat.state, State::Busy(_)) && seat.trouble.is_some();
+        if there().next().is_some() && there().all(fails) {
+            let first = there().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
+            self.failed = Some(format!(
+                "the driver answers this process nothing ({first}); a container that lost its devices, as when systemd \
+                 reloads its units, looks like this and gets them back when it is started anew"
+            ));
+        }
+    }
+
+    /// Whether there are processes on the GPUs and none of them is here.
+    fn are_pids_foreign(&self) -> bool {
+        let mut pids = self.fleet.seats.iter().flat_map(|seat| &seat.pids).peekable();
+        pids.peek().is_some() && pids.all(|pid| !self.proc.join(pid.to_string()).exists())
+    }
+
+    fn is_restart_due(&self, at: Duration) -> bool {
+        let failed = self.library.is_none() || self.failed.is_some();
+        failed && at.saturating_sub(self.restarted) >= RESTART_INTERVAL
+    }
+
+    /// Asks elsewhere for lost GPUs, and starts the library anew when one is back. Both begin when the tick has its
+    /// answers, so that they have the time until the next one.
+    fn look_for_lost(&mut self, at: Duration) {
+        if let Some(question) = self.probe.due(&self.fleet, at) {
+            self.pool.submit_behind(PROBE, move || Done::Probed(question()));
+        }
+        let is_read = self.fleet.seats.iter().any(|seat| matches!(seat.state, State::Busy(_)));
+        if self.probe.back && !self.busy && !is_read && self.library.is_some() {
+            self.probe.back = false;
+            self.restart(at);
+        }
+    }
+
+    fn restart(&mut self, at: Duration) {
+        self.restarted = at;
+        self.listener = None;
+        self.fleet.forget_handles();
+        let (old, path) = (self.library.take(), self.path.clone());
+        self.busy = true;
+        self.pool.submit_behind(LIBRARY, move || Done::Started(open::start_anew(old, &path)));
+    }
+
+    fn started(&mut self, library: Arc<Library>, survey: Survey, at: Duration) {
+        (self.failed, self.looked) = (None, at);
+        self.fleet.update(survey, at);
+        self.library = Some(library);
+        self.listen();
+    }
+
+    /// Listens to the GPUs that are there, unless they are listened to already.
+    fn listen(&mut self) {
+        let there = self.fleet.seats.iter().filter(|seat| seat.listed && seat.lost.is_none());
+        let gpus: Vec<_> = there.map(|seat| (seat.index, seat.uuid.clone())).collect();
+        if self.listener.as_ref().is_some_and(|listener| listener.hears(&gpus)) {
+            return;
+        }
+        self.listener = self.library.clone().map(|library| Listener::start(library, gpus, self.xids.clone()));
+    }
+
+    fn put_xids(&self, out: &mut Out) {
+        let seen = self.xids.lock().unwrap_or_else(PoisonError::into_inner);
+        for seat in &self.fleet.seats {
+            if let Some(xids) = seen.get(&seat.uuid) {
+                out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);
+                out.put_some(&gpu_parts::LAST_XID, seat.number, xids.last.map(|number| number as f64));
+            }
+        }
+    }
+
+    fn outcome(&self, at: Duration, answered: bool) -> Result<(), CollectError> {
+        let mut reasons: Vec<String> = self.failed.iter().cloned().collect();
+        if self.library.is_none() {
+            reasons.push("NVIDIA's library is being started anew; that is tried every minute".into());
+        }
+        for seat in &self.fleet.seats {
+            let (name, since) = seat.called(&self.fleet.numbers);
+            match (&seat.state, &seat.trouble) {
+                (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG_AFTER => {
+                    reasons.push(format!("{name} hangs: it has not answered{since}; the others go on"));
+                }
+                (State::Busy(_), None) => reasons.push(format!("{name} is slow to answer")),
+                (_, Some(trouble)) if seat.lost.is_some() => {
+                    let blind = if self.probe.is_blind() { BLIND } else { "" };
+                    reasons.push(format!("{name} is lost and has not answered{since}: {trouble}{blind}"));
+                }
+                (_, Some(trouble)) if self.failed.is_none() => reasons.push(format!("{name}: {trouble}")),
+                _ => {}
+            }
+        }
+        reasons.extend(self.fleet.strangers.iter().cloned());
+        // A process that has just ended is in the library's list a little longer.
+        if self.foreign.is_some_and(|since| at.saturating_sub(since) >= FOREIGN_AFTER) {
+            reasons.push(
+                "the driver numbers the processes on its GPUs in another pid namespace, so none of them is known here: \
+                 start the container with --pid=host, or name the host's folder with --root"
+                    .into(),
+            );
+        }
+        let more = reasons.len().saturating_sub(4);
+        reasons.truncate(4);
+        if more > 0 {
+            reasons.push(format!("and {more} more"));
+        }
+        match reasons.join("; ") {
+            reason if reason.is_empty() => Ok(()),
+            reason if answered => Err(CollectError::partial(reason)),
+            reason => Err(CollectError::failed(reason)),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod real_tests;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

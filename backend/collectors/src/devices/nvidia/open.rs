@@ -1,0 +1,192 @@
+//! Opening the driver's library, and why it does not open.
+
+use super::fleet::{Fleet, Survey, survey};
+use super::library::Library;
+use super::probe::Probe;
+use super::smi::{self, Smi};
+use super::{Nvidia, RESTART_INTERVAL};
+use crate::devices::numbers::GpuNumbers;
+use crate::host::process::Watched;
+use crate::read::pool::ThreadPool;
+use crate::read::{dylib, exec};
+use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
+use nvml_wrapper::error::NvmlError;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The library's name where the driver installs it.
+const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" };
+
+/// How long a library that is to be closed is waited for: other threads may still be in it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(super) static LIBRARY_PATH: OptionRow =
+    OptionRow::path("library", "NVIDIA's library NVML, instead of the one that the system finds");
+
+pub(super) static COMMAND: OptionRow = OptionRow::path(
+    "command",
+    "The nvidia-smi to run where the library cannot be loaded, instead of the one in the PATH",
+);
+
+/// Where `gpu` stood when it chose among NVIDIA's GPUs alone.
+static GPUS: OptionRow = OptionRow::moved_gpus("gpus", "gpu");
+
+/// Keys below `[collectors.nvidia]`.
+pub(crate) static OPTIONS: &[&OptionRow] = &[&LIBRARY_PATH, &COMMAND, &GPUS];
+
+/// Opens the library and asks for GPUs; where it cannot be loaded, NVIDIA's tool.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let path = dylib::name(options.own.path(&LIBRARY_PATH), LIBRARY);
+    let library = match Library::start(&path) {
+        Ok(library) => library,
+        Err(error @ NvmlError::LibloadingError(_)) => return tool(options, roots, open_error(&path, &error)),
+        Err(error) => return Err(open_error(&path, &error)),
+    };
+    let tried = vec![Path::new(&path).display().to_string()];
+    let survey = survey(&library, None, true).map_err(|error| open_error(&path, &error))?;
+    if survey.count == 0 {
+        let remedy = "check that the GPU is passed to this machine or container, with nvidia-smi";
+        return Err(OpenError::absent(tried, "the driver runs but shows no GPU", remedy));
+    }
+    let mut nvidia = Nvidia {
+        path,
+        library: None,
+        fleet: Fleet::new(options.gpu_numbers.clone(), options.gpus.clone()),
+        pool: ThreadPool::new("nvidia"),
+        watched: Watched::new(roots, &options.pids),
+        listener: None,
+        xids: Default::default(),
+        processes: HashSet::new(),
+        proc: roots.proc.clone(),
+        foreign: None,
+        tables: options.processes.clone(),
+        busy: false,
+        probe: Probe::new(exec::find(&["nvidia-smi"], smi::DIRS, options.own.path(&COMMAND)).ok()),
+        failed: None,
+        last_tick: None,
+        looked: Duration::ZERO,
+        restarted: Duration::ZERO,
+    };
+    let tried: Vec<String> = tried.into_iter().chain(names(&library, &survey, &options.gpu_numbers)).collect();
+    nvidia.started(Arc::new(library), survey, Duration::ZERO);
+    Ok(Part::only(tried, nvidia))
+}
+
+/// What the driver and its GPUs are called, for doctor and for the labels of GPUs.
+fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String> {
+    let driver = library.nvml().sys_driver_version().ok();
+    driver.iter().for_each(|version| numbers.driven_by(version.clone()));
+    let mut names: Vec<String> = driver.map(|version| format!("driver {version}")).into_iter().collect();
+    for found in survey.found.iter().flatten() {
+        let Ok((handle, uuid)) = &found.gpu else { continue };
+        let device = library.device(*handle);
+        let (name, pci) =
+            (device.name().ok(), device.pci_info().ok().map(|pci| pci.bus_id).filter(|id| !id.is_empty()));
+        numbers.describe(uuid, name.clone(), pci.clone());
+        let name = name.unwrap_or_else(|| "a GPU without a name".into());
+        let place = pci.map(|pci| format!(" at {pci}")).unwrap_or_default();
+        names.push(format!("index {}: {name}{place}", found.index));
+    }
+    names
+}
+
+/// Opens the tool in the library's place, or says why there is neither.
+fn tool(options: &Options, roots: &Roots, library: OpenError) -> Result<Vec<Part>, OpenError> {
+    match exec::find(&["nvidia-smi"], smi::DIRS, options.own.path(&COMMAND)) {
+        Ok(path) => {
+            let tried = vec![library.reason, format!("{} {}", path.display(), smi::FORMS[0].args.join(" "))];
+            let (numbers, only) = (options.gpu_numbers.clone(), options.gpus.clone());
+            let watched = Watched::new(roots, &options.pids);
+            Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO, form: 0 }))
+        }
+        Err(tool) if options.own.path(&COMMAND).is_some() || tool.kind == OpenErrorKind::Denied => Err(tool),
+        Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),
+    }
+}
+
+/// Closes the library, if nothing is in it any more, and starts it anew.
+pub(super) fn start_anew(old: Option<Arc<Library>>, path: &OsStr) -> Result<(Arc<Library>, Survey), String> {
+    if let Some(old) = old {
+        let end = Instant::now() + CLOSE_TIMEOUT;
+        while Arc::strong_count(&old) > 1 && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Where a call hangs in it the library stays open, and the start below is its second.
+        drop(old);
+    }
+    let says = |error: NvmlError| {
+        let error = open_error(path, &error);
+        format!("{}; {}; tried again every {} s", error.reason, error.remedy, RESTART_INTERVAL.as_secs())
+    };
+    let library = Library::start(path).map_err(says)?;
+    let survey = survey(&library, None, true).map_err(says)?;
+    Ok((Arc::new(library), survey))
+}
+
+fn open_error(library: &OsStr, error: &NvmlError) -> OpenError {
+    let shown = Path::new(library).display().to_string();
+    let says = |text: &str| format!("{shown}: {text}");
+    let name: OsString = library.to_owned();
+    let (kind, reason, remedy) = match error {
+        NvmlError::LibloadingError(loader) if dylib::is_file(&name) => (
+            OpenErrorKind::Failed,
+            format!("{shown} could not be loaded: {loader}"),
+            "set library under [collectors.nvidia] to the driver's libnvidia-ml.so.1",
+        ),
+        NvmlError::LibloadingError(_) => (
+            OpenErrorKind::Absent,
+            format!("{shown} was not found"),
+            "install NVIDIA's driver, or set library under [collectors.nvidia]",
+        ),
+        NvmlError::DriverNotLoaded => {
+            (OpenErrorKind::Absent, says("the driver is not loaded"), "load it: sudo modprobe nvidia")
+        }
+        NvmlError::LibRmVersionMismatch => (
+            OpenErrorKind::Failed,
+            says("the library and the loaded driver are of different versions"),
+            "restart the machine to load the driver that was installed",
+        ),
+        NvmlError::NoPermission => (
+            OpenErrorKind::Denied,
+            says("this user may not talk to the driver"),
+            "let this user read and write /dev/nvidia*, or add it to the group that may",
+        ),
+        NvmlError::Unknown | NvmlError::OperatingSystem => (
+            OpenErrorKind::Failed,
+            says(&format!("{error}; a container loses its devices like that when systemd reloads its units")),
+            "start the container anew, or give it the devices by --device /dev/nvidia0 and so on",
+        ),
+        other => (OpenErrorKind::Failed, says(&other.to_string()), "see what nvidia-smi says"),
+    };
+    OpenError { kind, tried: vec![shown], reason, remedy: remedy.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OwnOptions;
+
+    #[test]
+    fn a_missing_library_is_absent_and_says_how_to_get_it() {
+        let own = OwnOptions::default().with(&LIBRARY_PATH, "/nowhere/libnvidia-ml.so.1");
+        let error = open(&Options { own, ..Options::default() }, &Roots::default()).err().unwrap();
+        assert_eq!(error.kind, OpenErrorKind::Absent);
+        assert_eq!(error.tried, ["/nowhere/libnvidia-ml.so.1", "nvidia-smi"]);
+        assert_eq!(error.reason, "/nowhere/libnvidia-ml.so.1 was not found");
+        assert!(error.remedy.contains("library under [collectors.nvidia]"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("libnvidia-ml.so.1");
+        std::fs::write(&library, "not a library").unwrap();
+        let options = Options { own: OwnOptions::default().with(&LIBRARY_PATH, library), ..Options::default() };
+        let error = open(&options, &Roots::default()).err().unwrap();
+        assert_eq!(error.kind, OpenErrorKind::Failed);
+        assert!(error.reason.contains("could not be loaded"), "{}", error.reason);
+    }
+}

@@ -1,0 +1,95 @@
+//! What one GPU gave in one tick, on its way from the thread that asked to the tick.
+
+use super::retry::NvmlFailure;
+use crate::{GpuUse, Out};
+use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_process};
+
+/// Of what a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The GPU as a whole.
+    Gpu,
+    /// One of its MIG devices, by index.
+    Part(u32),
+    /// A process on it.
+    Process(u32),
+}
+
+/// The values of a GPU.
+#[derive(Debug, Default)]
+pub(super) struct NvidiaReading {
+    values: Vec<(&'static MetricDef, Place, f64)>,
+    /// Processes on it.
+    pub pids: Vec<u32>,
+    /// At least one call worked.
+    pub answered: bool,
+    /// The first failure that is not a card's plain lack of something.
+    pub failure: Option<(NvmlFailure, String)>,
+}
+
+impl NvidiaReading {
+    /// Memory and share of multiprocessors by process.
+    pub fn used(&self) -> GpuUse {
+        let mut used = GpuUse::new();
+        for &(def, place, value) in &self.values {
+            let Place::Process(pid) = place else { continue };
+            if std::ptr::eq(def, &gpu_parts::PROCESS_MEMORY) {
+                used.entry(pid).or_default().0 = value as u64;
+            } else if std::ptr::eq(def, &gpu_parts::PROCESS_SM) {
+                used.entry(pid).or_default().1 = Some(value as f32);
+            }
+        }
+        used
+    }
+
+    /// Adds a value if there is one.
+    pub fn put(&mut self, def: &'static MetricDef, place: Place, value: Option<f64>) {
+        self.values.extend(value.map(|value| (def, place, value)));
+    }
+
+    /// Notes a failure; a loss outweighs what was noted before it.
+    pub fn fail(&mut self, failure: NvmlFailure, reason: String) {
+        if self.failure.is_none() || matches!(failure, NvmlFailure::Lost | NvmlFailure::Silent) {
+            self.failure = Some((failure, reason));
+        }
+    }
+
+    /// Whether to ask no more in this tick.
+    pub fn stopped(&self) -> bool {
+        matches!(self.failure, Some((NvmlFailure::Lost | NvmlFailure::Silent, _)))
+    }
+
+    /// Puts it into the tick under the GPU's number. `watched`: a watched process is on it. `known` is asked about
+    /// each process before its series are put.
+    pub fn publish(&self, number: u32, watched: bool, known: &mut dyn FnMut(u32, u32) -> bool, out: &mut Out) {
+        for &(def, place, value) in &self.values {
+            match place {
+                Place::Gpu => out.put(def, number, value),
+                Place::Part(part) => out.put(def, format!("{number}.mig.{part}").as_str(), value),
+                Place::Process(pid) if known(number, pid) => {
+                    out.put(def, format!("{number}.proc.{pid}").as_str(), value);
+                }
+                Place::Process(_) => {}
+            }
+        }
+        if !watched {
+            return;
+        }
+        for (device, copy) in COPIES {
+            let value = self.values.iter().find(|(def, place, _)| std::ptr::eq(*def, *device) && *place == Place::Gpu);
+            out.put_some(copy, number, value.map(|(.., value)| *value));
+        }
+    }
+}
+
+/// What W&B repeats of a device while a watched process is on it.
+static COPIES: &[(&MetricDef, &MetricDef)] = &[
+    (&gpu::UTILISATION, &gpu_process::UTILISATION),
+    (&gpu::MEMORY_ALLOCATED_BYTES, &gpu_process::MEMORY_ALLOCATED_BYTES),
+    (&gpu::POWER_WATTS, &gpu_process::POWER_WATTS),
+    (&gpu::POWER_LIMIT_WATTS, &gpu_process::POWER_LIMIT_WATTS),
+    (&gpu::TEMP, &gpu_process::TEMP),
+    (&gpu::MEMORY_ACTIVITY, &gpu_process::MEMORY_ACTIVITY),
+    (&gpu::MEMORY_ALLOCATED, &gpu_process::MEMORY_ALLOCATED),
+    (&gpu::POWER_PERCENT, &gpu_process::POWER_PERCENT),
+];

@@ -1,0 +1,96 @@
+//! When a call that failed is made again: after 1, 5, then every 30 ticks, and never not at all.
+
+use nvml_wrapper::error::NvmlError;
+
+/// Ticks from a failure to the next try.
+const RETRY_TICKS: [u8; 3] = [1, 5, 30];
+
+/// How one call on one GPU stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Retry {
+    failures: u8,
+    wait: u8,
+}
+
+impl Retry {
+    /// Whether to call in this tick.
+    pub fn due(&mut self) -> bool {
+        let due = self.wait == 0;
+        self.wait = self.wait.saturating_sub(1);
+        due
+    }
+
+    /// Whether it failed the last time it was made.
+    pub fn fails(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// The call worked.
+    pub fn worked(&mut self) {
+        *self = Retry::default();
+    }
+
+    /// The call failed.
+    pub fn failed(&mut self) {
+        self.wait = RETRY_TICKS[usize::from(self.failures).min(RETRY_TICKS.len() - 1)] - 1;
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+/// What a failure says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NvmlFailure {
+    /// This card, mode or driver does not have it: normal.
+    Unsupported,
+    /// The GPU is off the bus or needs a reset.
+    Lost,
+    /// The driver gave up waiting for the GPU.
+    Silent,
+    /// The driver answers nothing for this process: what a container sees that lost its device group.
+    Shut,
+    /// This user may not.
+    Denied,
+    /// Anything else.
+    Other,
+}
+
+/// Sorts an error.
+pub(super) fn failure(error: &NvmlError) -> NvmlFailure {
+    match error {
+        // 25 and 26: the driver knows another version of the call's struct, or has retired the call.
+        NvmlError::NotSupported
+        | NvmlError::FailedToLoadSymbol(_)
+        | NvmlError::FunctionNotFound
+        | NvmlError::NotFound
+        | NvmlError::NoData
+        | NvmlError::UnexpectedVariant(25 | 26) => NvmlFailure::Unsupported,
+        NvmlError::GpuLost | NvmlError::ResetRequired => NvmlFailure::Lost,
+        NvmlError::Timeout | NvmlError::IrqIssue => NvmlFailure::Silent,
+        NvmlError::Unknown | NvmlError::OperatingSystem | NvmlError::Uninitialized => NvmlFailure::Shut,
+        NvmlError::NoPermission => NvmlFailure::Denied,
+        _ => NvmlFailure::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_fails_is_made_less_and_less_often_but_never_not_at_all() {
+        let mut retry = Retry::default();
+        let tries: Vec<u32> = (0..100)
+            .filter(|_| {
+                let due = retry.due();
+                if due {
+                    retry.failed();
+                }
+                due
+            })
+            .collect();
+        assert_eq!(tries, [0, 1, 6, 36, 66, 96]);
+        while !retry.due() {}
+        retry.worked();
+        assert!(retry.due() && retry.due());
+    }
+}

@@ -1,0 +1,659 @@
+//! The collector over a library that is really loaded and answers from a scenario.
+
+use super::open::{COMMAND, LIBRARY_PATH};
+use super::*;
+use crate::{OpenErrorKind, Options, Out, OwnOptions, Part, Roots, recordings};
+use fake_nvml::Fake;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A GPU of no maker, whole and in use.
+fn gpu(number: u32) -> Value {
+    json!({
+        "uuid": format!("GPU-{number}"), "name": "Test", "mig_mode": false,
+        "memory": {"total": 80_000_000_000u64, "reserved": 512_000_000, "used": 20_000_000_000u64},
+        "utilization": {"gpu": 50 + number, "memory": 7}, "encoder": 1, "decoder": 2, "temperature": 40 + number,
+        "memory_temperature": 60, "power_mw": 350_000, "power_limit_mw": 700_000, "energy_mj": 1_000_000,
+        "clocks": {"graphics": 1900, "sm": 1905, "mem": 2600}, "fan": 30,
+        "ecc_volatile_dram": {"corrected": 3, "uncorrected": 0},
+        "pcie": {"gen": 5, "width": 16, "tx_bytes": 1000, "rx_bytes": 5000}, "nvlink_tx_kib": 10, "nvlink_rx_kib": 20,
+        "throttle_reasons": 4, "processes": [{"pid": 1, "type": "C", "used_gpu_memory": 4096}],
+    })
+}
+
+fn machine(gpus: &[Value]) -> Value {
+    json!({"driver_version": "590.48.01", "gpus": gpus, "gpm_min_ms": 0})
+}
+
+fn all(n: u32) -> Value {
+    machine(&(0..n).map(gpu).collect::<Vec<_>>())
+}
+
+fn with(mut scenario: Value, key: &str, value: Value) -> Value {
+    scenario[key] = value;
+    scenario
+}
+
+/// The collector over a library of its own.
+struct Bench {
+    fake: Fake,
+    part: Part,
+    out: Out,
+    at: Duration,
+    result: Result<(), CollectError>,
+}
+
+impl Bench {
+    fn new(scenario: &Value) -> Bench {
+        Bench::with_options(scenario, Options::default())
+    }
+
+    fn with_options(scenario: &Value, options: Options) -> Bench {
+        Bench::with_library(Fake::new(&scenario.to_string()), options)
+    }
+
+    fn with_library(fake: Fake, options: Options) -> Bench {
+        let options = Options { own: options.own.clone().with(&LIBRARY_PATH, fake.library()), ..options };
+        let part = open(&options, &Roots::default()).map_err(|e| e.reason).expect("it opens").remove(0);
+        Bench { fake, part, out: Out::default(), at: Duration::from_secs(1000), result: Ok(()) }
+    }
+
+    fn change(&self, scenario: &Value) {
+        self.fake.scenario(&scenario.to_string());
+    }
+
+    /// A tick a second after the one before.
+    fn tick(&mut self) -> BTreeMap<String, f64> {
+        self.tick_after(1)
+    }
+
+    fn tick_after(&mut self, seconds: u64) -> BTreeMap<String, f64> {
+        self.at += Duration::from_secs(seconds);
+        self.out.begin(self.at);
+        // The first tick is at 14:02.
+        self.out.stamp(1000 * (self.at.as_secs() as i64 - 1001 + (14 * 60 + 2) * 60));
+        self.result = self.part.collector.collect(&mut self.out);
+        self.out.present().into_iter().collect()
+    }
+
+    fn reason(&self) -> String {
+        self.result.as_ref().err().map(|error| error.reason.clone()).unwrap_or_default()
+    }
+
+    /// Ticks a second of their own time apart until one fits.
+    fn until(&mut self, fits: impl Fn(&BTreeMap<String, f64>) -> bool) -> BTreeMap<String, f64> {
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            let present = self.tick();
+            if fits(&present) {
+                return present;
+            }
+            std::thread::yield_now();
+        }
+        panic!("no tick fits; the last reason is {:?}", self.reason());
+    }
+}
+
+fn indices(present: &BTreeMap<String, f64>) -> Vec<u32> {
+    (0..20).filter(|i| present.contains_key(&format!("gpu.{i}.temp"))).collect()
+}
+
+#[test]
+fn every_recording_gives_its_list() {
+    let names = recordings::scenarios();
+    assert_eq!(names.len(), 16);
+    for name in names {
+        let text = recordings::text(&format!("nvidia/scenario_{name}.json"));
+        let mut bench = Bench::new(&serde_json::from_str(&text).expect("JSON"));
+        let present: Vec<_> = bench.tick().into_iter().collect();
+        recordings::check(&format!("nvidia_{name}"), &present);
+        assert_eq!(bench.result, Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn all_of_a_gpu_is_read_and_rates_come_with_the_second_tick() {
+    let mut bench = Bench::new(&all(1));
+    let first = bench.tick();
+    assert_eq!(bench.result, Ok(()));
+    for (tag, value) in [
+        ("gpu.0.gpu", 50.0),
+        ("gpu.0.memory", 7.0),
+        ("gpu.0.memoryAllocated", 25.0),
+        ("gpu.0.memoryAllocatedBytes", 2e10),
+        ("gpu.0.memoryTotalBytes", 8e10),
+        ("gpu.0.temp", 40.0),
+        ("gpu.0.memoryTemp", 60.0),
+        ("gpu.0.powerWatts", 350.0),
+        ("gpu.0.enforcedPowerLimitWatts", 700.0),
+        ("gpu.0.powerPercent", 50.0),
+        ("gpu.0.energyJoules", 1000.0),
+        ("gpu.0.smClock", 1905.0),
+        ("gpu.0.memoryClock", 2600.0),
+        ("gpu.0.graphicsClock", 1900.0),
+        ("gpu.0.correctedMemoryErrors", 3.0),
+        ("gpu.0.uncorrectedMemoryErrors", 0.0),
+        ("gpu.0.fanSpeed", 30.0),
+        ("gpu.0.encoderUtilization", 1.0),
+        ("gpu.0.decoderUtilization", 2.0),
+        ("gpu.0.pcieLinkGen", 5.0),
+        ("gpu.0.pcieLinkWidth", 16.0),
+        ("gpu.0.throttleReasons", 4.0),
+        ("gpu.0.proc.1.memoryUsedBytes", 4096.0),
+    ] {
+        assert_eq!(first.get(tag), Some(&value), "{tag}");
+    }
+    assert!(!first.contains_key("gpu.0.powerMeanWatts") && !first.contains_key("gpu.0.pcieTxBytes"));
+
+    let mut later = gpu(0);
+    later["energy_mj"] = json!(1_300_000);
+    later["pcie"]["tx_bytes"] = json!(2_001_000);
+    later["nvlink_rx_kib"] = json!(1020);
+    bench.change(&machine(&[later]));
+    let second = bench.tick();
+    // The clock runs on between tick and reading, by milliseconds.
+    let near = |tag: &str, value: f64| {
+        let read = second[tag];
+        assert!((read - value).abs() <= 0.1 * value, "{tag}: {read} is not near {value}");
+    };
+    near("gpu.0.powerMeanWatts", 300.0);
+    near("gpu.0.pcieTxBytes", 2e6);
+    near("gpu.0.nvlinkRxBytes", 1_024_000.0);
+    assert_eq!((second["gpu.0.pcieRxBytes"], second["gpu.0.nvlinkTxBytes"]), (0.0, 0.0));
+
+    // The driver was loaded anew.
+    bench.change(&machine(&[gpu(0)]));
+    let third = bench.tick();
+    assert_eq!(third["gpu.0.energyJoules"], 1000.0);
+    assert!(!third.contains_key("gpu.0.powerMeanWatts") && !third.contains_key("gpu.0.pcieTxBytes"));
+}
+
+#[test]
+fn a_tick_stays_within_its_calls_and_never_asks_for_the_throughput() {
+    let mut scenario = all(8);
+    for gpu in scenario["gpus"].as_array_mut().expect("a list") {
+        // A Hopper board: no fan of its own, and profiling counters.
+        (gpu["fan"], gpu["gpm"]) = (Value::Null, json!({"2": 50.0}));
+    }
+    let mut bench = Bench::new(&scenario);
+    (0..40).for_each(|_| drop(bench.tick()));
+    let before = bench.fake.all_calls();
+    let waits = bench.fake.calls(c"nvmlEventSetWait_v2");
+    (0..60).for_each(|_| drop(bench.tick()));
+    let waits = bench.fake.calls(c"nvmlEventSetWait_v2") - waits;
+    let calls = (bench.fake.all_calls() - before - waits) as f64 / 60.0 / 8.0;
+    println!("{calls:.2} calls a GPU and tick");
+    assert!(calls <= 18.5, "{calls} calls a GPU and tick");
+    assert_eq!(bench.fake.calls(c"nvmlDeviceGetPcieThroughput"), 0);
+}
+
+#[test]
+fn what_a_card_does_not_have_is_absent_and_asked_for_less_and_less_often() {
+    let poor = json!({"uuid": "GPU-0", "temperature": 40, "instant_power": false, "power_mw": 100_000});
+    let mut bench = Bench::new(&machine(&[poor]));
+    for _ in 0..40 {
+        let present = bench.tick();
+        assert_eq!(bench.result, Ok(()));
+        // The listener for errors may still be on its way.
+        let tags: Vec<&str> = present.keys().map(String::as_str).filter(|tag| !tag.ends_with("xidErrors")).collect();
+        // Power by the older call, and without a limit no share of it.
+        assert_eq!(tags, ["gpu.0.powerWatts", "gpu.0.temp"].as_slice(), "{present:?}");
+    }
+    assert!(bench.fake.calls(c"nvmlDeviceGetFanSpeed_v2") < 6);
+    // It gets a fan after all.
+    let mut better = gpu(0);
+    better["fan"] = json!(12);
+    bench.change(&machine(&[better]));
+    bench.until(|present| present.get("gpu.0.fanSpeed") == Some(&12.0));
+}
+
+#[test]
+fn impossible_numbers_are_absent() {
+    let mut wild = gpu(0);
+    wild["utilization"] = json!({"gpu": 4_000_000_000u32, "memory": 101});
+    (wild["temperature"], wild["memory_temperature"]) = (json!(65_535), json!(255));
+    (wild["power_mw"], wild["power_limit_mw"]) = (json!(4_294_967_295u32), json!(0));
+    wild["memory"] = json!({"total": 0, "used": 5});
+    wild["processes"] = json!([{"pid": 7, "type": "C", "used_gpu_memory": null}]);
+    let mut bench = Bench::new(&machine(&[wild]));
+    let present = bench.tick();
+    for tag in [
+        "gpu",
+        "memory",
+        "temp",
+        "memoryTemp",
+        "powerWatts",
+        "powerPercent",
+        "memoryAllocated",
+        "proc.7.memoryUsedBytes",
+    ] {
+        assert!(!present.contains_key(&format!("gpu.0.{tag}")), "{tag} is {}", present[&format!("gpu.0.{tag}")]);
+    }
+    assert_eq!(present["gpu.0.smClock"], 1905.0);
+}
+
+#[test]
+fn an_old_driver_is_read_by_its_older_calls() {
+    let mut old = gpu(0);
+    (old["memory_v2"], old["instant_power"]) = (json!(false), json!(false));
+    let mut bench = Bench::new(&with(machine(&[old]), "driver_version", json!("470.82.01")));
+    let present = bench.tick();
+    // Version 1 counts the driver's own part as used.
+    assert_eq!((present["gpu.0.memoryAllocatedBytes"], present["gpu.0.powerWatts"]), (2.0512e10, 350.0));
+}
+
+#[test]
+fn the_process_lists_of_older_drivers_are_read_in_their_own_layout() {
+    let lists = ["Compute", "Graphics", "MPSCompute"];
+    let of_version = |end: &str| lists.map(|list| format!("nvmlDeviceGet{list}RunningProcesses{end}"));
+    let mut used = gpu(0);
+    // More than one, so that a layout of another size would show.
+    used["processes"] = json!([
+        {"pid": 1, "type": "C", "used_gpu_memory": 4096, "gpu_instance_id": 7, "compute_instance_id": 9},
+        {"pid": 2, "type": "C", "used_gpu_memory": 8192}, {"pid": 3, "type": "C", "used_gpu_memory": null},
+        {"pid": 4, "type": "G", "used_gpu_memory": 12288}, {"pid": 5, "type": "G", "used_gpu_memory": 16384},
+        {"pid": 6, "type": "M", "used_gpu_memory": 20480}, {"pid": 7, "type": "M", "used_gpu_memory": 24576},
+    ]);
+    let scenario = machine(&[used]).to_string();
+    let (third, second) = (of_version("_v3"), of_version("_v2"));
+    for missing in [vec![], third.to_vec(), [third.clone(), second].concat()] {
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+        let mut bench = Bench::with_library(Fake::without(&missing, &scenario), Options::default());
+        let present = bench.tick();
+        let memory: Vec<(u32, f64)> =
+            (1..8).filter_map(|pid| Some((pid, *present.get(&format!("gpu.0.proc.{pid}.memoryUsedBytes"))?))).collect();
+        let wanted = [(1, 4096.0), (2, 8192.0), (4, 12288.0), (5, 16384.0), (6, 20480.0), (7, 24576.0)];
+        assert_eq!(memory, wanted, "without {missing:?}");
+        assert_eq!(bench.result, Ok(()));
+    }
+}
+
+#[test]
+fn a_transient_error_does_not_switch_a_reading_off() {
+    let fault = json!([{"gpu": "GPU-0", "call": "nvmlDeviceGetTemperature", "code": 999, "for": 3}]);
+    let mut bench = Bench::new(&with(all(2), "faults", fault));
+    let present = bench.tick();
+    assert_eq!(indices(&present), [1]);
+    assert!(bench.reason().contains("GPU 0: temperature"), "{}", bench.reason());
+    let present = bench.until(|present| present.contains_key("gpu.0.temp"));
+    assert_eq!(indices(&present), [0, 1]);
+    assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn a_lost_gpu_is_told_and_the_others_go_on_until_it_returns_under_another_index() {
+    let options = Options::default();
+    options.gpu_numbers.describe("GPU-3", None, Some("00000000:65:00.0".into()));
+    let mut bench = Bench::with_options(&all(8), options);
+    assert_eq!(indices(&bench.tick()), (0..8).collect::<Vec<_>>());
+    bench.change(&with(all(8), "faults", json!([{"gpu": "GPU-3", "code": 15}])));
+    let present = bench.tick_after(200);
+    assert_eq!(indices(&present), [0, 1, 2, 4, 5, 6, 7]);
+    let named = "GPU 3 (PCI 0000:65:00.0) is lost and has not answered since 14:02 UTC: ";
+    assert!(bench.reason().contains(named), "{}", bench.reason());
+    // It leaves the list; what comes behind moves up.
+    let without: Vec<Value> = (0..8).filter(|i| *i != 3).map(gpu).collect();
+    bench.change(&machine(&without));
+    bench.tick();
+    let present = bench.tick();
+    assert_eq!(indices(&present), [0, 1, 2, 4, 5, 6, 7]);
+    assert_eq!(present["gpu.7.temp"], 47.0);
+    assert!(bench.reason().contains("not in the driver's list"), "{}", bench.reason());
+    // And it comes back as the last one.
+    let mut moved = without.clone();
+    moved.push(gpu(3));
+    bench.change(&machine(&moved));
+    let present = bench.until(|present| present.contains_key("gpu.3.temp"));
+    assert_eq!(indices(&present), (0..8).collect::<Vec<_>>());
+    assert_eq!((present["gpu.3.temp"], present["gpu.4.temp"]), (43.0, 44.0));
+    bench.tick();
+    assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn a_lost_gpu_costs_the_others_nothing_and_the_library_is_started_anew_once_it_is_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("lost"), "GPU-3, [GPU is lost]\n").expect("a file");
+    std::fs::write(dir.path().join("back"), "GPU-3, 43\n").expect("a file");
+    let tool = fake_tool::place(dir.path(), "nvidia-smi", "print lost");
+    let options = Options { own: OwnOptions::default().with(&COMMAND, &tool), ..Options::default() };
+    let mut bench = Bench::with_options(&all(4), options);
+    assert_eq!(indices(&bench.tick()), [0, 1, 2, 3]);
+    let energy = bench.tick().keys().filter(|tag| tag.ends_with("powerMeanWatts")).count();
+    assert_eq!(energy, 4);
+    // It stays lost to the library until that is started anew.
+    bench.change(&with(all(4), "faults", json!([{"gpu": "GPU-3", "code": 15, "until_init": 2}])));
+    for second in 0..1_000 {
+        let present = bench.tick();
+        assert_eq!(indices(&present), [0, 1, 2], "second {second}");
+        let rates = present.keys().filter(|tag| tag.ends_with("powerMeanWatts")).count();
+        assert_eq!(rates, 3, "second {second}");
+        assert!(!bench.reason().contains("not found"), "{}", bench.reason());
+    }
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 1);
+    let asked = || fake_tool::starts(&tool).len();
+    assert!((1..5).contains(&asked()), "{} questions in 1000 s", asked());
+    fake_tool::place(dir.path(), "nvidia-smi", "print back");
+    let present = bench.until(|present| present.contains_key("gpu.3.temp"));
+    assert_eq!(indices(&present), [0, 1, 2, 3]);
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 2);
+}
+
+#[test]
+fn without_the_tool_a_lost_gpu_costs_nothing_either_and_what_to_do_is_said() {
+    let options = Options { own: OwnOptions::default().with(&COMMAND, "/nowhere/nvidia-smi"), ..Options::default() };
+    let mut bench = Bench::with_options(&all(2), options);
+    bench.tick();
+    bench.change(&with(all(2), "faults", json!([{"gpu": "GPU-1", "code": 15}])));
+    for second in 0..700 {
+        assert_eq!(indices(&bench.tick()), [0], "second {second}");
+    }
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 1);
+    assert!(bench.reason().contains("start Watchglass anew"), "{}", bench.reason());
+}
+
+#[test]
+fn gpus_may_be_any_number_and_come_while_we_read() {
+    for n in [1, 10, 16] {
+        let mut bench = Bench::new(&all(n));
+        assert_eq!(indices(&bench.tick()).len(), n as usize);
+    }
+    let mut bench = Bench::new(&all(1));
+    bench.tick();
+    bench.change(&all(2));
+    bench.tick();
+    assert_eq!(indices(&bench.tick()), [0, 1]);
+}
+
+#[test]
+fn a_gpu_that_hangs_costs_itself_only() {
+    let mut bench = Bench::new(&all(8));
+    bench.tick();
+    bench.change(&with(all(8), "faults", json!([{"gpu": "GPU-2", "hang": true}])));
+    for tick in 0..8 {
+        let begin = Instant::now();
+        let present = bench.tick();
+        assert_eq!(indices(&present), [0, 1, 3, 4, 5, 6, 7], "tick {tick}");
+        assert!(begin.elapsed() < 2 * TEST_ROUND_TIMEOUT, "it waited {:?}", begin.elapsed());
+    }
+    assert!(bench.reason().contains("GPU 2 hangs: it has not answered since 14:02 UTC"), "{}", bench.reason());
+    // The call returns after all.
+    bench.change(&all(8));
+    let present = bench.until(|present| present.contains_key("gpu.2.temp"));
+    assert_eq!(indices(&present), (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn slow_gpus_are_read_all_the_same() {
+    let slow = json!([{"call": "nvmlDeviceGetTemperature", "delay_ms": 50}]);
+    let mut bench = Bench::new(&with(all(8), "faults", slow));
+    let mut seen = BTreeMap::new();
+    for _ in 0..3 {
+        seen.extend(bench.tick());
+    }
+    assert_eq!(indices(&seen), (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_container_that_lost_its_devices_is_named_and_the_library_started_anew() {
+    let mut bench = Bench::new(&all(2));
+    bench.tick();
+    // The first start anew does not help yet.
+    bench.change(&with(all(2), "faults", json!([{"code": 999, "until_init": 3}])));
+    let present = bench.tick();
+    assert!(indices(&present).is_empty());
+    assert!(bench.reason().contains("systemd reloads"), "{}", bench.reason());
+    assert!(!bench.result.as_ref().unwrap_err().partial);
+    let present = bench.until(|present| !indices(present).is_empty());
+    assert_eq!(indices(&present), [0, 1]);
+    assert_eq!(bench.fake.calls(c"nvmlInit_v2"), 3);
+    assert_eq!(bench.fake.calls(c"nvmlShutdown"), 2, "a second start without an end would change nothing");
+}
+
+#[test]
+fn a_driver_that_is_not_loaded_or_of_another_version_says_so() {
+    let open = |init: u32| {
+        let fake = Fake::new(&with(all(1), "init", json!([init])).to_string());
+        let options = Options { own: OwnOptions::default().with(&LIBRARY_PATH, fake.library()), ..Options::default() };
+        open(&options, &Roots::default()).err()
+    };
+    let error = open(9).expect("it does not open");
+    assert_eq!(error.kind, OpenErrorKind::Absent);
+    assert!(error.reason.contains("the driver is not loaded"), "{}", error.reason);
+    assert_eq!(error.remedy, "load it: sudo modprobe nvidia");
+    let error = open(18).expect("it does not open");
+    assert_eq!(error.kind, OpenErrorKind::Failed);
+    assert!(error.reason.contains("of different versions"), "{}", error.reason);
+    assert!(open(0).is_none());
+    let none = Fake::new(&all(0).to_string());
+    let options = Options { own: OwnOptions::default().with(&LIBRARY_PATH, none.library()), ..Options::default() };
+    let error = super::open(&options, &Roots::default()).err().expect("there is no GPU");
+    assert_eq!(error.kind, OpenErrorKind::Absent);
+}
+
+#[test]
+fn mig_devices_come_and_go_with_the_mode() {
+    let mut cut = gpu(0);
+    cut["mig_mode"] = json!(true);
+    (cut["utilization"], cut["encoder"], cut["decoder"]) = (Value::Null, Value::Null, Value::Null);
+    let part = |index: u32, instance: u32, used: u64| {
+        json!({"index": index, "gpu_instance_id": instance, "memory_total": 20_000, "memory_used": used,
+               "gpm": {"2": 10.0 * f64::from(instance), "10": 5.0}})
+    };
+    cut["mig_devices"] = json!([part(0, 2, 4096), part(3, 5, 8192)]);
+    let mut bench = Bench::new(&machine(&[gpu(0)]));
+    assert!(bench.tick().contains_key("gpu.0.gpu"));
+    bench.change(&machine(&[cut]));
+    bench.until(|present| present.contains_key("gpu.0.mig.3.memoryAllocatedBytes"));
+    let present = bench.tick();
+    assert_eq!((present["gpu.0.mig.0.memoryAllocatedBytes"], present["gpu.0.mig.3.memoryAllocated"]), (4096.0, 40.96));
+    assert_eq!((present["gpu.0.mig.0.smActive"], present["gpu.0.mig.3.smActive"]), (20.0, 50.0));
+    assert!(!present.contains_key("gpu.0.gpu") && !present.contains_key("gpu.0.smActive"));
+    bench.change(&machine(&[gpu(0)]));
+    let present = bench.until(|present| present.contains_key("gpu.0.gpu"));
+    assert!(!present.keys().any(|tag| tag.contains(".mig.")), "{present:?}");
+}
+
+#[test]
+fn profiling_counters_cover_the_time_between_two_ticks() {
+    let mut hopper = gpu(0);
+    hopper["gpm"] = json!({"2": 81.5, "3": 40.0, "5": 30.0, "10": 55.0, "20": 2.0, "60": 3.0, "11": 1e9});
+    let mut bench = Bench::new(&machine(&[hopper]));
+    let first = bench.tick();
+    assert!(!first.contains_key("gpu.0.smActive"));
+    let second = bench.tick();
+    for (tag, value) in [("smActive", 81.5), ("smOccupancy", 40.0), ("pipeTensorActive", 30.0), ("dramActive", 55.0)] {
+        assert_eq!(second[&format!("gpu.0.{tag}")], value, "{tag}");
+    }
+    assert_eq!(second["gpu.0.pcieTxBytes"], 2_097_152.0, "MiB/s are told as bytes/s");
+    assert_eq!(second["gpu.0.nvlinkRxBytes"], 3_145_728.0);
+    // What the counters do not tell comes from the driver's counts.
+    assert_eq!(second["gpu.0.pcieRxBytes"], 0.0);
+    assert!(!second.contains_key("gpu.0.pipeFp64Active"));
+    assert_eq!(bench.fake.calls(c"nvmlGpmSampleAlloc"), 2);
+}
+
+#[test]
+fn each_profiling_counter_is_read() {
+    let mut hopper = gpu(0);
+    // In the order of the names below, each with its own number as the value.
+    let counters = [2, 3, 10, 5, 7, 11, 12, 13];
+    hopper["gpm"] = counters.iter().map(|n| (n.to_string(), json!(*n))).collect::<serde_json::Map<_, _>>().into();
+    let mut bench = Bench::new(&machine(&[hopper]));
+    bench.tick();
+    let second = bench.tick();
+    let names = [
+        "smActive",
+        "smOccupancy",
+        "dramActive",
+        "pipeTensorActive",
+        "pipeTensorHmmaActive",
+        "pipeFp64Active",
+        "pipeFp32Active",
+        "pipeFp16Active",
+    ];
+    for (name, value) in names.iter().zip(counters) {
+        assert_eq!(second[&format!("gpu.0.{name}")], f64::from(value), "{name}");
+    }
+}
+
+#[test]
+fn what_hardly_changes_is_read() {
+    let mut limited = gpu(0);
+    (limited["max_temperature"], limited["max_memory_temperature"]) = (json!(87), json!(95));
+    limited["pcie"] = json!({"gen": 4, "width": 8, "max_gen": 5, "max_width": 16, "speed": 16_000});
+    let present = Bench::new(&machine(&[limited])).tick();
+    let wanted = [
+        ("maxOpTemp", 87.0),
+        ("memoryMaxOpTemp", 95.0),
+        ("pcieLinkGen", 4.0),
+        ("pcieLinkWidth", 8.0),
+        ("maxPcieLinkGen", 5.0),
+        ("maxPcieLinkWidth", 16.0),
+        ("pcieLinkSpeed", 16.0),
+    ];
+    for (name, value) in wanted {
+        assert_eq!(present.get(&format!("gpu.0.{name}")), Some(&value), "{name}");
+    }
+}
+
+#[test]
+fn a_watched_process_on_a_gpu_repeats_the_gpus_figures() {
+    let own = std::process::id();
+    let mut used = gpu(1);
+    used["processes"] = json!([{"pid": 1, "type": "C", "used_gpu_memory": 4096},
+                               {"pid": own, "type": "C+G", "used_gpu_memory": 8192}]);
+    used["process_utilization"] = json!([{"pid": own, "timestamp": 5, "sm": 11}, {"pid": own, "timestamp": 9, "sm": 12},
+                                         {"pid": 4_000_000, "timestamp": 9, "sm": 50}]);
+    let options = Options { pids: vec![own], ..Options::default() };
+    let tables = options.processes.clone();
+    let mut bench = Bench::with_options(&machine(&[gpu(0), used]), options);
+    let present = bench.tick();
+    #[cfg(target_os = "linux")]
+    assert_eq!(tables.gpus()[&own], (8192, Some(12.0)), "the process table learns it");
+    let copies: BTreeMap<&str, f64> =
+        present.iter().filter_map(|(tag, v)| Some((tag.strip_prefix("gpu.process.1.")?, *v))).collect();
+    let expected = [
+        ("enforcedPowerLimitWatts", 700.0),
+        ("gpu", 51.0),
+        ("memory", 7.0),
+        ("memoryAllocated", 25.0),
+        ("memoryAllocatedBytes", 2e10),
+        ("powerPercent", 50.0),
+        ("powerWatts", 350.0),
+        ("temp", 41.0),
+    ];
+    assert_eq!(copies, BTreeMap::from(expected));
+    assert!(!present.keys().any(|tag| tag.starts_with("gpu.process.0.")));
+    assert_eq!(present[&format!("gpu.1.proc.{own}.memoryUsedBytes")], 8192.0);
+    assert_eq!(present["gpu.1.proc.1.memoryUsedBytes"], 4096.0);
+    assert_eq!(present[&format!("gpu.1.proc.{own}.smUtilization")], 12.0, "the newest sample counts");
+    assert!(!present.contains_key("gpu.1.proc.4000000.smUtilization"), "it is not on the GPU any more");
+    // The driver has nothing newer.
+    assert!(!bench.tick().contains_key(&format!("gpu.1.proc.{own}.smUtilization")));
+}
+
+#[test]
+fn more_processes_than_there_is_room_for_are_asked_for_again() {
+    let mut busy = gpu(0);
+    let processes: Vec<Value> =
+        (1..=200).map(|pid| json!({"pid": pid, "type": "C", "used_gpu_memory": 4096})).collect();
+    busy["processes"] = json!(processes);
+    let mut bench = Bench::new(&machine(&[busy]));
+    let present = bench.tick();
+    assert_eq!(present.keys().filter(|tag| tag.contains(".proc.")).count(), 200);
+}
+
+#[test]
+fn critical_errors_are_counted_and_the_last_one_kept() {
+    let mut bench = Bench::new(&all(2));
+    bench.until(|present| present.get("gpu.1.xidErrors") == Some(&0.0));
+    let xids = json!([{"gpu": "GPU-1", "xid": 63}, {"gpu": "GPU-1", "xid": 79}]);
+    bench.change(&with(all(2), "xids", xids));
+    let end = Instant::now() + Duration::from_secs(20);
+    let present = loop {
+        let present = bench.tick();
+        if present["gpu.1.xidErrors"] == 2.0 {
+            break present;
+        }
+        assert!(Instant::now() < end, "the events were not fetched");
+    };
+    assert_eq!(present["gpu.1.lastXid"], 79.0);
+    assert_eq!(present["gpu.0.xidErrors"], 0.0);
+    assert!(!present.contains_key("gpu.0.lastXid"));
+}
+
+#[test]
+fn a_gpu_that_comes_later_is_listened_to() {
+    let mut bench = Bench::new(&all(1));
+    bench.until(|present| present.contains_key("gpu.0.xidErrors"));
+    bench.change(&all(2));
+    bench.until(|present| present.contains_key("gpu.1.xidErrors"));
+    bench.change(&with(all(2), "xids", json!([{"gpu": "GPU-1", "xid": 31}])));
+    let present = bench.until(|present| present.get("gpu.1.xidErrors").is_some_and(|count| *count > 0.0));
+    assert_eq!((present["gpu.1.xidErrors"], present["gpu.1.lastXid"]), (1.0, 31.0));
+}
+
+#[test]
+fn what_this_user_may_not_read_is_named_and_the_rest_is_read() {
+    let fault = json!([{"call": "nvmlDeviceGetComputeRunningProcesses_v3", "code": 4}]);
+    let mut bench = Bench::new(&with(all(1), "faults", fault));
+    for tick in 0..10 {
+        assert_eq!(bench.tick()["gpu.0.temp"], 40.0);
+        // Also in ticks that spare the call.
+        assert!(bench.reason().contains("GPU 0: processes: the current user does not have permission"), "tick {tick}");
+        assert!(bench.result.as_ref().unwrap_err().partial);
+    }
+}
+
+#[test]
+fn doctor_is_told_the_names() {
+    let mut named = gpu(0);
+    (named["name"], named["pci_bus_id"]) = (json!("Test 80GB"), json!("00000000:3B:00.0"));
+    let bench = Bench::new(&machine(&[named]));
+    assert_eq!(bench.part.tried[1..], ["driver 590.48.01", "index 0: Test 80GB at 00000000:3B:00.0"]);
+}
+
+#[test]
+fn only_chosen_gpus_are_read() {
+    let options = Options { gpus: vec![1, 2], ..Options::default() };
+    let mut bench = Bench::with_options(&all(4), options);
+    assert_eq!(indices(&bench.tick()), [1, 2]);
+}
+
+#[test]
+fn the_labels_of_a_gpu_are_known_once_it_is_open() {
+    let options = Options::default();
+    let numbers = options.gpu_numbers.clone();
+    let placed = |i: u32| with(gpu(i), "pci_bus_id", json!(format!("00000000:{i}B:00.0")));
+    let mut bench = Bench::with_options(&machine(&[placed(0), placed(1)]), options);
+    bench.tick();
+    let known = numbers.known();
+    let labels = |number: usize| known[number].1.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    assert_eq!((known.len(), labels(0), labels(1)), (2, vec!["uuid", "pci", "name"], vec!["uuid", "pci", "name"]));
+    assert_eq!((known[1].1[0].1.as_str(), known[1].1[2].1.as_str()), ("GPU-1", "Test"));
+    assert_eq!(numbers.pci("GPU-1").as_deref(), Some("0000:1b:00.0"));
+}
+
+#[test]
+fn pids_of_another_namespace_are_said() {
+    let mut foreign = gpu(0);
+    // Above the highest pid that the kernel gives.
+    foreign["processes"] = json!([{"pid": 4_194_305, "type": "C", "used_gpu_memory": 4096}]);
+    let mut bench = Bench::new(&machine(&[foreign.clone()]));
+    for _ in 0..9 {
+        bench.tick();
+        assert_eq!(bench.result, Ok(()), "it may just have ended");
+    }
+    bench.tick();
+    bench.tick();
+    let error = bench.result.clone().expect_err("a sentence");
+    assert!(error.partial && error.reason.contains("another pid namespace"), "{}", error.reason);
+    // One that is here is enough: our own.
+    let own = json!({"pid": std::process::id(), "type": "C", "used_gpu_memory": 4096});
+    foreign["processes"].as_array_mut().expect("a list").push(own);
+    bench.change(&machine(&[foreign]));
+    bench.tick();
+    bench.tick();
+    assert_eq!(bench.result, Ok(()));
+}

@@ -1,0 +1,158 @@
+//! One unary gRPC call over HTTP/2, on a connection that is kept.
+
+use super::messages::{ListRequest, ListResponse, MetricRequest, MetricResponse, TpuMetric};
+use h2::client::SendRequest;
+use http::{HeaderMap, Request, StatusCode};
+use prost::Message;
+use prost::bytes::{BufMut, Bytes, BytesMut};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const SERVICE: &str = "tpu.monitoring.runtime.RuntimeMetricService";
+
+/// How long a connection may take: the port is on this machine.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// How long a call may take.
+const CALL_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Bytes of one answer.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
+
+/// Before each message: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RpcFailure {
+    /// Nobody listens.
+    Refused,
+    /// The program does not know the metric or the call.
+    Unknown,
+    /// It answered that it cannot, or not in time.
+    Answer(String),
+    /// The connection cannot be used any more.
+    Broken(String),
+}
+
+impl std::fmt::Display for RpcFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RpcFailure::Refused => write!(f, "nobody listens"),
+            RpcFailure::Unknown => write!(f, "the program does not know the metric"),
+            RpcFailure::Answer(text) | RpcFailure::Broken(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+impl From<h2::Error> for RpcFailure {
+    fn from(error: h2::Error) -> Self {
+        RpcFailure::Broken(format!("the connection broke: {error}"))
+    }
+}
+
+/// A connection. Clones share it.
+#[derive(Clone)]
+pub(super) struct Channel {
+    address: SocketAddr,
+    sender: SendRequest<Bytes>,
+}
+
+impl Channel {
+    pub async fn connect(address: SocketAddr) -> Result<Channel, RpcFailure> {
+        let late = |_| RpcFailure::Broken(format!("no connection within {} ms", CONNECT_TIMEOUT.as_millis()));
+        let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await.map_err(late)?;
+        let stream = stream.map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => RpcFailure::Refused,
+            _ => RpcFailure::Broken(format!("no connection: {error}")),
+        })?;
+        // Without it small requests wait for each other's acknowledgement; with an error they just do.
+        let _ = stream.set_nodelay(true);
+        let handshake = h2::client::Builder::new().enable_push(false).handshake(stream);
+        let (sender, connection) = timeout(CONNECT_TIMEOUT, handshake).await.map_err(late)??;
+        // It ends with the connection; calls see the error themselves.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Channel { address, sender })
+    }
+
+    /// One metric; an empty one when the program has no values for it.
+    pub async fn metric(&self, name: &str) -> Result<TpuMetric, RpcFailure> {
+        let request = MetricRequest { metric_name: name.into() };
+        let response: MetricResponse = self.call("GetRuntimeMetric", &request).await?;
+        Ok(response.metric.unwrap_or_default())
+    }
+
+    /// Names of the metrics that the program has.
+    pub async fn supported(&self) -> Result<Vec<String>, RpcFailure> {
+        let response: ListResponse = self.call("ListSupportedMetrics", &ListRequest {}).await?;
+        Ok(response.supported.into_iter().map(|metric| metric.metric_name).collect())
+    }
+
+    async fn call<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<A, RpcFailure> {
+        let late = |_| RpcFailure::Answer(format!("{method} did not answer within {} ms", CALL_TIMEOUT.as_millis()));
+        timeout(CALL_TIMEOUT, self.exchange(method, request)).await.map_err(late)?
+    }
+
+    async fn exchange<A: Message + Default>(&self, method: &str, message: &impl Message) -> Result<A, RpcFailure> {
+        let request = Request::post(format!("http://{}/{SERVICE}/{method}", self.address))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .header("user-agent", "watchglass")
+            .body(())
+            .map_err(|error| RpcFailure::Answer(error.to_string()))?;
+        let mut sender = self.sender.clone().ready().await?;
+        let (response, mut body) = sender.send_request(request, false)?;
+        body.send_data(framed(message), true)?;
+        let (head, mut body) = response.await?.into_parts();
+        if head.status != StatusCode::OK {
+            return Err(RpcFailure::Answer(format!("{method} was answered with HTTP status {}", head.status)));
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = body.data().await {
+            let chunk = chunk?;
+            if bytes.len() + chunk.len() > MAX_MESSAGE_BYTES {
+                return Err(RpcFailure::Answer(format!(
+                    "the answer to {method} is longer than {MAX_MESSAGE_BYTES} bytes"
+                )));
+            }
+            bytes.extend_from_slice(&chunk);
+            body.flow_control().release_capacity(chunk.len())?;
+        }
+        // An answer without a body has its status in front.
+        status(method, &body.trailers().await?.unwrap_or(head.headers))?;
+        unframed(&bytes).ok_or_else(|| RpcFailure::Answer(format!("the answer to {method} cannot be read")))
+    }
+}
+
+fn framed(message: &impl Message) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(PREFIX_BYTES + message.encoded_len());
+    bytes.put_u8(0);
+    bytes.put_u32(message.encoded_len() as u32);
+    bytes.extend_from_slice(&message.encode_to_vec());
+    bytes.freeze()
+}
+
+/// The one message of an answer; none when it is compressed, which we never asked for, or not whole.
+pub(super) fn unframed<A: Message + Default>(bytes: &[u8]) -> Option<A> {
+    let (prefix, message) = bytes.split_at_checked(PREFIX_BYTES)?;
+    let length = u32::from_be_bytes(prefix[1..].try_into().ok()?) as usize;
+    (prefix[0] == 0 && message.len() == length).then(|| A::decode(message).ok())?
+}
+
+/// What gRPC's status says.
+fn status(method: &str, headers: &HeaderMap) -> Result<(), RpcFailure> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    match text("grpc-status") {
+        Some("0") => Ok(()),
+        // Invalid argument, not found, not implemented: how versions say that they lack a metric differs.
+        Some("3" | "5" | "12") => Err(RpcFailure::Unknown),
+        Some(code) => {
+            let message = crate::read::exec::short(text("grpc-message").unwrap_or("no reason was given"));
+            Err(RpcFailure::Answer(format!("{method} failed with gRPC status {code}: {message}")))
+        }
+        None => Err(RpcFailure::Answer(format!("{method} was not answered by a gRPC service"))),
+    }
+}

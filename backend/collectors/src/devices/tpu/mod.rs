@@ -1,0 +1,224 @@
+//! Google Cloud TPUs through the metric service of their runtime, gRPC on a local port.
+//!
+//! The program that uses the TPU opens the port, so a refused connection means that no such program runs: the usual idle
+//! state, and no error. libtpu itself is never loaded: it crashes on machines without a TPU, and where there is one it
+//! belongs to that program. Where no port answers, [`tool`] is asked if it is installed; it knows the use of the tensor
+//! cores too. Health of links and throttling, which only the library knows, are absent.
+
+mod client;
+mod distribution;
+mod messages;
+mod readings;
+mod tool;
+
+use self::client::{Channel, RpcFailure};
+use self::messages::TpuMetric;
+use self::readings::{METRICS, Reader};
+use self::tool::TpuInfo;
+use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+/// Where libtpu serves when it is not told otherwise.
+const PORT: u16 = 8431;
+
+/// Google's PCI vendor id, and the device ids of its TPUs: v2 and v3, v4, v5e, v5p, v6e, 7x. Network and disk devices of
+/// its virtual machines have the same vendor.
+const VENDOR: &str = "0x1ae0";
+const DEVICES: &[&str] = &["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"];
+
+/// How often a program is asked anew which metrics it has: some come with its first transfer.
+const LIST_INTERVAL: Duration = Duration::from_secs(60);
+
+static ENDPOINTS: OptionRow = OptionRow::addresses(
+    "endpoints",
+    "Where programs serve TPU metrics, instead of the usual port on machines with a TPU",
+);
+
+/// Keys below `[collectors.tpu]`.
+pub(crate) static OPTIONS: &[&OptionRow] = &[&ENDPOINTS];
+
+/// Opens it, when there is a TPU or an endpoint was named.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let pci = roots.sys.join("bus/pci/devices");
+    let mut addresses = options.own.addresses(&ENDPOINTS);
+    let mut tried: Vec<String> = addresses.iter().map(|address| address.to_string()).collect();
+    let mut tool = None;
+    if addresses.is_empty() {
+        tried.push(pci.display().to_string());
+        if !has_tpu(&pci) {
+            let reason = "no TPU is among the PCI devices";
+            let remedy = "where a program serves TPU metrics all the same, set endpoints under [collectors.tpu]";
+            return Err(OpenError::absent(tried, reason, remedy));
+        }
+        addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
+        tried.push(addresses[0].to_string());
+        match TpuInfo::find() {
+            Ok(found) => {
+                tried.push(found.shown());
+                tool = Some(found);
+            }
+            // It is one of two ways, and the one that takes no second of Python comes first.
+            Err(error) if error.kind != OpenErrorKind::Absent => tried.push(error.reason),
+            Err(_) => {}
+        }
+    }
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| OpenError {
+        kind: OpenErrorKind::Failed,
+        tried: tried.clone(),
+        reason: format!("no socket can be waited for: {error}"),
+        remedy: "raise the limit of open files: ulimit -n".into(),
+    })?;
+    let endpoints = addresses.into_iter().map(Endpoint::new).collect();
+    Ok(Part::only(tried, Tpu { runtime, endpoints, tool }))
+}
+
+/// Whether a TPU is among the PCI devices. Reads names of devices and nothing else.
+fn has_tpu(pci: &Path) -> bool {
+    let is = |device: &Path, file: &str, known: &[&str]| {
+        std::fs::read_to_string(device.join(file)).is_ok_and(|id| known.contains(&id.trim()))
+    };
+    let devices = std::fs::read_dir(pci).into_iter().flatten().flatten();
+    devices.map(|entry| entry.path()).any(|device| is(&device, "vendor", &[VENDOR]) && is(&device, "device", DEVICES))
+}
+
+/// A runtime of its own: h2 needs one to speak to, it costs no thread, and it runs only while a reading is made.
+struct Tpu {
+    runtime: Runtime,
+    endpoints: Vec<Endpoint>,
+    /// Asked where no port answers.
+    tool: Option<TpuInfo>,
+}
+
+/// One program's port.
+struct Endpoint {
+    address: SocketAddr,
+    /// Kept from tick to tick.
+    channel: Option<Channel>,
+    /// Positions in the table of what the program has, and when it was asked.
+    known: Option<(Duration, HashSet<usize>)>,
+    reader: Reader,
+}
+
+/// What a port answered.
+struct Heard {
+    endpoint: Endpoint,
+    answers: Vec<(usize, TpuMetric)>,
+    trouble: Option<String>,
+}
+
+impl Collector for Tpu {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let now = out.at();
+        let endpoints = std::mem::take(&mut self.endpoints);
+        let heard = self.runtime.block_on(async {
+            let tasks: Vec<_> = endpoints.into_iter().map(|endpoint| tokio::spawn(endpoint.ask(now))).collect();
+            let mut heard = Vec::new();
+            for task in tasks {
+                heard.extend(task.await);
+            }
+            heard
+        });
+        let mut trouble = None;
+        let mut all = readings::TpuReadings::default();
+        for mut one in heard {
+            one.endpoint.reader.read(&one.answers, &mut all);
+            trouble = trouble.or(one.trouble);
+            self.endpoints.push(one.endpoint);
+        }
+        let any = all.put(out);
+        if !any && let Some(tool) = &mut self.tool {
+            match tool.read(out) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(reason) => trouble = trouble.or(Some(reason)),
+            }
+        }
+        match trouble {
+            None => Ok(()),
+            Some(reason) if any => Err(CollectError::partial(reason)),
+            Some(reason) => Err(CollectError::failed(reason)),
+        }
+    }
+}
+
+impl Endpoint {
+    fn new(address: SocketAddr) -> Endpoint {
+        Endpoint { address, channel: None, known: None, reader: Reader::default() }
+    }
+
+    /// Asks for every metric at once.
+    async fn ask(mut self, now: Duration) -> Heard {
+        let channel = match self.channel.take() {
+            Some(channel) => Ok(channel),
+            // Another program may have come, with other metrics and other counts.
+            None => {
+                (self.known, self.reader) = (None, Reader::default());
+                Channel::connect(self.address).await
+            }
+        };
+        let channel = match channel {
+            Ok(channel) => channel,
+            Err(RpcFailure::Refused) => return self.heard(Vec::new(), None),
+            Err(failure) => return self.failed(Vec::new(), failure),
+        };
+        if self.known.as_ref().is_none_or(|(then, _)| now.saturating_sub(*then) >= LIST_INTERVAL) {
+            match channel.supported().await {
+                Ok(names) => self.know(now, |name| names.iter().any(|known| known == name)),
+                // Older programs have no list.
+                Err(RpcFailure::Unknown) => self.know(now, |_| true),
+                Err(failure) => return self.failed(Vec::new(), failure),
+            }
+        }
+        let known: Vec<usize> = self.known.iter().flat_map(|(_, known)| known.clone()).collect();
+        let mut calls = JoinSet::new();
+        for &metric in &known {
+            let channel = channel.clone();
+            calls.spawn(async move { (metric, channel.metric(METRICS[metric].name).await) });
+        }
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        while let Some(call) = calls.join_next().await {
+            match call {
+                Ok((metric, Ok(answer))) => answers.push((metric, answer)),
+                Ok((metric, Err(RpcFailure::Unknown))) => {
+                    if let Some((_, known)) = &mut self.known {
+                        known.remove(&metric);
+                    }
+                }
+                Ok((_, Err(failure))) => failures.push(failure),
+                Err(_) => failures.push(RpcFailure::Broken("a call was stopped".into())),
+            }
+        }
+        answers.sort_unstable_by_key(|(metric, _)| *metric);
+        // A connection on which nothing comes back is of no use any more.
+        let broken = failures.iter().any(|failure| matches!(failure, RpcFailure::Broken(_)));
+        if !broken && (failures.is_empty() || !answers.is_empty()) {
+            self.channel = Some(channel);
+        }
+        match failures.into_iter().next() {
+            Some(failure) => self.failed(answers, failure),
+            None => self.heard(answers, None),
+        }
+    }
+
+    fn know(&mut self, now: Duration, has: impl Fn(&str) -> bool) {
+        let known = METRICS.iter().enumerate().filter(|(_, metric)| has(metric.name)).map(|(i, _)| i).collect();
+        self.known = Some((now, known));
+    }
+
+    fn failed(self, answers: Vec<(usize, TpuMetric)>, failure: RpcFailure) -> Heard {
+        let reason = format!("{}: {failure}", self.address);
+        self.heard(answers, Some(reason))
+    }
+
+    fn heard(self, answers: Vec<(usize, TpuMetric)>, trouble: Option<String>) -> Heard {
+        Heard { endpoint: self, answers, trouble }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Every row that a collector declares is put at least once by a test that says what must be read.
+//!
+//! Such tests run in a process of their own, which notes each row that they look at. Nothing can pass by being left out:
+//! a row that no test looked at, for whatever reason, is missing in the notes.
+
+use crate::{COLLECTORS, monitor};
+use shared::catalog::MetricDef;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Tests that say what must be read, by parts of their names.
+const TESTS: &[&str] = &[
+    "_is_read",
+    "_are_read",
+    "devices::amd::sysfs::",
+    "devices::apple::report::",
+    "devices::graphcore::tests::recordings",
+    "devices::graphcore::tests::text_gives_numbers",
+    "devices::graphcore::tests::what_names_and_does_not_measure",
+    "devices::intel::sysfs::",
+    "devices::nvidia::tests::a_watched_process",
+    "devices::nvidia::tests::all_of_a_gpu",
+    "devices::nvidia::tests::critical_errors",
+    "devices::tpu::",
+    "devices::trainium::tests::recordings",
+    "host::monitor::",
+    "openmetrics::page::tests::a_page_of_gpus",
+    "openmetrics::page::tests::every_kind_of_sample",
+    "openmetrics::page::tests::recordings_of_dcgm",
+    "openmetrics::tests::",
+];
+
+/// Tests among these that take long and look at no row that the others do not.
+const SLOW: &[&str] = &["cut_and_altered"];
+
+/// Collectors of the host; `tests/linux` has their golden tests, and the same rule.
+const HOST: &[&str] = &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "processes"];
+
+/// Rows that no golden test can put, and why.
+const EXEMPT: &[(&MetricDef, &str)] = &[
+    (&monitor::MICROS, "the sampler measures it"),
+    (&monitor::OK, "the sampler sees it"),
+    (&monitor::LATE, "the sampler counts it"),
+    (&monitor::CLOCK_STEPS, "the sampler counts it"),
+    (&shared::catalog::openmetrics::SAMPLE, "stands for the rows that endpoints bring along"),
+];
+
+/// In the environment of the process that notes: the file to write the rows to.
+const NOTES: &str = "WATCHGLASS_TEST_ROWS";
+
+/// A test has looked at a value of this row.
+pub fn saw(row: &MetricDef) {
+    type Notes = Mutex<(BTreeSet<&'static str>, File)>;
+    static SEEN: OnceLock<Option<Notes>> = OnceLock::new();
+    let notes = SEEN.get_or_init(|| {
+        let path = std::env::var_os(NOTES)?;
+        Some(Mutex::new((BTreeSet::new(), File::create(path).expect("the file of notes"))))
+    });
+    if let Some(notes) = notes {
+        let (seen, file) = &mut *notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.insert(row.tag) {
+            writeln!(file, "{}", row.tag).expect("a note");
+        }
+    }
+}
+
+#[test]
+fn every_declared_row_is_put_by_a_golden_test() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("rows");
+    #[allow(clippy::disallowed_methods, reason = "these tests themselves, as another process")]
+    let output = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(TESTS)
+        .args(["--skip", "golden::"])
+        .args(SLOW.iter().flat_map(|name| ["--skip", name]))
+        .env(NOTES, &notes)
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let seen = std::fs::read_to_string(notes).expect("notes");
+    let seen: BTreeSet<&str> = seen.lines().collect();
+    let declared = COLLECTORS.iter().filter(|entry| !HOST.contains(&entry.name));
+    let declared: BTreeSet<&str> =
+        declared.flat_map(|entry| entry.metrics.iter().copied().flatten()).map(|row| row.tag).collect();
+    let exempt: BTreeSet<&str> = EXEMPT.iter().map(|(row, _)| row.tag).collect();
+    let missing: Vec<_> = declared.iter().filter(|tag| !seen.contains(*tag) && !exempt.contains(*tag)).collect();
+    assert!(missing.is_empty(), "no golden test (one of {TESTS:?}) looks at {missing:#?}");
+    let needless: Vec<_> = exempt.iter().filter(|tag| seen.contains(*tag) || !declared.contains(*tag)).collect();
+    assert!(needless.is_empty(), "take these off the list of exceptions: {needless:?}");
+}

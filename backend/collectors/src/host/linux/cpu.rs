@@ -1,0 +1,212 @@
+//! Processor time, load, tasks, uptime and temperature of a Linux host.
+
+use super::temperature::Temperature;
+use crate::read::Sources;
+use crate::read::procfs::{HotFile, decimal, fields, lines, number};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::cpu;
+
+/// Opens it: one part for the processor, one for its sensors where there are any (a sensor's bus may be slow).
+pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let stat = roots.proc.join("stat");
+    let stat = HotFile::open(&stat).map_err(|error| OpenError::from_io(&stat, &error))?;
+    let load = HotFile::new(roots.proc.join("loadavg"));
+    let uptime = HotFile::new(roots.proc.join("uptime"));
+    let tried = [&stat, &load, &uptime].map(|file| file.path().display().to_string());
+    let cpu = Cpu { stat, load, uptime, whole: None, before: Vec::new(), now: Vec::new() };
+    let mut parts = Part::only(tried, cpu);
+    parts.extend(Temperature::part(roots));
+    Ok(parts)
+}
+
+struct Cpu {
+    stat: HotFile,
+    load: HotFile,
+    uptime: HotFile,
+    whole: Option<Times>,
+    before: Vec<(u32, Times)>,
+    now: Vec<(u32, Times)>,
+}
+
+impl Collector for Cpu {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let mut sources = Sources::default();
+        self.times(out, &mut sources);
+        match self.load.read() {
+            Ok(text) => {
+                let load = parse_load(text);
+                sources.answered();
+                out.put_some(&cpu::LOAD1, (), load.averages[0]);
+                out.put_some(&cpu::LOAD5, (), load.averages[1]);
+                out.put_some(&cpu::LOAD15, (), load.averages[2]);
+                out.put_some(&cpu::TASKS_RUNNABLE, (), load.runnable);
+                out.put_some(&cpu::TASKS, (), load.tasks);
+            }
+            Err(error) => sources.failed(|| format!("{}: {error}", self.load.path().display())),
+        }
+        match self.uptime.read() {
+            Ok(text) => {
+                sources.answered();
+                out.put_some(&cpu::UPTIME, (), fields(text).next().and_then(decimal));
+            }
+            Err(error) => sources.failed(|| format!("{}: {error}", self.uptime.path().display())),
+        }
+        sources.outcome()
+    }
+}
+
+impl Cpu {
+    fn times(&mut self, out: &mut Out, sources: &mut Sources) {
+        let whole = match self.stat.read() {
+            Ok(text) => parse_stat(text, &mut self.now),
+            Err(error) => {
+                (self.whole, self.before) = (None, Vec::new());
+                return sources.failed(|| format!("{}: {error}", self.stat.path().display()));
+            }
+        };
+        match whole {
+            Some(_) => sources.answered(),
+            None => sources.failed(|| format!("{}: its first line is not understood", self.stat.path().display())),
+        }
+        if let (Some(before), Some(now)) = (self.whole, whole)
+            && let Some(share) = Share::between(&before, &now)
+        {
+            out.put_rounded(&cpu::CPU_PERCENT, (), share.busy);
+            out.put_rounded(&cpu::USER_PERCENT, (), share.user);
+            out.put_rounded(&cpu::SYSTEM_PERCENT, (), share.system);
+            out.put_rounded(&cpu::IOWAIT_PERCENT, (), share.iowait);
+            out.put_rounded(&cpu::STEAL_PERCENT, (), share.steal);
+        }
+        for (i, (core, now)) in self.now.iter().enumerate() {
+            // Cores keep their order, so the same position is nearly always right; not after one went offline.
+            let at = |(id, _): &&(u32, Times)| id == core;
+            let before = self.before.get(i).filter(at).or_else(|| self.before.iter().find(at));
+            let share = before.and_then(|(_, before)| Share::between(before, now));
+            out.put_rounded(&cpu::CORE_PERCENT, *core, share.map(|share| share.busy));
+        }
+        if !self.now.is_empty() {
+            out.put(&cpu::CORES, (), self.now.len() as f64);
+        }
+        self.whole = whole;
+        std::mem::swap(&mut self.before, &mut self.now);
+    }
+}
+
+/// Time by kind, in the kernel's ticks: user, nice, system, idle, I/O wait, interrupts, soft interrupts, stolen. (Time of
+/// guests, which follows, is part of user and nice.)
+type Times = [u64; 8];
+
+/// Shares of the time between two readings, in percent.
+#[derive(Debug, PartialEq)]
+struct Share {
+    busy: f64,
+    user: f64,
+    system: f64,
+    iowait: f64,
+    steal: f64,
+}
+
+impl Share {
+    /// Absent when no tick passed. A kind that went down (the kernel corrects I/O wait and idle) counts as still.
+    fn between(before: &Times, now: &Times) -> Option<Share> {
+        let mut d = [0; 8];
+        for (d, (before, now)) in d.iter_mut().zip(before.iter().zip(now)) {
+            *d = now.saturating_sub(*before);
+        }
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = d;
+        let all: u64 = d.iter().sum();
+        let percent = |ticks: u64| 100.0 * ticks as f64 / all as f64;
+        (all > 0).then(|| Share {
+            busy: percent(all - idle - iowait),
+            user: percent(user + nice),
+            system: percent(system + irq + softirq),
+            iowait: percent(iowait),
+            steal: percent(steal),
+        })
+    }
+}
+
+/// The whole machine's times; those of the cores go to `cores`. Stops at the interrupts, the long part of the file.
+fn parse_stat(text: &[u8], cores: &mut Vec<(u32, Times)>) -> Option<Times> {
+    cores.clear();
+    let mut whole = None;
+    for line in lines(text).take_while(|line| !line.starts_with(b"intr")) {
+        let Some(rest) = line.strip_prefix(b"cpu") else { continue };
+        let name_ends = rest.iter().position(|&b| b == b' ').unwrap_or(rest.len());
+        let Some(times) = parse_times(&rest[name_ends..]) else { continue };
+        match &rest[..name_ends] {
+            [] => whole = Some(times),
+            name => cores.extend(number(name).and_then(|i| Some((u32::try_from(i).ok()?, times)))),
+        }
+    }
+    whole
+}
+
+/// Kinds that an old kernel does not have stay 0; a kind that is no number spoils the line.
+fn parse_times(text: &[u8]) -> Option<Times> {
+    let mut times = Times::default();
+    let mut found = 0;
+    for (time, field) in times.iter_mut().zip(fields(text)) {
+        // The sum of all kinds must fit, whatever the text says.
+        *time = number(field).filter(|&n| n < 1 << 60)?;
+        found += 1;
+    }
+    (found >= 4).then_some(times)
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Load {
+    averages: [Option<f64>; 3],
+    runnable: Option<f64>,
+    tasks: Option<f64>,
+}
+
+/// `0.20 0.18 0.12 1/80 11206`
+fn parse_load(text: &[u8]) -> Load {
+    let mut fields = fields(text);
+    let averages = [(); 3].map(|()| fields.next().and_then(decimal));
+    let mut tasks = fields.next().unwrap_or_default().split(|&b| b == b'/').map(|n| number(n).map(|n| n as f64));
+    Load { averages, runnable: tasks.next().flatten(), tasks: tasks.next().flatten() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn work_is_what_is_neither_idle_nor_waiting() {
+        let before = [100, 0, 0, 1000, 50, 0, 0, 0];
+        let now = [120, 10, 15, 1040, 55, 2, 3, 5];
+        let share = Share::between(&before, &now).unwrap();
+        assert_eq!(share, Share { busy: 55.0, user: 30.0, system: 20.0, iowait: 5.0, steal: 5.0 });
+        assert_eq!(Share::between(&now, &now), None);
+    }
+
+    #[test]
+    fn io_wait_that_falls_counts_as_still() {
+        let share = Share::between(&[0, 0, 0, 0, 90, 0, 0, 0], &[10, 0, 0, 10, 80, 0, 0, 0]).unwrap();
+        assert_eq!((share.busy, share.iowait), (50.0, 0.0));
+    }
+
+    #[test]
+    fn the_load_is_read_as_far_as_it_goes() {
+        let load = parse_load(b"0.20 x 0.12 3/812 11206\n");
+        assert_eq!(load.averages, [Some(0.2), None, Some(0.12)]);
+        assert_eq!((load.runnable, load.tasks), (Some(3.0), Some(812.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, words in "(cpu[0-9]{0,3}( [0-9x]{1,25}){0,12}\n){0,5}") {
+            let mut cores = Vec::new();
+            for text in [&text[..], words.as_bytes()] {
+                let whole = parse_stat(text, &mut cores);
+                let _ = parse_load(text);
+                if let Some(now) = whole {
+                    Share::between(&Times::default(), &now);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Reads and writes of a Linux host's disks.
+//!
+//! The totals count *real disks*: entries of /sys/block that have a `device` link. Partitions, device mapper, RAID, loop
+//! and zram lie on top of them (or of memory) and would count the same bytes again. The device behind a watched path is
+//! listed whatever it is, but enters no total.
+
+use super::mounts::{self, Number};
+use crate::host::total::{Total, increase};
+use crate::read::Sources;
+use crate::read::procfs::{HotFile, fields, lines, number};
+use crate::read::sysfs;
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::disk;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SECTORS_PER_MIB: f64 = 2048.0;
+
+/// How often the devices behind the watched paths are looked up again.
+const PATHS_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Devices that left are remembered so that their totals go on; not without end.
+const MAX_DEVICES: usize = 1000;
+
+/// Opens it.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let path = roots.proc.join("diskstats");
+    let file = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
+    let tried = vec![path.display().to_string(), roots.sys.join("block").display().to_string()];
+    let disks = Disks {
+        file,
+        block: roots.sys.join("block"),
+        mountinfo: roots.proc.join("self/mountinfo"),
+        paths: options.disk_paths.clone(),
+        watched: Vec::new(),
+        looked: None,
+        devices: Vec::new(),
+        read: 0,
+        written: 0,
+        before: None,
+    };
+    Ok(Part::only(tried, disks))
+}
+
+struct Disks {
+    file: HotFile,
+    block: PathBuf,
+    mountinfo: PathBuf,
+    paths: Vec<PathBuf>,
+    /// Devices behind the watched paths.
+    watched: Vec<Number>,
+    looked: Option<Duration>,
+    /// In the order of the file.
+    devices: Vec<Device>,
+    /// Sectors of all real disks since the start.
+    read: u64,
+    written: u64,
+    before: Option<Duration>,
+}
+
+struct Device {
+    name: String,
+    number: Number,
+    real: bool,
+    seen: bool,
+    read: Total,
+    written: Total,
+    busy_ms: Option<u64>,
+}
+
+impl Collector for Disks {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        self.look_at_the_paths(out.at());
+        let mut sources = Sources::default();
+        let passed = self.before.replace(out.at()).map(|before| out.at().saturating_sub(before));
+        let text = match self.file.read() {
+            Ok(text) => text,
+            Err(error) => {
+                self.before = None;
+                return Err(CollectError::failed(format!("{}: {error}", self.file.path().display())));
+            }
+        };
+        sources.answered();
+        self.devices.iter_mut().for_each(|device| device.seen = false);
+        let mut next = 0;
+        for line in lines(text).filter(|line| !line.is_empty()) {
+            let Some(line) = Line::parse(line) else {
+                sources.failed(|| format!("{}: a line is not understood", self.block.display()));
+                continue;
+            };
+            let at = find(&self.devices, next, &line).unwrap_or_else(|| {
+                self.devices.push(Device::new(&line, &self.block));
+                self.devices.len() - 1
+            });
+            next = at + 1;
+            let device = &mut self.devices[at];
+            device.seen = true;
+            let (read, written) = (device.read.add(line.read), device.written.add(line.written));
+            let busy = device.busy_ms.replace(line.busy_ms).map(|before| increase(before, line.busy_ms));
+            if device.real {
+                self.read = self.read.saturating_add(read);
+                self.written = self.written.saturating_add(written);
+            }
+            if device.real || self.watched.contains(&device.number) {
+                out.put(&disk::DEVICE_READ, &*device.name, device.read.sum() as f64 / SECTORS_PER_MIB);
+                out.put(&disk::DEVICE_WRITTEN, &*device.name, device.written.sum() as f64 / SECTORS_PER_MIB);
+                out.put_some(
+                    &disk::DEVICE_BUSY,
+                    &*device.name,
+                    busy.zip(passed).and_then(|(busy, p)| percent(busy, p)),
+                );
+            }
+        }
+        for device in self.devices.iter_mut().filter(|device| !device.seen) {
+            device.read.forget();
+            device.written.forget();
+            device.busy_ms = None;
+        }
+        if self.devices.len() > MAX_DEVICES {
+            self.devices.retain(|device| device.seen);
+        }
+        if self.devices.iter().any(|device| device.real && device.seen) {
+            out.put(&disk::READ, (), self.read as f64 / SECTORS_PER_MIB);
+            out.put(&disk::WRITTEN, (), self.written as f64 / SECTORS_PER_MIB);
+        }
+        sources.outcome()
+    }
+}
+
+impl Disks {
+    fn look_at_the_paths(&mut self, now: Duration) {
+        if self.looked.is_some_and(|then| now.saturating_sub(then) < PATHS_INTERVAL) {
+            return;
+        }
+        self.looked = Some(now);
+        let mounts = mounts::parse(&std::fs::read(&self.mountinfo).unwrap_or_default());
+        self.watched.clear();
+        for path in &self.paths {
+            let Some(mount) = mounts::of(&mounts, path) else { continue };
+            // btrfs and the like show a number of their own; the source names the device.
+            let number = if mount.number.0 == 0 { number_of(&mount.source) } else { Some(mount.number) };
+            self.watched.extend(number);
+        }
+    }
+}
+
+/// The number of a device below /dev, which never hangs.
+fn number_of(source: &str) -> Option<Number> {
+    let found = source.starts_with("/dev/").then(|| std::fs::metadata(source).ok()).flatten()?;
+    Some((u64::from(libc::major(found.rdev())), u64::from(libc::minor(found.rdev()))))
+}
+
+/// Devices keep their order, so the next one is nearly always right.
+fn find(devices: &[Device], next: usize, line: &Line<'_>) -> Option<usize> {
+    let is = |device: &Device| device.number == line.number && device.name.as_bytes() == line.name;
+    if devices.get(next).is_some_and(is) { Some(next) } else { devices.iter().position(is) }
+}
+
+impl Device {
+    fn new(line: &Line<'_>, block: &std::path::Path) -> Device {
+        let name = String::from_utf8_lossy(line.name).into_owned();
+        // /sys writes the slash of names such as `cciss/c0d0` as an exclamation mark.
+        let entry = block.join(name.replace('/', "!"));
+        // The paths of a multipath NVMe disk are hidden behind the disk that they lead to.
+        let hidden = sysfs::text(&entry.join("hidden")).is_some_and(|text| text == "1");
+        let real = !hidden && entry.join("device").exists();
+        let (read, written) = (Total::default(), Total::default());
+        Device { name, number: line.number, real, seen: false, read, written, busy_ms: None }
+    }
+}
+
+/// One line of /proc/diskstats.
+struct Line<'a> {
+    number: Number,
+    name: &'a [u8],
+    read: u64,
+    written: u64,
+    busy_ms: u64,
+}
+
+impl Line<'_> {
+    /// Fields: major, minor, name, then of reads: count, merged, sectors, time; of writes likewise; requests in flight,
+    /// time with requests in flight.
+    fn parse(line: &[u8]) -> Option<Line<'_>> {
+        let mut fields = fields(line);
+        let numbers = (number(fields.next()?)?, number(fields.next()?)?);
+        let name = fields.next()?;
+        let read = number(fields.nth(2)?)?;
+        let written = number(fields.nth(3)?)?;
+        let busy_ms = number(fields.nth(2)?)?;
+        Some(Line { number: numbers, name, read, written, busy_ms })
+    }
+}
+
+/// The kernel counts whole milliseconds at its own instants, so a busy disk may come out a little above 100.
+fn percent(busy_ms: u64, passed: Duration) -> Option<f64> {
+    let passed = passed.as_secs_f64() * 1000.0;
+    (passed > 0.0).then(|| (100.0 * busy_ms as f64 / passed).min(100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_is_read_by_position() {
+        let line = b" 254       0 vda 1 2 30 4 5 6 70 8 9 100 11 12 13 14 15 16 17";
+        let line = Line::parse(line).unwrap();
+        assert_eq!(
+            (line.number, line.name, line.read, line.written, line.busy_ms),
+            ((254, 0), &b"vda"[..], 30, 70, 100)
+        );
+        assert!(Line::parse(b"254 0 vda 1 2 3").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, words in "( *[0-9a-z]{1,22}){0,20}") {
+            Line::parse(&text);
+            Line::parse(words.as_bytes());
+        }
+    }
+}

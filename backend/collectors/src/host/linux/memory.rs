@@ -1,0 +1,199 @@
+//! Memory and swap of a Linux host, or of the control group's limit where there is one.
+
+use crate::read::Sources;
+use crate::read::cgroup;
+use crate::read::procfs::{HotFile, fields, lines, number, trim};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::memory;
+use std::time::Duration;
+
+const MIB: f64 = (1 << 20) as f64;
+const KIB: f64 = (1 << 10) as f64;
+
+/// How often the limits are looked up again: a group's limit can be changed and a process moved.
+const LIMIT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Opens it.
+pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    let path = roots.proc.join("meminfo");
+    let meminfo = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
+    let tried = vec![
+        path.display().to_string(),
+        roots.proc.join("self/cgroup").display().to_string(),
+        cgroup::mount(&roots.sys).display().to_string(),
+    ];
+    Ok(Part::only(tried, Memory { meminfo, roots: roots.clone(), looked: None, group: None }))
+}
+
+struct Memory {
+    meminfo: HotFile,
+    roots: Roots,
+    looked: Option<Duration>,
+    group: Option<Group>,
+}
+
+/// The group whose limit binds.
+struct Group {
+    limit: f64,
+    current: HotFile,
+    stat: HotFile,
+}
+
+impl Collector for Memory {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        self.look_for_a_limit(out.at());
+        let mut sources = Sources::default();
+        let host = match self.meminfo.read() {
+            Ok(text) => {
+                sources.answered();
+                Host::parse(text)
+            }
+            Err(error) => {
+                sources.failed(|| format!("{}: {error}", self.meminfo.path().display()));
+                Host::default()
+            }
+        };
+        host.put(out);
+        match &mut self.group {
+            None => host.put_unlimited(out),
+            Some(group) => group.put(out, &host, &mut sources),
+        }
+        sources.outcome()
+    }
+}
+
+impl Memory {
+    fn look_for_a_limit(&mut self, now: Duration) {
+        if self.looked.is_some_and(|then| now.saturating_sub(then) < LIMIT_INTERVAL) {
+            return;
+        }
+        self.looked = Some(now);
+        let found = std::fs::read(self.roots.proc.join("self/cgroup")).ok().and_then(|text| {
+            let levels = cgroup::levels(&cgroup::mount(&self.roots.sys), &cgroup::path_in(&text)?);
+            cgroup::smallest(&levels, "memory.max", cgroup::memory_limit)
+        });
+        self.group = found.filter(|(_, limit)| *limit > 0.0).map(|(dir, limit)| Group {
+            limit,
+            current: HotFile::new(dir.join("memory.current")),
+            stat: HotFile::new(dir.join("memory.stat")),
+        });
+    }
+}
+
+impl Group {
+    fn put(&mut self, out: &mut Out, host: &Host, sources: &mut Sources) {
+        out.put(&memory::TOTAL, (), host.total.map_or(self.limit, |total| self.limit.min(total)));
+        let current = match self.current.read().map(|text| number(trim(text))) {
+            Ok(Some(current)) => current as f64,
+            Ok(None) => {
+                return sources.failed(|| format!("{}: not a number", self.current.path().display()));
+            }
+            Err(error) => return sources.failed(|| format!("{}: {error}", self.current.path().display())),
+        };
+        sources.answered();
+        out.put_rounded(&memory::PERCENT, (), 100.0 * current / self.limit);
+        out.put(&memory::AVAILABLE, (), (self.limit - current).max(0.0) / MIB);
+        match self.stat.read().map(|text| cgroup::value_of(text, "inactive_file")) {
+            Ok(Some(inactive)) => {
+                let used = (current - inactive as f64).max(0.0);
+                out.put(&memory::USED, (), used);
+                out.put_rounded(&memory::WORKING_SET, (), 100.0 * used / self.limit);
+            }
+            Ok(None) => sources.failed(|| format!("{}: no inactive_file", self.stat.path().display())),
+            Err(error) => sources.failed(|| format!("{}: {error}", self.stat.path().display())),
+        }
+    }
+}
+
+/// What /proc/meminfo says, in bytes.
+#[derive(Debug, Default, PartialEq)]
+struct Host {
+    total: Option<f64>,
+    available: Option<f64>,
+    cached: Option<f64>,
+    dirty: Option<f64>,
+    writeback: Option<f64>,
+    swap_total: Option<f64>,
+    swap_free: Option<f64>,
+}
+
+impl Host {
+    fn parse(text: &[u8]) -> Host {
+        let mut host = Host::default();
+        for line in lines(text) {
+            let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
+            let value = match &line[..colon] {
+                b"MemTotal" => &mut host.total,
+                b"MemAvailable" => &mut host.available,
+                b"Cached" => &mut host.cached,
+                b"Dirty" => &mut host.dirty,
+                b"Writeback" => &mut host.writeback,
+                b"SwapTotal" => &mut host.swap_total,
+                b"SwapFree" => &mut host.swap_free,
+                _ => continue,
+            };
+            *value = fields(&line[colon + 1..]).next().and_then(number).map(|kib| kib as f64 * KIB);
+            if host.is_whole() {
+                // The rest of the file is as long again.
+                break;
+            }
+        }
+        host
+    }
+
+    /// Whether every field is there; the pattern names all, so that none can be forgotten.
+    fn is_whole(&self) -> bool {
+        let Host { total, available, cached, dirty, writeback, swap_total, swap_free } = self;
+        [total, available, cached, dirty, writeback, swap_total, swap_free].into_iter().all(Option::is_some)
+    }
+
+    fn put(&self, out: &mut Out) {
+        out.put_some(&memory::CACHED, (), self.cached);
+        out.put_some(&memory::DIRTY, (), self.dirty.zip(self.writeback).map(|(dirty, writeback)| dirty + writeback));
+        out.put_some(&memory::SWAP_TOTAL, (), self.swap_total);
+        if let Some((total, free)) = self.swap_total.zip(self.swap_free) {
+            let used = (total - free).max(0.0);
+            out.put(&memory::SWAP_USED, (), used);
+            out.put_rounded(&memory::SWAP_PERCENT, (), if total > 0.0 { 100.0 * used / total } else { 0.0 });
+        }
+    }
+
+    fn put_unlimited(&self, out: &mut Out) {
+        out.put_some(&memory::TOTAL, (), self.total);
+        out.put_some(&memory::AVAILABLE, (), self.available.map(|bytes| bytes / MIB));
+        if let Some((total, available)) = self.total.zip(self.available).filter(|(total, _)| *total > 0.0) {
+            let used = (total - available).max(0.0);
+            out.put(&memory::USED, (), used);
+            out.put_rounded(&memory::PERCENT, (), 100.0 * used / total);
+            out.put_rounded(&memory::WORKING_SET, (), 100.0 * used / total);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_missing_or_no_number_is_absent() {
+        let host = Host::parse(b"MemTotal:  1024 kB\nMemAvailable: many kB\nCached:\nWriteback: 4 kB\n");
+        assert_eq!(host, Host { total: Some(1_048_576.0), writeback: Some(4096.0), ..Host::default() });
+    }
+
+    proptest! {
+        #[test]
+        fn every_field_is_found_in_any_order(
+            lines in Just(["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback", "SwapTotal", "SwapFree", "Other"])
+                .prop_shuffle()
+        ) {
+            let text: String = lines.iter().map(|name| format!("{name}: 4 kB\n")).collect();
+            prop_assert!(Host::parse(text.as_bytes()).is_whole(), "{text}");
+        }
+
+        #[test]
+        fn no_text_panics(text: Vec<u8>) {
+            Host::parse(&text);
+        }
+    }
+}

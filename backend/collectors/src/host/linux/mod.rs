@@ -1,0 +1,12 @@
+//! The readers of Linux: the kernel's files below /proc and /sys.
+
+pub(crate) mod cpu;
+pub(crate) mod disk;
+pub(crate) mod memory;
+mod mounts;
+pub(crate) mod network;
+pub(crate) mod own;
+pub(crate) mod pressure;
+pub(crate) mod process;
+pub(crate) mod scan;
+mod temperature;

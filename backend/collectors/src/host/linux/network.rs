@@ -1,0 +1,199 @@
+//! Traffic of a Linux host's links, and TCP segments that were sent again.
+
+use crate::host::total::Total;
+use crate::read::Sources;
+use crate::read::procfs::{HotFile, fields, lines, number};
+use crate::read::sysfs;
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::network;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a link is asked again whether it is part of another.
+const ROLE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Links that left are remembered so that their totals go on; not without end.
+const MAX_LINKS: usize = 1000;
+
+/// The type of a loopback link in /sys/class/net/X/type.
+const LOOPBACK: &str = "772";
+
+/// Opens it.
+pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    // /proc/net is that of the reader's own network namespace. Of a machine whose files are mounted into a container,
+    // the first process tells of the machine.
+    let of_the_machine = roots.proc.join("1/net");
+    let foreign = roots.proc != Path::new("/proc") && of_the_machine.join("dev").exists();
+    let dir = if foreign { of_the_machine } else { roots.proc.join("net") };
+    let path = dir.join("dev");
+    let links = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
+    let tcp = HotFile::new(dir.join("snmp"));
+    let class = roots.sys.join("class/net");
+    let tried = vec![path.display().to_string(), tcp.path().display().to_string(), class.display().to_string()];
+    let retransmits = Total::default();
+    Ok(Part::only(tried, Network { links, tcp, class, known: Vec::new(), received: 0, sent: 0, retransmits }))
+}
+
+struct Network {
+    links: HotFile,
+    tcp: HotFile,
+    class: PathBuf,
+    /// In the order of the file.
+    known: Vec<Link>,
+    /// Bytes of all links that count, since the start.
+    received: u64,
+    sent: u64,
+    retransmits: Total,
+}
+
+struct Link {
+    name: String,
+    counts: bool,
+    asked: Duration,
+    seen: bool,
+    received: Total,
+    sent: Total,
+}
+
+impl Collector for Network {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let mut sources = Sources::default();
+        self.links(out, &mut sources);
+        match self.tcp.read() {
+            Ok(text) => {
+                if let Some(segments) = parse_retransmits(text) {
+                    sources.answered();
+                    self.retransmits.add(segments);
+                    out.put(&network::RETRANSMITS, (), self.retransmits.sum() as f64);
+                }
+            }
+            Err(error) => sources.failed(|| format!("{}: {error}", self.tcp.path().display())),
+        }
+        sources.outcome()
+    }
+}
+
+impl Network {
+    fn links(&mut self, out: &mut Out, sources: &mut Sources) {
+        let text = match self.links.read() {
+            Ok(text) => text,
+            Err(error) => return sources.failed(|| format!("{}: {error}", self.links.path().display())),
+        };
+        sources.answered();
+        self.known.iter_mut().for_each(|link| link.seen = false);
+        let mut next = 0;
+        // Two lines of headings.
+        for line in lines(text).skip(2).filter(|line| !line.is_empty()) {
+            let Some(line) = Line::parse(line) else {
+                sources.failed(|| "a line of /proc/net/dev is not understood".to_string());
+                continue;
+            };
+            let is = |link: &Link| link.name.as_bytes() == line.name;
+            // Links keep their order, so the next one is nearly always right.
+            let at = if self.known.get(next).is_some_and(is) { Some(next) } else { self.known.iter().position(is) };
+            let at = at.unwrap_or_else(|| {
+                self.known.push(Link::new(line.name, &self.class, out.at()));
+                self.known.len() - 1
+            });
+            next = at + 1;
+            let link = &mut self.known[at];
+            link.seen = true;
+            if out.at().saturating_sub(link.asked) >= ROLE_INTERVAL {
+                link.asked = out.at();
+                link.counts = counts(&link.name, &self.class);
+            }
+            let (received, sent) = (link.received.add(line.received), link.sent.add(line.sent));
+            if link.counts {
+                self.received = self.received.saturating_add(received);
+                self.sent = self.sent.saturating_add(sent);
+                out.put(&network::DEVICE_RECEIVED, &*link.name, link.received.sum() as f64);
+                out.put(&network::DEVICE_SENT, &*link.name, link.sent.sum() as f64);
+            }
+        }
+        for link in self.known.iter_mut().filter(|link| !link.seen) {
+            link.received.forget();
+            link.sent.forget();
+        }
+        if self.known.len() > MAX_LINKS {
+            self.known.retain(|link| link.seen);
+        }
+        out.put(&network::RECEIVED, (), self.received as f64);
+        out.put(&network::SENT, (), self.sent as f64);
+    }
+}
+
+impl Link {
+    fn new(name: &[u8], class: &Path, now: Duration) -> Link {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let counts = counts(&name, class);
+        Link { name, counts, asked: now, seen: false, received: Total::default(), sent: Total::default() }
+    }
+}
+
+/// Loopback does not count, nor does a link whose traffic its master counts again: part of a bond, bridge or team (or of
+/// a virtual network card). Two kinds of master count nothing themselves and leave their links in: a routing domain
+/// (VRF) and the switch of Open vSwitch.
+fn counts(name: &str, class: &Path) -> bool {
+    let link = class.join(name);
+    if name == "lo" || sysfs::text(&link.join("type")).is_some_and(|kind| kind == LOOPBACK) {
+        return false;
+    }
+    let Ok(master) = std::fs::read_link(link.join("master")) else { return true };
+    let kind = sysfs::text(&link.join("master/uevent")).unwrap_or_default();
+    master.file_name().is_some_and(|name| name == "ovs-system") || kind.lines().any(|line| line == "DEVTYPE=vrf")
+}
+
+/// One link of /proc/net/dev.
+struct Line<'a> {
+    name: &'a [u8],
+    received: u64,
+    sent: u64,
+}
+
+impl Line<'_> {
+    /// `  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets ...`
+    fn parse(line: &[u8]) -> Option<Line<'_>> {
+        // A name may hold a colon, the numbers cannot.
+        let colon = line.iter().rposition(|&b| b == b':')?;
+        let mut fields = fields(&line[colon + 1..]);
+        let (received, sent) = (number(fields.next()?)?, number(fields.nth(7)?)?);
+        Some(Line { name: line[..colon].trim_ascii(), received, sent })
+    }
+}
+
+/// RetransSegs of the Tcp rows of /proc/net/snmp: one row of names, then one of numbers.
+fn parse_retransmits(text: &[u8]) -> Option<u64> {
+    let mut rows = lines(text).filter_map(|line| line.strip_prefix(b"Tcp:"));
+    let at = fields(rows.next()?).position(|name| name == b"RetransSegs")?;
+    number(fields(rows.next()?).nth(at)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_are_read_by_position_whatever_the_name() {
+        let line = Line::parse(b"  a:b:12 2 3 4 5 6 7 8 90 10 11 12 13 14 15 16").unwrap();
+        assert_eq!((line.name, line.received, line.sent), (&b"a:b"[..], 12, 90));
+        assert!(Line::parse(b" eth0: 1 2 3").is_none());
+    }
+
+    #[test]
+    fn retransmits_are_found_by_name() {
+        let text = b"Ip: A\nIp: 1\nTcp: RtoAlgorithm RetransSegs InErrs\nTcp: 1 42 0\nUdp: A\nUdp: 7\n";
+        assert_eq!(parse_retransmits(text), Some(42));
+        assert_eq!(parse_retransmits(b"Tcp: RetransSegs\n"), None);
+        assert_eq!(parse_retransmits(b"Tcp: RetransSegs\nTcp: -1\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, words in "[a-z:]{0,6}( *[0-9a-z]{1,22}){0,20}") {
+            Line::parse(&text);
+            Line::parse(words.as_bytes());
+            parse_retransmits(&text);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What the watched processes may use: cores and memory of their control groups, and what the groups say of throttling
+//! and kills.
+
+use crate::Roots;
+use crate::host::facts;
+use crate::host::total::Total;
+use crate::read::cgroup;
+use crate::read::procfs::{lines, number, trim};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A control group with watched processes in it.
+struct Group {
+    dir: PathBuf,
+    /// Cores on which its watched processes may run.
+    cores: BTreeSet<u32>,
+    /// The level whose quota binds, and the quota in cores.
+    quota: Option<(PathBuf, f64)>,
+    /// The smallest limit of memory, bytes.
+    memory: Option<f64>,
+    kills: Total,
+    /// Periods and throttled periods.
+    periods: Option<(u64, u64)>,
+}
+
+/// The limits of all watched processes together.
+#[derive(Default)]
+pub(super) struct TreeLimits {
+    groups: Vec<Group>,
+    /// Cores' worth of time that the processes can use.
+    pub capacity: Option<f64>,
+    /// Bytes that they can use.
+    pub memory: Option<f64>,
+}
+
+impl TreeLimits {
+    /// Looks the limits of these processes up. What is known of groups that stay is kept; when no process is left, all
+    /// is: a kill is noticed after the death.
+    pub fn refresh(&mut self, roots: &Roots, pids: &[u32]) {
+        let mount = cgroup::mount(&roots.sys);
+        let mut groups: Vec<Group> = Vec::new();
+        for &pid in pids {
+            let dir = roots.proc.join(pid.to_string());
+            let Ok(text) = std::fs::read(dir.join("cgroup")) else { continue };
+            let levels = cgroup::levels(&mount, &cgroup::path_in(&text).unwrap_or_default());
+            let Some(leaf) = levels.first().cloned() else { continue };
+            let cores = cores_allowed(&std::fs::read(dir.join("status")).unwrap_or_default());
+            if let Some(group) = groups.iter_mut().find(|group| group.dir == leaf) {
+                group.cores.extend(cores);
+                continue;
+            }
+            let old = self.groups.iter().find(|group| group.dir == leaf);
+            groups.push(Group {
+                cores,
+                quota: cgroup::smallest(&levels, "cpu.max", cgroup::cpu_limit),
+                memory: cgroup::smallest(&levels, "memory.max", cgroup::memory_limit).map(|(_, bytes)| bytes),
+                kills: old.map(|group| group.kills).unwrap_or_default(),
+                periods: old.and_then(|group| group.periods),
+                dir: leaf,
+            });
+        }
+        if groups.is_empty() && !self.groups.is_empty() {
+            return;
+        }
+        self.groups = groups;
+        self.capacity = self.cores(facts::logical_cores(roots).map(|n| n as f64));
+        let total = facts::memory_bytes(roots).map(|bytes| bytes as f64);
+        let limits: Option<f64> = self.groups.iter().map(|group| group.memory).sum();
+        self.memory = least(limits.filter(|bytes| *bytes > 0.0), total);
+    }
+
+    fn cores(&self, host: Option<f64>) -> Option<f64> {
+        let of_group = |group: &Group| {
+            let allowed = Some(group.cores.len() as f64).filter(|n| *n > 0.0);
+            least(least(group.quota.as_ref().map(|(_, quota)| *quota), allowed), host)
+        };
+        let all: Option<f64> = self.groups.iter().map(of_group).sum();
+        least(all.filter(|cores| *cores > 0.0), host)
+    }
+
+    /// 100 x throttled periods / periods since the last call, of all groups that have a quota; absent when no period
+    /// passed.
+    pub fn throttled_percent(&mut self) -> Option<f64> {
+        let (mut periods, mut throttled) = (0, 0);
+        for group in &mut self.groups {
+            let Some((level, _)) = &group.quota else { continue };
+            let now = std::fs::read(level.join("cpu.stat")).ok().and_then(|text| {
+                Some((cgroup::value_of(&text, "nr_periods")?, cgroup::value_of(&text, "nr_throttled")?))
+            });
+            if let Some((before, now)) = group.periods.zip(now) {
+                periods += now.0.saturating_sub(before.0);
+                throttled += now.1.saturating_sub(before.1);
+            }
+            group.periods = now;
+        }
+        (periods > 0).then(|| 100.0 * throttled as f64 / periods as f64)
+    }
+
+    /// Kills since the first call in all groups that have a limit; absent when none has.
+    pub fn kills(&mut self) -> Option<f64> {
+        let mut kills = None;
+        for group in self.groups.iter_mut().filter(|group| group.memory.is_some()) {
+            if let Ok(text) = std::fs::read(group.dir.join("memory.events"))
+                && let Some(raw) = cgroup::value_of(&text, "oom_kill")
+            {
+                group.kills.add(raw);
+                *kills.get_or_insert(0.0) += group.kills.sum() as f64;
+            }
+        }
+        kills
+    }
+}
+
+/// The smaller one, or the one that there is.
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The cores of `Cpus_allowed_list: 0-3,8` in a `status` file.
+fn cores_allowed(text: &[u8]) -> BTreeSet<u32> {
+    let list = lines(text).find_map(|line| line.strip_prefix(b"Cpus_allowed_list:")).unwrap_or_default();
+    let mut cores = BTreeSet::new();
+    for range in trim(list).split(|&b| b == b',') {
+        let mut ends = range.split(|&b| b == b'-').map(number);
+        let Some(first) = ends.next().flatten() else { continue };
+        let last = ends.next().unwrap_or(Some(first)).unwrap_or(first);
+        // No machine has more; a range beyond it is not one.
+        if last < 1 << 16 {
+            cores.extend((first..=last).map(|core| core as u32));
+        }
+    }
+    cores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_of_cores_are_read() {
+        let cores = |list: &str| cores_allowed(format!("Name:\tx\nCpus_allowed_list:\t{list}\n").as_bytes()).len();
+        assert_eq!(cores("0-3,8,10-11"), 7);
+        assert_eq!(cores("5"), 1);
+        assert_eq!(cores("0-99999999999"), 0);
+        assert_eq!(cores(""), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, list in "[0-9,-]{0,12}") {
+            cores_allowed(&text);
+            cores_allowed(format!("Cpus_allowed_list:{list}").as_bytes());
+        }
+    }
+}

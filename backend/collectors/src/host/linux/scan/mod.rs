@@ -1,0 +1,263 @@
+//! Every process of a Linux machine, every five seconds.
+//!
+//! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
+//! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`]):
+//! opening one costs more than reading it. Arguments and environment are never read.
+
+mod fdinfo;
+mod held;
+
+use self::held::{Held, Room};
+use super::process::stat::{Stat, name_of};
+use crate::host::facts;
+use crate::host::processes::{GpuUse, Processes};
+use crate::read::drm;
+use crate::read::procfs::{fill, lines, number, trim};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::processes::{Process, ProcessTable};
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the table is made. A little less, so that a tick that comes early by a hair is not passed over.
+const TABLE_INTERVAL: Duration = Duration::from_millis(4_900);
+/// Processes beside the watched tree whose details are read.
+const MAX_BUSIEST: usize = 50;
+/// The kernel's own threads are children of this process; idle ones have no row.
+const KTHREADD: u32 = 2;
+
+/// Opens it.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    std::fs::read_dir(&roots.proc).map_err(|error| OpenError::from_io(&roots.proc, &error))?;
+    let tried = [roots.proc.join("PID/stat").display().to_string()];
+    // Names of users are this system's; a mounted host has its own, which we cannot see.
+    let users = if *roots == Roots::default() {
+        users(&std::fs::read("/etc/passwd").unwrap_or_default())
+    } else {
+        HashMap::new()
+    };
+    let start = |&pid: &u32| Some((pid, Stat::read(&roots.proc, pid, &mut Vec::new())?.start));
+    let scan = Scan {
+        proc: roots.proc.clone(),
+        watched: options.pids.iter().filter_map(start).collect(),
+        users,
+        known: HashMap::new(),
+        at: None,
+        buffer: Vec::new(),
+        ticks: facts::ticks_per_second(),
+        page: facts::page_size(),
+        room: Room::by_limit(),
+        graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
+    };
+    Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
+}
+
+struct Tables {
+    scan: Scan,
+    to: Arc<Processes>,
+}
+
+impl Collector for Tables {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        if self.scan.at.is_some_and(|at| out.at().saturating_sub(at) < TABLE_INTERVAL) {
+            return Ok(());
+        }
+        let gpus = self.to.gpus();
+        let mut table = self.scan.table(out.at(), &gpus)?;
+        table.t = out.wall();
+        self.to.put(table);
+        Ok(())
+    }
+}
+
+/// What is known of a process between two tables.
+#[derive(Default)]
+struct Known {
+    stat: Held,
+    statm: Held,
+    io: Held,
+    /// Absent while nothing is known.
+    start: Option<u64>,
+    user: String,
+    cpu_ticks: u64,
+    /// Bytes read and written, when they were read last.
+    disk: Option<(u64, u64)>,
+    container: Option<String>,
+    /// It belongs to the watched tree, and goes on to when those above it end.
+    watched: bool,
+    /// It is among those whose details are read.
+    detailed: bool,
+    seen: bool,
+}
+
+struct Scan {
+    proc: PathBuf,
+    /// Number and start.
+    watched: HashMap<u32, u64>,
+    users: HashMap<u32, String>,
+    known: HashMap<u32, Known>,
+    at: Option<Duration>,
+    buffer: Vec<u8>,
+    ticks: f64,
+    page: u64,
+    room: Room,
+    /// There are GPUs whose drivers tell what each process holds.
+    graphics: bool,
+}
+
+impl Scan {
+    fn table(&mut self, at: Duration, gpus: &GpuUse) -> Result<ProcessTable, CollectError> {
+        let seconds = self.at.replace(at).map(|before| at.saturating_sub(before).as_secs_f64()).filter(|s| *s > 0.0);
+        let listed =
+            std::fs::read_dir(&self.proc).map_err(|e| CollectError::failed(format!("{}: {e}", self.proc.display())))?;
+        self.known.values_mut().for_each(|known| known.seen = false);
+        let (mut total, mut rows) = (0, Vec::with_capacity(self.known.len()));
+        for entry in listed.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            // A process may end between the listing and the reading.
+            let Some((row, idle)) = self.row(pid, seconds) else { continue };
+            total += 1;
+            if !(idle && (row.parent == KTHREADD || row.pid == KTHREADD)) {
+                rows.push(row);
+            }
+        }
+        self.known.retain(|_, known| known.seen);
+        self.mark_watched(&mut rows);
+        rows.sort_by(|a, b| {
+            (b.cpu.unwrap_or(0.0)).total_cmp(&a.cpu.unwrap_or(0.0)).then(b.rss.cmp(&a.rss)).then(a.pid.cmp(&b.pid))
+        });
+        let mut busiest = 0;
+        for row in &mut rows {
+            busiest += usize::from(!row.watched);
+            self.details(row, row.watched || busiest <= MAX_BUSIEST, seconds);
+            if let Some((memory, share)) = gpus.get(&row.pid) {
+                (row.gpu_memory, row.gpu_share) = (Some(row.gpu_memory.unwrap_or(0) + memory), *share);
+            }
+        }
+        Ok(ProcessTable { t: 0, total, whole: true, rows })
+    }
+
+    /// A process by its `stat` file, and whether it used no CPU.
+    fn row(&mut self, pid: u32, seconds: Option<f64>) -> Option<(Process, bool)> {
+        let known = self.known.entry(pid).or_default();
+        let path = || self.proc.join(pid.to_string()).join("stat");
+        let n = known.stat.read(path, &mut self.buffer, &self.room)?;
+        let text = &self.buffer[..n];
+        let stat = Stat::parse(text)?;
+        let name = String::from_utf8_lossy(name_of(text)?).into_owned();
+        let same = known.start == Some(stat.start) && known.cpu_ticks <= stat.own;
+        if !same {
+            // The owner of the file is the process's user.
+            let uid = std::fs::metadata(path()).ok()?.uid();
+            let user = self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
+            let stat_file = std::mem::take(&mut known.stat);
+            *known = Known { stat: stat_file, start: Some(stat.start), user, cpu_ticks: stat.own, ..Known::default() };
+        }
+        known.seen = true;
+        let used = stat.own - known.cpu_ticks;
+        known.cpu_ticks = stat.own;
+        let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
+        let row = Process {
+            pid,
+            parent: stat.parent,
+            user: known.user.clone(),
+            name,
+            cpu,
+            rss: stat.pages * self.page,
+            threads: stat.threads as u32,
+            ..Process::default()
+        };
+        Some((row, used == 0))
+    }
+
+    /// Marks the watched processes, all their descendants, and what was marked before: the kernel gives the children of a
+    /// process that ended to another.
+    fn mark_watched(&mut self, rows: &mut [Process]) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let mut children: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (i, row) in rows.iter().enumerate() {
+            children.entry(row.parent).or_default().push(i);
+        }
+        let is_root = |pid: &u32, known: &Known| self.watched.get(pid).copied() == known.start && known.start.is_some();
+        let begins = |row: &Process| self.known.get(&row.pid).is_some_and(|k| k.watched || is_root(&row.pid, k));
+        let mut next: Vec<usize> = (0..rows.len()).filter(|&i| begins(&rows[i])).collect();
+        while let Some(i) = next.pop() {
+            if !std::mem::replace(&mut rows[i].watched, true) {
+                next.extend(children.get(&rows[i].pid).into_iter().flatten());
+                if let Some(known) = self.known.get_mut(&rows[i].pid) {
+                    known.watched = true;
+                }
+            }
+        }
+    }
+
+    /// Exact resident set, disk traffic and container, where they are `wanted`.
+    fn details(&mut self, row: &mut Process, wanted: bool, seconds: Option<f64>) {
+        let Some(known) = self.known.get_mut(&row.pid) else { return };
+        if !wanted {
+            if std::mem::take(&mut known.detailed) {
+                (known.statm, known.io, known.disk) = (Held::default(), Held::default(), None);
+            }
+            return;
+        }
+        known.detailed = true;
+        let dir = || self.proc.join(row.pid.to_string());
+        let buffer = &mut self.buffer;
+        if let Some(n) = known.statm.read(|| dir().join("statm"), buffer, &self.room)
+            && let Some(pages) = buffer[..n].split(|&b| b == b' ').nth(1).and_then(number)
+        {
+            row.rss = pages * self.page;
+        }
+        // Other users' processes keep this to themselves, unless we are root.
+        let disk = known.io.read(|| dir().join("io"), buffer, &self.room).and_then(|n| disk_bytes(&buffer[..n]));
+        if let (Some(now), Some(before), Some(s)) = (disk, known.disk, seconds) {
+            row.read = Some((now.0.saturating_sub(before.0) as f64 / s) as f32);
+            row.written = Some((now.1.saturating_sub(before.1) as f64 / s) as f32);
+        }
+        known.disk = disk;
+        let container = known
+            .container
+            .get_or_insert_with(|| read(&dir().join("cgroup"), buffer).and_then(container_of).unwrap_or_default());
+        row.container.clone_from(container);
+        if self.graphics && row.watched {
+            row.gpu_memory = fdinfo::gpu_memory(&dir(), buffer);
+        }
+    }
+}
+
+fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    let n = fill(&File::open(path).ok()?, buffer).ok()?;
+    Some(&buffer[..n])
+}
+
+/// `read_bytes` and `write_bytes` of an `io` file: what went to and came from disks.
+fn disk_bytes(text: &[u8]) -> Option<(u64, u64)> {
+    let value = |key: &[u8]| lines(text).find_map(|line| number(trim(line.strip_prefix(key)?)));
+    Some((value(b"read_bytes:")?, value(b"write_bytes:")?))
+}
+
+/// First twelve digits of the 64-digit id that container runtimes put into the name of a control group.
+fn container_of(text: &[u8]) -> Option<String> {
+    let hex = |b: &u8| b.is_ascii_hexdigit();
+    let words = text.split(|b| !b.is_ascii_alphanumeric());
+    let id = words.into_iter().rfind(|word| word.len() == 64 && word.iter().all(hex))?;
+    Some(String::from_utf8_lossy(&id[..12]).into_owned())
+}
+
+/// Names by number from a passwd file.
+fn users(text: &[u8]) -> HashMap<u32, String> {
+    let user = |line: &[u8]| {
+        let mut parts = line.split(|&b| b == b':');
+        let name = String::from_utf8_lossy(parts.next()?).into_owned();
+        Some((number(parts.nth(1)?).and_then(|n| u32::try_from(n).ok())?, name))
+    };
+    lines(text).filter_map(user).collect()
+}
+
+#[cfg(test)]
+mod tests;

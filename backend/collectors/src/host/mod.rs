@@ -1,0 +1,26 @@
+//! This machine's own numbers. Linux has readers of its own, other systems those of the library sysinfo; the rest of the
+//! crate sees one face of both.
+
+pub(crate) mod facts;
+pub mod monitor;
+pub(crate) mod processes;
+mod total;
+
+#[cfg(unix)]
+pub(crate) mod disk_usage;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux::own::LinuxOwn as Own;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{cpu, disk, memory, network, pressure, process, scan};
+
+#[cfg(any(test, not(target_os = "linux")))]
+pub(crate) mod portable;
+#[cfg(windows)]
+pub(crate) use portable::disk_usage;
+#[cfg(not(target_os = "linux"))]
+use portable::own::PortableOwn as Own;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use portable::{cpu, disk, linux_only as pressure, linux_only as scan, memory, network, process};

@@ -1,0 +1,97 @@
+//! What Watchglass itself costs. The rows that tell of the collectors' times are filled by the sampler, which measures
+//! them.
+
+use super::Own;
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::{MetricDef, Range};
+use shared::unit::Unit;
+use std::time::Duration;
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Our CPU time.
+pub static CPU: MetricDef = MetricDef::gauge("monitor.cpu", Unit::Percent)
+    .title("Watchglass CPU")
+    .on("monitor.cpu", "CPU")
+    .range(Range::FromZero)
+    .help("CPU time of this program since the previous sample, in percent of one core. User and system time as the kernel accounts them to the process.");
+
+/// Our memory.
+pub static RSS: MetricDef = MetricDef::gauge("monitor.rssMB", Unit::Mebibytes)
+    .title("Watchglass memory")
+    .on("monitor.memory", "resident")
+    .steps(256.0)
+    .help("Resident set of this program.");
+
+/// How long a collector took; filled by the sampler.
+pub static MICROS: MetricDef = MetricDef::gauge("monitor.{collector}.micros", Unit::Microseconds)
+    .title("Time a collector takes")
+    .on("monitor.duration", "{collector}")
+    .help("Time from the tick's begin to this collector's answer, by the clock on the wall.");
+
+/// Whether a collector answered; filled by the sampler.
+pub static OK: MetricDef = MetricDef::state("monitor.{collector}.ok")
+    .title("Collector answered")
+    .on("monitor.ok", "{collector}")
+    .help("1 when the collector read all it was to read, 0 when a reading failed or came too late.");
+
+/// Ticks that were missed; filled by the sampler.
+pub static LATE: MetricDef = MetricDef::counter("monitor.late", Unit::Count)
+    .title("Ticks missed")
+    .on("monitor.late", "missed")
+    .help("Ticks that did not happen since the start because the machine, or this program, was held up; each is a gap in all series.");
+
+/// Clock steps; filled by the sampler.
+pub static CLOCK_STEPS: MetricDef = MetricDef::counter("monitor.clockSteps", Unit::Count)
+    .title("Clock steps")
+    .on("monitor.late", "clock steps")
+    .help("Times that the machine's clock was set to another time since the start; the samples before and after stand as they were stamped.");
+
+/// In order on screen.
+pub static ROWS: &[&MetricDef] = &[&CPU, &RSS, &MICROS, &OK, &LATE, &CLOCK_STEPS];
+
+/// Opens it. It always reads this machine, never a recording.
+pub(crate) fn open(_: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {
+    let own = Own::open()?;
+    Ok(Part::only(own.tried(), Monitor { own, before: None }))
+}
+
+struct Monitor {
+    own: Own,
+    before: Option<(Duration, Duration)>,
+}
+
+impl Collector for Monitor {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let used = self.own.cpu_time()?;
+        let before = self.before.replace((out.at(), used));
+        let percent = before.and_then(|(at, before)| {
+            let passed = out.at().checked_sub(at)?.as_secs_f64();
+            (passed > 0.0).then(|| 100.0 * used.saturating_sub(before).as_secs_f64() / passed)
+        });
+        out.put_rounded(&CPU, (), percent);
+        out.put(&RSS, (), self.own.resident()? / MIB);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_cost_is_read() {
+        let mut part = open(&Options::default(), &Roots::default()).unwrap().remove(0);
+        let mut out = Out::default();
+        let mut read = |second| {
+            out.begin(Duration::from_secs(second));
+            part.collector.collect(&mut out).unwrap();
+            out.present()
+        };
+        assert_eq!(read(1).len(), 1, "a share needs two readings");
+        let second = read(3);
+        let tags: Vec<&str> = second.iter().map(|(tag, _)| tag.as_str()).collect();
+        assert_eq!(tags, [CPU.tag, RSS.tag]);
+        assert!(second[1].1 > 1.0, "some MiB: {second:?}");
+    }
+}

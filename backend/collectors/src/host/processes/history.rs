@@ -1,0 +1,120 @@
+//! The largest users of CPU and memory over the last hours, so that "what filled the memory at 14:02" has an answer.
+
+use shared::processes::{Process, ProcessTable};
+use std::collections::{HashMap, VecDeque};
+
+/// Tables kept: 12 hours of one every five seconds.
+const MAX_TABLES: usize = 12 * 720;
+/// Rows kept of a table for each of CPU and memory.
+const MAX_ROWS_OF_A_KIND: usize = 8;
+
+#[derive(Debug)]
+struct Row {
+    pid: u32,
+    name: u32,
+    cpu: Option<f32>,
+    rss: u64,
+}
+
+/// Rows of the last hours; names and users are kept once.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    tables: VecDeque<(i64, u32, Box<[Row]>)>,
+    names: Vec<(String, String)>,
+    ids: HashMap<(String, String), u32>,
+    /// Names that were still referred to when the others went last.
+    needed: usize,
+}
+
+impl History {
+    /// Keeps the largest rows of a table and drops the oldest table beyond the limit.
+    pub fn keep(&mut self, table: &ProcessTable) {
+        // The rows come busiest first.
+        let mut largest: Vec<usize> = (0..table.rows.len()).collect();
+        largest.sort_by_key(|&i| std::cmp::Reverse(table.rows[i].rss));
+        largest.truncate(MAX_ROWS_OF_A_KIND);
+        let busiest =
+            (0..table.rows.len().min(MAX_ROWS_OF_A_KIND)).filter(|&i| table.rows[i].cpu.is_some_and(|cpu| cpu > 0.0));
+        let mut kept: Vec<usize> = busiest.collect();
+        kept.extend(largest.into_iter().filter(|i| !kept.contains(i)).collect::<Vec<_>>());
+        let rows = kept.into_iter().map(|i| self.row(&table.rows[i])).collect();
+        self.tables.push_back((table.t, table.total, rows));
+        if self.tables.len() > MAX_TABLES {
+            self.tables.pop_front();
+        }
+        // Names of processes long gone go when they may be half of all: then each costs its share of one pass.
+        if self.names.len() > 2 * self.needed.max(1_000) {
+            self.compact();
+            self.needed = self.names.len();
+        }
+    }
+
+    fn row(&mut self, process: &Process) -> Row {
+        let key = (process.name.clone(), process.user.clone());
+        let name = *self.ids.entry(key).or_insert_with_key(|key| {
+            self.names.push(key.clone());
+            self.names.len() as u32 - 1
+        });
+        Row { pid: process.pid, name, cpu: process.cpu, rss: process.rss }
+    }
+
+    fn compact(&mut self) {
+        let names = std::mem::take(&mut self.names);
+        self.ids.clear();
+        for row in self.tables.iter_mut().flat_map(|(.., rows)| rows.iter_mut()) {
+            let key = names[row.name as usize].clone();
+            row.name = *self.ids.entry(key).or_insert_with_key(|key| {
+                self.names.push(key.clone());
+                self.names.len() as u32 - 1
+            });
+        }
+    }
+
+    /// The largest users at the table nearest to `t`.
+    pub fn at(&self, t: i64) -> Option<ProcessTable> {
+        let (when, total, rows) = self.tables.iter().min_by_key(|(when, ..)| (when - t).abs())?;
+        let rows = rows.iter().map(|row| {
+            let (name, user) = self.names[row.name as usize].clone();
+            Process { pid: row.pid, name, user, cpu: row.cpu, rss: row.rss, ..Process::default() }
+        });
+        Some(ProcessTable { t: *when, total: *total, whole: false, rows: rows.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, cpu: f32, rss: u64) -> Process {
+        Process { pid, name: format!("p{}", pid % 10), cpu: Some(cpu), rss, ..Process::default() }
+    }
+
+    #[test]
+    fn the_large_ones_of_an_instant_are_found_again() {
+        let mut history = History::default();
+        for t in 0..10 {
+            let mut rows: Vec<Process> = (0..100).map(|pid| process(pid, 100.0 - pid as f32, u64::from(pid))).collect();
+            if t == 4 {
+                rows[50].rss = 1 << 40;
+            }
+            history.keep(&ProcessTable { t: t * 5_000, total: 100, whole: true, rows });
+        }
+        let table = history.at(21_000).unwrap();
+        assert_eq!((table.t, table.total, table.whole), (20_000, 100, false));
+        assert_eq!(table.rows.iter().max_by_key(|row| row.rss).map(|row| row.pid), Some(50));
+        assert_eq!(table.rows[0].pid, 0, "the busiest come first");
+        assert!(table.rows.len() <= 2 * MAX_ROWS_OF_A_KIND);
+    }
+
+    #[test]
+    fn memory_is_bounded_however_many_names_there_are() {
+        let mut history = History::default();
+        for t in 0..3 * MAX_TABLES as i64 {
+            let rows = (0..4).map(|i| Process { name: format!("{t}-{i}"), ..process(i, 1.0, 1) }).collect();
+            history.keep(&ProcessTable { t, total: 4, whole: true, rows });
+        }
+        assert_eq!(history.tables.len(), MAX_TABLES);
+        assert!(history.names.len() <= 8 * MAX_TABLES + 2_000);
+        assert_eq!(history.at(0).unwrap().t, 2 * MAX_TABLES as i64);
+    }
+}

@@ -1,0 +1,67 @@
+//! The process table: where the newest one is found, and the largest users of the last hours.
+//!
+//! It is no series: a process has a name and lives for a while. Linux only so far; elsewhere only simulated machines have one.
+
+mod history;
+
+use history::History;
+use shared::processes::ProcessTable;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
+pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
+
+/// Where the newest table and the largest users of the last hours are found.
+#[derive(Debug, Default)]
+pub struct Processes {
+    inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
+    gpus: Mutex<HashMap<u32, GpuUse>>,
+}
+
+impl Processes {
+    /// The newest table.
+    pub fn newest(&self) -> Option<Arc<ProcessTable>> {
+        self.lock().0.clone()
+    }
+
+    /// The largest users at the table nearest to `t`.
+    pub fn at(&self, t: i64) -> Option<ProcessTable> {
+        self.lock().1.at(t)
+    }
+
+    /// What processes use of one GPU; replaces what was said of it before.
+    pub fn set_gpu(&self, gpu: u32, used: GpuUse) {
+        self.lock_gpus().insert(gpu, used);
+    }
+
+    /// What processes use of all GPUs together.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn gpus(&self) -> GpuUse {
+        let mut all = GpuUse::new();
+        for (&pid, &(memory, share)) in self.lock_gpus().values().flatten() {
+            let sum = all.entry(pid).or_default();
+            sum.0 += memory;
+            sum.1 = match (sum.1, share) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            };
+        }
+        all
+    }
+
+    fn lock_gpus(&self) -> MutexGuard<'_, HashMap<u32, GpuUse>> {
+        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<Arc<ProcessTable>>, History)> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes a table, which becomes the newest.
+    pub fn put(&self, table: ProcessTable) {
+        let mut inner = self.lock();
+        inner.1.keep(&table);
+        inner.0 = Some(Arc::new(table));
+    }
+}

@@ -1,0 +1,244 @@
+//! A thread pool for calls into a library that may never return.
+//!
+//! Usually one thread does all that is asked, in order. While it stands still with jobs behind it, another is started
+//! and goes on with those; a thread that has nothing left to do beside another idle one ends. A call that hangs keeps
+//! its thread, and nothing ever waits for it: not the next tick, not the end of the program.
+//!
+//! The program has two such pools, with this one rule and two ways to wait. Here a collector waits for its own calls and
+//! then answers. The sampler's pool (`backend/src/sampler/worker.rs`) reads whole collectors; the sampler sleeps on one
+//! channel for readings, late answers and collectors that have opened, and gets back what was not begun, so it cannot
+//! sleep here. What hangs outside of a library needs no pool: a tool is killed at its deadline ([`exec`](super::exec)),
+//! and a request to another server ends by its own limits.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the threads may stand still while jobs wait before another thread is started.
+const STALL_TIMEOUT: Duration = Duration::from_millis(40);
+
+/// More calls than this hang at the same time only in nightmares; the rest waits.
+const MAX_THREADS: usize = 64;
+
+/// Drivers are entered on these threads; of the stack only what is touched takes memory.
+const STACK_BYTES: usize = 1 << 20;
+
+type Job<T> = Box<dyn FnOnce() -> T + Send>;
+
+/// A job that ended.
+pub(crate) struct Finished<T> {
+    /// As it was submitted.
+    pub key: usize,
+    /// What it gave; absent when it panicked.
+    pub result: Option<T>,
+}
+
+struct Queue<T> {
+    /// Round, key, job.
+    jobs: VecDeque<(u64, usize, Job<T>)>,
+    finished: Vec<Finished<T>>,
+    /// Jobs of the newest round that have not ended.
+    open: usize,
+    round: u64,
+    threads: usize,
+    idle: usize,
+    /// Times that a job was taken or ended.
+    steps: u64,
+    closed: bool,
+}
+
+struct Shared<T> {
+    queue: Mutex<Queue<T>>,
+    work: Condvar,
+    progress: Condvar,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The threads of one library, and the name that debuggers show for them.
+pub(crate) struct ThreadPool<T>(Arc<Shared<T>>, &'static str);
+
+impl<T: Send + 'static> ThreadPool<T> {
+    /// No thread yet.
+    pub fn new(name: &'static str) -> Self {
+        let queue = Queue {
+            jobs: VecDeque::new(),
+            finished: Vec::new(),
+            open: 0,
+            round: 0,
+            threads: 0,
+            idle: 0,
+            steps: 0,
+            closed: false,
+        };
+        ThreadPool(Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new(), progress: Condvar::new() }), name)
+    }
+
+    /// Begins a round and takes what ended since the last one. Jobs that have not ended go on, but nothing waits for
+    /// them any more.
+    pub fn begin(&self) -> Vec<Finished<T>> {
+        let mut queue = self.0.lock();
+        queue.round += 1;
+        queue.open = 0;
+        std::mem::take(&mut queue.finished)
+    }
+
+    /// Adds a job to the round.
+    pub fn submit(&self, key: usize, job: impl FnOnce() -> T + Send + 'static) {
+        let mut queue = self.0.lock();
+        queue.open += 1;
+        let round = queue.round;
+        queue.jobs.push_back((round, key, Box::new(job)));
+    }
+
+    /// Adds a job that nothing waits for and that begins at once, also between two rounds.
+    pub fn submit_behind(&self, key: usize, job: impl FnOnce() -> T + Send + 'static) {
+        self.submit(key, job);
+        self.wake(&mut self.0.lock());
+    }
+
+    /// Lets the round run until all of its jobs have ended, at most for `patience`; gives what ended.
+    pub fn run(&self, patience: Duration) -> Vec<Finished<T>> {
+        let end = Instant::now() + patience;
+        let mut queue = self.0.lock();
+        self.wake(&mut queue);
+        while queue.open > 0 {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let steps = queue.steps;
+            queue =
+                self.0.progress.wait_timeout(queue, left.min(STALL_TIMEOUT)).unwrap_or_else(PoisonError::into_inner).0;
+            if queue.steps == steps && !queue.jobs.is_empty() {
+                self.start(&mut queue);
+                self.0.work.notify_one();
+            }
+        }
+        std::mem::take(&mut queue.finished)
+    }
+
+    fn wake(&self, queue: &mut Queue<T>) {
+        if queue.idle == 0 && !queue.jobs.is_empty() {
+            self.start(queue);
+        }
+        self.0.work.notify_one();
+    }
+
+    fn start(&self, queue: &mut Queue<T>) {
+        if queue.threads >= MAX_THREADS {
+            return;
+        }
+        let shared = self.0.clone();
+        let thread = std::thread::Builder::new().name(self.1.into()).stack_size(STACK_BYTES);
+        // Without a thread the round ends unanswered, and the next one tries again.
+        queue.threads += usize::from(thread.spawn(move || work(&shared)).is_ok());
+    }
+}
+
+impl<T> Drop for ThreadPool<T> {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.work.notify_all();
+    }
+}
+
+fn work<T>(shared: &Shared<T>) {
+    let mut queue = shared.lock();
+    loop {
+        if queue.closed {
+            break;
+        }
+        let Some((round, key, job)) = queue.jobs.pop_front() else {
+            if queue.idle > 0 {
+                break;
+            }
+            queue.idle += 1;
+            queue = shared.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+            continue;
+        };
+        queue.steps += 1;
+        drop(queue);
+        let result = catch_unwind(AssertUnwindSafe(job)).ok();
+        queue = shared.lock();
+        queue.steps += 1;
+        queue.open -= usize::from(round == queue.round);
+        queue.finished.push(Finished { key, result });
+        shared.progress.notify_one();
+    }
+    queue.threads -= 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+
+    fn keys<T>(finished: &[Finished<T>]) -> Vec<usize> {
+        let mut keys: Vec<usize> = finished.iter().map(|f| f.key).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn hang(gate: Receiver<()>) -> impl FnOnce() -> u32 + Send {
+        move || {
+            let _ = gate.recv();
+            7
+        }
+    }
+
+    #[test]
+    fn a_job_that_hangs_holds_up_no_other() {
+        let pool = ThreadPool::new("test");
+        let (open, gate) = sync_channel(1);
+        pool.begin();
+        pool.submit(0, hang(gate));
+        (1..8).for_each(|key| pool.submit(key, move || key as u32));
+        let finished = pool.run(Duration::from_millis(300));
+        assert_eq!(keys(&finished), (1..8).collect::<Vec<_>>());
+        // The next round runs at once, on the thread that is left.
+        assert!(pool.begin().is_empty());
+        pool.submit(1, || 1);
+        assert_eq!(keys(&pool.run(TEST_TIMEOUT)), [1]);
+        open.send(()).unwrap();
+        let end = Instant::now() + TEST_TIMEOUT;
+        let late = loop {
+            let finished = pool.begin();
+            if !finished.is_empty() || Instant::now() > end {
+                break finished;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!((keys(&late), late[0].result), (vec![0], Some(7)));
+    }
+
+    #[test]
+    fn one_thread_is_enough_while_nothing_hangs() {
+        let pool = ThreadPool::new("test");
+        for _ in 0..50 {
+            pool.begin();
+            (0..8).for_each(|key| pool.submit(key, || std::thread::current().id()));
+            assert_eq!(pool.run(TEST_TIMEOUT).len(), 8);
+        }
+        assert_eq!(pool.0.lock().threads, 1);
+    }
+
+    #[test]
+    fn a_job_that_panics_is_given_back_without_a_result() {
+        let pool = ThreadPool::new("test");
+        pool.begin();
+        pool.submit(3, || panic!("planned"));
+        pool.submit(4, || 4);
+        let finished = pool.run(TEST_TIMEOUT);
+        assert_eq!(keys(&finished), [3, 4]);
+        assert_eq!(finished.iter().filter(|f| f.result.is_none()).count(), 1);
+    }
+}

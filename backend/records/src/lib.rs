@@ -1,0 +1,1 @@
+//! What a hub writes down of people, teams, keys and agents.

@@ -1,0 +1,277 @@
+//! The data folder while the server runs.
+
+use super::Batch;
+use super::standing::{Standing, Trouble};
+use crate::live::{Live, Writing};
+use crate::store::{Block, Chunk, Unwritten};
+use history::retain::{Limits, expired};
+use history::segments::{self, Kind, Name};
+use history::{Folder, Found, Segment, compaction};
+use shared::catalog::Chart;
+use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
+use shared::series::SeriesId;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long after a failure segments are written again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long a segment that could not be read is left alone.
+const UNREAD_RETRY_INTERVAL: Duration = Duration::from_secs(3_600);
+
+/// Segments stay this much longer than the retention, milliseconds: a clock that is set forward by an hour, and back,
+/// costs nothing.
+const RETENTION_SLACK_MS: i64 = 3_600_000;
+
+/// A data folder, and what of it is not written yet.
+pub struct Disk {
+    folder: Folder,
+    limits: Limits,
+    segments: Vec<Arc<Segment>>,
+    /// Not written yet, oldest first.
+    batches: VecDeque<Batch>,
+    /// Log files up to this number are in segments; they go with the next cut.
+    sealed: u64,
+    found_log: u64,
+    tried: Duration,
+    /// Segments that could not be read while they were merged, by serial, and when that was.
+    unread: BTreeMap<u64, Duration>,
+    standing: Arc<Standing>,
+}
+
+impl Disk {
+    /// A folder as it was found.
+    pub fn new(path: PathBuf, folder: Folder, found: Found, limits: Limits) -> Self {
+        let standing = Arc::new(Standing::new(path, folder.calls().clone(), &found.report));
+        for damage in &found.report.damages {
+            tracing::warn!("history: {damage}");
+        }
+        Disk {
+            folder,
+            limits: Limits { retention: limits.retention.saturating_add(RETENTION_SLACK_MS), ..limits },
+            segments: found.segments,
+            batches: VecDeque::new(),
+            sealed: 0,
+            found_log: found.log,
+            tried: Duration::ZERO,
+            unread: BTreeMap::new(),
+            standing,
+        }
+    }
+
+    /// Number of the last log file that was found.
+    pub(super) fn found_log(&self) -> u64 {
+        self.found_log
+    }
+
+    /// How it stands, for who tells it.
+    pub(super) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
+    }
+
+    /// Starts the log and begins its first file.
+    pub(super) fn begin(&mut self, live: &Live) -> io::Result<()> {
+        let log = self.folder.log()?;
+        let mut writing = live.writing();
+        log.begin(writing.told.opening(&live.store(), false));
+        writing.log = Some(log);
+        Ok(())
+    }
+
+    /// Takes what was cut; it is written with the next [`step`](Self::step).
+    pub(super) fn take(&mut self, batch: Batch) {
+        self.batches.push_back(batch);
+    }
+
+    /// Does what is due: the log, segments, merging, retention. The disk may keep it for as long as it likes.
+    pub(super) fn step(&mut self, live: &Live, now: i64) {
+        let steady = live.clock.steady();
+        self.restart_log(live, steady);
+        if !self.standing.troubled() || steady.saturating_sub(self.tried) >= RETRY_INTERVAL {
+            self.tried = steady;
+            let written = self.write_batches(live).and_then(|()| self.merge(live, now, steady));
+            // Whatever became of these: what goes makes room.
+            let expired = self.expire(live, now);
+            let bytes = self.segments.iter().map(|s| s.bytes()).sum();
+            self.standing.note(self.segments.len(), bytes, written.and(expired).err());
+            self.let_go();
+        }
+    }
+
+    /// Forgets what the store has dropped, by age or for want of room, while the disk took nothing.
+    fn let_go(&mut self) {
+        for source in self.batches.iter_mut().flat_map(|batch| &mut batch.sources) {
+            source.chunks.retain(|chunk| Arc::strong_count(chunk) > 1);
+            source.records.retain(|record| Arc::strong_count(record) > 1);
+        }
+    }
+
+    /// Bytes of what is not written yet.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.batches.iter().flat_map(|batch| &batch.sources).flat_map(|source| &source.chunks).map(|c| c.bytes).sum()
+    }
+
+    /// A log that failed is begun anew, with all that is in no segment and no chunk.
+    fn restart_log(&self, live: &Live, steady: Duration) {
+        let failing = live.writing().log.as_ref().is_some_and(|log| log.health().failing.is_some());
+        if failing && self.standing.retry(steady) {
+            let Writing { log, told, .. } = &mut *live.writing();
+            if let Some(log) = log {
+                log.begin(told.opening(&live.store(), true));
+            }
+        }
+    }
+
+    fn write_batches(&mut self, live: &Live) -> Result<(), Trouble> {
+        while let Some(batch) = self.batches.front() {
+            if let Some(segment) = self.write(live, batch).map_err(|e| Trouble::new("write", e))? {
+                self.segments.push(segment);
+            }
+            let through = batch.through;
+            self.batches.pop_front();
+            // One cut later than its segment, so that a segment that turns out damaged can be made again.
+            if let Some(log) = &live.writing().log {
+                log.remove_through(self.sealed);
+            }
+            self.sealed = through;
+        }
+        Ok(())
+    }
+
+    /// Writes what was cut at one moment as a segment; none when there is nothing.
+    fn write(&self, live: &Live, batch: &Batch) -> io::Result<Option<Arc<Segment>>> {
+        let all: Vec<&Unwritten> = batch.sources.iter().filter(|source| !source.is_empty()).collect();
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let mut contents = Contents { log_through: batch.through, ..Contents::default() };
+        let sources: Vec<SourceId> = all.iter().map(|unwritten| unwritten.source).collect();
+        directory(live, &mut contents, &sources, |source| {
+            let own = all.iter().filter(|unwritten| unwritten.source == source);
+            let chunks = own.flat_map(|unwritten| &unwritten.chunks);
+            chunks.flat_map(|chunk| chunk.columns.iter().map(|(id, _)| *id)).collect()
+        });
+        let name = Name { kind: Kind::Quarter, start: batch.start / 1_000, serial: self.folder.serial() };
+        let segment = segments::write(&**self.folder.files(), self.folder.indexes(), name, |writer| {
+            for (number, unwritten) in (0u16..).zip(&all) {
+                for chunk in &unwritten.chunks {
+                    let times = shared::column::decode_times(&chunk.times, chunk.ticks).map_err(io::Error::other)?;
+                    let (first_seq, last_seq) = (chunk.first_seq, chunk.last_seq());
+                    let (clock_step, after_gap) = (chunk.clock_step, chunk.after_gap);
+                    let span = TickSpan { source: number, first_seq, last_seq, times: &times, clock_step, after_gap };
+                    writer.block(span, columns(chunk))?;
+                }
+                writer.records(number, unwritten.records.iter().map(|record| &**record))?;
+            }
+            Ok(contents)
+        })?;
+        let mut store = live.store();
+        for (number, unwritten) in (0u16..).zip(&all) {
+            let blocks = segment.contents().blocks.iter().enumerate().filter(|(_, b)| b.source == number);
+            let blocks = blocks.map(|(at, _)| Block::Disk(segment.clone(), at)).collect();
+            let written: BTreeSet<*const Chunk> = unwritten.chunks.iter().map(Arc::as_ptr).collect();
+            let old = |b: &Block| matches!(b, Block::Memory(chunk) if written.contains(&Arc::as_ptr(chunk)));
+            store.replace(unwritten.source, old, blocks);
+        }
+        store.records_written(&segment, |_| false);
+        Ok(Some(segment))
+    }
+
+    fn merge(&mut self, live: &Live, now: i64, steady: Duration) -> Result<(), Trouble> {
+        while let Some(parts) = compaction::due(now, &self.readable(steady)) {
+            let files = &**self.folder.files();
+            let merged = match compaction::merge(files, self.folder.indexes(), self.folder.serial(), &parts) {
+                Ok(merged) => merged,
+                Err(error) if compaction::unread(&error).is_some() => {
+                    self.set_aside(&error, steady);
+                    continue;
+                }
+                // Quarters are as good as their hour, only larger: the disk has room for ticks still.
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(Trouble::new("merge", error)),
+            };
+            for (file, damage) in &merged.damages {
+                tracing::warn!("history: {file}: {damage}");
+            }
+            self.standing.damaged(merged.damages.len());
+            let mut store = live.store();
+            for source in store.sources() {
+                let own = |b: &shared::segment::BlockEntry| {
+                    let entry = merged.segment.contents().sources.get(usize::from(b.source));
+                    entry.is_some_and(|entry| entry.name == source.name)
+                };
+                let blocks = merged.segment.contents().blocks.iter().enumerate().filter(|(_, b)| own(b));
+                let blocks = blocks.map(|(at, _)| Block::Disk(merged.segment.clone(), at)).collect();
+                store.replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), blocks);
+            }
+            store.records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
+            drop(store);
+            self.segments.retain(|s| !parts.iter().any(|part| part.name() == s.name()));
+            self.segments.push(merged.segment);
+            let gone = merged.replaced.iter().map(String::as_str);
+            segments::remove(files, gone).map_err(|e| Trouble::new("remove", e))?;
+        }
+        Ok(())
+    }
+
+    /// The segments without those that could not be read lately: an hour is as good without one of its quarters, which
+    /// stays as it is and is merged when it can be read.
+    fn readable(&self, steady: Duration) -> Vec<Arc<Segment>> {
+        let lately = |tried: &Duration| steady.saturating_sub(*tried) < UNREAD_RETRY_INTERVAL;
+        let aside = |segment: &Arc<Segment>| self.unread.get(&segment.name().serial).is_some_and(lately);
+        self.segments.iter().filter(|segment| !aside(segment)).cloned().collect()
+    }
+
+    /// Leaves a segment as it is for a while. It is named in the log once.
+    fn set_aside(&mut self, error: &io::Error, steady: Duration) {
+        let Some(name) = compaction::unread(error) else { return };
+        if self.unread.insert(name.serial, steady).is_none() {
+            tracing::warn!("history: {error}; it stays as it is, and is tried again every hour");
+        }
+    }
+
+    fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
+        for segment in expired(now, self.limits, &self.segments) {
+            live.store().forget(&segment);
+            self.segments.retain(|s| s.name() != segment.name());
+            self.unread.remove(&segment.name().serial);
+            let name = segment.name().to_string();
+            segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Fills in rows, charts and sources with the series that `ids` names for each.
+fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: impl Fn(SourceId) -> BTreeSet<SeriesId>) {
+    let store = live.store();
+    let catalog = store.catalog();
+    let (mut rows, mut places) = (Vec::new(), BTreeMap::new());
+    for info in sources.iter().filter_map(|id| store.sources().into_iter().find(|s| s.id == *id)) {
+        let series = ids(info.id).into_iter().filter_map(|id| {
+            let def = store.definition(info.id, id)?;
+            let metric = catalog.metric(def)?;
+            let row = *places.entry(def.metric).or_insert_with(|| {
+                rows.push(metric.clone());
+                (rows.len() - 1) as u16
+            });
+            Some(SeriesEntry { id, row, instance: def.instance.clone() })
+        });
+        let series = series.collect();
+        contents.sources.push(SourceEntry { name: info.name, interval: info.interval, facts: info.facts, series });
+    }
+    let drawn: BTreeSet<&str> = rows.iter().map(|row| &row.chart[..]).collect();
+    let charts: Vec<Chart> =
+        catalog.layout.charts.iter().filter(|chart| drawn.contains(&chart.id[..])).cloned().collect();
+    contents.charts = charts;
+    contents.rows = rows.into();
+}
+
+fn columns(chunk: &Chunk) -> impl Iterator<Item = NewColumn> + '_ {
+    chunk.columns.iter().map(|(id, raw)| NewColumn { id: *id, raw: raw.to_vec(), tier: None })
+}

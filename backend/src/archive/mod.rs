@@ -1,0 +1,145 @@
+//! Keeps history: cuts the head at each quarter of an hour, turns it into columns, and writes them to the data folder.
+//!
+//! It works beside the sampler, on a thread of its own, so that neither a large head nor a disk that hangs holds a tick up.
+//! [`Archive::step`] is all that it does, so that tests can do it when they like; [`run`] does it once a second. What is
+//! written stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the
+//! segment, and at last from the hour that the segment was merged into.
+//!
+//! `disk.rs` writes, merges and removes segments and gets the log going again; `standing.rs` says how it stands, from a
+//! thread of its own in [`run`].
+
+mod disk;
+mod standing;
+
+pub use disk::Disk;
+pub use standing::Standing;
+
+use crate::live::Live;
+use crate::store::{Block, Chunk, QUARTER, Stretch, Unwritten};
+use shared::wire::SourceId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often it looks at the clock and the disk.
+const STEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What keeps the history of a server.
+pub struct Archive {
+    live: Arc<Live>,
+    /// None where nothing is kept on disk.
+    disk: Option<Disk>,
+    /// The quarter that the head belongs to.
+    quarter: i64,
+}
+
+/// What was cut off the heads at one moment, as columns in memory, and the records of the same time.
+struct Batch {
+    /// Start of its quarter, milliseconds since the Unix epoch.
+    start: i64,
+    /// Log files up to this number hold nothing that is not in this batch or in one before it.
+    through: u64,
+    sources: Vec<Unwritten>,
+}
+
+impl Archive {
+    /// One that keeps all in memory.
+    pub fn in_memory(live: Arc<Live>) -> Self {
+        let quarter = live.clock.wall().div_euclid(QUARTER);
+        Archive { live, disk: None, quarter }
+    }
+
+    /// One that writes to a folder, whose log it begins. `unwritten` is what was found in logs alone.
+    ///
+    /// # Errors
+    /// The threads of the log cannot be started.
+    pub fn on_disk(live: Arc<Live>, mut disk: Disk, unwritten: Vec<Unwritten>) -> std::io::Result<Self> {
+        let mut archive = Self::in_memory(live);
+        disk.begin(&archive.live)?;
+        let (start, through) = (archive.quarter * QUARTER, disk.found_log());
+        disk.take(Batch { start, through, sources: unwritten });
+        archive.disk = Some(disk);
+        Ok(archive)
+    }
+
+    /// Does what is due.
+    pub fn step(&mut self) {
+        let now = self.live.clock.wall();
+        if now.div_euclid(QUARTER) != self.quarter {
+            self.cut();
+            self.quarter = now.div_euclid(QUARTER);
+        }
+        if let Some(disk) = &mut self.disk {
+            disk.step(&self.live, now);
+            disk.standing().look(&self.live);
+        }
+    }
+
+    /// Cuts the heads of all sources off and turns them into columns.
+    pub fn cut(&mut self) {
+        let (cut, through) = {
+            // Nothing is appended between the cut and the beginning of the next log file.
+            let mut writing = self.live.writing();
+            let mut store = self.live.store();
+            let sources = store.sources().into_iter().map(|source| source.id);
+            let cut: Vec<_> = sources.map(|id| (id, store.cut(id), store.cut_records(id))).collect();
+            store.rest_rows();
+            let opening = writing.log.is_some().then(|| writing.told.opening(&store, false));
+            drop(store);
+            let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
+            (cut, number.saturating_sub(1))
+        };
+        let sealed = cut.into_iter().map(|(source, stretch, records)| {
+            let chunks = stretch.map(|stretch| self.seal(source, &stretch)).unwrap_or_default();
+            Unwritten { source, chunks, records }
+        });
+        let sources: Vec<Unwritten> = sealed.collect();
+        if let Some(disk) = &mut self.disk {
+            disk.take(Batch { start: self.quarter * QUARTER, through, sources });
+        }
+    }
+
+    fn seal(&self, source: SourceId, stretch: &Arc<Stretch>) -> Vec<Arc<Chunk>> {
+        let chunks = stretch.transpose().expect("the store encoded these frames one after the other");
+        let chunks: Vec<_> = chunks.into_iter().map(Arc::new).collect();
+        let blocks = chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect();
+        self.live.store().sealed(source, stretch, blocks);
+        chunks
+    }
+}
+
+/// Keeps history until `stop`. A fault of the archive's own ends it, not the page, which says so.
+pub fn run(mut archive: Archive, stop: &AtomicBool) {
+    let live = archive.live.clone();
+    let standing = archive.disk.as_ref().map(|disk| disk.standing().clone());
+    let ended = AtomicBool::new(false);
+    let ends = || stop.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed);
+    let kept = std::thread::scope(|scope| {
+        if let Some(standing) = &standing {
+            let look = || {
+                while !ends() {
+                    std::thread::park_timeout(STEP_INTERVAL);
+                    standing.look(&live);
+                }
+            };
+            if let Err(error) = std::thread::Builder::new().name("archive-look".into()).spawn_scoped(scope, look) {
+                tracing::error!(%error, "a disk that hangs will not be told: the thread could not be started");
+            }
+        }
+        let kept = catch_unwind(AssertUnwindSafe(|| {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::park_timeout(STEP_INTERVAL);
+                archive.step();
+            }
+        }));
+        ended.store(true, Ordering::Relaxed);
+        kept
+    });
+    if kept.is_err() {
+        live.store().set_check(&standing::gone());
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,191 @@
+//! `[collectors.NAME]` and `--collectors`: which collectors run, how often, and the options that each declares for itself.
+
+use super::file_error::{FileError, deserialized, table, unknown_key};
+use super::nearest::nearest;
+use super::option::{Field, OptionKind, Row, Texts, field, list, single, texts};
+use super::value;
+use super::written::{Takes, Written};
+use collectors::{COLLECTORS, OptionRow};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use toml::de::DeValue;
+use toml::{Spanned, Table, Value};
+
+/// Settings of a collector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectorConfig {
+    /// Its name in the registration table.
+    pub name: String,
+    /// False when it is left out.
+    pub enabled: bool,
+    /// Time between its readings when it is longer than the interval; none: every tick.
+    pub every: Option<Duration>,
+    /// How long one reading may take; none: [`collectors::deadline`] of the interval.
+    pub deadline: Option<Duration>,
+    /// What is set of the options that it declares, by key.
+    pub own: BTreeMap<&'static str, Vec<String>>,
+}
+
+impl CollectorConfig {
+    /// Settings of a collector of which nothing was set.
+    pub fn new(name: &str) -> Self {
+        CollectorConfig { name: name.into(), enabled: true, every: None, deadline: None, own: BTreeMap::new() }
+    }
+}
+
+/// Settings of all collectors of which nothing was set.
+pub fn defaults() -> Vec<CollectorConfig> {
+    COLLECTORS.iter().map(|entry| CollectorConfig::new(entry.name)).collect()
+}
+
+/// The options that a collector declares for itself.
+pub fn own_options(collector: &str) -> &'static [&'static OptionRow] {
+    COLLECTORS.iter().find(|entry| entry.name == collector).map_or(&[], |entry| entry.options)
+}
+
+/// Options that every collector has, in the file only.
+pub static COMMON: &[Row<CollectorConfig>] = &[
+    common("enabled", "BOOL", "False leaves it out", &ENABLED),
+    common("every", "DUR", "Time between its readings, if it is to be longer than the interval", &EVERY),
+    common("deadline", "DUR", "How long a reading may take before it counts as hung", &DEADLINE),
+];
+
+const fn common(
+    key: &'static str,
+    value: &'static str,
+    help: &'static str,
+    kind: &'static dyn OptionKind<CollectorConfig>,
+) -> Row<CollectorConfig> {
+    Row { flag: "", key, value, section: "", commands: &[], help, kind }
+}
+
+static ENABLED: Texts<CollectorConfig, bool, bool> =
+    Texts { parse: value::switch, field: field!(CollectorConfig, enabled) };
+static EVERY: Texts<CollectorConfig, Duration, Option<Duration>> =
+    Texts { parse: value::every, field: field!(CollectorConfig, every) };
+static DEADLINE: Texts<CollectorConfig, Duration, Option<Duration>> =
+    Texts { parse: value::deadline, field: field!(CollectorConfig, deadline) };
+
+/// The tables `[collectors.NAME]`, and the flag that chooses among collectors.
+pub struct Collectors<C: 'static> {
+    /// Where their settings are kept.
+    pub field: Field<C, Vec<CollectorConfig>>,
+}
+
+impl<C> OptionKind<C> for Collectors<C> {
+    fn takes(&self) -> Takes {
+        Takes::Many
+    }
+
+    fn has_hyphens(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// `cpu,memory` keeps those two, `-disk` leaves out that one, `+disk` brings it back. A list of all three kinds keeps
+    /// first, then brings back, and leaves out last.
+    fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
+        let collectors = (self.field.at)(at);
+        let bare = |text: &String| text.strip_prefix(['-', '+']).unwrap_or(text).to_string();
+        let known = names(collectors);
+        if let Some(name) = texts.iter().map(bare).find(|name| !known.contains(&name.as_str())) {
+            return Err(unknown_collector(&name, &known));
+        }
+        let signed = |sign: char| move |name: &str| texts.iter().any(|text| text.strip_prefix(sign) == Some(name));
+        let keeps_some = texts.iter().any(|text| !text.starts_with(['-', '+']));
+        for collector in collectors {
+            let name = collector.name.as_str();
+            if keeps_some {
+                collector.enabled = texts.iter().any(|text| text == name);
+            }
+            collector.enabled |= signed('+')(name);
+            collector.enabled &= !signed('-')(name);
+        }
+        Ok(())
+    }
+
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+        let collectors = (self.field.at)(at);
+        for (name, settings) in table(value)?.1 {
+            let (at, name) = (settings.span().start, name.get_ref());
+            match collectors.iter_mut().find(|collector| collector.name == *name) {
+                Some(collector) => read_one(collector, settings)?,
+                None => return Err(FileError { at, message: unknown_collector(name, &names(collectors)) }),
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, of: &C) -> Option<Value> {
+        let all =
+            (self.field.get)(of).iter().map(|collector| (collector.name.clone(), Value::Table(show_one(collector))));
+        Some(Value::Table(all.collect()))
+    }
+}
+
+fn names(collectors: &[CollectorConfig]) -> Vec<&str> {
+    collectors.iter().map(|collector| collector.name.as_str()).collect()
+}
+
+fn unknown_collector(name: &str, known: &[&str]) -> String {
+    format!("there is no collector {name:?}{}", nearest(name, known))
+}
+
+/// Reads one `[collectors.NAME]`.
+fn read_one(collector: &mut CollectorConfig, settings: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+    let own = own_options(&collector.name);
+    let (at, settings) = table(settings)?;
+    for (key, value) in settings {
+        let name = key.get_ref().as_ref();
+        if let Some(row) = COMMON.iter().find(|row| row.key == name) {
+            row.kind.read(collector, value)?;
+        } else if let Some(row) = own.iter().find(|row| row.key == name) {
+            read_own(row, collector, value)?;
+        } else {
+            let mut owners: Vec<_> = COLLECTORS.iter().filter(|entry| entry.option(name).is_some()).collect();
+            owners.sort_unstable_by_key(|entry| entry.name);
+            if !owners.is_empty() {
+                let owners: Vec<String> = owners.iter().map(|entry| format!("[collectors.{}]", entry.name)).collect();
+                return Err(FileError { at, message: format!("`{name}` belongs below {}", owners.join(" or ")) });
+            }
+            let known: Vec<&str> = COMMON.iter().map(|row| row.key).chain(own.iter().map(|row| row.key)).collect();
+            return Err(FileError { at: key.span().start, message: unknown_key(name, &known) });
+        }
+    }
+    Ok(())
+}
+
+/// Reads an option that the collector declares for itself.
+fn read_own(
+    row: &'static OptionRow,
+    collector: &mut CollectorConfig,
+    value: Spanned<DeValue<'_>>,
+) -> Result<(), FileError> {
+    let at = value.span().start;
+    let texts = texts::<String>(deserialized(value)?).and_then(|texts| match row.is_list {
+        true => list(row.parse, &texts),
+        false => Ok(vec![(row.parse)(single(&texts)?)?]),
+    });
+    let texts = texts.map_err(|message| FileError { at, message })?;
+    // An empty list says nothing, which is the same as no key.
+    if !texts.is_empty() {
+        collector.own.insert(row.key, texts);
+    }
+    Ok(())
+}
+
+fn show_one(collector: &CollectorConfig) -> Table {
+    let common = COMMON.iter().filter_map(|row| Some((row.key.to_string(), row.kind.show(collector)?)));
+    let own = own_options(&collector.name).iter().filter(|row| row.moved_to.is_none()).filter_map(|row| {
+        let texts = collector.own.get(row.key).map(Vec::as_slice);
+        let value = match row.is_list {
+            true => Value::Array(texts.unwrap_or_default().iter().map(Written::show).collect()),
+            false => Written::show(texts?.first()?),
+        };
+        Some((row.key.to_string(), value))
+    });
+    common.chain(own).collect()
+}

@@ -1,0 +1,173 @@
+//! The one table of options. A row gives a field of [`Config`] and its default, how one value is read, and all that the
+//! command line, the configuration file, `--print-config` and the documents say of it.
+
+use super::collector::{CollectorConfig, Collectors, defaults};
+use super::endpoints::Endpoints;
+use super::option::{Row, Texts, field};
+use super::remote_write::{RemoteWrite, RemoteWrites};
+use super::{LocalAuth, value};
+use collectors::openmetrics::Endpoint;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PAGE: &str = "Page";
+const READERS: &str = "Who may read";
+/// What is read of this machine. A demo reads nothing of it, so it takes only those of these flags that its rows name.
+pub const MEASURED: &str = "What is measured";
+const STORAGE: &str = "Storage";
+/// The last section, in which the flags stand that are no configuration.
+pub const GENERAL: &str = "General";
+
+/// The commands that measure this machine.
+const MEASURING: &[&str] = &["serve", "doctor"];
+/// The commands that show a page.
+const SERVING: &[&str] = &["serve", "doctor", "replay", "import", "demo"];
+/// The commands that find a server, or are one.
+const ADDRESSING: &[&str] = &["serve", "doctor", "record", "replay", "import", "demo"];
+
+macro_rules! kind {
+    ($field:ident, $kind:ident($parse:path)) => {
+        &$kind { parse: $parse, field: field!(Config, $field) }
+    };
+    ($field:ident, $kind:ident) => {
+        &$kind { field: field!(Config, $field) }
+    };
+}
+
+/// `field: type = default, kind { columns of the row }` for each option.
+macro_rules! options {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $kind:ident $(($parse:path))?
+        { $($column:ident: $value:expr),* $(,)? })*) => {
+        /// Everything that a server needs to know.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Config {
+            $($(#[$doc])* pub $field: $type,)*
+            /// Uid of the user who called sudo, from SUDO_UID; no option.
+            pub sudo_uid: Option<u32>,
+        }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Config { $($field: $default,)* sudo_uid: None }
+            }
+        }
+
+        /// All options, in the order of the help.
+        pub static OPTIONS: &[Row<Config>] = &[$(Row { $($column: $value,)* kind: kind!($field, $kind $(($parse))?) }),*];
+    };
+}
+
+options! {
+    /// TCP port; 0 is any free one.
+    port: u16 = 7171, Texts(value::port) {
+        flag: "port", key: "port", value: "N", section: PAGE, commands: ADDRESSING,
+        help: "Port to listen on, 0 for any free one",
+    }
+    /// Addresses to listen on, all on one port; loopback only, never empty.
+    bind: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], Texts(value::bind) {
+        flag: "bind", key: "bind", value: "ADDR", section: PAGE, commands: ADDRESSING,
+        help: "Addresses to listen on, this machine's own only",
+    }
+    /// Path below which everything is served; begins and ends with a slash.
+    base_path: String = "/".into(), Texts(value::base_path) {
+        flag: "base-path", key: "base_path", value: "PATH", section: PAGE, commands: ADDRESSING,
+        help: "Path below which a proxy serves the page, if it does not strip it",
+    }
+    /// Other names the page is reached by; lower case, without port.
+    hosts: Vec<String> = Vec::new(), Texts(value::host) {
+        flag: "host", key: "hosts", value: "NAME", section: READERS, commands: SERVING,
+        help: "Another name the page is reached by, for example through a proxy",
+    }
+    /// Other origins that may call: `scheme://host[:port]`, lower case, no default port.
+    origins: Vec<String> = Vec::new(), Texts(value::origin) {
+        flag: "origin", key: "origins", value: "URL", section: READERS, commands: SERVING,
+        help: "Another web origin that may call, like https://tools.example.org",
+    }
+    /// Origins that may show the page in a frame, written as in `origins`.
+    embed: Vec<String> = Vec::new(), Texts(value::origin) {
+        flag: "embed", key: "embed", value: "ORIGIN", section: READERS, commands: SERVING,
+        help: "A web origin that may show the page in a frame",
+    }
+    /// Uids of other local users who may read.
+    allow_users: Vec<u32> = Vec::new(), Texts(value::user) {
+        flag: "allow-user", key: "allow_users", value: "USER", section: READERS, commands: SERVING,
+        help: "Another local user who may read, by name or uid",
+    }
+    /// Whether local callers are told apart.
+    local_auth: LocalAuth = LocalAuth::Uid, Texts(value::local_auth) {
+        flag: "local-auth", key: "local_auth", value: "uid|off", section: READERS, commands: SERVING,
+        help: "How local users are told apart: uid, or off to let all of them read",
+    }
+    /// Time between ticks, 100 ms to 60 s.
+    interval: Duration = Duration::from_secs(1), Texts(value::interval) {
+        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "doctor", "demo"],
+        help: "Time between samples, 100ms to 60s",
+    }
+    /// Processes to watch, with descendants; empty: none.
+    pids: Vec<u32> = Vec::new(), Texts(value::pid) {
+        flag: "pid", key: "pid", value: "PID", section: MEASURED, commands: MEASURING,
+        help: "Process to watch, with all it starts",
+    }
+    /// GPUs to keep, by their vendor's own number; empty: all.
+    gpus: Vec<u32> = Vec::new(), Texts(value::gpu) {
+        flag: "gpu", key: "gpu", value: "INDEX", section: MEASURED, commands: MEASURING,
+        help: "GPU to keep, by its number in nvidia-smi or N of cardN [default: all]",
+    }
+    /// Paths whose file systems are watched; absolute.
+    disk_paths: Vec<PathBuf> = vec![collectors::default_disk_path(cfg!(windows), None)], Texts(value::absolute) {
+        flag: "disk-path", key: "disk_paths", value: "PATH", section: MEASURED, commands: MEASURING,
+        help: "Path whose file system is watched",
+    }
+    /// Endpoints to scrape, each name once.
+    endpoints: Vec<Endpoint> = Vec::new(), Endpoints {
+        flag: "openmetrics", key: "openmetrics", value: "NAME=URL", section: MEASURED, commands: MEASURING,
+        help: "Prometheus endpoint to scrape, under a name of yours",
+    }
+    /// Settings of every collector, in the order of the registration table.
+    collectors: Vec<CollectorConfig> = defaults(), Collectors {
+        flag: "collectors", key: "collectors", value: "LIST", section: MEASURED, commands: MEASURING,
+        help: "Collectors to keep (cpu,memory), or to leave out (-disk) or bring back (+disk)",
+    }
+    /// Folder below which /proc and /sys are read; none: this machine's own.
+    root: Option<PathBuf> = None, Texts(value::folder) {
+        flag: "root", key: "root", value: "DIR", section: MEASURED, commands: MEASURING,
+        help: "Folder that holds the proc and sys to read, such as a host's mounted into a container",
+    }
+    /// How long ticks are kept, at least 1 minute.
+    retention: Duration = Duration::from_secs(12 * 3600), Texts(value::retention) {
+        flag: "retention", key: "retention", value: "DUR", section: STORAGE, commands: &["serve", "doctor", "demo"],
+        help: "How long samples are kept",
+    }
+    /// Keep nothing on disk.
+    memory: bool = false, Texts(value::switch) {
+        flag: "memory", key: "memory", value: "BOOL", section: STORAGE, commands: MEASURING,
+        help: "Keep nothing on disk, and at most 256 MiB in memory, oldest out first",
+    }
+    /// Folder of the history; none where the environment names no place for it.
+    data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
+        flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
+        commands: &["serve", "doctor", "export", "record"],
+        help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
+    }
+    /// Sync the log every second, not every five.
+    durable: bool = false, Texts(value::switch) {
+        flag: "durable", key: "durable", value: "BOOL", section: STORAGE, commands: MEASURING,
+        help: "Lose at most a second to a power cut, not five, for a sync every second",
+    }
+    /// The most bytes of sealed history on disk; none: as many as the retention takes.
+    retention_bytes: Option<u64> = None, Texts(value::bytes) {
+        flag: "", key: "retention_bytes", value: "SIZE", section: STORAGE, commands: &[],
+        help: "The most that history takes of the disk, such as 2GiB",
+    }
+    /// A server that samples are also sent to.
+    remote_write: Option<RemoteWrite> = None, RemoteWrites {
+        flag: "", key: "remote_write", value: "TABLE", section: STORAGE, commands: &[],
+        help: "A server that samples are also sent to",
+    }
+    /// What to log: a level, or directives of `tracing`.
+    log: String = "info".into(), Texts(value::log) {
+        flag: "log", key: "log", value: "LEVEL", section: GENERAL, commands: ADDRESSING,
+        help: "What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG",
+    }
+}

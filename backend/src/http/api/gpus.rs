@@ -1,0 +1,32 @@
+//! Which GPU a number stands for: its UUID, PCI address and name. They are facts of the instance and no part of its tag,
+//! since a series goes on under its number.
+
+use crate::export::openmetrics::escape;
+use crate::http::App;
+use shared::wire::SourceId;
+use std::fmt::Write;
+
+/// The labels of a GPU of a source; none where nothing is known of it.
+pub(in crate::http) fn labels(app: &App, source: SourceId, number: &str) -> Vec<(&'static str, String)> {
+    let known = app.live.source(source).gpus.known();
+    let gpu = known.into_iter().find(|(known, _)| known.to_string() == number);
+    gpu.map(|(_, labels)| labels).unwrap_or_default()
+}
+
+/// The row of each GPU for Prometheus, to be joined by the labels `source` and `gpu`.
+pub(in crate::http) fn rows(app: &App, text: &mut String) {
+    let sources = app.live.store().sources();
+    let known = sources.iter().flat_map(|source| {
+        let known = app.live.source(source.id).gpus.known();
+        known.into_iter().map(|(number, labels)| (source.name.as_str(), number, labels))
+    });
+    let mut head = "# HELP watchglass_gpu_info Which GPU a number stands for.\n# TYPE watchglass_gpu_info gauge\n";
+    for (source, number, labels) in known {
+        text.push_str(std::mem::take(&mut head));
+        let _ = write!(text, "watchglass_gpu_info{{source=\"{}\",gpu=\"{number}\"", escape(source, true));
+        for (label, value) in labels {
+            let _ = write!(text, ",{label}=\"{}\"", escape(&value, true));
+        }
+        text.push_str("} 1\n");
+    }
+}

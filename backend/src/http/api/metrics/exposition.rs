@@ -1,0 +1,121 @@
+//! The text of the page: one family after the other, in one of the two formats.
+
+use super::SERIES_AT_ONCE;
+use super::current::Current;
+use crate::export::openmetrics::{Exposed, Families, can_be};
+use crate::export::text::number;
+use shared::catalog::Catalog;
+use shared::catalog::prometheus::Type;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// Bytes after which a piece of the page is handed out.
+pub(super) const PIECE_BYTES: usize = 256 * 1024;
+
+/// Families of our own that are written already, by the name of their samples, and whether they count.
+fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
+    let mut blocks = BTreeMap::new();
+    for block in own.split_inclusive('\n').collect::<Vec<_>>().chunk_by(|_, next| !next.starts_with("# HELP ")) {
+        let word = |line: &str, at: usize| line.split([' ', '{']).nth(at).unwrap_or("").to_string();
+        let kind = block.iter().find(|line| line.starts_with("# TYPE ")).map(|line| word(line.trim_end(), 3));
+        if let Some(sample) = block.iter().find(|line| !line.starts_with('#')) {
+            blocks.insert(word(sample, 0), (block.concat(), kind.as_deref() == Some("counter")));
+        }
+    }
+    blocks
+}
+
+/// The family that counts what this page cannot say.
+const LEFT: &str = "watchglass_self_unexposed_series";
+const LEFT_HELP: &str = "Series that this page leaves out since it cannot say them: a name or a label that is none for \
+    Prometheus or is there twice, or, in OpenMetrics, a counter below zero.";
+
+/// The page as it is written: family by family, in the order of their names, since a family's samples must stand together.
+pub(super) struct Exposition {
+    catalog: Arc<Catalog>,
+    open: bool,
+    current: Vec<Current>,
+    /// How many of the current values have been exposed, or left out.
+    pub(super) seen: usize,
+    /// Families that are written already, by the name of their samples, and whether they count.
+    blocks: BTreeMap<String, (String, bool)>,
+    families: Families,
+    keys: HashSet<String>,
+    /// Family, position in `current`, key and value of each sample that is said.
+    exposed: VecDeque<(String, usize, String, f64)>,
+    /// The family that was written last.
+    family: String,
+}
+
+impl Exposition {
+    /// `own` are families that are written already; what another Watchglass printed under the same names stands with them.
+    pub(super) fn new(catalog: Arc<Catalog>, current: Vec<Current>, own: &str, open: bool) -> Self {
+        let mut blocks = blocks(own);
+        blocks.insert(LEFT.into(), (String::new(), false));
+        let mut families = Families::default();
+        blocks.iter().for_each(|(name, (_, counts))| families.take(name, *counts));
+        let (keys, exposed, family) = (HashSet::new(), VecDeque::new(), String::new());
+        Exposition { catalog, open, current, seen: 0, blocks, families, keys, exposed, family }
+    }
+
+    /// Chooses among some more series those that can be said; whether there may be more.
+    pub(super) fn expose(&mut self) -> bool {
+        let part = self.seen..self.current.len().min(self.seen + SERIES_AT_ONCE);
+        if part.is_empty() {
+            return false;
+        }
+        self.seen = part.end;
+        for at in part {
+            let (host, def, v) = &self.current[at];
+            let Some(series) = Exposed::of(&self.catalog, def) else { continue };
+            let block = self.blocks.get(&series.family.name);
+            let kind = if block.is_some_and(|(_, counts)| *counts) { Type::Counter } else { series.family.kind };
+            let (key, value) = (series.key(host), series.family.value(*v));
+            let said = (block.is_some() || self.families.has_room(&series)) && can_be(kind, value, self.open);
+            if said && self.keys.insert(key.clone()) {
+                self.families.add(&series);
+                self.exposed.push_back((series.family.name.clone(), at, key, value));
+            }
+        }
+        if self.seen == self.current.len() {
+            self.end_exposing();
+        }
+        true
+    }
+
+    /// All that can be said is known.
+    fn end_exposing(&mut self) {
+        self.keys.clear();
+        self.exposed.make_contiguous().sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    }
+
+    /// The next piece of the page, once all is exposed, and whether more follow.
+    pub(super) fn piece(&mut self) -> (String, bool) {
+        let mut text = String::with_capacity(64 * 1024);
+        if self.family.is_empty() {
+            let left = self.current.len() - self.exposed.len();
+            let block = format!("# HELP {LEFT} {LEFT_HELP}\n# TYPE {LEFT} gauge\n{LEFT} {left}\n");
+            self.blocks.insert(LEFT.into(), (block, false));
+        }
+        while text.len() < PIECE_BYTES {
+            let Some((family, at, key, value)) = self.exposed.pop_front() else {
+                self.blocks.values().for_each(|(block, _)| text.push_str(block));
+                text.push_str(if self.open { "# EOF\n" } else { "" });
+                return (text, false);
+            };
+            if self.family != family {
+                match (self.blocks.remove(&family), Exposed::of(&self.catalog, &self.current[at].1)) {
+                    (Some((block, _)), _) => text.push_str(&block),
+                    (None, Some(series)) => self.families.head(&mut text, &series, self.open),
+                    (None, None) => {}
+                }
+                self.family = family;
+            }
+            text.push_str(&key);
+            text.push(' ');
+            number(&mut text, value);
+            text.push('\n');
+        }
+        (text, true)
+    }
+}

@@ -1,0 +1,60 @@
+//! `GET /metrics`: every current value, and our own health, for Prometheus. Names and labels are those of
+//! [`shared::catalog::prometheus`]; the text format 0.0.4, or OpenMetrics where the caller accepts it.
+
+mod current;
+mod exposition;
+
+use super::answer::stream;
+use super::health::health;
+use crate::export::openmetrics::{OPENMETRICS, PROMETHEUS};
+use crate::http::{App, Refusal};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Response, header};
+use current::Gathering;
+use exposition::Exposition;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(in crate::http) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response<Body>, Refusal> {
+    let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let open = accept.contains("application/openmetrics-text");
+    let slot = app.answers.metrics.take()?;
+    Ok(stream(slot, if open { OPENMETRICS } else { PROMETHEUS }, page(app, open)).await)
+}
+
+/// How long a page is made before the turn is given away, and nothing more is done for a caller who has gone.
+const TURN: Duration = Duration::from_millis(50);
+/// Series that are looked at between two looks at the clock.
+const SERIES_AT_ONCE: usize = 1_000;
+
+/// Makes the page, in as many turns as it takes: of most machines it takes one.
+fn page(app: Arc<App>, open: bool) -> impl FnMut() -> (String, bool) + Send + 'static {
+    let mut gathering = Some(Gathering::new(&app.live));
+    let mut writing = None;
+    move || {
+        let begun = Instant::now();
+        while let Some(values) = &mut gathering {
+            if begun.elapsed() >= TURN {
+                return (String::new(), true);
+            }
+            if !values.gather(&app.live) {
+                let mut own = String::new();
+                super::gpus::rows(&app, &mut own);
+                health(&app, &mut own, open);
+                let (catalog, current) = std::mem::take(values).end();
+                (gathering, writing) = (None, Some(Exposition::new(catalog, current, &own, open)));
+            }
+        }
+        let Some(page) = &mut writing else { return (String::new(), false) };
+        while page.expose() {
+            if begun.elapsed() >= TURN {
+                return (String::new(), true);
+            }
+        }
+        page.piece()
+    }
+}
+
+#[cfg(test)]
+mod tests;

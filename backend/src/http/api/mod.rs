@@ -1,0 +1,151 @@
+//! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
+
+mod answer;
+mod gpus;
+mod health;
+pub(in crate::http) mod metrics;
+mod older;
+mod params;
+pub(in crate::http) mod query;
+pub(in crate::http) mod record;
+pub(in crate::http) mod series;
+
+pub(in crate::http) use answer::AnswerLimits;
+pub(in crate::http) use params::Params;
+
+use crate::export::fitting;
+use crate::http::{App, Refusal};
+use answer::{listed, stream};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode, Uri};
+use serde_json::{Map, Value, json as object};
+use shared::catalog::{self, Metric};
+use shared::processes::Process;
+use shared::wire::Source;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A number as JSON: integers without a fraction; absent is for the caller to leave out.
+pub(in crate::http) fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+}
+
+/// Milliseconds as Unix seconds with at most three decimals.
+pub(in crate::http) fn seconds(ms: i64) -> Value {
+    if ms % 1000 == 0 { Value::from(ms / 1000) } else { Value::from(ms as f64 / 1000.0) }
+}
+
+pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
+    let known = "there are api/v1/catalog, sources, series, query, export, record, processes, doctor and live";
+    Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
+}
+
+fn range(range: catalog::Range) -> Value {
+    match range {
+        catalog::Range::Fixed(from, to) => object!([from, to]),
+        catalog::Range::FromZero => object!("from_zero"),
+        catalog::Range::Fit => object!("fit"),
+    }
+}
+
+/// Items of a list that are made at once.
+const ITEMS_AT_ONCE: usize = 100;
+
+/// A list behind what it begins with, streamed.
+async fn list(
+    limits: &AnswerLimits,
+    begin: String,
+    items: impl FnMut() -> Option<Vec<Value>> + Send + 'static,
+) -> Result<Response<Body>, Refusal> {
+    Ok(stream(limits.lists.take()?, "application/json", listed(begin, items)).await)
+}
+
+/// Parts of `0..all` one after another, [`ITEMS_AT_ONCE`] at a time.
+fn some(all: usize) -> impl FnMut() -> Option<Range<usize>> {
+    let mut next = 0;
+    move || {
+        let part = next..all.min(next + ITEMS_AT_ONCE);
+        next = part.end;
+        (!part.is_empty()).then_some(part)
+    }
+}
+
+pub(in crate::http) async fn catalog(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
+    let catalog = app.live.store().catalog().clone();
+    let charts: HashMap<String, String> =
+        catalog.layout.charts.iter().map(|chart| (chart.id.clone(), chart.section.clone())).collect();
+    let mut part = some(catalog.metrics.len());
+    let items = move || {
+        let metrics = &catalog.metrics[part()?];
+        let one = |m: &Metric| {
+            object!({
+                "tag": m.tag, "aliases": m.aliases, "title": m.title, "help": m.help, "unit": m.unit.name(),
+                "kind": m.kind, "range": range(m.range), "chart": m.chart, "section": charts.get(&m.chart),
+            })
+        };
+        Some(metrics.iter().map(one).collect())
+    };
+    list(&app.answers, "{\"metrics\":[".into(), items).await
+}
+
+/// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole. `?source=NAME`: those
+/// of that machine; without it of the first that has a table.
+pub(in crate::http) async fn processes(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+    let at = params.instant("at", app.live.clock.wall())?;
+    let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
+    let sources = fitting(&app.live.store().sources(), &names);
+    let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    let Some(table) = sources.iter().find_map(|source| app.processes(source.id, at)) else {
+        let sentence = "there is no process table yet; the first comes within seconds, if this system has one";
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
+    };
+    let (t, total, whole) = (seconds(table.t), table.total, table.whole);
+    let mut part = some(table.rows.len());
+    let items = move || Some(table.rows[part()?].iter().map(process).collect());
+    list(&app.answers, format!("{{\"t\":{t},\"total\":{total},\"whole\":{whole},\"processes\":["), items).await
+}
+
+fn process(p: &Process) -> Value {
+    let mut row = object!({
+        "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
+        "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
+        "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
+    });
+    // What could not be read is left out.
+    row.as_object_mut().expect("made above").retain(|_, value| !value.is_null());
+    row
+}
+
+pub(in crate::http) async fn sources(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
+    let (sources, live) = (app.live.store().sources(), app.live.clone());
+    let mut part = some(sources.len());
+    let items = move || {
+        let part = &sources[part()?];
+        let store = live.store();
+        let one = |s: &Source| {
+            let facts: Map<String, Value> = s.facts.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect();
+            let last = store.state(s.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
+            object!({ "id": s.id, "name": s.name, "interval": seconds(s.interval), "facts": facts, "last": last })
+        };
+        Some(part.iter().map(one).collect())
+    };
+    list(&app.answers, "{\"sources\":[".into(), items).await
+}
+
+/// Every family of every source once, with the source's name.
+pub(in crate::http) async fn doctor(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
+    let (mut sources, live) = (app.live.store().sources().into_iter(), app.live.clone());
+    let items = move || {
+        let source = sources.next()?;
+        let own = live.store().checks(source.id).0.to_vec();
+        let checks = crate::doctor::complete(own).into_iter().map(|check| {
+            let mut check = serde_json::to_value(check).expect("a check is text and lists of it");
+            check["source"] = Value::from(source.name.as_str());
+            check
+        });
+        Some(checks.collect())
+    };
+    list(&app.answers, "{\"checks\":[".into(), items).await
+}

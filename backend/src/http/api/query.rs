@@ -1,0 +1,144 @@
+//! `GET /api/v1/query` and `GET /api/v1/export`: stored samples, streamed.
+
+use super::answer::{AnswerSlot, stream};
+use super::older::older;
+use super::params::Params;
+use crate::config::step;
+use crate::export::openmetrics::OPENMETRICS;
+use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, query as form, select};
+use crate::http::{App, Refusal, error, json};
+use crate::live::Live;
+use crate::store::Store;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderName, Response, StatusCode, header};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The most values in one answer of `query`.
+const MAX_VALUES: i64 = 5_000_000;
+/// How long before `to` an answer begins where `from` is not given, milliseconds.
+const DEFAULT_SPAN_MS: i64 = 300_000;
+/// How long values are counted before the turn is given away, and nothing more is done for a caller who has gone.
+const TURN: Duration = Duration::from_millis(50);
+
+impl Look for Live {
+    fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.store())
+    }
+}
+
+pub(in crate::http) async fn query(
+    State(app): State<Arc<App>>,
+    params: Params,
+) -> Result<Response<Body>, Response<Body>> {
+    let ask = ask(&params, app.live.clock.wall())?;
+    if params.last("format").is_some() {
+        return Err(Refusal::bad("query answers JSON; other formats are at api/v1/export").into());
+    }
+    let slot = app.answers.history.take()?;
+    let live = app.live.clone();
+    let selection = Arc::new(slot.blocking(move || select(&*live, ask)).await?.map_err(refusal)?);
+    counted(&slot, &selection).await?;
+    let older = older(&app, &selection.ask).await;
+    let form = form(&selection, older);
+    Ok(stream(slot, "application/json", told(Pieces::new(selection, form))).await)
+}
+
+/// Refuses an answer with too many values.
+async fn counted(slot: &AnswerSlot, selection: &Arc<Selection>) -> Result<(), Response<Body>> {
+    let mut count = Count::new(selection.clone(), MAX_VALUES);
+    loop {
+        let some = move || {
+            let begun = Instant::now();
+            loop {
+                match count.go_on() {
+                    Ok(None) if begun.elapsed() < TURN => {}
+                    known => return known.map(|known| (known, count)),
+                }
+            }
+        };
+        match slot.blocking(some).await?.map_err(refusal)? {
+            (Some(()), _) => return Ok(()),
+            (None, rest) => count = rest,
+        }
+    }
+}
+
+/// Text in pieces, as an answer is made of.
+fn told(mut pieces: Pieces) -> impl FnMut() -> (String, bool) + Send + 'static {
+    move || (pieces.next().unwrap_or_default(), !pieces.ended())
+}
+
+/// An answer that a browser keeps under a name.
+pub(in crate::http) async fn export(
+    State(app): State<Arc<App>>,
+    params: Params,
+) -> Result<Response<Body>, Response<Body>> {
+    let ask = ask(&params, app.live.clock.wall())?;
+    let format = params.last("format").unwrap_or("csv");
+    let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
+    let slot = app.answers.history.take()?;
+    let chosen = move || {
+        let mut selection: Selection = select(&*app.live, ask)?;
+        let form = format.form(&mut selection)?;
+        Ok(Pieces::new(selection, form))
+    };
+    let pieces = slot.blocking(chosen).await?.map_err(refusal)?;
+    let (mime, name) = match format {
+        Format::Csv => ("text/csv; charset=utf-8", "watchglass.csv"),
+        Format::Json => ("application/x-ndjson", "watchglass.jsonl"),
+        Format::OpenMetrics => (OPENMETRICS, "watchglass.txt"),
+        Format::WandbJsonl => ("application/x-ndjson", "wandb-events.jsonl"),
+    };
+    let mut response = stream(slot, mime, told(pieces)).await;
+    let value = format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain");
+    response.headers_mut().insert::<HeaderName>(header::CONTENT_DISPOSITION, value);
+    Ok(response)
+}
+
+/// What is asked for, by the parameters.
+fn ask(params: &Params, now: i64) -> Result<Ask, Refusal> {
+    let to = params.instant("to", now)?.unwrap_or(now);
+    let from = params.instant("from", now)?.unwrap_or(to.saturating_sub(DEFAULT_SPAN_MS));
+    let owned = |name| params.each(name).map(str::to_string).collect();
+    let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step {why}")))?;
+    let rate = match params.last("fn") {
+        None => false,
+        Some("rate") => true,
+        Some(other) => {
+            return Err(Refusal::bad(format!("fn is rate, the increase of counters per second, not {other:?}")));
+        }
+    };
+    Ok(Ask { tags: owned("tag"), sources: owned("source"), from, to, step, rate })
+}
+
+/// A refusal as its status and sentence; what is too large also in numbers, for scripts.
+fn refusal(refused: Refused) -> Response<Body> {
+    match &refused {
+        Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),
+        Refused::Unknown(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
+        Refused::Large { series, values, most, step } => {
+            let numbers = serde_json::json!({
+                "error": refused.to_string(), "series": series, "samples": values, "limit": most, "step": (step + 999) / 1000,
+            });
+            json(StatusCode::PAYLOAD_TOO_LARGE, &numbers)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_too_large_is_said_in_words_and_numbers() {
+        let answer = refusal(Refused::Large { series: 1_200, values: 51_840_000, most: MAX_VALUES, step: 16_000 });
+        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let body = axum::body::to_bytes(answer.into_body(), 4_096).await.expect("a body");
+        let said: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        let numbers = (&said["series"], &said["samples"], &said["limit"], &said["step"]);
+        assert_eq!(numbers, (&1_200.into(), &51_840_000.into(), &MAX_VALUES.into(), &16.into()));
+        assert!(said["error"].as_str().is_some_and(|text| text.contains("step=16s") && text.contains("source=")));
+    }
+}

@@ -1,0 +1,46 @@
+//! `GET /api/v1/record`: a span of all machines as one file, which `watchglass replay` and any page open.
+
+use super::params::Params;
+use crate::http::{App, Refusal};
+use crate::recording::{Nothing, Recorder};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use std::sync::Arc;
+
+pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+    let now = app.live.clock.wall();
+    let from = params.instant("from", now)?.unwrap_or(i64::MIN);
+    let to = params.instant("to", now)?.unwrap_or(now);
+    if from > to {
+        return Err(Refusal::bad("from is later than to"));
+    }
+    let slot = app.answers.recordings.take()?;
+    let recorder = match Recorder::new(&app.live.store(), from, to, app.live.provenance.simulated) {
+        Ok(recorder) => recorder,
+        Err(Nothing) => {
+            let sentence = "nothing was stored between from and to; leave them out to record all";
+            return Err(Refusal::new(StatusCode::NOT_FOUND, sentence));
+        }
+    };
+    // No thread is held while the reader is waited for: each piece is made when the one before has gone.
+    let body = futures_util::stream::unfold(Some((recorder, slot)), |state| async move {
+        let (mut recorder, slot) = state?;
+        let made = slot.blocking(move || (recorder.piece(), recorder)).await;
+        match made {
+            Ok((Ok(Some(bytes)), recorder)) => Some((Ok(Bytes::from(bytes)), Some((recorder, slot)))),
+            Ok((Ok(None), _)) => None,
+            Ok((Err(error), _)) => {
+                tracing::error!(%error, "a recording broke off");
+                Some((Err(error), None))
+            }
+            Err(_) => Some((Err(std::io::Error::other("the recording broke off; the log says why")), None)),
+        }
+    });
+    let mut response = Response::new(Body::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers
+        .insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"recording.watchglass\""));
+    Ok(response)
+}

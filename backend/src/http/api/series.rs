@@ -1,0 +1,45 @@
+//! `GET /api/v1/series`: the series that fit, each once, streamed in the order of machines.
+
+use super::answer::{listed, stream};
+use super::gpus;
+use super::params::Params;
+use super::seconds;
+use crate::export::{Look, Patterns, Search, Wanted};
+use crate::http::{App, Refusal};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use serde_json::{Value, json as object};
+use shared::catalog::{Catalog, labels, prometheus};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+    let mut texts: Vec<&str> = params.each("match").collect();
+    if texts.is_empty() {
+        texts.push("*");
+    }
+    let (catalog, sources) = app.live.look(|store| (store.catalog().clone(), store.sources()));
+    let patterns = Patterns::new(&catalog, texts);
+    let patterns = patterns.map_err(|unknown| Refusal::new(StatusCode::NOT_FOUND, unknown.to_string()))?;
+    let slot = app.answers.history.take()?;
+    let mut search = Search::new(sources);
+    let items = move || {
+        let found = search.next(&*app.live, &catalog, &patterns)?;
+        Some(found.iter().map(|(_, one)| series(&app, &catalog, one)).collect())
+    };
+    Ok(stream(slot, "application/json", listed("{\"series\":[".into(), items)).await)
+}
+
+fn series(app: &App, catalog: &Catalog, one: &Wanted) -> Value {
+    let metric = &catalog.metrics[usize::from(one.def.metric)];
+    let mut labels: BTreeMap<_, _> = labels(&one.def.instance).into_iter().collect();
+    let own = prometheus::labels(metric, &one.def.instance);
+    if let Some((_, number)) = own.iter().find(|(name, _)| name == "gpu") {
+        labels.extend(gpus::labels(app, one.source, number));
+    }
+    object!({
+        "tag": one.tag, "source": *one.host, "metric": metric.tag, "labels": labels, "unit": metric.unit.name(),
+        "kind": metric.kind, "first": seconds(one.span.0), "last": seconds(one.span.1),
+    })
+}

@@ -1,0 +1,169 @@
+//! The guard: which requests are let in, and which headers every answer carries. Pure: it reads no socket and no clock,
+//! logs nothing and believes no forwarded header.
+//!
+//! The Host list stops names that were rebound to this machine, the Origin rule stops other sites in the user's own
+//! browser, the uid rule stops other users of the machine.
+
+pub mod peer;
+
+use super::Refusal;
+use crate::config::{Config, LocalAuth, is_host_name, split_authority};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const CORP: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// What kind of thing a request asks for; the stricter the rules the more it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// The page and its files: other sites may link to it.
+    Page,
+    /// Measurements: other sites may not even ask.
+    Data,
+    /// The live stream: its Origin must be ours, where there is one.
+    Socket,
+}
+
+/// Who is let in.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    names: Vec<String>,
+    addresses: Vec<IpAddr>,
+    origins: Vec<String>,
+    /// Admitted uids; none: every local user.
+    users: Option<Vec<u32>>,
+    frame_ancestors: String,
+}
+
+impl Guard {
+    /// The guard that a configuration asks for; our own uid is the process's.
+    pub fn new(config: &Config) -> Self {
+        Self::of_user(config, peer::own_uid())
+    }
+
+    fn of_user(config: &Config, own_uid: u32) -> Self {
+        // The addresses that we listen on are what the address line shows, so they are names of ours as well.
+        let mut addresses = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        addresses.extend(&config.bind);
+        addresses.extend(config.hosts.iter().filter_map(|host| host.parse::<IpAddr>().ok()));
+        let users = config.allow_users.iter().copied().chain(config.sudo_uid).chain([own_uid, 0]);
+        let mut frame_ancestors = "frame-ancestors 'self'".to_string();
+        for origin in &config.embed {
+            frame_ancestors.push(' ');
+            frame_ancestors.push_str(origin);
+        }
+        Guard {
+            names: config.hosts.clone(),
+            addresses,
+            origins: config.origins.clone(),
+            users: (config.local_auth == LocalAuth::Uid).then(|| users.collect()),
+            frame_ancestors,
+        }
+    }
+
+    /// Whether callers are told apart by uid: asked for, and possible on this system.
+    pub fn asks_uid(&self) -> bool {
+        self.users.is_some() && peer::SUPPORTED
+    }
+
+    /// Whether a local user may read: our own uid, root, the user who called sudo, `--allow-user`.
+    pub fn admits(&self, uid: u32) -> bool {
+        self.users.as_ref().is_none_or(|users| users.contains(&uid))
+    }
+
+    /// Decides on a request by its target and headers.
+    ///
+    /// # Errors
+    /// [`Refusal`]: 400 without exactly one good Host, 421 for a foreign Host, 403 for a foreign Origin.
+    pub fn check(&self, target: &Uri, headers: &HeaderMap, kind: Resource) -> Result<(), Refusal> {
+        let host = self.host(target, headers)?;
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (Some(origin), None) => self.origin(origin, &host),
+            (Some(_), Some(_)) => Err(Refusal::new(StatusCode::FORBIDDEN, "send one Origin header, not several")),
+            // A socket without an Origin is a script: browsers always send one.
+            (None, _) if kind == Resource::Data => own_site(headers),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// The one Host, when it names this server.
+    fn host<'a>(&self, target: &Uri, headers: &'a HeaderMap) -> Result<Host<'a>, Refusal> {
+        let bad = |sentence: &str| Refusal::new(StatusCode::BAD_REQUEST, sentence);
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(value), None) = (hosts.next(), hosts.next()) else {
+            return Err(bad("send exactly one Host header"));
+        };
+        let text = value.to_str().map_err(|_| bad("the Host header is not plain text"))?;
+        let (name, _) = split_authority(text).ok_or_else(|| bad("write the Host header as NAME or NAME:PORT"))?;
+        // A target with a name of its own would be another Host, and which of the two counts is a matter of taste.
+        if target.authority().is_some_and(|own: &Authority| !own.as_str().eq_ignore_ascii_case(text)) {
+            return Err(bad("the request's target and its Host header name different servers"));
+        }
+        let listed = self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let address = text.starts_with('[') || name.parse::<Ipv4Addr>().is_ok();
+        let ours = address && name.parse().is_ok_and(|ip| self.addresses.contains(&ip));
+        if listed || ours || name.eq_ignore_ascii_case("localhost") {
+            return Ok(Host { text, listed });
+        }
+        let flag = if is_host_name(name) { name } else { "NAME" };
+        let sentence = format!(
+            "this server does not answer to that host name; if people reach it by that name, start it with --host {flag}"
+        );
+        Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, sentence))
+    }
+
+    /// An Origin is the address the page came from, or one that was named.
+    fn origin(&self, origin: &HeaderValue, host: &Host<'_>) -> Result<(), Refusal> {
+        let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
+        let with = |scheme: &str| is(&format!("{scheme}://{}", host.text));
+        if with("http") || (host.listed && with("https")) || self.origins.iter().any(|own| is(own)) {
+            return Ok(());
+        }
+        let sentence =
+            "this request comes from another web origin; if that site may call, start the server with --origin URL";
+        Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
+    }
+
+    /// Sets the headers that every answer carries. `script_hashes` are CSP sources (`sha256-...`) of the page's inline
+    /// scripts.
+    pub fn headers(&self, headers: &mut HeaderMap, script_hashes: &[&str]) {
+        let mut scripts = "script-src 'self' 'wasm-unsafe-eval'".to_string();
+        for hash in script_hashes {
+            scripts.push_str(&format!(" '{hash}'"));
+        }
+        let policy = format!(
+            "default-src 'none'; {scripts}; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
+             manifest-src 'self'; base-uri 'none'; form-action 'none'; {}",
+            self.frame_ancestors
+        );
+        let policy = HeaderValue::try_from(policy).expect("origins are checked for their letters when they are read");
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        headers.insert(CORP, HeaderValue::from_static("same-origin"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    }
+}
+
+struct Host<'a> {
+    text: &'a str,
+    /// It is a `--host` name, which a proxy may serve over TLS.
+    listed: bool,
+}
+
+/// Browsers say where a request without an Origin comes from.
+fn own_site(headers: &HeaderMap) -> Result<(), Refusal> {
+    let own = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+    if headers.get_all(SEC_FETCH_SITE).iter().all(own) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        StatusCode::FORBIDDEN,
+        "another site may link to the page, but not load its data; open the page itself",
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+//! The stream for scripts: each tick as one JSON text, made once for all of them.
+//!
+//! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no queue:
+//! it holds its place, and where that is gone it goes on from the newest, which the jump in `t` shows.
+
+use super::socket::{End, Opcode, Socket, SocketEvent};
+use super::{ended, send};
+use crate::http::App;
+use crate::http::api::{number, seconds};
+use crate::live::Live;
+use crate::store::{Cursor, Frame, News, Store};
+use axum::body::Bytes;
+use serde_json::{Map, Value, json as object};
+use shared::catalog::glob;
+use shared::record::Record;
+use shared::wire::Source;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// Ticks that are kept of each source, as texts, with the records between them.
+const KEPT_TICKS: usize = 4;
+/// Most texts that are kept of a source, records included.
+const MAX_KEPT_TEXTS: usize = 64;
+
+/// The newest texts of every source.
+pub(in crate::http) struct Broadcast {
+    /// By source.
+    texts: Mutex<Vec<SourceTexts>>,
+    newest: watch::Sender<u64>,
+}
+
+/// The newest texts of a source.
+struct SourceTexts {
+    name: String,
+    /// The newest first, each with whether it is a tick.
+    texts: VecDeque<(Bytes, bool)>,
+    /// How many texts there have been, those that are not kept any more included.
+    count: u64,
+}
+
+impl Broadcast {
+    /// The one that all scripts of a server share; it ends with the last of them.
+    fn of(app: &Arc<App>) -> Arc<Self> {
+        let mut shared = app.broadcast.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(broadcast) = shared.upgrade() {
+            return broadcast;
+        }
+        let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
+        *shared = Arc::downgrade(&broadcast);
+        tokio::spawn(follow(app.live.clone(), Arc::downgrade(&broadcast)));
+        broadcast
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Vec<SourceTexts>> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in sources that are new.
+    fn add(&self, names: impl Iterator<Item = String>) {
+        self.texts().extend(names.map(|name| SourceTexts { name, texts: VecDeque::new(), count: 0 }));
+    }
+
+    /// Adds the newest text of a source; `tick` says whether it is one, and not a record.
+    fn publish(&self, source: usize, text: Bytes, tick: bool) {
+        let own = &mut self.texts()[source];
+        own.texts.push_front((text, tick));
+        own.count += 1;
+        let ticks = own.texts.iter().enumerate().filter(|(_, (_, tick))| *tick);
+        let oldest = ticks.map(|(at, _)| at).nth(KEPT_TICKS - 1).map_or(MAX_KEPT_TEXTS, |at| at + 1);
+        own.texts.truncate(oldest.min(MAX_KEPT_TEXTS));
+    }
+
+    /// The next text for a script.
+    fn next(&self, listener: &mut Listener) -> Option<Bytes> {
+        let texts = self.texts();
+        let Listener { patterns, had } = listener;
+        let wants = |own: &SourceTexts| patterns.is_empty() || patterns.iter().any(|pattern| glob(pattern, &own.name));
+        had.extend(texts[had.len()..].iter().map(|own| wants(own).then_some(0)));
+        texts.iter().zip(had).find_map(|(own, had)| {
+            let had = had.as_mut()?;
+            let missing = usize::try_from(own.count - *had).unwrap_or(usize::MAX);
+            // It begins with the newest tick, and goes on from it where the next text is gone.
+            let begins = *had == 0 || missing > own.texts.len();
+            let newest = || own.texts.iter().position(|(_, tick)| *tick).map_or(1, |at| at + 1);
+            let missing = if begins { newest().min(missing) } else { missing };
+            let (text, _) = own.texts.get(missing.checked_sub(1)?)?;
+            *had = own.count - missing as u64 + 1;
+            Some(text.clone())
+        })
+    }
+}
+
+/// What one script wants, and what it has been sent.
+#[derive(Default)]
+struct Listener {
+    /// Patterns of the sources' names; without one it wants all.
+    patterns: Vec<String>,
+    /// By source, how many texts it has had; none where it does not want them.
+    had: Vec<Option<u64>>,
+}
+
+/// Follows all sources and publishes their ticks, until nobody listens any more.
+async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
+    let (mut newest, mut followed) = (live.subscribe(None), Vec::new());
+    loop {
+        let (live, to) = (live.clone(), broadcast.clone());
+        // The ticks of a fleet are megabytes of text: not on the threads that serve the stream.
+        let caught_up = tokio::task::spawn_blocking(move || {
+            let any = catch_up(&live, &mut followed, &to);
+            any.map(|()| followed)
+        });
+        match caught_up.await {
+            Ok(Some(rest)) => followed = rest,
+            Ok(None) | Err(_) => return,
+        }
+        if newest.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Publishes what is new in each source; none when nobody listens.
+fn catch_up(live: &Live, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcast>) -> Option<()> {
+    let known = followed.len();
+    followed.extend(live.store().sources().into_iter().skip(known).map(Followed::new));
+    let broadcast = broadcast.upgrade()?;
+    broadcast.add(followed[known..].iter().map(|one| one.name.clone()));
+    for (at, one) in followed.iter_mut().enumerate() {
+        let (news, records) = {
+            let store = live.store();
+            (one.news(&store), one.cursor.records(&store))
+        };
+        let mut records = records.into_iter().peekable();
+        match news {
+            None => broadcast.publish(at, one.text(), true),
+            Some(frames) => {
+                for (left, frame) in frames.iter().enumerate().map(|(i, frame)| (frames.len() - i, frame)) {
+                    while let Some(placed) = records.next_if(|placed| placed.after < frame.seq) {
+                        broadcast.publish(at, one.record(&placed.record), false);
+                    }
+                    one.cursor.take(frame);
+                    if left <= KEPT_TICKS {
+                        broadcast.publish(at, one.text(), true);
+                    }
+                }
+            }
+        }
+        while let Some(placed) = records.next_if(|placed| placed.after <= one.cursor.seq()) {
+            broadcast.publish(at, one.record(&placed.record), false);
+        }
+    }
+    broadcast.newest.send_modify(|n| *n += 1);
+    Some(())
+}
+
+/// A source that is followed for all scripts.
+struct Followed {
+    name: String,
+    cursor: Cursor,
+    /// The tag of each series, by its id.
+    tags: Vec<String>,
+}
+
+impl Followed {
+    fn new(source: Source) -> Self {
+        Followed { name: source.name, cursor: Cursor::new(source.id).with_state(), tags: Vec::new() }
+    }
+
+    /// The ticks that are new; none where it goes on from the newest, which the cursor then holds. A source is followed
+    /// from its newest tick on.
+    fn news(&mut self, store: &Store) -> Option<Vec<Arc<Frame>>> {
+        let (frames, series) = match self.cursor.news(store) {
+            News::Ticks(frames, series) if self.cursor.seq() > 0 => (Some(frames), series),
+            News::Ticks(..) | News::Lost => (None, self.cursor.begin_newest(store)),
+        };
+        for id in series {
+            let def = store.series(self.cursor.source(), id as usize).first();
+            let tag = def.map_or(String::new(), |def| store.catalog().tag(def));
+            match self.tags.get_mut(id as usize) {
+                Some(known) => *known = tag,
+                None => self.tags.push(tag),
+            }
+        }
+        // A source may have no tick yet.
+        if self.cursor.seq() == 0 { Some(Vec::new()) } else { frames }
+    }
+
+    /// A record, which the script has then.
+    fn record(&mut self, record: &Record) -> Bytes {
+        self.cursor.take_record(record);
+        let body = serde_json::from_slice(&record.body).unwrap_or_else(|_| Value::from(&record.body[..]));
+        let Record { n, t, kind, .. } = record;
+        object!({
+            "type": "record", "source": self.name, "t": seconds(*t), "record": kind, "n": n, "body": body
+        })
+        .to_string()
+        .into()
+    }
+
+    fn text(&self) -> Bytes {
+        let (t, values) = self.cursor.state().map_or((0, &[][..]), |state| (state.t(), state.values()));
+        let present = self.tags.iter().zip(values).filter(|(_, v)| v.is_finite());
+        let values: Map<String, Value> = present.map(|(tag, &v)| (tag.clone(), number(v))).collect();
+        object!({ "source": self.name, "t": seconds(t), "values": values }).to_string().into()
+    }
+}
+
+pub(super) async fn script<S: AsyncRead + AsyncWrite + Unpin>(
+    mut socket: Socket<S>,
+    app: Arc<App>,
+    patterns: Vec<String>,
+) {
+    let broadcast = Broadcast::of(&app);
+    let listener = Listener { patterns, had: Vec::new() };
+    if let Err(End::Told(code, reason)) = listen(&mut socket, &app, &broadcast, listener).await {
+        Box::pin(socket.close(code, &reason)).await;
+    }
+}
+
+/// Serves a script until its connection ends.
+async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut Socket<S>,
+    app: &App,
+    broadcast: &Broadcast,
+    mut listener: Listener,
+) -> Result<(), End> {
+    let mut news = broadcast.newest.subscribe();
+    loop {
+        ended(app)?;
+        while let Some(text) = broadcast.next(&mut listener) {
+            send(socket, &app.live, Opcode::Text, &text).await?;
+        }
+        // A script has nothing to say.
+        while let SocketEvent::Said(_) = socket.next(&mut news, None).await? {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::fleeting::Fleeting;
+
+    #[test]
+    fn records_go_with_the_ticks_around_them_and_take_no_ticks_place() {
+        let broadcast = Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) };
+        let text = |n: usize| Bytes::from(n.to_string());
+        broadcast.add(std::iter::once("a".to_string()));
+        broadcast.publish(0, text(0), true);
+        let (mut early, mut late) = (Listener::default(), Listener::default());
+        assert_eq!(broadcast.next(&mut early), Some(text(0)));
+        (1..11).for_each(|n| broadcast.publish(0, text(n), false));
+        broadcast.publish(0, text(11), true);
+        broadcast.publish(0, text(12), false);
+        let rest = |listener: &mut Listener| std::iter::from_fn(|| broadcast.next(listener)).collect::<Vec<_>>();
+        assert_eq!(rest(&mut early), (1..13).map(text).collect::<Vec<_>>(), "ten records in one round");
+        assert_eq!(rest(&mut late), [text(11), text(12)], "from the newest tick on");
+        (13..13 + 2 * MAX_KEPT_TEXTS).for_each(|n| broadcast.publish(0, text(n), false));
+        assert!(broadcast.texts()[0].texts.len() <= MAX_KEPT_TEXTS);
+    }
+
+    #[test]
+    fn a_script_is_told_each_tick_and_one_that_is_late_the_newest() {
+        let broadcast = Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) };
+        let text = |n: usize| Bytes::from(n.to_string());
+        broadcast.add(["a", "b"].map(String::from).into_iter());
+        let (mut early, mut late) = (Listener::default(), Listener::default());
+        let mut other = Listener { patterns: vec!["a*".into()], had: Vec::new() };
+        broadcast.publish(1, text(0), true);
+        assert_eq!((broadcast.next(&mut early), broadcast.next(&mut early)), (Some(text(0)), None));
+        for n in 1..10 {
+            broadcast.publish(1, text(n), true);
+            assert_eq!((broadcast.next(&mut early), broadcast.next(&mut early)), (Some(text(n)), None));
+        }
+        assert_eq!((broadcast.next(&mut late), broadcast.next(&mut late)), (Some(text(9)), None), "from the newest on");
+        for n in 10..10 + KEPT_TICKS {
+            broadcast.publish(1, text(n), true);
+        }
+        assert_eq!(
+            (0..KEPT_TICKS).filter_map(|_| broadcast.next(&mut late)).collect::<Vec<_>>(),
+            (10..10 + KEPT_TICKS).map(text).collect::<Vec<_>>()
+        );
+        for n in 20..20 + KEPT_TICKS + 1 {
+            broadcast.publish(1, text(n), true);
+        }
+        assert_eq!((broadcast.next(&mut late), broadcast.next(&mut late)), (Some(text(20 + KEPT_TICKS)), None));
+        assert_eq!(broadcast.texts()[1].texts.len(), KEPT_TICKS);
+        assert_eq!(broadcast.next(&mut other), None, "it wants another source");
+        broadcast.publish(0, text(30), true);
+        assert_eq!((broadcast.next(&mut other), broadcast.next(&mut other)), (Some(text(30)), None));
+    }
+
+    /// The newest text says exactly what the source's newest tick holds.
+    fn says_the_newest(broadcast: &Broadcast, fleeting: &Fleeting) {
+        let tick = fleeting.ticks - 1;
+        let text = broadcast.next(&mut Listener::default()).expect("a text");
+        let said: Value = serde_json::from_slice(&text).expect("JSON");
+        let tag = |n| fleeting.live.store().catalog().tag(&Fleeting::def(n));
+        let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), number(v))).collect();
+        let expected = object!({ "source": "here", "t": seconds(Fleeting::time(tick)), "values": values });
+        assert_eq!(said, expected, "tick {tick}");
+    }
+
+    #[test]
+    fn a_script_is_told_records_between_the_ticks() {
+        let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
+        let (mut fleeting, mut followed, mut script) = (Fleeting::new(), Vec::new(), Listener::default());
+        fleeting.tick();
+        catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
+        assert!(broadcast.next(&mut script).is_some());
+        for (kind, body) in [("marker", &b"{\"text\":\"x\"}"[..]), ("logs", &[0, 1])] {
+            fleeting.live.append_record(0, Fleeting::time(0) + 500, kind, body.to_vec()).expect("it is open");
+        }
+        fleeting.tick();
+        catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
+        let mut next = || broadcast.next(&mut script).map(|text| serde_json::from_slice::<Value>(&text).expect("JSON"));
+        let t = seconds(Fleeting::time(0) + 500);
+        let record = |n: u64, kind: &str, body: Value| object!({ "type": "record", "source": "here", "t": t, "record": kind, "n": n, "body": body });
+        assert_eq!(next(), Some(record(1, "marker", object!({ "text": "x" }))));
+        assert_eq!(next(), Some(record(2, "logs", object!([0, 1]))));
+        assert!(next().is_some_and(|tick| tick.get("values").is_some()));
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn a_script_is_told_no_series_under_the_name_of_another_whose_id_it_has() {
+        // Once caught up with at each tick, and once after some, of which there are a few too many at times.
+        for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
+            let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
+            let (mut fleeting, mut followed) = (Fleeting::new(), Vec::new());
+            for pause in pauses.iter().cycle() {
+                (0..*pause).for_each(|_| fleeting.tick());
+                catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
+                says_the_newest(&broadcast, &fleeting);
+                if fleeting.ticks > 150 {
+                    break;
+                }
+            }
+            assert!(fleeting.reused());
+        }
+    }
+}

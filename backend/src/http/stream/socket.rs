@@ -1,0 +1,249 @@
+//! The WebSocket of one viewer. The library reads, answers pings and closes; what we send goes past it: a message is
+//! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
+
+use crate::http::write_timeout::WriteTimeout;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::Response;
+use futures_util::{SinkExt, StreamExt};
+use hyper_util::rt::TokioIo;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// A viewer that has said nothing for this long is asked whether it is there.
+const PING_AFTER: Duration = Duration::from_secs(5);
+/// A viewer that has said nothing for this long, or takes nothing for this long of what it is sent, is gone.
+const DEAD_AFTER: Duration = Duration::from_secs(15);
+/// The longest that one message may take, however slow the viewer is.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a viewer may take to close its end; until then it is read, or the word that it is closed could be lost.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest message that a viewer may send; most have less than 20 bytes.
+const MAX_FRAME_BYTES: usize = 64 * 1024;
+/// Bytes that are read at once: what a page says is shorter than that.
+const READ_BUFFER_BYTES: usize = 128;
+
+/// Kinds of what is sent: the opcodes of RFC 6455.
+#[derive(Clone, Copy)]
+pub(super) enum Opcode {
+    Text = 1,
+    Binary = 2,
+    Ping = 9,
+}
+
+/// How a connection ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The viewer is gone: there is nobody to tell.
+    Gone,
+    /// The viewer is told why: a close code, and a sentence.
+    Told(CloseCode, String),
+}
+
+/// What a viewer's connection has waited for.
+#[derive(Debug)]
+pub(super) enum SocketEvent {
+    /// Data from the viewer: text or binary.
+    Said(Message),
+    /// There are new ticks, or the server ends.
+    News,
+    /// The time has come that was waited for.
+    Time,
+}
+
+/// A viewer's connection.
+pub(super) struct Socket<S> {
+    // On the heap: it is handed on from task to task, and each would have room for it.
+    inner: Box<WebSocketStream<S>>,
+    heard: Instant,
+    /// When it was asked whether it is there, where it has not been heard since.
+    asked: Option<Instant>,
+    timer: Pin<Box<Sleep>>,
+}
+
+/// Takes a request for a WebSocket: the answer, and the socket that comes of it, unless the caller has gone.
+///
+/// # Errors
+/// Why it is no such request, in words.
+pub(super) fn accept(
+    request: Request,
+) -> Result<(Response<Body>, impl Future<Output = Option<Socket<TcpStream>>>), String> {
+    let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
+    let upgrade = hyper::upgrade::on(request);
+    let socket = async move {
+        let parts = upgrade.await.ok()?.downcast::<TokioIo<WriteTimeout<TcpStream>>>().ok()?;
+        let stream = parts.io.into_inner().into_inner();
+        Some(Socket::new(stream, &parts.read_buf).await)
+    };
+    Ok((response, socket))
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    /// The socket over a stream of which this much was read already.
+    pub async fn new(stream: S, read: &[u8]) -> Self {
+        // What the library itself sends is pongs and the end.
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_FRAME_BYTES))
+            .max_frame_size(Some(MAX_FRAME_BYTES))
+            .read_buffer_size(READ_BUFFER_BYTES)
+            .write_buffer_size(0)
+            .max_write_buffer_size(4096);
+        let inner = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, Some(config)).await;
+        let heard = Instant::now();
+        Socket { inner: Box::new(inner), heard, asked: None, timer: Box::pin(sleep_until(heard + PING_AFTER)) }
+    }
+
+    /// Waits for what comes first: a word of the viewer, news, or a time. A viewer that is silent is asked whether it is
+    /// there.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub async fn next(&mut self, news: &mut watch::Receiver<u64>, wake: Option<Instant>) -> Result<SocketEvent, End> {
+        loop {
+            // It may have been silent while it was sent a long message: who was not asked is not gone.
+            let due = self.asked.map_or(self.heard + PING_AFTER, |asked| asked + (DEAD_AFTER - PING_AFTER));
+            let due = wake.map_or(due, |wake| wake.min(due));
+            // Mostly it is set to an earlier time, and set anew when that has come.
+            if self.timer.deadline() > due || self.timer.is_elapsed() {
+                self.timer.as_mut().reset(due);
+            }
+            tokio::select! {
+                // In this order: what the viewer said while it was sent a long history counts before its silence does.
+                biased;
+                message = self.inner.next() => {
+                    self.heard = Instant::now();
+                    self.asked = None;
+                    match message {
+                        Some(Ok(message @ (Message::Binary(_) | Message::Text(_)))) => return Ok(SocketEvent::Said(message)),
+                        Some(Ok(Message::Close(_))) => {
+                            // The library has its answer ready.
+                            let _ = timeout(CLOSING_TIMEOUT, self.inner.flush()).await;
+                            return Err(End::Gone);
+                        }
+                        Some(Ok(_)) => {}
+                        Some(Err(error)) => return Err(end(&error)),
+                        None => return Err(End::Gone),
+                    }
+                }
+                changed = news.changed() => return changed.map(|()| SocketEvent::News).map_err(|_| End::Gone),
+                () = self.timer.as_mut() => {
+                    let now = Instant::now();
+                    if wake.is_some_and(|wake| wake <= now) {
+                        return Ok(SocketEvent::Time);
+                    }
+                    match self.asked {
+                        Some(asked) if now >= asked + (DEAD_AFTER - PING_AFTER) => {
+                            return Err(End::Told(CloseCode::Away, "nothing was heard for 15 s".into()));
+                        }
+                        None if now >= self.heard + PING_AFTER => {
+                            self.send(Opcode::Ping, &Bytes::new()).await?;
+                            self.asked = Some(now);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`End::Gone`]: the viewer is, or it does not take it.
+    pub async fn send(&mut self, kind: Opcode, message: &Bytes) -> Result<(), End> {
+        let sent = async {
+            // A pong may be half written.
+            self.inner.flush().await.map_err(|_| End::Gone)?;
+            write(self.inner.get_mut(), kind, message).await.map_err(|_| End::Gone)
+        };
+        timeout(MESSAGE_TIMEOUT, sent).await.unwrap_or(Err(End::Gone))
+    }
+
+    /// Says why it ends, and ends it.
+    pub async fn close(mut self, code: CloseCode, reason: &str) {
+        let mut short = reason;
+        while short.len() > MAX_REASON_BYTES {
+            short = &short[..short.floor_char_boundary(short.len() - 1)];
+        }
+        let close = Message::Close(Some(CloseFrame { code, reason: short.into() }));
+        let said = async {
+            self.inner.send(close).await.map_err(io::Error::other)?;
+            let stream = self.inner.get_mut();
+            stream.shutdown().await?;
+            // What is left unread when a socket is closed makes the kernel take back what was sent.
+            let mut rest = [0; 4096];
+            while stream.read(&mut rest).await? > 0 {}
+            io::Result::Ok(())
+        };
+        // Where it cannot be said there is nobody to tell.
+        let _ = timeout(CLOSING_TIMEOUT, said).await;
+    }
+}
+
+/// Bytes of the reason for which a connection ends: a control frame holds 125, two of which are the code.
+const MAX_REASON_BYTES: usize = 123;
+
+/// Why an error ends a connection.
+fn end(error: &Error) -> End {
+    let (code, reason) = match error {
+        Error::Capacity(_) => (CloseCode::Size, format!("a message here has at most {MAX_FRAME_BYTES} bytes")),
+        Error::Utf8(_) => (CloseCode::Invalid, "a text is not UTF-8".into()),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return End::Gone,
+        Error::Protocol(why) => (CloseCode::Protocol, format!("this breaks the WebSocket protocol: {why}")),
+        _ => return End::Gone,
+    };
+    End::Told(code, reason)
+}
+
+/// Writes a whole message as one frame.
+async fn write(stream: &mut (impl AsyncWrite + Unpin), kind: Opcode, message: &[u8]) -> io::Result<()> {
+    let (head, length) = head(kind, message.len());
+    let (mut head, mut message) = (&head[..length], message);
+    while !head.is_empty() || !message.is_empty() {
+        let pieces = [IoSlice::new(head), IoSlice::new(message)];
+        let written = timeout(DEAD_AFTER, stream.write_vectored(&pieces)).await??;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let of_head = written.min(head.len());
+        (head, message) = (&head[of_head..], &message[written - of_head..]);
+    }
+    Ok(())
+}
+
+/// The head of a frame that is whole and, as a server's are, not masked; and its length.
+fn head(kind: Opcode, length: usize) -> ([u8; 10], usize) {
+    let mut head = [0x80 | kind as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let bytes = (length as u64).to_be_bytes();
+    match length {
+        0..126 => {
+            head[1] = length as u8;
+            (head, 2)
+        }
+        126..0x1_0000 => {
+            head[1] = 126;
+            head[2..4].copy_from_slice(&bytes[6..]);
+            (head, 4)
+        }
+        _ => {
+            head[1] = 127;
+            head[2..].copy_from_slice(&bytes);
+            (head, 10)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

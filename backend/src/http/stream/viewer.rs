@@ -1,0 +1,127 @@
+//! A page on its socket: it is told what its [`Viewer`] has for it, as fast as it takes it.
+
+use super::socket::{End, Opcode, Socket, SocketEvent};
+use super::{ended, send};
+use crate::http::App;
+use crate::live::{Outgoing, Viewer};
+use axum::body::Bytes;
+use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, decode_page};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+/// Faster ticks are joined: a page gets at most two messages of ticks a second.
+const MIN_SPACING: Duration = Duration::from_millis(500);
+/// How long the words before the end may take.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Reads on in a block; what lies on a disk is not read on the threads that serve the stream.
+async fn read(next: Outgoing) -> Result<(Option<Bytes>, Option<Outgoing>), End> {
+    match next.waits() {
+        true => tokio::task::spawn_blocking(move || next.read()).await.map_err(|_| End::Gone),
+        false => Ok(next.read()),
+    }
+}
+
+pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>) {
+    if let Err(End::Told(code, reason)) = follow(&mut socket, &app).await {
+        // In words first: proxies drop close codes. Who takes nothing is not waited for.
+        let _ = timeout(GOODBYE_TIMEOUT, send(&mut socket, &app.live, Opcode::Binary, &Viewer::goodbye(&reason))).await;
+        Box::pin(socket.close(code, &reason)).await;
+    }
+}
+
+/// Serves a page until its connection ends.
+async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: &App) -> Result<(), End> {
+    let live = &app.live;
+    let mut viewer = Viewer::new(live.clone());
+    // Which source it follows is what it says first.
+    let mut news = live.subscribe(None);
+    let heartbeat = Duration::from_millis(HEARTBEAT_MS);
+    let (mut said, mut ready) = (Instant::now(), Instant::now());
+    let mut more = false;
+    loop {
+        ended(app)?;
+        let now = Instant::now();
+        if more && now >= ready {
+            more = false;
+            if tell(socket, app, &mut viewer).await? {
+                said = Instant::now();
+                ready = said + MIN_SPACING;
+            }
+        } else if !more && now >= said + heartbeat {
+            send(socket, live, Opcode::Binary, &viewer.heartbeat()).await?;
+            said = now;
+            // A source without ticks may have checks, or other sources facts, that are new.
+            more = true;
+        }
+        let wake = if more { ready } else { said + heartbeat };
+        match socket.next(&mut news, Some(wake)).await? {
+            SocketEvent::News => more = true,
+            SocketEvent::Time => {}
+            SocketEvent::Said(Message::Binary(bytes)) => {
+                let message = decode_page(&bytes)
+                    .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
+                if let PageMessage::Processes { at } = message {
+                    let table = viewer.source().and_then(|source| app.processes(source, at));
+                    let table = table.map(|table| (*table).clone()).unwrap_or_default();
+                    let answer = wire::encode(&ServerMessage::Processes(table));
+                    send(socket, live, Opcode::Binary, &answer.into()).await?;
+                    continue;
+                }
+                let question = !matches!(message, PageMessage::Ack { .. });
+                let (held, opens) = (viewer.held(), matches!(message, PageMessage::Open { .. }));
+                viewer.receive(message).map_err(|why| End::Told(CloseCode::Policy, why))?;
+                if opens {
+                    news = live.subscribe(viewer.source());
+                }
+                more |= question || held;
+                // What the page asked for does not wait for the next tick.
+                if question {
+                    ready = Instant::now();
+                }
+            }
+            SocketEvent::Said(_) => {
+                let sentence = "this stream is binary; scripts use ?format=json";
+                return Err(End::Told(CloseCode::Unsupported, sentence.into()));
+            }
+        }
+    }
+}
+
+/// Sends a page all there is for it; whether that was anything.
+async fn tell<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut Socket<S>,
+    app: &App,
+    viewer: &mut Viewer,
+) -> Result<bool, End> {
+    let live = &app.live;
+    let mut any = false;
+    while let Some(next) = viewer.next_message() {
+        let (bytes, rest) = match next {
+            Outgoing::Message(bytes) => {
+                send(socket, live, Opcode::Binary, &bytes).await?;
+                any = true;
+                continue;
+            }
+            // On the heap, and only while there is history to send: there are thousands of pages that follow.
+            history => {
+                Box::pin(async {
+                    let _permit = app.history_messages.acquire().await;
+                    let (bytes, rest) = read(history).await?;
+                    if let Some(bytes) = &bytes {
+                        send(socket, live, Opcode::Binary, bytes).await?;
+                    }
+                    Ok((bytes.is_some(), rest))
+                })
+                .await?
+            }
+        };
+        any |= bytes;
+        rest.into_iter().for_each(|rest| viewer.put_back(rest));
+    }
+    Ok(any)
+}

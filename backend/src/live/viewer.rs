@@ -1,0 +1,298 @@
+//! What one page is sent that follows the stream.
+//!
+//! It has no queue: when it is ready for more it takes the frames behind its place from the store. One that is slow takes
+//! several at once; one whose place has left memory gets a resync. So a sleeping page costs its viewer and nothing else.
+
+use super::minutes::Stretches;
+use super::named::{KnownTable, MAX_ROWS, Named};
+use super::outgoing::BlockPart;
+use super::{Live, Outgoing};
+use crate::store::{Block, Cursor, News};
+use axum::body::Bytes;
+use shared::catalog::{Catalog, Layout};
+use shared::record::Record;
+use shared::wire::{self, CREDIT, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, ServerMessage, Source, SourceId};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The source that a page follows.
+struct Followed {
+    cursor: Cursor,
+    /// The version of its checks that the page was sent.
+    checks: u64,
+}
+
+/// What one page has been sent, and what it still waits for.
+pub struct Viewer {
+    live: Arc<Live>,
+    /// None before the page has opened the stream, and where there is no source.
+    followed: Option<Followed>,
+    /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
+    waiting: VecDeque<Outgoing>,
+    sent: u32,
+    acknowledged: u32,
+    window: i64,
+    table: KnownTable,
+    /// What was last said of the sources, as [`Store::facts`] counts it.
+    facts: u64,
+}
+
+impl Viewer {
+    /// A viewer that has yet to be opened.
+    pub fn new(live: Arc<Live>) -> Self {
+        Viewer {
+            live,
+            followed: None,
+            waiting: VecDeque::new(),
+            sent: 0,
+            acknowledged: 0,
+            window: 0,
+            table: KnownTable::default(),
+            facts: u64::MAX,
+        }
+    }
+
+    /// The source that the page follows; none before it has opened the stream.
+    pub fn source(&self) -> Option<SourceId> {
+        self.followed.as_ref().map(|followed| followed.cursor.source())
+    }
+
+    /// Takes in a message of the page.
+    ///
+    /// # Errors
+    /// One sentence for the person at the page; the connection then ends.
+    pub fn receive(&mut self, message: PageMessage) -> Result<(), String> {
+        match message {
+            PageMessage::Open { protocol, .. } if protocol != PROTOCOL => {
+                Err("this page is of another version than the server; reload it".into())
+            }
+            PageMessage::Open { .. } if self.followed.is_some() => Err("the stream is open already".into()),
+            PageMessage::Open { window, resume, source, .. } => {
+                self.window = window.clamp(0, self.live.retention);
+                let resume = resume.filter(|resume| resume.boot == self.live.boot);
+                let sources = self.greet(resume.as_ref().map(|resume| resume.rows));
+                // A fleet's pages look at one machine at a time: the others cost them nothing.
+                let shown = sources.iter().find(|s| Some(&s.name) == source.as_ref()).or(sources.first());
+                let Some(shown) = shown.map(|shown| shown.id) else { return Ok(()) };
+                let place = resume.and_then(|resume| resume.places.into_iter().find(|(id, ..)| *id == shown));
+                let cursor = match place {
+                    Some((_, seq, known)) => Cursor::resumed(shown, seq, known as usize),
+                    None => Cursor::new(shown),
+                };
+                self.followed = Some(Followed { cursor, checks: u64::MAX });
+                if place.is_none() {
+                    self.begin();
+                }
+                Ok(())
+            }
+            PageMessage::History { source, from, to } => {
+                // One request at a time: the answer is bounded by the retention.
+                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                    return Ok(());
+                }
+                let snapshot = self.live.store().snapshot(source, from, to);
+                if let Some(snapshot) = snapshot {
+                    self.send_blocks(source, snapshot.blocks().to_vec());
+                }
+                self.say(&ServerMessage::HistoryEnd { source, from, to });
+                Ok(())
+            }
+            PageMessage::Minutes { source, from, to } => {
+                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                    return Ok(());
+                }
+                let stretches = Stretches::new(&self.live.store(), source, from, to);
+                self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all))));
+                self.say(&ServerMessage::MinutesEnd { source, from, to });
+                Ok(())
+            }
+            PageMessage::Ack { messages } => {
+                if messages > self.sent {
+                    return Err("the page acknowledged what was not sent".into());
+                }
+                self.acknowledged = self.acknowledged.max(messages);
+                Ok(())
+            }
+            // Answered at once where the connection is: nothing of it is followed.
+            PageMessage::Processes { .. } => Ok(()),
+        }
+    }
+
+    /// The first words to a page, and the table and the sources, unless it comes back and knows so many `rows`. All
+    /// sources.
+    fn greet(&mut self, rows: Option<u32>) -> Vec<Source> {
+        self.say(&ServerMessage::Hello(Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").into(),
+            boot: self.live.boot,
+            now: self.live.clock.wall(),
+            retention: self.live.retention,
+            simulated: self.live.provenance.simulated,
+            recorded: self.live.provenance.recorded.clone(),
+        }));
+        let (sources, facts, catalog, version) = {
+            let store = self.live.store();
+            (store.sources(), store.facts(), store.catalog().clone(), store.replaced_rows(0).1)
+        };
+        if let Some(rows) = rows {
+            self.table.rows = rows as usize;
+        } else {
+            let (metrics, charts) = catalog.part(0, MAX_ROWS);
+            (self.table, self.facts) = (KnownTable { rows: metrics.len(), version }, facts);
+            let layout = Layout { charts, ..catalog.layout.clone() };
+            self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
+            self.say(&ServerMessage::Sources(sources.clone()));
+        }
+        sources
+    }
+
+    fn say(&mut self, message: &ServerMessage) {
+        self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
+    }
+
+    /// Late samples reach the page when their hour is merged.
+    fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
+        let damages = self.live.store().damages().clone();
+        let whole = |block| Outgoing::Block(BlockPart::new(source, block, damages.clone()));
+        self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(whole));
+    }
+
+    /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
+    fn begin(&mut self) {
+        let from = self.live.clock.wall() - self.window;
+        let Some(Followed { cursor, .. }) = &mut self.followed else { return };
+        let source = cursor.source();
+        let (opening, named) = {
+            let store = self.live.store();
+            let Some(opening) = cursor.begin(&store, from) else { return };
+            let named = Named::of(&store, source, &opening.series, self.table.version);
+            (opening, named)
+        };
+        self.announce_series(source, named);
+        self.announce_checks();
+        self.send_blocks(source, opening.blocks);
+        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+        let keyframe = wire::encode_ticks(source, [&opening.keyframe[..]]);
+        self.waiting.push_back(Outgoing::Message(keyframe.into()));
+        self.sent += 1;
+    }
+
+    /// Rows that the page does not know, then the series that name them.
+    fn announce_series(&mut self, source: SourceId, named: Named) {
+        let mut table = std::mem::take(&mut self.table);
+        named.messages(source, &mut table, |message| self.say(&message));
+        self.table = table;
+    }
+
+    /// How the source's collectors stand, and what is said of the sources, where that has changed.
+    fn announce_checks(&mut self) {
+        let Some(followed) = &mut self.followed else { return };
+        let source = followed.cursor.source();
+        let (checks, version, sources) = {
+            let store = self.live.store();
+            let (checks, version) = store.checks(source);
+            let changed = std::mem::replace(&mut self.facts, store.facts()) != store.facts();
+            (checks, version, changed.then(|| store.sources()))
+        };
+        let known = std::mem::replace(&mut followed.checks, version);
+        if let Some(sources) = sources {
+            self.say(&ServerMessage::Sources(sources));
+        }
+        if known != version {
+            self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
+        }
+    }
+
+    /// Whether the page has used up its credit.
+    pub fn held(&self) -> bool {
+        self.sent - self.acknowledged >= CREDIT
+    }
+
+    /// What to send next, or none until more is announced or the page acknowledges.
+    pub fn next_message(&mut self) -> Option<Outgoing> {
+        if let Some(next) = self.waiting.pop_front() {
+            return Some(next);
+        }
+        if self.held() {
+            self.live.counts.held_back.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        // Thousands of pages follow, and most wait for nothing: the room of a long history is given back.
+        self.waiting.shrink_to(1);
+        self.advance();
+        self.waiting.pop_front()
+    }
+
+    /// Takes back what is left of a message of history: it comes next.
+    pub fn put_back(&mut self, rest: Outgoing) {
+        self.waiting.push_front(rest);
+    }
+
+    /// Puts what is new in the source, as far as it fits one message of ticks, among the waiting messages.
+    fn advance(&mut self) {
+        let Some(Followed { cursor, .. }) = &mut self.followed else { return };
+        let source = cursor.source();
+        let (news, named, records) = {
+            let store = self.live.store();
+            let (news, records) = (cursor.news(&store), cursor.records(&store));
+            let series = if let News::Ticks(_, series) = &news { &series[..] } else { &[] };
+            let named = (!series.is_empty()).then(|| Named::of(&store, source, series, self.table.version));
+            (news, named, records)
+        };
+        // In order with ticks: those behind the page's place go first, and ticks up to the next one.
+        let due = records.iter().take_while(|one| one.after <= cursor.seq()).count();
+        let until = records.get(due).map_or(u64::MAX, |one| one.after);
+        let records: Vec<Record> = records[..due].iter().map(|one| (*one.record).clone()).collect();
+        let ticks = match news {
+            News::Ticks(mut frames, _) => {
+                let mut size = 0;
+                let fits = frames.iter().take_while(|frame| {
+                    size += frame.message.len();
+                    size <= MAX_MESSAGE
+                });
+                frames.truncate(fits.count().max(1));
+                frames.retain(|frame| frame.seq <= until);
+                records.iter().for_each(|record| cursor.take_record(record));
+                frames.iter().for_each(|frame| cursor.take(frame));
+                match &frames[..] {
+                    [] => None,
+                    [frame] => Some(frame.message.clone()),
+                    frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
+                }
+            }
+            News::Lost => {
+                self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
+                self.announce_checks();
+                self.say(&ServerMessage::Resync);
+                return self.begin();
+            }
+        };
+        self.announce_checks();
+        if let Some(named) = named {
+            self.announce_series(source, named);
+        }
+        for message in wire::record_messages(source, records) {
+            self.say(&message);
+        }
+        if let Some(ticks) = ticks {
+            self.waiting.push_back(Outgoing::Message(ticks));
+            self.sent += 1;
+        }
+    }
+
+    /// The words before the connection ends.
+    pub fn goodbye(reason: &str) -> Bytes {
+        wire::encode(&ServerMessage::Goodbye { reason: reason.into() }).into()
+    }
+
+    /// The message by which a page knows, where no tick comes, that the server is there.
+    pub fn heartbeat(&self) -> Bytes {
+        wire::encode(&ServerMessage::Heartbeat { now: self.live.clock.wall() }).into()
+    }
+}
+
+#[cfg(test)]
+mod churn;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,436 @@
+//! Pages without sockets: what they are sent, and that nothing is missing or repeated.
+
+use super::*;
+use crate::clock::{Clock, Manual};
+use crate::store::{Limits, QUARTER, Store};
+use shared::catalog::{Catalog, cpu};
+use shared::series::SeriesDef;
+use shared::tick::{Applied, TickState};
+use shared::wire::{Received, Resume, decode_server};
+use std::time::Duration;
+
+/// The beginning of a quarter.
+const T0: i64 = 1_700_000_000_000 / QUARTER * QUARTER;
+/// Ticks of a quarter.
+const SEAL: usize = (QUARTER / 1_000) as usize;
+
+/// What is sent next; blocks are read here.
+fn next(viewer: &mut Viewer) -> Option<Bytes> {
+    let (message, rest) = viewer.next_message()?.read();
+    rest.into_iter().for_each(|rest| viewer.put_back(rest));
+    message
+}
+
+/// A server without sockets: ticks are appended by hand.
+struct Bench {
+    live: Arc<Live>,
+    clock: Arc<Manual>,
+    source: SourceId,
+    n: i64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let clock = Arc::new(Manual::at(T0, Duration::ZERO));
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: 43_200_000, bytes: usize::MAX });
+        let source = store.add_source("here".into(), 1_000, Vec::new());
+        store.intern(source, SeriesDef { metric: 0, instance: String::new() }).unwrap();
+        Bench { live: Live::new(store, clock.clone(), 77, 43_200_000), clock, source, n: 0 }
+    }
+
+    fn tick(&mut self, times: usize) {
+        for _ in 0..times {
+            self.n += 1;
+            self.clock.pass(Duration::from_secs(1));
+            let values = [(self.n % 100) as f64];
+            self.append(&values);
+        }
+    }
+
+    /// Appends a tick, and seals the quarter when it is full.
+    fn append(&self, values: &[f64]) {
+        let (mut store, t) = (self.live.store(), self.clock.wall());
+        store.append(self.source, t, false, values);
+        if t % QUARTER == 0 {
+            store.seal(self.source);
+        }
+    }
+}
+
+/// A page that only counts: which sequences it holds, and how often it was told to begin anew.
+#[derive(Default)]
+struct Page {
+    state: TickState,
+    seqs: Vec<u64>,
+    messages: u32,
+    resyncs: usize,
+    largest: usize,
+}
+
+impl Page {
+    fn take(&mut self, viewer: &mut Viewer) {
+        while let Some(bytes) = next(viewer) {
+            self.largest = self.largest.max(bytes.len());
+            match decode_server(&bytes).unwrap() {
+                Received::Control(ServerMessage::Series { defs, .. }) => self.state.extend(defs.iter().map(|_| 100.0)),
+                Received::Control(ServerMessage::Columns(c)) => {
+                    self.seqs.extend(c.first_seq..=c.last_seq);
+                    assert_eq!(c.last_seq - c.first_seq + 1, u64::from(c.ticks));
+                }
+                Received::Control(ServerMessage::Resync) => {
+                    self.resyncs += 1;
+                    self.seqs.clear();
+                    self.state = TickState::default();
+                }
+                Received::Control(_) => {}
+                Received::Ticks(_, frames) => {
+                    self.messages += 1;
+                    for frame in frames {
+                        if let Applied::Tick { .. } = self.state.apply(frame).unwrap() {
+                            self.seqs.push(self.state.seq());
+                        }
+                    }
+                    viewer.receive(PageMessage::Ack { messages: self.messages }).unwrap();
+                }
+            }
+        }
+    }
+
+    fn resume(&self) -> Resume {
+        Resume {
+            boot: 77,
+            rows: cpu::ROWS.len() as u32,
+            places: vec![(0, self.state.seq(), self.state.steps().len() as u32)],
+        }
+    }
+}
+
+fn open(window: i64, resume: Option<Resume>) -> PageMessage {
+    PageMessage::Open { protocol: PROTOCOL, window, resume, source: None }
+}
+
+fn whole(to: i64) -> Vec<u64> {
+    (1..=to as u64).collect()
+}
+
+#[test]
+fn a_page_gets_history_and_then_every_tick_once() {
+    let mut bench = Bench::new();
+    bench.tick(SEAL + 50);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    viewer.receive(open(43_200_000, None)).unwrap();
+    page.take(&mut viewer);
+    bench.tick(3);
+    page.take(&mut viewer);
+    assert_eq!(page.seqs, whole(bench.n));
+    assert!(page.largest <= MAX_MESSAGE);
+}
+
+#[test]
+fn a_break_leaves_no_hole_and_repeats_nothing() {
+    let mut bench = Bench::new();
+    bench.tick(20);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    viewer.receive(open(300_000, None)).unwrap();
+    page.take(&mut viewer);
+    bench.tick(SEAL - 10);
+    let mut again = Viewer::new(bench.live.clone());
+    again.receive(open(300_000, Some(page.resume()))).unwrap();
+    page.messages = 0;
+    page.take(&mut again);
+    assert_eq!((page.resyncs, page.seqs), (0, whole(bench.n)));
+}
+
+#[test]
+fn a_page_away_for_too_long_begins_anew_without_a_hole() {
+    let mut bench = Bench::new();
+    bench.tick(20);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    viewer.receive(open(43_200_000, None)).unwrap();
+    page.take(&mut viewer);
+    bench.tick(3 * SEAL);
+    let mut again = Viewer::new(bench.live.clone());
+    again.receive(open(43_200_000, Some(page.resume()))).unwrap();
+    page.messages = 0;
+    page.take(&mut again);
+    assert_eq!((page.resyncs, page.seqs), (1, whole(bench.n)));
+}
+
+#[test]
+fn a_page_that_never_acknowledges_is_sent_its_credit_and_no_more() {
+    let mut bench = Bench::new();
+    let mut viewer = Viewer::new(bench.live.clone());
+    viewer.receive(open(300_000, None)).unwrap();
+    let mut sent = 0;
+    for _ in 0..3 * SEAL {
+        bench.tick(1);
+        while let Some(bytes) = next(&mut viewer) {
+            sent += usize::from(bytes[0] == wire::TICKS);
+        }
+        assert!(viewer.waiting.is_empty(), "nothing queues up for a slow page");
+    }
+    assert_eq!(sent, CREDIT as usize);
+    viewer.receive(PageMessage::Ack { messages: CREDIT }).unwrap();
+    let mut page = Page { messages: CREDIT, ..Page::default() };
+    page.take(&mut viewer);
+    assert_eq!(page.resyncs, 1);
+    assert_eq!(page.seqs.last(), Some(&(bench.n as u64)));
+}
+
+#[test]
+fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_credit() {
+    let mut bench = Bench::new();
+    for core in 0..400 {
+        let metric = bench.live.store().catalog().position(cpu::LOAD1.tag).unwrap();
+        bench.live.store().intern(bench.source, SeriesDef { metric, instance: core.to_string() }).unwrap();
+    }
+    bench.tick(1);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    viewer.receive(open(300_000, None)).unwrap();
+    page.take(&mut viewer);
+    for _ in 0..SEAL - 50 {
+        bench.n += 1;
+        let values: Vec<f64> = (0..401).map(|i| ((bench.n * (i + 7)) as f64).sin() * 1e9).collect();
+        bench.clock.pass(Duration::from_secs(1));
+        bench.append(&values);
+    }
+    let mut again = Viewer::new(bench.live.clone());
+    again.receive(open(300_000, Some(page.resume()))).unwrap();
+    let (mut sent, mut most) = (0, 0);
+    while let Some(bytes) = next(&mut again) {
+        most = most.max(bytes.len());
+        sent += u32::from(bytes[0] == wire::TICKS);
+        let ticks = |next: &&Outgoing| matches!(next, Outgoing::Message(bytes) if bytes[0] == wire::TICKS);
+        assert!(again.waiting.iter().filter(ticks).count() <= 1, "one message at a time");
+    }
+    assert!(sent > 1 && sent <= CREDIT, "{sent} messages");
+    assert!(most <= MAX_MESSAGE, "{most} bytes");
+}
+
+/// What a page knows of the table, and the tags of the series it was told of.
+fn follow(viewer: &mut Viewer, table: &mut Catalog, tags: &mut Vec<String>) {
+    while let Some(bytes) = next(viewer) {
+        assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
+        match decode_server(&bytes).unwrap() {
+            Received::Control(ServerMessage::Catalog(catalog)) => *table = catalog,
+            Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
+                assert_eq!(first as usize, table.metrics.len());
+                table.extend(first as usize, metrics, charts);
+            }
+            Received::Control(ServerMessage::Series { first, defs, .. }) => {
+                assert_eq!(first as usize, tags.len());
+                tags.extend(defs.iter().map(|def| table.metric(def).map(|_| table.tag(def)).expect("a known row")));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn rows_that_appear_later_come_before_the_series_that_name_them() {
+    let mut bench = Bench::new();
+    let add = |bench: &Bench, from: usize, to: usize| {
+        for i in from..to {
+            let mut metric = shared::catalog::Metric::from(&cpu::LOAD1);
+            (metric.tag, metric.chart) = (format!("scraped.{i}{{labels}}"), format!("scraped.{i}"));
+            metric.help = "x".repeat(400);
+            let chart = shared::catalog::Chart { id: metric.chart.clone(), title: "t".into(), section: "s".into() };
+            let metric = bench.live.store().add_row(metric, chart).unwrap();
+            for labels in ["", "{a=\"1\"}"] {
+                let def = SeriesDef { metric, instance: labels.into() };
+                bench.live.store().intern(bench.source, def).unwrap();
+            }
+        }
+    };
+    bench.tick(1);
+    let (mut table, mut tags) = (Catalog::default(), Vec::new());
+    let mut viewer = Viewer::new(bench.live.clone());
+    viewer.receive(open(300_000, None)).unwrap();
+    follow(&mut viewer, &mut table, &mut tags);
+    assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len(), 1));
+    add(&bench, 0, 2);
+    bench.tick(1);
+    follow(&mut viewer, &mut table, &mut tags);
+    assert_eq!(tags[1..], ["scraped.0", "scraped.0{a=\"1\"}", "scraped.1", "scraped.1{a=\"1\"}"]);
+    assert!(table.layout.charts.iter().any(|c| c.id == "scraped.1"));
+    // Away meanwhile: what it knows is not told again.
+    add(&bench, 2, 2_000);
+    bench.tick(1);
+    let mut again = Viewer::new(bench.live.clone());
+    let rows = table.metrics.len() as u32;
+    again.receive(open(300_000, Some(Resume { boot: 77, rows, places: vec![(0, 2, 5)] }))).unwrap();
+    follow(&mut again, &mut table, &mut tags);
+    assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len() + 2_000, 4_001));
+    // One that opens now gets the same table in parts.
+    let (mut fresh, mut told) = (Catalog::default(), Vec::new());
+    let mut viewer = Viewer::new(bench.live.clone());
+    viewer.receive(open(300_000, None)).unwrap();
+    follow(&mut viewer, &mut fresh, &mut told);
+    assert_eq!((&fresh.metrics, &told), (&table.metrics, &tags));
+    let charts = |catalog: &Catalog| {
+        catalog.layout.charts.iter().map(|c| c.id.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let drawn =
+        |catalog: &Catalog| catalog.metrics.iter().map(|m| m.chart.clone()).collect::<std::collections::BTreeSet<_>>();
+    assert!(drawn(&fresh).is_subset(&charts(&fresh)) && drawn(&table).is_subset(&charts(&table)));
+}
+
+#[test]
+fn another_run_or_another_version_is_told_apart() {
+    let mut bench = Bench::new();
+    bench.tick(5);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    viewer.receive(open(300_000, Some(Resume { boot: 76, rows: 0, places: vec![(0, 4, 1)] }))).unwrap();
+    page.take(&mut viewer);
+    assert_eq!(page.seqs, whole(5));
+    let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, source: None };
+    assert!(Viewer::new(bench.live.clone()).receive(old).unwrap_err().contains("reload"));
+}
+
+#[test]
+fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks() {
+    use shared::catalog::{Kind, VOCABULARY};
+    use shared::segment::tier;
+    let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+    let of = |kind| catalog.metrics.iter().position(|m| m.kind == kind && !m.tag.contains('{')).expect("a row") as u16;
+    let metrics = [of(Kind::Gauge), of(Kind::Counter)];
+    let steps = catalog.metrics[usize::from(metrics[0])].steps;
+    let mut store = Store::new(Arc::new(catalog), Limits { retention: 8 * 86_400_000, bytes: usize::MAX });
+    let source = store.add_source("here".into(), 1_000, Vec::new());
+    for metric in metrics {
+        store.intern(source, SeriesDef { metric, instance: String::new() }).expect("a series");
+    }
+    // One odd sample a gauge, one burst of a counter, just where one quarter ends and the next begins.
+    let gauge = |n: i64| shared::series::quantize(if n == 1_234 { 97.0 } else { (n % 10) as f64 }, steps);
+    let total = |n: i64| (n * 5 + if n > 900 { 7_000 } else { 0 }) as f64;
+    for n in 1..=2_000 {
+        store.append(source, T0 + n * 1_000, false, &[gauge(n), total(n)]);
+        if n % 900 == 0 {
+            store.seal(source);
+        }
+    }
+    let live = Live::new(store, Arc::new(Manual::at(T0 + 2_000_000, Duration::ZERO)), 77, 8 * 86_400_000);
+    let mut viewer = Viewer::new(live);
+    viewer.receive(PageMessage::Minutes { source, from: T0 - 86_400_000, to: T0 + 2_000_000 }).expect("a question");
+    let (mut found, mut seqs, mut ended) = (vec![Vec::new(); 2], Vec::new(), false);
+    while let Some(bytes) = next(&mut viewer) {
+        match decode_server(&bytes).expect("a message") {
+            Received::Control(ServerMessage::Minutes(minutes)) => {
+                assert!(!ended && bytes.len() <= MAX_MESSAGE);
+                seqs.push((minutes.first_seq, minutes.last_seq));
+                for (id, bytes) in minutes.columns {
+                    found[id as usize].extend(tier::decode(&bytes.0).expect("minutes"));
+                }
+            }
+            Received::Control(ServerMessage::MinutesEnd { from, .. }) => ended = from == T0 - 86_400_000,
+            other => panic!("{other:?} was not asked for"),
+        }
+    }
+    assert!(ended);
+    assert_eq!(seqs, [(1, 900), (901, 1_800)], "what is not sealed comes as ticks");
+    for bucket in &found[0] {
+        let minute: Vec<f64> =
+            (1..=1_800).filter(|n| (T0 + n * 1_000).div_euclid(60_000) * 60_000 == bucket.t).map(gauge).collect();
+        let ends = minute.iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
+        // A block that ends on a minute's first tick shares that minute with the next.
+        assert!(bucket.min >= ends.0 && bucket.max <= ends.1 && minute.len() >= bucket.count as usize);
+    }
+    assert_eq!(found[0].iter().map(|b| b.count).sum::<u32>(), 1_800);
+    assert_eq!(found[0].iter().map(|b| b.max).fold(0.0, f64::max), gauge(1_234));
+    assert_eq!(found[1].iter().map(|b| b.count).sum::<u32>(), 1_799, "the first has no rate, and no other");
+    assert_eq!(found[1].iter().map(|b| b.max).fold(0.0, f64::max), 7_005.0);
+    assert!(found[1].iter().all(|b| b.min == 5.0 || b.count == 1));
+}
+
+#[test]
+fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
+    let mut bench = Bench::new();
+    let (mut viewer, mut state, mut shown) = (Viewer::new(bench.live.clone()), TickState::default(), Vec::new());
+    viewer.receive(open(300_000, None)).unwrap();
+    for (step, ticks) in [(0, 20), (-10_000, 15), (-7_500, 12), (3_600_000, 5)] {
+        bench.clock.step(step);
+        for _ in 0..ticks {
+            bench.tick(1);
+            while let Some(bytes) = next(&mut viewer) {
+                match decode_server(&bytes).unwrap() {
+                    Received::Control(ServerMessage::Series { defs, .. }) => state.extend(defs.iter().map(|_| 100.0)),
+                    Received::Control(_) => {}
+                    Received::Ticks(_, frames) => {
+                        for frame in frames {
+                            if let Applied::Tick { .. } = state.apply(frame).unwrap() {
+                                shown.push((state.t(), state.values()[0]));
+                            }
+                        }
+                        viewer.receive(PageMessage::Ack { messages: viewer.sent }).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let first = (1..=20).chain(31..=35).map(|n| (T0 + if n > 20 { n - 10 } else { n } * 1_000, (n % 100) as f64));
+    // Between two seconds there was nothing before.
+    let between = (36..=47).map(|n| (T0 + (n - 10) * 1_000 - 7_500, f64::from(n as i32 % 100)));
+    let ahead = (48..=52).map(|n| (T0 + (n - 10) * 1_000 - 7_500 + 3_600_000, (n % 100) as f64));
+    assert_eq!(shown, first.chain(between).chain(ahead).collect::<Vec<_>>());
+    assert_eq!(bench.live.store().counts().refused_again, 10);
+}
+
+#[test]
+fn records_come_in_order_with_ticks_and_each_once() {
+    let mut bench = Bench::new();
+    let mut viewer = Viewer::new(bench.live.clone());
+    let record = |bench: &Bench, kind: &str| {
+        bench.live.append_record(bench.source, bench.clock.wall(), kind, Vec::new()).expect("it is open")
+    };
+    bench.tick(3);
+    record(&bench, "before.the.page");
+    bench.tick(2);
+    viewer.receive(open(43_200_000, None)).unwrap();
+    // What the page hears, in order: ticks by sequence, records by number.
+    let (mut state, mut heard, mut messages) = (TickState::default(), Vec::new(), 0);
+    let mut listen = |viewer: &mut Viewer| {
+        while let Some(bytes) = next(viewer) {
+            match decode_server(&bytes).unwrap() {
+                Received::Control(ServerMessage::Series { defs, .. }) => state.extend(defs.iter().map(|_| 100.0)),
+                Received::Control(ServerMessage::Records { records, source: 0 }) => {
+                    heard.extend(records.into_iter().map(|record| (record.kind, record.n)));
+                }
+                Received::Control(_) => {}
+                Received::Ticks(_, frames) => {
+                    messages += 1;
+                    for frame in frames {
+                        if let Applied::Tick { .. } = state.apply(frame).unwrap() {
+                            heard.push(("tick".into(), state.seq()));
+                        }
+                    }
+                    viewer.receive(PageMessage::Ack { messages }).unwrap();
+                }
+            }
+        }
+        std::mem::take(&mut heard)
+    };
+    let told = |all: &[(&str, u64)]| all.iter().map(|(kind, n)| ((*kind).to_string(), *n)).collect::<Vec<_>>();
+    let first = [("tick", 1), ("tick", 2), ("tick", 3), ("before.the.page", 1), ("tick", 4), ("tick", 5)];
+    assert_eq!(listen(&mut viewer), told(&first));
+    record(&bench, "a");
+    record(&bench, "b");
+    bench.tick(2);
+    record(&bench, "c");
+    let then = [("a", 2), ("b", 3), ("tick", 6), ("tick", 7), ("c", 4)];
+    assert_eq!(listen(&mut viewer), told(&then));
+    assert_eq!(listen(&mut viewer), []);
+    // A page that comes back has what came before its tick.
+    let resume = Resume { boot: 77, rows: cpu::ROWS.len() as u32, places: vec![(0, 7, 1)] };
+    record(&bench, "d");
+    bench.tick(1);
+    let mut back = Viewer::new(bench.live.clone());
+    back.receive(open(43_200_000, Some(resume))).unwrap();
+    let mut kinds = Vec::new();
+    while let Some(bytes) = next(&mut back) {
+        if let Received::Control(ServerMessage::Records { records, .. }) = decode_server(&bytes).unwrap() {
+            kinds.extend(records.into_iter().map(|record| record.n));
+        }
+    }
+    assert_eq!(kinds, [4, 5], "c came behind the tick that it has: it may know it");
+}

@@ -1,0 +1,107 @@
+//! What the program can be while it serves: [`machine`] measures where it runs, [`demo`] simulates a fleet, [`replay`] shows
+//! a recording. A mode puts rooms together and has no logic of its own; [`serve`] is what all modes have in common.
+
+mod bind;
+pub mod demo;
+pub mod machine;
+pub mod replay;
+
+pub use bind::bind;
+
+use crate::archive::{self, Archive};
+use crate::config::Config;
+use crate::http;
+use crate::live::Live;
+use crate::remote_write::RemoteWriter;
+use crate::stderr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+
+/// The most bytes of sealed columns that a server keeps in memory.
+const MAX_MEMORY_BYTES: usize = 256 << 20;
+
+/// Time between two looks at whether the server's log can be written.
+const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Where a server listens, and how it and its caller signal to each other.
+pub struct Serving {
+    /// The sockets that [`bind`] opened.
+    pub listeners: Vec<TcpListener>,
+    /// The caller sets it to true when the server is to end.
+    pub stop: watch::Receiver<bool>,
+    /// The server sends on it once requests are answered.
+    pub answering: oneshot::Sender<()>,
+}
+
+/// Serves what `live` has until `stop` becomes true, or the work that fills it ends.
+async fn serve(
+    config: &Config,
+    live: Arc<Live>,
+    archive: Option<Archive>,
+    Serving { listeners, stop, answering }: Serving,
+    work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
+) {
+    let ended = Arc::new(AtomicBool::new(false));
+    let told = ended.clone();
+    let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
+    let work = move || {
+        work(told);
+        // A panic drops it, too. Either way the server ends: it must not go on showing old values.
+        drop(alive);
+    };
+    if let Err(error) = std::thread::Builder::new().name("sampler".into()).spawn(work) {
+        return tracing::error!(%error, "cannot start the thread that samples");
+    }
+    if let Some(archive) = archive {
+        let told = ended.clone();
+        let keep = move || archive::run(archive, &told);
+        if let Err(error) = std::thread::Builder::new().name("archive".into()).spawn(keep) {
+            ended.store(true, Ordering::Relaxed);
+            return tracing::error!(%error, "cannot start the thread that keeps history");
+        }
+    }
+    let guard = Arc::new(http::guard::Guard::new(config));
+    // Only what was measured here and now is sent to other servers.
+    let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    let remote = settings.map(|settings| RemoteWriter::start(&live, settings, folder));
+    let app = http::App::new(live.clone(), guard.clone(), config.base_path.clone(), stop.clone(), remote.clone());
+    let serving = http::listen::serve(listeners, http::router(app), guard, stop);
+    let _ = answering.send(()); // The receiver may have gone, which is no failure.
+    tokio::select! {
+        () = serving => {}
+        _ = sampler_gone => tracing::error!("the sampler has ended"),
+        () = watch_log(&live) => {}
+    }
+    ended.store(true, Ordering::Relaxed);
+    // Wakes viewers, which then see that the server ends.
+    live.wake_all();
+    if let Some(remote) = remote {
+        remote.stop();
+    }
+    // It waits for the disk, but not without end.
+    let _ = tokio::task::spawn_blocking(move || live.close()).await;
+}
+
+/// Shows in the checks of every source when the server's own log cannot be written, and when it can again. Never ends.
+async fn watch_log(live: &Live) {
+    let mut well = true;
+    loop {
+        tokio::time::sleep(LOG_CHECK_INTERVAL).await;
+        let trouble = stderr::check();
+        if !well || trouble.is_some() {
+            well = trouble.is_none();
+            live.store().set_check(&trouble.unwrap_or_else(stderr::well));
+        }
+    }
+}
+
+/// A number that no other start of the server has, so that a viewer that comes back after a restart is not sent a
+/// continuation of another sequence.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::hash::RandomState::new().build_hasher().finish()
+}

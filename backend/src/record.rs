@@ -1,0 +1,154 @@
+//! `watchglass record`, `replay` and `import`.
+
+use super::{Shown, serve};
+use backend::clock::{self, Clock};
+use backend::config::{Config, RecordingTask, When};
+use backend::file::{self, Whole, is_stdout};
+use backend::recording;
+use backend::store::{Limits, Store};
+use backend::terminal::complain;
+use history::Folder;
+use shared::recording::Recording;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Does what was asked.
+pub fn run(config: Config, task: RecordingTask) -> ExitCode {
+    let done = match task {
+        RecordingTask::Show(file) => {
+            return open(&file).map_or_else(failed, |recording| serve(config, Shown::Recording(Box::new(recording))));
+        }
+        RecordingTask::Convert { file, output } => open(&file).and_then(|recording| convert(&recording, &output)),
+        RecordingTask::Record { file, from, to } => record(&config, &file, from, to),
+    };
+    done.map_or_else(failed, |()| ExitCode::SUCCESS)
+}
+
+fn failed(sentence: String) -> ExitCode {
+    complain(&format!("watchglass: {sentence}"));
+    ExitCode::from(1)
+}
+
+/// Opens a recording or what others recorded; what is damaged is said.
+fn open(file: &Path) -> Result<Recording, String> {
+    let opened = imports::open(file, file::open, collectors::catalog());
+    let recording = opened.map_err(|error| format!("cannot open {}: {error}", file.display()))?;
+    for note in &recording.notes {
+        complain(&format!("watchglass: {}: {note}", file.display()));
+    }
+    Ok(recording)
+}
+
+fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot write {}: {error}", output.display());
+    let whole = recording.write(Whole::create(output).map_err(cannot)?).map_err(cannot)?;
+    whole.finish().map_err(cannot)?;
+    if !is_stdout(output) {
+        complain(&format!("The recording is in {}. Show it with: watchglass replay {0}", output.display()));
+    }
+    Ok(())
+}
+
+/// Records what the server on this machine has stored; where none answers, what is in the data folder.
+fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<(), String> {
+    let port = if config.port == 0 { 7171 } else { config.port };
+    let connect = |ip: &IpAddr| {
+        let address = SocketAddr::new(*ip, port);
+        TcpStream::connect_timeout(&address, Duration::from_secs(2)).ok().map(|stream| (address, stream))
+    };
+    let folder = config.data_dir.as_deref().filter(|folder| !config.memory && folder.is_dir());
+    if let Some((address, stream)) = config.bind.iter().find_map(connect) {
+        let from = from.map_or(String::new(), |from| format!("from={}&", written(from)));
+        let mut answer = ask(stream, address, &format!("{}api/v1/record?{from}to={}", config.base_path, written(to)))?;
+        return write(file, || answer.piece());
+    }
+    let Some(folder) = folder else {
+        let other = "and there is no data folder to read; start one, or name its --port or --data-dir";
+        return Err(format!("no Watchglass answers on port {port} of this machine, {other}"));
+    };
+    let unread =
+        |error: &dyn std::fmt::Display| format!("the data folder {} cannot be read: {error}", folder.display());
+    let found = Folder::read_only(folder).map_err(|error| unread(&error))?;
+    found.report.damages.iter().for_each(|damage| complain(&format!("watchglass: left out: {damage}")));
+    let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
+    let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
+    let now = clock::System.wall();
+    if from.is_some_and(|from| from.at(now) > to.at(now)) {
+        return Err("--from is later than --to".into());
+    }
+    let from = from.map_or(i64::MIN / 4, |from| from.at(now));
+    let recorder = recording::Recorder::new(&store, from, to.at(now), false);
+    let mut recorder = recorder.map_err(|nothing| format!("{nothing}: {}", folder.display()))?;
+    write(file, || recorder.piece())
+}
+
+/// An instant as the server reads it.
+fn written(when: When) -> String {
+    let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1000), ms.rem_euclid(1000));
+    match when {
+        When::At(ms) => seconds(ms),
+        When::Ago(ms) => format!("now-{}", seconds(ms)),
+    }
+}
+
+/// Writes a recording piece by piece; the file stands at its name once it is whole.
+fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
+    let mut whole = Whole::create(file).map_err(cannot)?;
+    let mut len = 0;
+    while let Some(piece) = piece().map_err(|error| format!("the recording broke off: {error}"))? {
+        whole.write_all(&piece).map_err(cannot)?;
+        len += piece.len();
+    }
+    whole.finish().map_err(cannot)?;
+    if !is_stdout(file) {
+        complain(&format!("The recording is in {} ({len} bytes). Show it with: watchglass replay {0}", file.display()));
+    }
+    Ok(())
+}
+
+/// The server's answer, piece by piece.
+struct Answer(BufReader<TcpStream>);
+
+/// Asks for a path.
+///
+/// # Errors
+/// A sentence: it could not be asked, or refused in its own words.
+fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, String> {
+    let broken = |error: io::Error| format!("{address} does not answer: {error}");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(broken)?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    (&stream).write_all(request.as_bytes()).map_err(broken)?;
+    let mut reader = BufReader::new(stream);
+    let (mut status, mut line) = (String::new(), String::new());
+    reader.read_line(&mut status).map_err(broken)?;
+    while reader.read_line(&mut line).map_err(broken)? > 2 {
+        line.clear();
+    }
+    if status.split(' ').nth(1) == Some("200") {
+        return Ok(Answer(reader));
+    }
+    let mut text = String::new();
+    let _ = reader.take(64 * 1024).read_to_string(&mut text); // What came of the reason is enough.
+    let reason =
+        serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v.get("error")?.as_str()?.to_string()));
+    Err(reason.unwrap_or_else(|| format!("{address} is no Watchglass that records: it answered {:?}", status.trim())))
+}
+
+impl Answer {
+    /// The next chunk; none after the last, without which the answer is cut.
+    fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        let len = usize::from_str_radix(line.trim(), 16).ok().filter(|len| *len <= 1 << 30);
+        let len = len.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut piece = vec![0; len + 2];
+        self.0.read_exact(&mut piece)?;
+        piece.truncate(len);
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+}

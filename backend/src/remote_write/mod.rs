@@ -1,0 +1,204 @@
+//! To another server by Prometheus remote write 1.0, and back from it by `query_range`: Prometheus, VictoriaMetrics,
+//! Mimir, Thanos and most hosted services take and answer both.
+//!
+//! Reading order: [`follow`] (ticks behind a place in a source) and [`span`] (the samples in them), [`batch`] (a request's
+//! worth of them), [`message`] (its bytes), [`server`] (what an answer means), `link` (whether the connection was lost),
+//! [`progress`] (how far we got, on disk), [`sender`] (the thread that puts them together), [`back`] (windows older than
+//! our own history).
+//!
+//! The sender reads what the store keeps, by sequence; it has no queue, and a tick never waits for it. What it was kept
+//! from sending it catches up, up to 12 h. Names and labels are those of `GET /metrics`.
+
+mod back;
+mod batch;
+mod follow;
+mod link;
+mod message;
+mod progress;
+mod sender;
+mod server;
+mod span;
+
+pub use back::{ReadBack, RemoteSeries, Summary, Window};
+pub use message::{Label, Sample, TimeSeries, WriteRequest};
+
+use crate::config::RemoteWrite;
+use crate::live::Live;
+use crate::throttle::Throttle;
+use progress::ProgressFile;
+use sender::Sender;
+use server::Server;
+use shared::wire::{Check, CheckState};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The name of our check.
+pub const CHECK: &str = "remote_write";
+
+/// Counts since the start, for our own health.
+#[derive(Debug, Default)]
+pub struct SendCounts {
+    /// Samples that the server took.
+    pub sent: AtomicU64,
+    /// Samples that were sent once more because the connection was lost after the server had taken them.
+    pub resent: AtomicU64,
+    /// Samples that the server refused for good.
+    pub dropped: AtomicU64,
+    /// Samples that were more than 12 h behind.
+    pub expired: AtomicU64,
+    /// Requests, repeated ones included.
+    pub requests: AtomicU64,
+    /// Requests that were neither taken nor refused, and went out again.
+    pub retries: AtomicU64,
+    /// Bytes of the requests that were taken.
+    pub bytes: AtomicU64,
+    /// How much time of ticks is not taken yet, milliseconds.
+    pub behind_ms: AtomicU64,
+}
+
+/// The other server, as everybody but its thread sees it. Dropped, the thread ends.
+pub struct RemoteWriter {
+    /// Counts since the start.
+    pub counts: SendCounts,
+    server: Arc<Server>,
+    standing: Mutex<Standing>,
+    told_refusal: AtomicBool,
+    /// Warnings that it takes nothing: it may do so in turn with taking all.
+    waited: Mutex<Throttle>,
+    /// Never sent on: its end is the word to stop.
+    stop: Mutex<Option<SyncSender<()>>>,
+}
+
+/// How the last request went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Standing {
+    /// None was sent yet.
+    Starting,
+    /// It was taken.
+    Well,
+    /// It was refused, and what was in it dropped.
+    Refused(String),
+    /// It will be sent again.
+    Waiting(String),
+}
+
+impl RemoteWriter {
+    /// Starts to send what `live` has to the server of these settings. How far it got is kept in `folder`; without one a
+    /// restart begins with what the history then has.
+    pub fn start(live: &Arc<Live>, settings: RemoteWrite, folder: Option<&Path>) -> Arc<RemoteWriter> {
+        let (stop, stopped) = sync_channel(0);
+        let server = Arc::new(Server::new(settings, live.clock.clone()));
+        let progress = ProgressFile::open(folder, &server.shown());
+        let remote = Arc::new(RemoteWriter {
+            counts: SendCounts::default(),
+            server,
+            standing: Mutex::new(Standing::Starting),
+            told_refusal: AtomicBool::new(false),
+            waited: Mutex::default(),
+            stop: Mutex::new(Some(stop)),
+        });
+        let sender = Sender::new(live.clone(), remote.clone(), progress, stopped);
+        let thread = std::thread::Builder::new().name("remote-write".into()).spawn(move || sender.run());
+        if let Err(error) = thread {
+            tracing::error!(%error, "nothing is sent by remote write: its thread could not be started");
+        }
+        remote
+    }
+
+    /// Tells the thread to end; nobody waits for it.
+    pub fn stop(&self) {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn stand(&self, live: &Live, standing: Standing) {
+        let before =
+            std::mem::replace(&mut *self.standing.lock().unwrap_or_else(PoisonError::into_inner), standing.clone());
+        let server = self.server.shown();
+        match standing {
+            _ if before == standing => {}
+            Standing::Refused(reason) if !self.told_refusal.swap(true, Relaxed) => {
+                tracing::warn!(server, reason, "samples refused and dropped; further ones are counted, not told");
+            }
+            Standing::Waiting(reason) if !matches!(before, Standing::Waiting(_)) => {
+                let came = self.waited.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now());
+                if let Some(before) = came {
+                    tracing::warn!(server, reason, before, "not taken; sent again until it is, up to 12 h behind");
+                }
+            }
+            Standing::Well if matches!(before, Standing::Waiting(_)) => {
+                let throttle = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+                if throttle.passed_over() == 0 {
+                    tracing::info!(server, "taken again");
+                }
+            }
+            _ => {}
+        }
+        live.store().set_check(&self.check());
+    }
+
+    /// Whether windows older than our own history can be read back.
+    pub fn reads(&self) -> bool {
+        self.server.reads()
+    }
+
+    /// Asks the next question of what is to be read back; whether there are more. Blocks until the server has answered.
+    ///
+    /// # Errors
+    /// Why there is nothing at all, a sentence without a full stop.
+    pub fn ask(&self, back: &mut ReadBack) -> Result<bool, String> {
+        back.ask(&self.server)
+    }
+
+    /// The counts as rows for `GET /metrics`: name, kind, help and value.
+    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 8] {
+        let c = &self.counts;
+        let row = |name, help, count: &AtomicU64| (name, "counter", help, count.load(Relaxed));
+        [
+            row("remote_write_samples", "Samples that the other server took.", &c.sent),
+            row(
+                "remote_write_resent",
+                "Samples sent once more because the connection was lost behind them.",
+                &c.resent,
+            ),
+            row("remote_write_dropped", "Samples that the other server refused for good.", &c.dropped),
+            row("remote_write_expired", "Samples given up because they were more than 12 h behind.", &c.expired),
+            row("remote_write_requests", "Requests, repeated ones included.", &c.requests),
+            row("remote_write_retries", "Requests that were to be sent again.", &c.retries),
+            row("remote_write_bytes", "Bytes of the requests that were taken.", &c.bytes),
+            (
+                "remote_write_behind_seconds",
+                "gauge",
+                "Time of ticks that the other server has not taken yet.",
+                c.behind_ms.load(Relaxed) / 1000,
+            ),
+        ]
+    }
+
+    /// How it stands, in words.
+    pub fn check(&self) -> Check {
+        let (state, reason, remedy) = match &*self.standing.lock().unwrap_or_else(PoisonError::into_inner) {
+            Standing::Starting => (CheckState::Starting, String::new(), ""),
+            Standing::Well => (CheckState::Ok, String::new(), ""),
+            Standing::Refused(reason) => {
+                (CheckState::Partial, format!("samples were refused and dropped: {reason}"), "")
+            }
+            Standing::Waiting(reason) => (
+                CheckState::Failed,
+                format!("{reason}; what is not taken is sent again, up to 12 h of it"),
+                "start the server, or correct [remote_write] in the configuration file",
+            ),
+        };
+        Check {
+            id: CHECK.into(),
+            state,
+            tried: vec![self.server.shown()],
+            found: "samples are also sent to another server".into(),
+            reason,
+            remedy: remedy.into(),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The thread that sends: what is due, once, until it was taken or refused.
+
+use super::batch::Batch;
+use super::follow::{Due, Follower};
+use super::progress::{Flight, Progress, ProgressFile};
+use super::server::{SendError, Server};
+use super::span::TickSpan;
+use super::{RemoteWriter, Standing};
+use crate::live::Live;
+use shared::wire::{Source, SourceId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
+const BATCH_MS: i64 = 15_000;
+/// How much of what was taken goes once more after the connection was lost, milliseconds: a server that was killed may
+/// have lost what it had not written.
+const RESEND_MS: i64 = 60_000;
+/// How often the sender looks whether something is due.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Back-off: the pause after the first failure, which doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// The sender was told to end, so that it leaves what it was about to do.
+pub struct Stopped;
+
+/// Sends until it is told to end.
+pub struct Sender {
+    live: Arc<Live>,
+    remote: Arc<RemoteWriter>,
+    server: Arc<Server>,
+    progress: ProgressFile,
+    stop: Receiver<()>,
+    followers: BTreeMap<SourceId, Follower>,
+    /// The losses of the connection after which a source has sent its last minute once more.
+    losses: BTreeMap<SourceId, u64>,
+    /// A failure to write the progress down was told.
+    told: bool,
+}
+
+impl Sender {
+    pub(super) fn new(live: Arc<Live>, remote: Arc<RemoteWriter>, progress: ProgressFile, stop: Receiver<()>) -> Self {
+        let server = remote.server.clone();
+        Sender {
+            live,
+            remote,
+            server,
+            progress,
+            stop,
+            followers: BTreeMap::new(),
+            losses: BTreeMap::new(),
+            told: false,
+        }
+    }
+
+    /// Sends what is due, until it is told to end.
+    pub fn run(mut self) {
+        self.remote.stand(&self.live, Standing::Starting);
+        loop {
+            let sources = self.live.store().sources();
+            let mut more = false;
+            // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
+            for source in &sources {
+                match self.go_on(source) {
+                    Ok(sent) => more |= sent,
+                    Err(Stopped) => return,
+                }
+            }
+            let behind = sources.iter().map(|source| self.behind(source)).max();
+            self.remote.counts.behind_ms.store(behind.unwrap_or(0), Relaxed);
+            let pause = if more { Duration::ZERO } else { POLL_INTERVAL };
+            match self.stop.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Milliseconds of ticks that were not taken.
+    fn behind(&self, source: &Source) -> u64 {
+        let ticks = self.live.store().ticks_after(source.id, self.progress.get(&source.name).seq);
+        ticks * source.interval.max(0) as u64
+    }
+
+    /// Sends the next span of a source, if it is due; whether it was.
+    fn go_on(&mut self, source: &Source) -> Result<bool, Stopped> {
+        let ticks = (BATCH_MS / source.interval.max(1)).max(1) as u64;
+        // The first goes at once: a wrong address is told at the start.
+        let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
+        let place = self.progress.get(&source.name);
+        let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
+        let seq = match follower.next(&self.live, place.seq, place.flight.map(|f| f.through), due) {
+            Due::Nothing => return Ok(false),
+            Due::At(seq) => seq,
+            Due::TooOld { seq, samples } => {
+                self.remote.counts.expired.fetch_add(samples, Relaxed);
+                tracing::warn!(samples, "remote write is more than 12 h behind; the oldest were given up");
+                seq
+            }
+            Due::Ticks(span) => {
+                let Some(taken) = self.send(source, place, &span)? else { return Ok(false) };
+                self.keep(source, Progress { seq: span.last, flight: None });
+                self.send_again(source, taken)?;
+                return Ok(true);
+            }
+        };
+        self.keep(source, Progress { seq, flight: None });
+        Ok(true)
+    }
+
+    /// Sends the last minute up to a tick once more, where the connection was lost since that was done last. Only behind a
+    /// span that is new, so that a server that ends every connection is sent each sample a bounded number of times. What
+    /// it holds already is equal, in time and value; a server that refuses it for that has lost nothing.
+    fn send_again(&mut self, source: &Source, through: u64) -> Result<(), Stopped> {
+        let losses = self.server.losses();
+        if self.losses.insert(source.id, losses).unwrap_or(0) == losses {
+            return Ok(());
+        }
+        let mut seq = through.saturating_sub((RESEND_MS / source.interval.max(1)).max(1) as u64);
+        while seq < through
+            && let Some(follower) = self.followers.get_mut(&source.id)
+        {
+            let span = match follower.next(&self.live, seq, Some(through), 1) {
+                // It is not kept any more.
+                Due::Nothing => break,
+                Due::At(next) | Due::TooOld { seq: next, .. } => {
+                    seq = next.max(seq + 1);
+                    continue;
+                }
+                Due::Ticks(span) => span,
+            };
+            let mut from = 0;
+            while let Some(follower) = self.followers.get_mut(&source.id)
+                && (from as usize) < follower.names.len()
+            {
+                let batch = follower.names.batch(&span, from, None);
+                if batch.samples > 0 {
+                    self.deliver(&batch, true)?;
+                }
+                from = batch.to;
+            }
+            seq = span.last;
+        }
+        Ok(())
+    }
+
+    /// Sends a span in requests of bounded size, each written down before it leaves. The sequence up to which something was
+    /// taken before the connection was lost, should it have been; none where the disk did not hand out what comes next,
+    /// and it is waited for.
+    fn send(&mut self, source: &Source, place: Progress, span: &TickSpan) -> Result<Option<u64>, Stopped> {
+        let (losses, mut taken) = (self.server.losses(), place.seq);
+        let before = self.losses.get(&source.id).copied().unwrap_or(0) != losses;
+        let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
+        while let Some(follower) = self.followers.get_mut(&source.id)
+            && (from as usize) < follower.names.len()
+        {
+            let batch = follower.names.batch(span, from, to.take());
+            if span.refused() && follower.waits(self.live.clock.steady()) {
+                return Ok(None);
+            }
+            if batch.samples > 0 {
+                let flight = Flight { through: span.last, from, to: batch.to };
+                self.keep(source, Progress { seq: place.seq, flight: Some(flight) });
+                self.deliver(&batch, false)?;
+                if !before && self.server.losses() == losses {
+                    taken = span.last;
+                }
+            }
+            from = batch.to;
+        }
+        if let Some(follower) = self.followers.get_mut(&source.id) {
+            follower.over(span.refused());
+        }
+        Ok(Some(taken))
+    }
+
+    fn keep(&mut self, source: &Source, place: Progress) {
+        if let Err(error) = self.progress.set(&source.name, place)
+            && !std::mem::replace(&mut self.told, true)
+        {
+            tracing::warn!(%error, "how far remote write got cannot be written down: a restart will send some of it again");
+        }
+    }
+
+    /// Sends one request until it is taken or refused; `again` where it was taken before.
+    fn deliver(&self, batch: &Batch, again: bool) -> Result<(), Stopped> {
+        let counts = &self.remote.counts;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            counts.requests.fetch_add(1, Relaxed);
+            let (reason, wait) = match self.server.write(&batch.body) {
+                Ok(()) => {
+                    counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
+                    let count = if again { &counts.resent } else { &counts.sent };
+                    count.fetch_add(batch.samples, Relaxed);
+                    self.remote.stand(&self.live, Standing::Well);
+                    return Ok(());
+                }
+                Err(SendError::Refused(reason)) if again => {
+                    tracing::debug!(reason, "what was sent once more is refused: it is there");
+                    counts.resent.fetch_add(batch.samples, Relaxed);
+                    self.remote.stand(&self.live, Standing::Well);
+                    return Ok(());
+                }
+                Err(SendError::Refused(reason)) => {
+                    counts.dropped.fetch_add(batch.samples, Relaxed);
+                    self.remote.stand(&self.live, Standing::Refused(reason));
+                    return Ok(());
+                }
+                Err(SendError::Later { reason, wait }) => (reason, wait),
+            };
+            counts.retries.fetch_add(1, Relaxed);
+            self.remote.stand(&self.live, Standing::Waiting(reason));
+            match self.stop.recv_timeout(wait.unwrap_or(pause).max(pause)) {
+                Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(MAX_PAUSE),
+                _ => return Err(Stopped),
+            }
+        }
+    }
+}

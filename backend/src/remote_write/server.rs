@@ -1,0 +1,162 @@
+//! The other server: one request, and what its answer means. `link.rs` tells when the connection to it was lost.
+
+use super::link::Link;
+use crate::clock::Clock;
+use crate::config::RemoteWrite;
+use client::http::{Response, Uri, header};
+use client::{Body, Client, Limits, MaxBytes, bare};
+use std::io::Read;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A connection is kept for longer than between any two requests.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), whole: Duration::from_secs(30), idle: Duration::from_secs(180) };
+/// The longest that a server may make us wait.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+/// Bytes of a server's own words that are repeated in ours.
+const MAX_QUOTED_BYTES: u64 = 300;
+/// Bytes that are read of an answer that says no more than that it took the request.
+const MAX_REST_BYTES: u64 = 64 << 10;
+/// Bytes of an answer to a query.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+/// Why a request was not taken; the sentences have no full stop, and no header stands in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// The server will never take this one.
+    Refused(String),
+    /// It, or the way to it, is not well, or does not know us: later perhaps.
+    Later {
+        /// What went wrong.
+        reason: String,
+        /// How long the server wants to be left alone.
+        wait: Option<Duration>,
+    },
+}
+
+/// The server that is written to, and read from.
+pub struct Server {
+    writer: Client,
+    /// Of its own, so that what is read back does not end the connection that is written over.
+    reader: Client,
+    link: Link,
+    settings: RemoteWrite,
+    clock: Arc<dyn Clock>,
+}
+
+impl Server {
+    /// The server of these settings; no connection is made yet.
+    pub fn new(settings: RemoteWrite, clock: Arc<dyn Clock>) -> Self {
+        Server { writer: Client::new(LIMITS), reader: Client::new(LIMITS), link: Link::default(), settings, clock }
+    }
+
+    /// The address that is written to, without secrets.
+    pub fn shown(&self) -> String {
+        bare(&self.settings.url)
+    }
+
+    /// Whether there is one to read from.
+    pub fn reads(&self) -> bool {
+        self.settings.read_url.is_some()
+    }
+
+    /// Writes one packed request.
+    ///
+    /// # Errors
+    /// [`SendError`]: to be dropped, or to be sent again.
+    pub fn write(&self, body: &[u8]) -> Result<(), SendError> {
+        let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is none".into()))?;
+        let own = [
+            ("Content-Type", "application/x-protobuf"),
+            ("Content-Encoding", "snappy"),
+            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+        ];
+        let sent = self.writer.post(&uri, own.into_iter().chain(self.headers()), body);
+        self.link.answered(self.writer.connections(), sent.as_ref().ok());
+        match sent {
+            Ok(response) => self.taken(response),
+            Err(reason) => Err(SendError::Later { reason, wait: None }),
+        }
+    }
+
+    fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.settings.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// How often the connection that is written over was lost: it broke, or it was gone when the next request came though
+    /// it was to stay. What was sent over it last may be lost, too, though it was taken.
+    pub fn losses(&self) -> u64 {
+        self.link.losses()
+    }
+
+    fn taken(&self, response: Response<Body>) -> Result<(), SendError> {
+        let status = response.status();
+        if status.is_success() {
+            // What is read to its end leaves the connection for the next request.
+            let read =
+                std::io::copy(&mut response.into_body().into_reader().take(MAX_REST_BYTES), &mut std::io::sink());
+            if read.is_ok_and(|read| read == MAX_REST_BYTES) {
+                self.link.given_up();
+            }
+            return Ok(());
+        }
+        // Of a long explanation the rest is not read, which ends the connection from our side.
+        self.link.given_up();
+        let wait = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
+        let wait = wait.and_then(|text| self.wait(text)).map(|wait| wait.min(MAX_RETRY_AFTER));
+        let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).map(bare).unwrap_or_default();
+        let reason = match status.as_u16() {
+            300..=399 => {
+                format!("it redirects ({status}) to {to:?}, which is not followed: write that address if you trust it")
+            }
+            401 => "it answered 401, it wants to know who writes: see `headers`".into(),
+            403 => "it answered 403, what we send does not let us in: see `headers`".into(),
+            404 => "it answered 404, there is no such path: see `url`".into(),
+            code => match words(response) {
+                words if words.is_empty() => format!("it answered {code}"),
+                words => format!("it answered {code}: {words}"),
+            },
+        };
+        Err(match status.as_u16() {
+            // The last four say nothing of the samples: someone will mend the settings or the server.
+            429 | 500..=599 | 300..=399 | 401 | 403 | 404 | 407 => SendError::Later { reason, wait },
+            _ => SendError::Refused(reason),
+        })
+    }
+
+    /// `Retry-After`: seconds, or a date.
+    fn wait(&self, text: &str) -> Option<Duration> {
+        if let Ok(seconds) = text.trim().parse() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let at = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(at.saturating_sub(Duration::from_millis(u64::try_from(self.clock.wall()).ok()?)))
+    }
+
+    /// Asks the server that is read from for a path with parameters; the text of its answer.
+    ///
+    /// # Errors
+    /// Why there is none, a sentence without a full stop.
+    pub fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<String, String> {
+        let base = self.settings.read_url.as_deref().ok_or("no server to read from is named")?;
+        let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is none")?;
+        let response = self.reader.get(&uri, parameters, self.headers())?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            return Err(format!("it answered {status}: {}", words(response)));
+        }
+        let most = MaxBytes { sent: MAX_ANSWER_BYTES, unpacked: MAX_ANSWER_BYTES };
+        let bytes = client::read(response, most).map_err(|error| self.reader.told_of_body(&uri, error))?;
+        String::from_utf8(bytes).map_err(|_| "its answer is not UTF-8 text".into())
+    }
+}
+
+/// The begin of a server's own words, on one line.
+fn words(response: Response<Body>) -> String {
+    let mut bytes = Vec::new();
+    // What came before an error is as good as it gets.
+    let _ = response.into_body().into_reader().take(MAX_QUOTED_BYTES).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect()
+}

@@ -1,0 +1,53 @@
+//! Ticks that are to be sent: those of unsealed ticks, decoded, or a part of a block, whose columns are read when they are
+//! asked for.
+
+use crate::store::{Block, Unread};
+use shared::series::SeriesId;
+use std::cell::Cell;
+
+/// Ticks that follow each other.
+pub struct TickSpan {
+    /// Sequence of the last one.
+    pub last: u64,
+    times: Vec<i64>,
+    values: SpanValues,
+    refused: Cell<bool>,
+}
+
+pub(super) enum SpanValues {
+    /// By tick and series.
+    Ticks(Vec<Vec<f64>>),
+    /// Of a block, but for so many ticks at its begin.
+    Block(Block, usize),
+}
+
+impl TickSpan {
+    /// Ticks up to sequence `last`.
+    pub(super) fn new(last: u64, times: Vec<i64>, values: SpanValues) -> Self {
+        TickSpan { last, times, values, refused: Cell::new(false) }
+    }
+
+    /// Whether the disk did not hand out some of what was read of it.
+    pub fn refused(&self) -> bool {
+        self.refused.get()
+    }
+
+    /// Times and values of a series, oldest first; of a column that cannot be read none.
+    pub fn samples(&self, id: SeriesId) -> Vec<(i64, f64)> {
+        let present = |(t, v): (&i64, f64)| v.is_finite().then_some((*t, v));
+        match &self.values {
+            SpanValues::Ticks(ticks) => {
+                let values = ticks.iter().map(|values| values.get(id as usize).copied().unwrap_or(f64::NAN));
+                self.times.iter().zip(values).filter_map(present).collect()
+            }
+            SpanValues::Block(block, skip) => {
+                let read = block.read(id).inspect_err(|why| {
+                    self.refused.set(self.refused() || *why == Unread::Refused);
+                });
+                let values = read.ok().flatten().unwrap_or_default().into_iter().skip(*skip);
+                let values = values.take(self.times.len());
+                self.times.iter().zip(values).filter_map(present).collect()
+            }
+        }
+    }
+}

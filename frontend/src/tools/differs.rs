@@ -1,0 +1,97 @@
+//! The list of devices that are unlike their peers in the shown span: each with its value, the range of the others, and
+//! where it lies. A row opens its chart.
+
+use crate::browser::offset;
+use crate::state::Page;
+use crate::store::difference::{Dissenter, dissenters};
+use crate::store::trace::unit;
+use charts::axis;
+use leptos::prelude::*;
+use shared::catalog::Metric;
+
+/// Largest number of rows in the list.
+const MAX_ROWS: usize = 40;
+
+/// The texts of a row, and the places of its marks.
+struct Row {
+    chart: String,
+    title: String,
+    name: String,
+    value: String,
+    others: String,
+    /// Start and end of the others' range and the place of the device, from 0 to 100.
+    marks: [f64; 3],
+}
+
+/// The list at the moment of opening, and again when older history arrives.
+#[component]
+pub fn Differs() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (words, rows) = rows(page);
+    let none = rows.is_empty().then_some("No device is outside of what its peers do.");
+    view! {
+        <p>{words}</p>
+        <ol>{rows.into_iter().map(line).collect_view()}</ol>
+        <p>{none}</p>
+    }
+}
+
+fn line(row: Row) -> impl IntoView {
+    let chart = row.chart.clone();
+    let [from, to, at] = row.marks;
+    let range = format!("{} others: {}", row.name, row.others);
+    view! {
+        <li>
+            <button data-do="chart" data-chart=row.chart title=range on:click=move |_| super::open_chart(chart.clone())>
+                <span class="what">{row.title}<small>{row.name}</small></span>
+                <span class="values"><b>{row.value}</b>", others "{row.others}</span>
+                <svg class="range" viewBox="-4 0 108 12" aria-hidden="true">
+                    <line x1="0" x2="100" y1="6" y2="6"/>
+                    <rect x=from width=(to - from).max(2.0) y="4" height="4"/>
+                    <circle cx=at cy="6" r="4"/>
+                </svg>
+            </button>
+        </li>
+    }
+}
+
+/// The span in words, and the rows, the furthest first. A chart is listed once.
+fn rows(page: Page) -> (String, Vec<Row>) {
+    let (from, to) = page.span();
+    let clock = |t: i64| axis::clock(t + offset(t), true);
+    let words = format!("{}–{}: each device against the others, the furthest first.", clock(from), clock(to));
+    let store = page.store.read_value();
+    let view = page.view_now();
+    let Some(source) = store.source(view.source.as_deref()) else { return (words, Vec::new()) };
+    let mut rows: Vec<Row> = Vec::new();
+    for found in dissenters(source, &store.catalog, (from, to)) {
+        let def = &source.defs[found.series as usize];
+        let metric = store.catalog.metric(def).filter(|m| page.is_planned(&m.chart));
+        let Some(metric) = metric.filter(|m| !rows.iter().any(|row| row.chart == m.chart)) else { continue };
+        let title = store.catalog.layout.charts.iter().find(|c| c.id == metric.chart).map_or("", |c| &c.title);
+        rows.push(row(&found, metric, title, store.catalog.label(def)));
+        if rows.len() == MAX_ROWS {
+            break;
+        }
+    }
+    (words, rows)
+}
+
+fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
+    let (low, high) = found.peers;
+    let scale = unit(metric).scale(found.value.abs().max(high.abs()));
+    let (a, b) = (scale.number(low), scale.number(high));
+    let others = if a == b { a } else { format!("{a}–{b}") };
+    // A tenth to either side, so that no mark stands at the edge.
+    let (least, most) = (low.min(found.value), high.max(found.value));
+    let wide = (most - least).max(f64::MIN_POSITIVE);
+    let place = |v: f64| ((v - least) / wide * 80.0 + 10.0).round();
+    Row {
+        chart: metric.chart.clone(),
+        title: title.to_string(),
+        name,
+        value: scale.number(found.value),
+        others: format!("{others} {}", scale.symbol),
+        marks: [place(low), place(high), place(found.value)],
+    }
+}

@@ -1,0 +1,244 @@
+//! Finds anything by a few letters: charts, also folded ones, by their title and by the names that other programs give
+//! their metrics; machines, processes, spans of time, and what the page can do.
+
+use crate::browser::{self, now, offset};
+use crate::range::{self, Asked};
+use crate::shortcuts::{Action, KEYS};
+use crate::state::Page;
+use leptos::html;
+use leptos::prelude::*;
+use shared::catalog::prometheus;
+use shared::wire::PageMessage;
+use wasm_bindgen::JsCast;
+
+/// Most results that are shown.
+const MAX_HITS: usize = 12;
+
+/// Where a result leads.
+#[derive(Clone, Debug, PartialEq)]
+enum Goal {
+    /// To the chart with this id.
+    Chart(String),
+    /// To the machine of this name.
+    Machine(String),
+    /// To a process: the table is filtered by this.
+    Process(String),
+    /// To this span.
+    Span(Asked),
+    /// It does what a key does.
+    Act(Action),
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq)]
+struct Hit {
+    goal: Goal,
+    /// What it is: chart, machine, process, time, action.
+    kind: &'static str,
+    title: String,
+    /// What else was found of it: the metric's name, the key.
+    detail: String,
+}
+
+/// How well a text fits what was typed: 0 where it begins so, 1 where a word does, 2 where the letters are within; None
+/// where a typed word is missing. `typed` is in lower case.
+fn rank(text: &str, typed: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    if !typed.split_whitespace().all(|word| text.contains(word)) {
+        return None;
+    }
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+    match text.find(typed) {
+        Some(0) => Some(0),
+        Some(at) if begins(at) => Some(1),
+        _ => Some(2),
+    }
+}
+
+/// The results for what was typed, the best first.
+fn hits(page: Page, typed: &str) -> Vec<Hit> {
+    let typed = typed.trim().to_ascii_lowercase();
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<(usize, Hit)> = Vec::new();
+    if let Ok(asked) = range::read(&typed, now() + page.ahead.get_value(), page.longest(), &offset) {
+        found.push((0, Hit { goal: Goal::Span(asked), kind: "time", title: words(asked), detail: String::new() }));
+    }
+    charts(page, &typed, &mut found);
+    let store = page.store.read_value();
+    let machines = store.sources.values().filter(|_| store.sources.len() > 1);
+    found.extend(machines.filter_map(|source| {
+        let name = &source.info.name;
+        let hit =
+            Hit { goal: Goal::Machine(name.clone()), kind: "machine", title: name.clone(), detail: String::new() };
+        Some((rank(name, &typed)?, hit))
+    }));
+    page.processes.with(|table| {
+        let rows = table.iter().flat_map(|table| &table.rows);
+        found.extend(rows.filter_map(|process| {
+            let title = format!("{} {}", process.name, process.pid);
+            let rank = rank(&title, &typed)? + 1;
+            let goal = Goal::Process(title.clone());
+            Some((rank, Hit { goal, kind: "process", title, detail: process.user.clone() }))
+        }));
+    });
+    for row in KEYS.iter().filter(|group| !group.recorded || page.is_recorded()).flat_map(|group| group.rows) {
+        let act = row.keys.first().filter(|(_, action)| action.alone());
+        if let (Some((_, action)), Some(rank)) = (act, rank(row.words, &typed)) {
+            let (title, detail) = (row.words.to_string(), row.names.to_string());
+            found.push((rank + 1, Hit { goal: Goal::Act(*action), kind: "action", title, detail }));
+        }
+    }
+    // The sort is stable: equal ranks stay in the order of the page.
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect()
+}
+
+/// Charts of the plan, by their titles and the names of their metrics.
+fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
+    let store = page.store.read_value();
+    page.plan.with_untracked(|plan| {
+        let panels = plan.top.iter().chain(plan.sections.iter().flat_map(|section| &section.panels));
+        for panel in panels {
+            let metrics = || store.catalog.metrics.iter().filter(|metric| metric.chart == panel.id);
+            let names = metrics().flat_map(|metric| {
+                [metric.tag.clone(), prometheus::written(metric)].into_iter().chain(metric.aliases.iter().cloned())
+            });
+            let by_title = rank(&panel.title, typed).map(|rank| (rank, String::new()));
+            let by_name =
+                || names.filter_map(|name| Some((rank(&name, typed)? + 1, name))).min_by_key(|(rank, _)| *rank);
+            if let Some((rank, detail)) = by_title.or_else(by_name) {
+                let (goal, title) = (Goal::Chart(panel.id.clone()), panel.title.clone());
+                found.push((rank, Hit { goal, kind: "chart", title, detail }));
+            }
+        }
+    });
+}
+
+/// A span in words.
+fn words(asked: Asked) -> String {
+    let clock = |t: i64| {
+        let local = t + offset(t);
+        format!("{} {}", charts::axis::date(local.div_euclid(86_400_000)), charts::axis::clock(local, true))
+    };
+    match asked {
+        Asked::Last(ms) => format!("the last {}", range::name(ms)),
+        Asked::Span(from, to) => format!("{} to {}", clock(from), clock(to)),
+        Asked::At(t) => format!("around {}", clock(t)),
+    }
+}
+
+fn open(fold: &web_sys::Element) {
+    if let Some(fold) = fold.dyn_ref::<web_sys::HtmlDetailsElement>() {
+        fold.set_open(true);
+    }
+}
+
+/// The content of the dialog: a field, and the results below it. `act` does what a key does.
+#[component]
+pub fn Find(
+    /// Carries out an action of the table of keys.
+    act: Callback<Action>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (typed, chosen) = (RwSignal::new(String::new()), RwSignal::new(0usize));
+    // The table of processes is asked for only where it is seen, and here.
+    page.ask(PageMessage::Processes { at: None });
+    let found = Memo::new(move |_| hits(page, &typed.get()));
+    let field = NodeRef::<html::Input>::new();
+    field.on_load(|field| browser::focus(&field));
+    let go = move |hit: Hit| {
+        page.dialog.set(None);
+        match hit.goal {
+            Goal::Chart(id) => super::open_chart(id),
+            Goal::Machine(name) => page.show_source(name),
+            Goal::Process(words) => {
+                page.seek.set(words);
+                for fold in browser::all("details.processes") {
+                    open(&fold);
+                    fold.scroll_into_view();
+                }
+            }
+            Goal::Span(asked) => page.go(asked),
+            Goal::Act(action) => act.run(action),
+        }
+    };
+    let pressed = move |event: leptos::ev::KeyboardEvent| {
+        let last = found.with(Vec::len).saturating_sub(1);
+        match event.key().as_str() {
+            "ArrowDown" => chosen.update(|i| *i = (*i + 1).min(last)),
+            "ArrowUp" => chosen.update(|i| *i = i.saturating_sub(1)),
+            "Enter" => {
+                let hit = found.with(|found| found.get(chosen.get_untracked()).cloned());
+                hit.into_iter().for_each(go);
+            }
+            _ => return,
+        }
+        event.prevent_default();
+    };
+    let option = move |(i, hit): (usize, Hit)| {
+        let selected = move || (chosen.get() == i).to_string();
+        let (title, detail, kind) = (hit.title.clone(), hit.detail.clone(), hit.kind);
+        view! {
+            <li id=format!("hit-{i}") role="option" aria-selected=selected on:click=move |_| go(hit.clone())>
+                <span class="name">{title}</span>
+                <span class="gist">{detail}</span>
+                <span class="n">{kind}</span>
+            </li>
+        }
+    };
+    let nothing = move || {
+        let none = found.with(Vec::is_empty) && typed.with(|typed| !typed.trim().is_empty());
+        none.then(|| view! { <p class="did">{move || wrong(page, &typed.get())}</p> })
+    };
+    view! {
+        <div class="body find">
+            <input
+                node_ref=field
+                id="find"
+                role="combobox"
+                aria-label="Find"
+                aria-expanded="true"
+                aria-controls="hits"
+                aria-activedescendant=move || format!("hit-{}", chosen.get())
+                placeholder="a chart, a metric, a machine, 14:05, last hour, what to do"
+                autocomplete="off"
+                spellcheck="false"
+                on:input=move |event| {
+                    chosen.set(0);
+                    typed.set(event_target_value(&event));
+                }
+                on:keydown=pressed
+            />
+            {nothing}
+            <ul id="hits" role="listbox" aria-label="Results">
+                {move || found.get().into_iter().enumerate().map(option).collect_view()}
+            </ul>
+        </div>
+    }
+}
+
+/// Why nothing was found: what is wrong with a span, where the text looks like one.
+fn wrong(page: Page, typed: &str) -> String {
+    let like_a_span = typed.contains(|c: char| c.is_ascii_digit());
+    match range::read(typed, now() + page.ahead.get_value(), page.longest(), &offset) {
+        Err(words) if like_a_span => format!("Nothing is called so. For a time {words}."),
+        _ => "Nothing is called so.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank;
+
+    #[test]
+    fn what_begins_so_comes_first_and_each_word_must_be_there() {
+        assert_eq!(rank("GPU power", "gpu p"), Some(0));
+        assert_eq!(rank("GPU power", "power"), Some(1));
+        assert_eq!(rank("GPU power", "ower"), Some(2));
+        assert_eq!(rank("GPU power", "power gpu"), Some(2));
+        assert_eq!(rank("GPU power", "power disk"), None);
+        assert_eq!(rank("watchglass_gpu_power_watts{gpu}", "gpu_power"), Some(1));
+    }
+}

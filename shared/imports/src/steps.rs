@@ -1,0 +1,22 @@
+//! Counts work, so that a test can check that the work grows no faster than a file. Outside of tests nothing is
+//! counted.
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Adds to the count: a number of bytes that were looked at.
+#[cfg_attr(not(test), expect(unused_variables, reason = "only tests count"))]
+pub fn count(steps: usize) {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + steps as u64);
+}
+
+/// The work that a call does.
+#[cfg(test)]
+pub fn of(call: impl FnOnce()) -> u64 {
+    let before = STEPS.get();
+    call();
+    STEPS.get() - before
+}

@@ -1,0 +1,84 @@
+//! Records: what happened on a machine at an instant and is no sample, as a marker, the begin and end of a run, a finding.
+//!
+//! They go where samples go (log, segments, recordings, exports, stream), each once and in order. What is in one is the
+//! business of its kind alone: who carries records looks at the number and the time only, so that a kind that is not known
+//! yet is carried like any other.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a kind, in bytes.
+pub const MAX_KIND_BYTES: usize = 32;
+
+/// The largest body of a record.
+pub const MAX_BODY_BYTES: usize = 64 << 10;
+
+/// One record of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its number: those of a source rise in the order in which they came, one by one within a life.
+    pub n: u64,
+    /// When it happened, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// What it is, as `marker` or `run.begin`: lower-case letters, digits, dots and lines, at most [`MAX_KIND_BYTES`].
+    pub kind: String,
+    /// What the kind says it is: JSON where people and scripts read it. At most [`MAX_BODY_BYTES`].
+    #[serde(with = "serde_bytes")]
+    pub body: Vec<u8>,
+}
+
+impl Record {
+    /// Bytes that it takes in memory, about.
+    pub fn size(&self) -> usize {
+        size_of::<Record>() + self.kind.len() + self.body.len()
+    }
+}
+
+/// Why a record is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadRecord {
+    /// No such kind can be.
+    Kind,
+    /// Its body is too large.
+    Body,
+}
+
+impl std::fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BadRecord::Kind => write!(
+                f,
+                "the kind of a record is 1 to {MAX_KIND_BYTES} lower-case letters, digits, dots, \"_\" and \"-\""
+            ),
+            BadRecord::Body => write!(f, "a record holds at most {} KiB: make it shorter", MAX_BODY_BYTES >> 10),
+        }
+    }
+}
+impl std::error::Error for BadRecord {}
+
+/// Whether a record may be of this kind and have this body.
+///
+/// # Errors
+/// [`BadRecord`] says what may be.
+pub fn check(kind: &str, body: &[u8]) -> Result<(), BadRecord> {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b".-_".contains(&b);
+    if kind.is_empty() || kind.len() > MAX_KIND_BYTES || !kind.bytes().all(letter) {
+        return Err(BadRecord::Kind);
+    }
+    if body.len() > MAX_BODY_BYTES { Err(BadRecord::Body) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_short_words_and_bodies_are_bounded() {
+        for kind in ["marker", "run.begin", "x-1_2", &"k".repeat(MAX_KIND_BYTES)] {
+            assert_eq!(check(kind, &[0; MAX_BODY_BYTES]), Ok(()));
+        }
+        for kind in ["", "Marker", "a b", "a\"", "é", &"k".repeat(MAX_KIND_BYTES + 1)] {
+            assert_eq!(check(kind, &[]), Err(BadRecord::Kind), "{kind}");
+        }
+        assert_eq!(check("marker", &[0; MAX_BODY_BYTES + 1]), Err(BadRecord::Body));
+    }
+}

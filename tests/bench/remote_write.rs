@@ -1,0 +1,96 @@
+//! Measures what remote write costs: bytes of a sample on the wire, and CPU of its thread.
+
+use crate::record::Recording;
+use crate::table::Table;
+use backend::clock::{Clock, System};
+use backend::config::RemoteWrite;
+use backend::live::Live;
+use backend::remote_write::RemoteWriter;
+use backend::store::{Limits, Store};
+use shared::catalog::{Kind, Metric};
+use shared::series::SeriesDef;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use watchglass_tests::receiver::{Answer, Receiver};
+
+/// Number of ticks in one request.
+const TICKS: usize = 15;
+/// Number of requests that are measured, after the first.
+const REQUESTS: usize = 7;
+
+/// Sends a recording, 15 s in each request, to a receiver in this process that takes everything.
+pub fn measure(table: &mut Table, procfs: &Recording) {
+    let series = procfs.steps.len();
+    let on = format!("{series} series, requests of {TICKS} s, names as node_exporter's");
+    let wire = "a sample by remote write";
+    let cpu = "CPU of remote write, a tick of 500";
+    match sent(procfs) {
+        Some((bytes, micros)) => {
+            table.at_most(wire, bytes, "B", 3.5, "3.5 B", "", &on);
+            let micros = micros * 500.0 / series as f64;
+            table.at_most(cpu, micros, "µs", f64::INFINITY, "", "", &format!("{on}, scaled to 500"));
+        }
+        None => table.missing(wire, "3.5 B", "the recording is too short, or the requests were not taken"),
+    }
+}
+
+/// Bytes of a sample, and microseconds of CPU for a tick; None when the recording is too short.
+fn sent(recording: &Recording) -> Option<(f64, f64)> {
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 86_400_000, bytes: 64 << 20 });
+    let source = store.add_source("a-host-of-usual-length".into(), 1_000, Vec::new());
+    let chart = store.catalog().layout.charts.first()?.clone();
+    for (i, steps) in recording.steps.iter().enumerate() {
+        let mut metric = Metric::from(&shared::catalog::openmetrics::SAMPLE);
+        // There are a few names with many labels, as in real exporters.
+        metric.tag = metric.tag.replace("{sample}", &format!("node.node_procfs_{}_total{{labels}}", i / 20));
+        (metric.kind, metric.steps) = (Kind::Counter, *steps);
+        let metric = store.add_row(metric, chart.clone())?;
+        store.intern(source, SeriesDef { metric, instance: format!("{{cpu=\"{}\",mode=\"user\"}}", i % 20) })?;
+    }
+    let live = Live::new(store, Arc::new(System), 1, 86_400_000);
+    let receiver = Receiver::start(|_| Answer::Take);
+    let settings = RemoteWrite { url: receiver.url(), read_url: None, headers: Vec::new() };
+    let from = System.wall() - 3_600_000;
+    let mut ticks = recording.ticks.iter().enumerate();
+    // This feeds the next ticks and returns the number of their samples; None at the end of the recording.
+    let mut feed = || {
+        let mut store = live.store();
+        let mut samples = 0;
+        for (i, values) in ticks.by_ref().take(TICKS) {
+            store.append(source, from + i as i64 * 1_000, false, values)?;
+            samples += values.iter().filter(|v| v.is_finite()).count() as u64;
+        }
+        (samples > 0).then_some(samples)
+    };
+    let mut all = feed()?;
+    let remote = RemoteWriter::start(&live, settings, None);
+    let taken = |n: u64| {
+        let begin = Instant::now();
+        while remote.counts.sent.load(Relaxed) < n && begin.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    // The first request is not measured, because it sets everything up.
+    taken(all);
+    let (bytes, before, samples) = (remote.counts.bytes.load(Relaxed), cpu()?, remote.counts.sent.load(Relaxed));
+    for _ in 0..REQUESTS {
+        all += feed()?;
+        taken(all);
+    }
+    let samples = remote.counts.sent.load(Relaxed) - samples;
+    let bytes = (remote.counts.bytes.load(Relaxed) - bytes) as f64 / samples as f64;
+    let used = cpu()?.checked_sub(before)?;
+    remote.stop();
+    (samples > 0).then_some((bytes, used.as_secs_f64() * 1e6 / (REQUESTS * TICKS) as f64))
+}
+
+/// CPU time that the thread of the sender has used.
+fn cpu() -> Option<Duration> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten();
+    let sender = tasks
+        .map(|task| task.path())
+        .find(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "remote-write"))?;
+    let used = std::fs::read_to_string(sender.join("schedstat")).ok()?;
+    Some(Duration::from_nanos(used.split(' ').next()?.parse().ok()?))
+}

@@ -1,0 +1,55 @@
+//! The documents of the options against the one table of them.
+
+use backend::config;
+
+/// The flags that the README names, with what it says of value and default.
+fn flags_of_readme() -> Vec<(String, String, String)> {
+    let text = include_str!("../README.md");
+    let rows = text.split("| flag | default | meaning |").nth(1).expect("the table of flags").lines().skip(2);
+    rows.take_while(|row| row.starts_with('|'))
+        .map(|row| {
+            let mut columns = row.split('|').map(str::trim).skip(1);
+            let flag = columns.next().expect("a flag").trim_matches('`');
+            let (flag, value) = flag.split_once(' ').unwrap_or((flag, ""));
+            (flag.to_string(), value.to_string(), columns.next().expect("a default").trim_matches('`').to_string())
+        })
+        .collect()
+}
+
+#[test]
+fn the_readme_names_flags_values_and_defaults_as_they_are() {
+    let reference = config::reference();
+    let mut known: Vec<(&str, &str)> = reference
+        .lines()
+        .filter_map(|line| {
+            let mut columns = line.split(" | ").map(|column| column.trim_matches(['|', ' ']));
+            let flag = columns.next()?.trim_matches('`');
+            // Words in the place of a default may be others in the README.
+            let default = columns.nth(1)?.strip_prefix('`').unwrap_or_default();
+            flag.starts_with("--").then_some((flag, default.trim_end_matches('`')))
+        })
+        .collect();
+    assert!(known.len() > 15, "{known:?}");
+    known.push(("--config FILE", ""));
+    let readme = flags_of_readme();
+    assert!(readme.len() > 10, "{readme:?}");
+    for (flag, value, default) in readme {
+        let written = format!("{flag} {value}");
+        let found = known.iter().find(|(known, _)| *known == written.trim());
+        let (_, known) = found.unwrap_or_else(|| panic!("README: there is no {written}"));
+        assert!(default.starts_with(known), "README: {flag} has the default {known}, not {default}");
+    }
+}
+
+// The default of --disk-path differs by system.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_document_is_what_the_table_gives() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../static/options.md");
+    let reference = config::reference();
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &reference).expect("the document is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(written, reference, "static/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options");
+}

@@ -1,0 +1,497 @@
+//! Tests remote write and reading back: against receivers that fail in every way, and against the real VictoriaMetrics
+//! and Prometheus.
+
+use backend::clock::{Clock, System};
+use backend::config::RemoteWrite;
+use backend::live::Live;
+use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
+use backend::store::{Limits, Store};
+use shared::catalog::prometheus::{self, Family};
+use shared::rollup::roll;
+use shared::series::{SeriesDef, quantize};
+use shared::wire::{CheckState, SourceId};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use watchglass_tests::programs::Program;
+use watchglass_tests::receiver::{Answer, Receiver, Samples};
+use watchglass_tests::server::Server;
+use watchglass_tests::waiting::until_so;
+
+const SERIES: usize = 300;
+const TICKS: usize = 200;
+const HOUR: i64 = 3_600_000;
+
+/// The name of this machine, so that the binary here finds what the known machine has sent.
+fn host() -> String {
+    collectors::host_name().unwrap_or_else(|| "this machine".into())
+}
+
+/// A machine whose measurements are known: series of a core each, one of which comes and goes.
+struct Known {
+    live: Arc<Live>,
+    defs: Vec<SeriesDef>,
+    from: i64,
+}
+
+/// Value of a series at a tick in percent; NaN for absent.
+fn value(series: usize, tick: usize) -> f64 {
+    match series {
+        7 if !tick.is_multiple_of(5) => f64::NAN,
+        _ => quantize(((series * 31 + tick * 7) % 10_000) as f64 / 100.0, 100.0),
+    }
+}
+
+impl Known {
+    fn new(from: i64, ticks: usize) -> Known {
+        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
+        let source = store.add_source(host(), 1_000, Vec::new());
+        let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
+        let metric = store.catalog().metrics.iter().position(|m| m.tag == *tag).expect("a row") as u16;
+        let defs: Vec<_> = (0..SERIES).map(|i| SeriesDef { metric, instance: i.to_string() }).collect();
+        for def in &defs {
+            store.intern(source, def.clone()).expect("a number");
+        }
+        let known = Known { live: Live::new(store, Arc::new(System), 1, 24 * HOUR), defs, from };
+        known.extend(0, ticks);
+        known
+    }
+
+    /// Measures the ticks from `first` to before `last`.
+    fn extend(&self, first: usize, last: usize) {
+        let mut store = self.live.store();
+        for tick in first..last {
+            let values: Vec<f64> = (0..SERIES).map(|series| value(series, tick)).collect();
+            store.append(0 as SourceId, self.from + tick as i64 * 1_000, false, &values).expect("a source");
+        }
+    }
+
+    /// The samples that a server should have of the first `ticks` ticks.
+    fn samples(&self, ticks: usize) -> Samples {
+        self.samples_from(0, ticks)
+    }
+
+    /// The samples that a server should have of the ticks from `first` to before `ticks`.
+    fn samples_from(&self, first: usize, ticks: usize) -> Samples {
+        let catalog = self.live.store().catalog().clone();
+        let mut all = Samples::new();
+        for (series, def) in self.defs.iter().enumerate() {
+            let metric = catalog.metric(def).expect("a row");
+            let family = Family::of(metric);
+            let mut labels: Vec<_> = prometheus::labels(metric, &def.instance);
+            labels.extend([("source".into(), host().into()), ("__name__".into(), family.name.as_str().into())]);
+            labels.sort();
+            let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let own = all.entry(labels.join(",")).or_default();
+            for tick in (first..ticks).filter(|&tick| value(series, tick).is_finite()) {
+                own.insert(self.from + tick as i64 * 1_000, vec![family.value(value(series, tick))]);
+            }
+        }
+        all
+    }
+
+    fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {
+        RemoteWriter::start(&self.live, RemoteWrite { url, read_url: None, headers: Vec::new() }, folder)
+    }
+}
+
+/// The instant `hours` hours ago, at a whole second; ms since the epoch.
+fn hours_ago(hours: i64) -> i64 {
+    System.wall() / 1_000 * 1_000 - hours * HOUR
+}
+
+/// The samples without repeated ones, and the number of these. A repeated sample must have the same value.
+fn once(mut samples: Samples) -> (Samples, usize) {
+    let mut again = 0;
+    for values in samples.values_mut().flat_map(|own| own.values_mut()) {
+        assert!(values.iter().all(|v| *v == values[0]), "one time has two values: {values:?}");
+        again += values.len() - 1;
+        values.truncate(1);
+    }
+    (samples, again)
+}
+
+#[test]
+fn every_sample_arrives_once_though_the_server_fails() {
+    let known = Known::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| match n {
+        0 => Answer::Status(500, "", "not today"),
+        2 => Answer::Status(429, "retry-after: 2\r\n", ""),
+        4 => Answer::Close,
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    until_so("the first failure is told", || remote.check().reason.contains("it answered 500: not today"));
+    assert_eq!(remote.check().state, CheckState::Failed);
+    until_so("everything is taken", || once(receiver.samples()).0 == known.samples(TICKS));
+    let requests = receiver.came().requests.clone();
+    assert!(requests.len() >= 6, "{}", requests.len());
+    for failed in [0, 2, 4] {
+        assert_eq!(requests[failed].0, requests[failed + 1].0, "the same request is sent again");
+    }
+    until_so("it is well", || remote.check().state == CheckState::Ok);
+    let samples: usize = known.samples(TICKS).values().map(|own| own.len()).sum();
+    let count = |count: &std::sync::atomic::AtomicU64| count.load(Relaxed);
+    let c = &remote.counts;
+    until_so("it is counted", || count(&c.sent) == samples as u64);
+    // The connection was lost once.
+    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
+    until_so("the last minute went again", || count(&c.resent) == minute);
+    assert_eq!((count(&c.retries), count(&c.dropped)), (3, 0));
+    let requests = receiver.came().requests.clone();
+    let bytes: usize = requests.iter().filter(|(_, taken)| *taken).map(|(body, _)| body.len()).sum();
+    assert_eq!(count(&c.bytes), bytes as u64);
+    let head = receiver.came().head.to_ascii_lowercase();
+    for line in [
+        "post /api/v1/write http/1.1",
+        "content-encoding: snappy",
+        "content-type: application/x-protobuf",
+        "x-prometheus-remote-write-version: 0.1.0",
+    ] {
+        assert!(head.contains(line), "{line} is missing in {head}");
+    }
+    // Later samples follow in order.
+    known.extend(TICKS, TICKS + 14);
+    known.extend(TICKS + 14, TICKS + 15);
+    until_so("the next 15 s are taken", || once(receiver.samples()).0 == known.samples(TICKS + 15));
+    assert_eq!(once(receiver.samples()).1 as u64, minute);
+}
+
+#[test]
+fn the_last_minute_goes_again_after_each_loss_of_the_connection_and_no_more() {
+    let known = Known::new(hours_ago(1), TICKS);
+    // This is a server that is killed and started between two requests. The answers 5xx and 429 are no loss of a
+    // connection.
+    let (losing, theirs) = (Arc::new(std::sync::atomic::AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (told, failed) = (losing.clone(), theirs.clone());
+    let receiver = Receiver::start(move |n| match n {
+        1 => Answer::Status(503, "", ""),
+        3 => Answer::Status(429, "", ""),
+        _ if told.swap(false, Relaxed) => {
+            failed.fetch_add(1, Relaxed);
+            Answer::TakeAndLeave
+        }
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
+    known.extend(TICKS, TICKS + 15);
+    until_so("what follows, too", || receiver.samples() == known.samples(TICKS + 15));
+    assert_eq!(remote.counts.resent.load(Relaxed), 0, "no connection was lost");
+    for round in 1..=3 {
+        let ticks = TICKS + 15 + round * 30;
+        losing.store(true, Relaxed);
+        known.extend(ticks - 30, ticks - 15);
+        until_so("the last before the loss", || once(receiver.samples()).0 == known.samples(ticks - 15));
+        known.extend(ticks - 15, ticks);
+        until_so("what follows", || once(receiver.samples()).0 == known.samples(ticks));
+        // Samples after the loss are sent once, and the minute before it twice. `once` checks that their values are
+        // equal.
+        let expected: u64 = (1..=round)
+            .map(|round| TICKS + round * 30)
+            .map(|lost| known.samples_from(lost - 60, lost).values().map(|own| own.len() as u64).sum::<u64>())
+            .sum();
+        until_so("the minute before it went again", || once(receiver.samples()).1 as u64 == expected);
+        until_so("and is counted", || remote.counts.resent.load(Relaxed) == expected);
+    }
+    assert_eq!(theirs.load(Relaxed), 3);
+}
+
+#[test]
+fn a_server_that_ends_every_connection_is_sent_each_sample_a_bounded_number_of_times() {
+    let known = Known::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| if n % 3 == 2 { Answer::Close } else { Answer::TakeAndLeave });
+    let remote = known.send(receiver.url(), None);
+    let runs = 4;
+    for run in 1..=runs {
+        let ticks = TICKS + (run - 1) * 15;
+        known.extend(if run == 1 { TICKS } else { ticks - 15 }, ticks);
+        until_so("everything is taken", || once(receiver.samples()).0 == known.samples(ticks));
+        until_so("and it is well", || remote.check().state == CheckState::Ok);
+    }
+    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
+    let resent = || remote.counts.resent.load(Relaxed);
+    until_so("the last minutes went again", || resent() > 0 && resent() == once(receiver.samples()).1 as u64);
+    assert!(resent() <= (minute + SERIES as u64) * runs as u64, "{} samples in {runs} runs", resent());
+    let all: u64 = known.samples(TICKS + (runs - 1) * 15).values().map(|own| own.len() as u64).sum();
+    until_so("none is counted as sent twice", || remote.counts.sent.load(Relaxed) == all);
+}
+
+#[test]
+fn a_server_that_has_the_last_minute_already_may_refuse_it() {
+    let known = Known::new(hours_ago(1), TICKS);
+    // Prometheus answers so when it has lost nothing.
+    let receiver = Receiver::start(|n| match n {
+        2 => Answer::TakeAndLeave,
+        4 => Answer::Status(400, "", "out of order sample"),
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
+    known.extend(TICKS, TICKS + 15);
+    until_so("the last minute went again", || receiver.came().requests.len() == 5);
+    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
+    until_so("it is counted", || remote.counts.resent.load(Relaxed) == minute);
+    assert_eq!((remote.counts.dropped.load(Relaxed), remote.check().state), (0, CheckState::Ok));
+}
+
+#[test]
+fn a_refused_request_is_dropped_and_counted() {
+    let known = Known::new(hours_ago(1), TICKS);
+    let receiver = Receiver::start(|n| match n {
+        1 => Answer::Status(400, "", "out of order sample"),
+        _ => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
+    let count = || (remote.counts.sent.load(Relaxed), remote.counts.dropped.load(Relaxed));
+    until_so("all are sent or dropped", || count().0 + count().1 == all);
+    let arrived: u64 = receiver.samples().values().map(|own| own.len() as u64).sum();
+    assert_eq!(count().0, arrived);
+    assert!(count().1 > 0 && remote.counts.retries.load(Relaxed) == 0);
+    until_so("it is well again", || remote.check().state == CheckState::Ok);
+}
+
+#[test]
+fn no_redirect_is_followed() {
+    let thief = Receiver::start(|_| Answer::Take);
+    let to: &'static str = format!("location: {}\r\n", thief.url()).leak();
+    let receiver = Receiver::start(move |_| Answer::Status(307, to, ""));
+    let known = Known::new(hours_ago(1), 1);
+    let headers = vec![("Authorization".to_string(), "Bearer s3cret".to_string())];
+    let remote = RemoteWriter::start(&known.live, RemoteWrite { url: receiver.url(), read_url: None, headers }, None);
+    until_so("the redirect is told", || remote.check().reason.contains("it redirects (307"));
+    assert!(remote.check().reason.contains(&thief.url()), "{}", remote.check().reason);
+    assert!(receiver.came().head.contains("s3cret") && thief.came().requests.is_empty());
+}
+
+#[test]
+fn after_a_kill_at_any_request_nothing_is_missing_and_no_value_differs() {
+    for (killed, answer) in
+        [(0, Answer::TakeAndClose), (1, Answer::Close), (2, Answer::TakeAndClose), (2, Answer::Hang)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let from = hours_ago(2);
+        let known = Known::new(from, TICKS);
+        let receiver = Receiver::start(move |n| if n == killed { answer } else { Answer::Take });
+        let remote = known.send(receiver.url(), Some(folder.path()));
+        until_so("the request came that meets the kill", || receiver.came().requests.len() == killed + 1);
+        remote.stop();
+        // The place is the one that a kill leaves: a request is on its way. The history has gone on since.
+        let again = Known::new(from, TICKS + 20);
+        let remote = again.send(receiver.url(), Some(folder.path()));
+        until_so("everything is taken", || once(receiver.samples()).0 == again.samples(TICKS + 20));
+        let requests = receiver.came().requests.clone();
+        assert_eq!(requests[killed].0, requests[killed + 1].0, "the same request is sent again");
+        let twice = match answer {
+            Answer::TakeAndClose => once(receiver.samples()).1,
+            _ => 0,
+        };
+        assert_eq!(once(receiver.samples()).1, twice, "nothing but that request came twice");
+        until_so("it is told", || remote.check().state == CheckState::Ok);
+    }
+}
+
+#[test]
+fn what_is_older_than_12_hours_is_given_up_and_counted() {
+    let known = Known::new(hours_ago(14), TICKS);
+    known.live.store().seal(0);
+    let receiver = Receiver::start(|_| Answer::Take);
+    let remote = known.send(receiver.url(), None);
+    let all: u64 = known.samples(TICKS).values().map(|own| own.len() as u64).sum();
+    until_so("they are counted", || remote.counts.expired.load(Relaxed) == all);
+    assert!(receiver.came().requests.is_empty());
+}
+
+#[test]
+fn a_server_that_hangs_delays_no_tick() {
+    let receiver = Receiver::start(|_| Answer::Hang);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("w.toml");
+    let text =
+        format!("[remote_write]\nurl = \"{}\"\nheaders = {{ Authorization = \"Bearer s3cret\" }}\n", receiver.url());
+    std::fs::write(&file, text).expect("a file");
+    let mut command = watchglass_tests::server::watchglass(["--port", "0", "--interval", "100ms", "--config"]);
+    command.arg(&file).env("WATCHGLASS_LOG", "trace");
+    let server = Server::start_command(command);
+    until_so("it hangs", || !receiver.came().requests.is_empty());
+    let metric = |name: &str| {
+        let text = server.get("/metrics", &[]).body;
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+        line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok())
+    };
+    let ticks = metric("watchglass_self_ticks_total").expect("a count");
+    until_so("ticks go on", || metric("watchglass_self_ticks_total") > Some(ticks + 20.0));
+    assert_eq!(metric("watchglass_self_remote_write_requests_total"), Some(1.0));
+    assert_eq!(metric("watchglass_self_remote_write_samples_total"), Some(0.0));
+    let doctor = server.get("/api/v1/doctor", &[]).body;
+    assert!(doctor.contains("\"remote_write\""), "{doctor}");
+    assert!(!server.log().contains("s3cret") && !doctor.contains("s3cret"));
+}
+
+#[test]
+fn the_binary_goes_on_after_a_kill_where_the_server_was() {
+    let receiver = Receiver::start(|_| Answer::Take);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, data) = (folder.path().join("w.toml"), folder.path().join("data"));
+    std::fs::write(&file, format!("[remote_write]\nurl = \"{}\"\n", receiver.url())).expect("a file");
+    let start = || {
+        let mut command = watchglass_tests::server::watchglass(["--port", "0", "--interval", "100ms", "--config"]);
+        command.arg(&file).arg("--data-dir").arg(&data);
+        Server::start_command(command)
+    };
+    let key = |samples: &Samples| samples.keys().find(|key| key.contains("=watchglass_memory_total_bytes,")).cloned();
+    let server = start();
+    until_so("the first request came", || key(&receiver.samples()).is_some());
+    let ticks = || server.get("/api/v1/query?tag=memory.total", &[]).body.matches("],[").count();
+    until_so("some ticks are behind it", || ticks() >= 20);
+    drop(server);
+    let (before, server) = (receiver.came().requests.len(), start());
+    until_so("what was behind came", || receiver.came().requests.len() > before);
+    until_so("and its last series, too", || {
+        let samples = receiver.samples();
+        let sent = &samples[&key(&samples).expect("a series")];
+        sent.len() >= 20
+    });
+    let (sent, again) = once(receiver.samples());
+    assert_eq!(again, 0, "nothing was on its way, so nothing comes twice");
+    let json: serde_json::Value =
+        serde_json::from_str(&server.get("/api/v1/query?tag=memory.total&from=-10m", &[]).body).expect("JSON");
+    let own = json["series"][0]["points"].as_array().expect("points").iter();
+    let own: Vec<i64> = own.filter_map(|p| Some((p[0].as_f64()? * 1e3).round() as i64)).collect();
+    let sent: Vec<i64> = sent[&key(&sent).expect("a series")].keys().copied().collect();
+    assert_eq!(sent, own[..sent.len()], "every tick that the history has, in its order");
+}
+
+/// Sends the known machine through a real server: writes it, asks for the raw samples, and reads it back.
+fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>) {
+    let ticks = 1_000;
+    // Prometheus takes new samples of any age, VictoriaMetrics those within its retention.
+    let known = Known::new(hours_ago(3), ticks);
+    let (url, read_url) = (format!("http://{}{write}", server.addr), Some(format!("http://{}", server.addr)));
+    let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
+    let expected = known.samples(ticks);
+    let all: u64 = expected.values().map(|own| own.len() as u64).sum();
+    until_so("all are sent", || remote.counts.sent.load(Relaxed) + remote.counts.dropped.load(Relaxed) == all);
+    assert_eq!(
+        (remote.counts.dropped.load(Relaxed), remote.check().state),
+        (0, CheckState::Ok),
+        "{:?}",
+        remote.check()
+    );
+    let catalog = known.live.store().catalog().clone();
+    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    for series in [0, 7, SERIES - 1] {
+        let wanted: Vec<(i64, f64)> = (0..ticks)
+            .map(|tick| (known.from + tick as i64 * 1_000, value(series, tick) / 100.0))
+            .filter(|(_, v)| v.is_finite())
+            .collect();
+        let selector = format!("{name}{{core=\"{series}\",source=\"{}\"}}", host());
+        until_so("it shows what it took", || raw(&selector).len() >= wanted.len());
+        // VictoriaMetrics keeps some 15 decimal digits, and not the bits.
+        let same = |(own, theirs): (&(i64, f64), &(i64, f64))| own.0 == theirs.0 && (own.1 - theirs.1).abs() < 1e-12;
+        let theirs = raw(&selector);
+        assert!(theirs.len() == wanted.len() && wanted.iter().zip(&theirs).all(same), "{wanted:?}\n{theirs:?}");
+    }
+    let host = host();
+    let wanted: Vec<RemoteSeries> = [0, 7, 42]
+        .map(|series: usize| RemoteSeries {
+            source: &host,
+            metric: catalog.metric(&known.defs[series]).expect("a row"),
+            instance: &known.defs[series].instance,
+        })
+        .into();
+    let window = Window { from: known.from, to: known.from + ticks as i64 * 1_000, step: 60_000 };
+    let mut back = ReadBack::new(&wanted, window).expect("few questions");
+    while remote.ask(&mut back).expect("an answer") {}
+    let read = back.end();
+    for (read, series) in read.iter().zip([0, 7, 42]) {
+        let samples = (0..ticks).map(|tick| (known.from + tick as i64 * 1_000, value(series, tick)));
+        // The last step is incomplete.
+        let own: Vec<_> = roll(samples, 60_000).into_iter().filter(|b| b.t + 60_000 <= window.to).collect();
+        assert_eq!(read.len(), own.len(), "series {series}: {read:?}");
+        for (read, own) in read.iter().zip(own) {
+            assert_eq!((read.t, read.min, read.max), (own.t, own.min, own.max));
+            assert!((read.mean - own.mean).abs() < 0.006, "{} {}", read.mean, own.mean);
+        }
+    }
+    older(server, write, known.from, value(0, 0));
+}
+
+#[test]
+#[ignore = "needs Debian's victoria-metrics on PATH"]
+fn with_victoria_metrics_what_is_sent_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().display().to_string();
+    let server = Program::start("victoria-metrics", |addr| {
+        vec![format!("-httpListenAddr={addr}"), format!("-storageDataPath={data}"), "-loggerLevel=ERROR".into()]
+    });
+    through(&server, "/api/v1/write", |selector| {
+        server.get("/internal/force_flush");
+        let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
+        let mut all = Vec::new();
+        for line in text.lines() {
+            let json: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let times = json["timestamps"].as_array().expect("times").iter().filter_map(|t| t.as_i64());
+            all.extend(times.zip(json["values"].as_array().expect("values").iter().filter_map(|v| v.as_f64())));
+        }
+        all.sort_by_key(|(t, _)| *t);
+        all
+    });
+}
+
+#[test]
+#[ignore = "needs Debian's prometheus on PATH"]
+fn with_prometheus_what_is_sent_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("prometheus.yml");
+    std::fs::write(&config, "global: {}\n").expect("a file");
+    let server = Program::start("prometheus", |addr| {
+        vec![
+            format!("--config.file={}", config.display()),
+            format!("--storage.tsdb.path={}", folder.path().join("data").display()),
+            format!("--web.listen-address={addr}"),
+            "--web.enable-remote-write-receiver".into(),
+        ]
+    });
+    until_so("it is ready", || server.get("/-/ready").status == 200);
+    through(&server, "/api/v1/write", |selector| {
+        let path =
+            format!("/api/v1/query?query={}&time={}", escaped(&format!("{selector}[13h]")), System.wall() / 1000);
+        let json: serde_json::Value = serde_json::from_str(&server.get(&path).body).expect("JSON");
+        let point = |p: &serde_json::Value| Some(((p[0].as_f64()? * 1e3).round() as i64, p[1].as_str()?.parse().ok()?));
+        let values = json["data"]["result"][0]["values"].as_array().cloned().unwrap_or_default();
+        values.iter().filter_map(point).collect()
+    });
+}
+
+/// Asks the binary for samples that are older than the binary's own.
+fn older(server: &Program, write: &str, from: i64, first: f64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("w.toml");
+    let addr = server.addr;
+    let text = format!("[remote_write]\nurl = \"http://{addr}{write}\"\nread_url = \"http://{addr}\"\n");
+    std::fs::write(&file, text).expect("a file");
+    let mut command = watchglass_tests::server::watchglass(["--port", "0", "--config"]);
+    command.arg(&file);
+    let binary = Server::start_command(command);
+    let path = format!("/api/v1/query?tag=cpu.0.cpu_percent&from={}&step=60", from / 60_000 * 60);
+    until_so("the core is known", || binary.get(&path, &[]).body.contains("\"buckets\":[{"));
+    let answer = binary.get(&path, &[]);
+    let json: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+    assert_eq!(json["older"]["origin"], "remote", "{json}");
+    let buckets = json["older"]["series"][0]["buckets"].as_array().expect("steps");
+    assert!(buckets.len() >= 16 && buckets[0]["min"].as_f64() == Some(first), "{buckets:?}");
+    let own = json["series"][0]["buckets"][0]["t"].as_f64();
+    assert!(buckets.last().expect("one")["t"].as_f64() < own, "the two do not overlap: {json}");
+    let without = binary.get("/api/v1/query?tag=cpu.0.cpu_percent&step=60&from=-1m", &[]);
+    assert!(!without.body.contains("\"older\""), "{}", without.body);
+}
+
+/// A text in the form that a query in an address needs.
+fn escaped(text: &str) -> String {
+    text.bytes()
+        .map(|b| if b.is_ascii_alphanumeric() { (b as char).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}

@@ -1,0 +1,31 @@
+//! Waits until a condition holds, and never for a fixed time.
+
+use std::time::{Duration, Instant};
+
+/// Longest time that anything on loopback may take before a test fails.
+pub const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// Calls `ask` again and again until it returns something, and returns that.
+///
+/// # Panics
+/// Panics when this takes too long; the message names `what`.
+#[track_caller]
+pub fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until `so` returns true.
+///
+/// # Panics
+/// Panics as [`until`] does.
+#[track_caller]
+pub fn until_so(what: &str, so: impl Fn() -> bool) {
+    until(what, || so().then_some(()));
+}
