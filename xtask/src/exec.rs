@@ -1,7 +1,7 @@
 //! Starts other programs.
 
 use std::ffi::OsStr;
-use std::io::IsTerminal;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -82,6 +82,22 @@ impl Cmd {
     /// Runs the command to its end with our standard output, for test runners.
     pub fn run_shown(self) -> Result<(), String> {
         self.started()?.wait()
+    }
+
+    /// Runs the command to its end with our standard output, and gives each line of its standard output to `read`, too.
+    pub fn run_read(mut self, mut read: impl FnMut(&str)) -> Result<(), String> {
+        self.inner.stdout(Stdio::piped());
+        let mut running = self.started()?;
+        if let Some(output) = running.child.stdout.take() {
+            for line in BufReader::new(output).split(b'\n') {
+                let line = line.map_err(|e| format!("the output of `{}` could not be read: {e}", running.line))?;
+                let line = String::from_utf8_lossy(&line);
+                // A reader of ours that has gone does not end the tests.
+                let _ = writeln!(std::io::stdout(), "{line}");
+                read(&line);
+            }
+        }
+        running.wait()
     }
 
     /// Starts the command and returns at once. Its output goes to our standard error.

@@ -8,6 +8,8 @@ pub enum Done {
     Already(String),
     /// The work was done now. The text says what came of it.
     Now(String),
+    /// The work was done, with something that must not get lost. The text says what; it stands in the table of steps, too.
+    But(String),
     /// The work could not be done, and the other steps go on without it. The text says what is lost, and the command
     /// that would help.
     Without(String),
@@ -74,6 +76,10 @@ impl Steps {
             Ok(Done::Now(result)) => {
                 eprintln!("[{name}] done in {}: {result}{}", seconds(took), self.still());
                 Ok("done".to_owned())
+            }
+            Ok(Done::But(remark)) => {
+                eprintln!("[{name}] done in {}, BUT {remark}", seconds(took));
+                Ok(format!("done, BUT {remark}"))
             }
             Ok(Done::Without(reason)) => {
                 eprintln!("[{name}] left out: {reason}");

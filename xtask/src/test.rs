@@ -13,6 +13,9 @@ use std::path::PathBuf;
 /// Arguments that select all test programs; a name or `--skip` after them selects tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
 
+/// The largest number of failed tests that run once more. More than these do not fail for the load of the machine.
+const MAX_RETRIED: usize = 3;
+
 /// Runs all checks and prints the table of steps.
 ///
 /// The steps that compile all name the same targets, those of the whole workspace. Cargo unites the features of the
@@ -43,20 +46,17 @@ pub fn test() -> Result<(), Failure> {
         }
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
-    check(&mut steps, "unit and integration tests", || tests(&[]).args(ALL).args(["--skip", "browser::"]).run_shown());
+    check_tests(&mut steps, "unit and integration tests", || tests(&[]).args(ALL), &["--skip", "browser::"]);
     let mut needs = programs.tests;
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
         // Without these names they are ignored and counted: what they need is not everywhere.
-        check(&mut steps, "tests that need more", || {
-            tests(&programs.folders).args(ALL).arg("--ignored").args(&needs).run_shown()
-        });
+        check_tests(&mut steps, "tests that need more", || tests(&programs.folders).args(ALL).arg("--ignored"), &needs);
     }
-    check(&mut steps, "browser tests", || tests(&[]).args(ALL).arg("browser::").run_shown());
+    check_tests(&mut steps, "browser tests", || tests(&[]).args(ALL), &["browser::"]);
     if let Some(axe) = &axe {
-        check(&mut steps, "axe on the page", || {
-            tests(&[]).args(ALL).args(["--ignored", "with_axe_"]).env("WATCHGLASS_AXE", axe).run_shown()
-        });
+        let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
+        check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
     }
     check(&mut steps, "documentation tests", || tests(&[]).arg("--doc").run_shown());
     Ok(steps.finish()?)
@@ -75,10 +75,59 @@ fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String
     let _ = steps.step(name, || work().map(|()| Done::Now("passed".to_owned())));
 }
 
+/// Runs the tests that `selection` names, and those that fail once more, alone. When they pass then, it was for the load
+/// of the machine that they failed: the step ends well, and the table of steps names them, because such a test is a defect.
+fn check_tests(steps: &mut Steps, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
+    eprintln!("[{name}]");
+    let _ = steps.step(name, || {
+        let mut failed = Vec::new();
+        let Err(reason) = command().args(selection).run_read(|line| failed.extend(failed_test(line))) else {
+            return Ok(Done::Now("passed".to_owned()));
+        };
+        if failed.is_empty() || failed.len() > MAX_RETRIED {
+            return Err(reason);
+        }
+        eprintln!("[{name}] {reason}; once more, alone: {}", failed.join(", "));
+        let mut passed = 0;
+        let alone = ["--exact", "--test-threads", "1"];
+        command().args(alone).args(&failed).run_read(|line| passed += usize::from(has_passed(line)))?;
+        if passed < failed.len() {
+            return Err(reason);
+        }
+        Ok(Done::But(format!("failed first, passed alone: {}", failed.join(", "))))
+    });
+}
+
+/// The name of the test that has failed, from a line of the test runner.
+fn failed_test(line: &str) -> Option<String> {
+    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    Some(name.trim_end_matches(" - should panic").to_owned())
+}
+
+/// True for a line of the test runner that says that a test has passed.
+fn has_passed(line: &str) -> bool {
+    line.starts_with("test ") && line.ends_with(" ... ok")
+}
+
 /// The command that runs tests. `programs` are folders with programs that the tests start, besides those on PATH.
 fn tests(programs: &[PathBuf]) -> Cmd {
     // Cargo does not build the binary for the tests of another package. The step before has built it.
     let binary = paths::target().join("debug").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
     let tests = cargo().args(["test", "--workspace", "--no-fail-fast"]).env("WATCHGLASS_BINARY", binary);
     tests.path_first(programs)
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::{failed_test, has_passed};
+
+    #[test]
+    fn the_lines_of_the_test_runner_are_understood() {
+        assert_eq!(failed_test("test browser::keys::a_key ... FAILED").as_deref(), Some("browser::keys::a_key"));
+        assert_eq!(failed_test("test a::b - should panic ... FAILED").as_deref(), Some("a::b"));
+        assert_eq!(failed_test("test a::b ... ok"), None);
+        assert_eq!(failed_test("test result: FAILED. 87 passed; 1 failed"), None);
+        assert!(has_passed("test a::b ... ok"));
+        assert!(!has_passed("test result: ok. 3 passed"));
+    }
 }
