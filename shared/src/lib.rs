@@ -15,6 +15,8 @@
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: what people and keys may on a hub.
+//! - [`scope`]: which sources a reader may see.
+//! - [`session`]: what a hub is asked and answers about people and agents.
 //! - [`wire`]: the messages between server and page.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
@@ -33,8 +35,10 @@ pub mod record;
 pub mod recording;
 pub mod role;
 pub mod rollup;
+pub mod scope;
 pub mod segment;
 pub mod series;
+pub mod session;
 pub mod tick;
 pub mod unit;
 mod varint;

@@ -1,0 +1,91 @@
+//! Who may see which sources: ids alone, so that whoever asks for data needs to know no account.
+//!
+//! What lies outside a scope does not exist for its holder: it is answered like an id that was never given.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a reader may see. Cheap to clone; two readers with the same grants have equal scopes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Everything there is and will be: `serve`, and an admin of the hub.
+    All,
+    /// What belongs to some teams.
+    Only {
+        /// Ids of the teams.
+        teams: Arc<BTreeSet<String>>,
+        /// Ids of the sources that are granted to them. The id of a source is the name by which the store keeps it: 26
+        /// letters for an agent's, the host name for the hub's own machine.
+        sources: Arc<BTreeSet<String>>,
+    },
+}
+
+impl Scope {
+    /// The scope of these teams and the sources that are granted to them, both by id.
+    pub fn only(teams: impl IntoIterator<Item = String>, sources: impl IntoIterator<Item = String>) -> Self {
+        Scope::Only { teams: Arc::new(teams.into_iter().collect()), sources: Arc::new(sources.into_iter().collect()) }
+    }
+
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Scope::only([], [])
+    }
+
+    /// Whether a source, by its id, is there for the holder.
+    pub fn sees(&self, source: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Only { sources, .. } => sources.contains(source),
+        }
+    }
+
+    /// Whether what a team owns, by the team's id, is there for the holder.
+    pub fn has_team(&self, team: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Only { teams, .. } => teams.contains(team),
+        }
+    }
+
+    /// Whether everything of the other scope is in this one.
+    pub fn includes(&self, other: &Scope) -> bool {
+        match (self, other) {
+            (Scope::All, _) => true,
+            (_, Scope::All) => false,
+            (Scope::Only { teams, sources }, Scope::Only { teams: their_teams, sources: their_sources }) => {
+                their_teams.is_subset(teams) && their_sources.is_subset(sources)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sources: &[&str]) -> Scope {
+        Scope::only(["t".to_string()], sources.iter().map(|id| id.to_string()))
+    }
+
+    #[test]
+    fn only_what_is_granted_is_seen_and_never_by_a_part_of_its_id() {
+        let scope = of(&["abc", "d"]);
+        assert_eq!(
+            ["abc", "d", "ab", "abcd", "", "ABC", "*"].map(|id| scope.sees(id)),
+            [true, true, false, false, false, false, false]
+        );
+        assert!(scope.has_team("t") && !scope.has_team("abc") && !scope.sees("t"));
+        assert!(!Scope::nothing().sees("") && !Scope::nothing().has_team(""));
+        assert!(Scope::All.sees("whatever") && Scope::All.has_team("whatever"));
+    }
+
+    #[test]
+    fn a_smaller_grant_is_told_from_a_larger_one() {
+        assert!(of(&["a", "b"]).includes(&of(&["b"])) && !of(&["b"]).includes(&of(&["a", "b"])));
+        assert!(
+            Scope::All.includes(&Scope::All) && !of(&["a"]).includes(&Scope::All) && Scope::All.includes(&of(&["a"]))
+        );
+        assert!(of(&["a"]).includes(&Scope::nothing()) && !Scope::nothing().includes(&of(&[])));
+        assert_eq!(of(&["a", "b"]), of(&["b", "a", "a"]));
+    }
+}
