@@ -128,7 +128,16 @@ fn an_address_that_cannot_be_printed_stops_nothing() {
 fn a_terminal_that_goes_ends_it_in_order_and_nohup_keeps_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
-    let server = Server::start_logging(watchglass(quick(folder.path())), File::create(&log).expect("a file").into());
+    let mut command = watchglass(quick(folder.path()));
+    // Whoever runs the tests may have used nohup, which is inherited.
+    let heed = || {
+        // SAFETY: this is a plain system call, which is safe between fork and exec.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: the closure makes one system call, takes no lock and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, heed) };
+    let server = Server::start_logging(command, File::create(&log).expect("a file").into());
     assert_eq!(server.end_by("HUP").code(), Some(0));
     let said = std::fs::read_to_string(&log).expect("text");
     assert!(said.contains("SIGHUP: the terminal has gone"), "{said}");
