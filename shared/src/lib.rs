@@ -17,7 +17,7 @@
 //! - [`role`]: what people and keys may on a hub.
 //! - [`scope`]: which sources a reader may see.
 //! - [`session`]: what a hub is asked and answers about people and agents.
-//! - [`wire`]: the messages between server and page.
+//! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
@@ -25,6 +25,7 @@
 //!
 //! This crate reads no clock, no file and no socket, and builds for wasm32.
 
+pub mod agent;
 pub mod catalog;
 pub mod column;
 pub mod crc32c;
