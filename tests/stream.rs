@@ -110,7 +110,7 @@ fn what_is_no_page_is_told_why_before_the_end() {
                     protocol: PROTOCOL + 1,
                     window: 0,
                     resume: None,
-                    source: None,
+                    sources: Vec::new(),
                 })
                 .into(),
             ),
@@ -189,7 +189,7 @@ fn fast_ticks_come_joined_however_fast_the_page_acknowledges() {
     block_on(async {
         let (mut socket, _) =
             tokio_tungstenite::connect_async(format!("ws://{}/api/v1/live", server.addr())).await.expect("it listens");
-        let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None, source: None };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: WINDOW, resume: None, sources: vec![String::new()] };
         socket.send(Message::Binary(wire::encode(&open).into())).await.expect("sent");
         let (mut messages, mut frames) = (0, 0);
         while frames < 40 {

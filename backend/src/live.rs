@@ -6,17 +6,21 @@ mod minutes;
 mod named;
 mod outgoing;
 mod source;
+mod standings;
 mod viewer;
+mod wakes;
 
 pub use outgoing::Outgoing;
-pub use source::{Provenance, SourceState};
+pub use source::{LinkFigures, Provenance, SourceState};
+pub use standings::KnownIndex;
 pub use viewer::Viewer;
+pub use wakes::Wakes;
 
 use crate::clock::{Clock, StoppedClock};
 use crate::store::{Encoded, RecordRefused, Store, Told};
 use history::Log;
 use shared::wire::{Recorded, SourceId};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -52,6 +56,10 @@ pub struct Live {
     sources: Mutex<Vec<Arc<SourceState>>>,
     /// Rises with the ticks of any source.
     ticks: watch::Sender<u64>,
+    /// How often what is said of a source in the index was changed.
+    changes: AtomicU64,
+    /// When it was last looked which sources are late, by the steady clock, milliseconds.
+    looked: AtomicU64,
     /// What went out to viewers, for our own health.
     pub counts: StreamCounts,
     /// A random number by which a page tells this run of the server from another.
@@ -87,6 +95,8 @@ impl Live {
             writing: Mutex::default(),
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
+            changes: AtomicU64::default(),
+            looked: AtomicU64::default(),
             counts: StreamCounts::default(),
             boot,
             clock,
@@ -99,7 +109,8 @@ impl Live {
     pub fn source(&self, source: SourceId) -> Arc<SourceState> {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if sources.len() <= usize::from(source) {
-            sources.resize_with(usize::from(source) + 1, Arc::default);
+            let begun = || Arc::new(SourceState::begun(self.clock.wall(), self.steady_ms()));
+            sources.resize_with(usize::from(source) + 1, begun);
         }
         sources[usize::from(source)].clone()
     }
@@ -180,21 +191,38 @@ impl Live {
         }
     }
 
-    /// Tells the readers of these sources that there is something new.
+    /// Tells the readers of these sources that there are new ticks.
     pub fn announce(&self, sources: &[SourceId]) {
-        sources.iter().for_each(|source| self.source(*source).ticks.send_modify(|n| *n += 1));
+        let now = self.steady_ms();
+        for source in sources {
+            self.source(*source).heard.store(now, Ordering::Relaxed);
+            self.announce_quietly(*source);
+        }
         self.ticks.send_modify(|n| *n += 1);
+    }
+
+    /// Wakes the readers of a source, for something else than a tick.
+    fn announce_quietly(&self, source: SourceId) {
+        self.source(source).ticks.send_modify(|n| *n += 1);
+    }
+
+    fn steady_ms(&self) -> u64 {
+        self.clock.steady().as_millis() as u64
     }
 
     /// Wakes every reader of whatever source: the server ends.
     pub fn wake_all(&self) {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).len();
-        self.announce(&(0..sources as SourceId).collect::<Vec<_>>());
+        (0..sources as SourceId).for_each(|source| self.announce_quietly(source));
+        self.ticks.send_modify(|n| *n += 1);
     }
 
-    /// Resolves with each announcement that concerns this source; with none, any source.
-    pub fn subscribe(&self, source: Option<SourceId>) -> watch::Receiver<u64> {
-        source.map_or_else(|| self.ticks.subscribe(), |source| self.source(source).ticks.subscribe())
+    /// Announcements that concern these sources; with none, any source.
+    pub fn subscribe(&self, sources: &[SourceId]) -> Wakes {
+        match sources {
+            [] => self.ticks.subscribe().into(),
+            some => Wakes::new(some.iter().map(|source| self.source(*source).ticks.subscribe()).collect()),
+        }
     }
 }
 
@@ -211,21 +239,15 @@ mod tests {
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
         let live = Live::new(store, Arc::new(Manual::at(0, Duration::ZERO)), 1, 60_000);
-        let mut readers = [Some(0), Some(1), None].map(|source| live.subscribe(source));
-        let mut woken = || {
-            readers.each_mut().map(|reader| {
-                let woken = reader.has_changed().expect("the stream is there");
-                reader.mark_unchanged();
-                woken
-            })
-        };
-        assert_eq!(woken(), [false, false, false]);
+        let mut readers = [&[0][..], &[1], &[], &[0, 1]].map(|sources| live.subscribe(sources));
+        let mut woken = || readers.each_mut().map(Wakes::woken);
+        assert_eq!(woken(), [false; 4]);
         live.announce(&[1]);
-        assert_eq!(woken(), [false, true, true]);
+        assert_eq!(woken(), [false, true, true, true]);
         live.announce(&[0, 1]);
-        assert_eq!(woken(), [true, true, true]);
+        assert_eq!(woken(), [true; 4]);
         live.wake_all();
-        assert_eq!(woken(), [true, true, true]);
-        assert_eq!(woken(), [false, false, false]);
+        assert_eq!(woken(), [true; 4]);
+        assert_eq!(woken(), [false; 4]);
     }
 }

@@ -191,7 +191,7 @@ impl Link {
             near => near + 5_000,
         };
         let source = page.view.with_untracked(|view| view.source.clone());
-        PageMessage::Open { protocol: PROTOCOL, window, resume, source }
+        PageMessage::Open { protocol: PROTOCOL, window, resume, sources: vec![source.unwrap_or_default()] }
     }
 
     fn receive(self, bytes: &[u8], number: u32) {

@@ -18,6 +18,8 @@
 //! - [`scope`]: which sources a reader may see.
 //! - [`session`]: what a hub is asked and answers about people and agents.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
+//! - [`standing`]: whether a source's values come, and if not, why not.
+//! - [`wire`]: the messages between server and page.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all
@@ -40,6 +42,7 @@ pub mod scope;
 pub mod segment;
 pub mod series;
 pub mod session;
+pub mod standing;
 pub mod tick;
 pub mod unit;
 mod varint;

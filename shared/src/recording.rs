@@ -8,6 +8,7 @@ use crate::segment::{
     Contents, Damage, NewColumn, ReadAt, Reader, SegmentError, SeriesEntry, SourceEntry, TickSpan, Writer,
 };
 use crate::series::{SeriesDef, SeriesId, Steps};
+use crate::standing::Standing;
 use crate::wire::{self, ColumnBytes, Columns, Hello, PROTOCOL, Recorded, ServerMessage, Source, SourceId};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -101,7 +102,7 @@ impl Recording {
             let series: Vec<SeriesDef> =
                 source.series.iter().map(|s| SeriesDef { metric: s.row, instance: s.instance.clone() }).collect();
             let SourceEntry { name, interval, facts, .. } = source.clone();
-            let info = Source { id: number as SourceId, name, interval, facts };
+            let info = Source::new(number as SourceId, name, interval, facts);
             let steps = steps(&catalog, &series);
             let blocks = in_order(info.id, pieces, &steps, &mut unpacked, &mut damages);
             let records = records(&reader, info.id, &mut damages);
@@ -199,9 +200,12 @@ impl Recording {
         let mut messages = vec![
             ServerMessage::Hello(hello),
             ServerMessage::Catalog(self.catalog),
-            ServerMessage::Sources(self.machines.iter().map(|m| m.info.clone()).collect()),
+            ServerMessage::Sources(
+                self.machines.iter().map(|m| m.info.entry(Standing::Ended, to, Vec::new())).collect(),
+            ),
         ];
         for Machine { info, series, blocks, records } in self.machines {
+            messages.push(ServerMessage::Facts { source: info.id, facts: info.facts });
             messages.push(ServerMessage::Series { source: info.id, first: 0, defs: series });
             messages.extend(blocks.into_iter().map(ServerMessage::Columns));
             messages.push(ServerMessage::HistoryEnd { source: info.id, from, to: i64::MAX });
@@ -229,7 +233,7 @@ pub fn contents(catalog: &Catalog, machines: &[(Source, Vec<SeriesDef>)], about:
             let row = used.binary_search(&def.metric).unwrap_or(0) as u16;
             SeriesEntry { id: id as SeriesId, row, instance: def.instance.clone() }
         };
-        let (name, interval, facts) = (info.name.clone(), info.interval, info.facts.clone());
+        let (name, interval, facts) = (info.key.clone(), info.interval, info.facts.clone());
         SourceEntry { name, interval, facts, series: series.iter().enumerate().map(entry).collect() }
     };
     Contents { charts, sources: machines.iter().map(source).collect(), rows: rows.into(), about, ..Contents::default() }
@@ -407,7 +411,7 @@ mod tests {
     fn recording_of(spans: &[Vec<Vec<(i64, f64)>>]) -> Recording {
         let catalog = table();
         let series = vec![def(&catalog, "gpu.3.temp"), def(&catalog, "disk./mnt/x.usageGB")];
-        let info = Source { id: 0, name: "node-7".into(), interval: 1000, facts: vec![("os".into(), "Linux".into())] };
+        let info = Source::new(0, "node-7".into(), 1000, vec![("os".into(), "Linux".into())]);
         let blocks = spans.iter().flat_map(|samples| blocks(0, 1, samples, &steps(&catalog, &series))).collect();
         let record = |n: u64| Record { n, t: 1_000 * n as i64, kind: "marker".into(), body: vec![b'x'; n as usize] };
         let records = vec![record(3), record(7)];
@@ -533,7 +537,7 @@ mod tests {
         let catalog = table();
         let series = vec![def(&catalog, "gpu.3.temp")];
         let steps = steps(&catalog, &series);
-        let source = Source { id: 0, name: "a".into(), interval: 1000, facts: Vec::new() };
+        let source = Source::new(0, "a".into(), 1000, Vec::new());
         let contents = contents(&catalog, &[(source, series)], Vec::new());
         let mut writer = Writer::begin(Vec::new()).expect("memory");
         let (ticks, blocks) = (column::MAX_TICKS, 48);
@@ -557,11 +561,8 @@ mod tests {
         let catalog = table();
         let series = vec![def(&catalog, "gpu.3.temp")];
         let steps = steps(&catalog, &series);
-        let contents = contents(
-            &catalog,
-            &[(Source { id: 0, name: "a".into(), interval: 1000, facts: Vec::new() }, series.clone())],
-            Vec::new(),
-        );
+        let contents =
+            contents(&catalog, &[(Source::new(0, "a".into(), 1000, Vec::new()), series.clone())], Vec::new());
         let mut writer = Writer::begin(Vec::new()).expect("memory");
         for (first_seq, last_seq, times, values) in
             [(1, 3, [1000, 2000, 4000], [1.0, 2.0, 4.0]), (0, 0, [2000, 3000, 9000], [7.0, 3.0, 9.0])]

@@ -2,26 +2,35 @@
 //!
 //! Every WebSocket message is binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded
 //! [`ServerMessage`] (or [`PageMessage`] the other way), [`TICKS`] the source as `u16` and then frames of
-//! [`crate::tick`], each behind its length as a varint. Frames are encoded once and shared by all readers.
+//! [`crate::tick`], each behind its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
+//! source. Frames are encoded once and shared by all readers.
 //!
-//! Order after a page's [`PageMessage::Open`]: hello, catalogue, sources, series, checks, the sealed columns of the
-//! window, a keyframe, the frames since then, and from there on frames as they come. A page that resumes gets hello and
-//! the frames that it missed, or [`ServerMessage::Resync`] and everything anew.
+//! Order after a page's [`PageMessage::Open`]: hello, catalogue, the index of sources, and for each source that is opened
+//! facts, series, checks, the sealed columns of the window, a keyframe, the frames since then, and from there on frames
+//! as they come. A page that resumes gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
+//! everything anew.
 
+use crate::catalog::fleet::Grain;
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::processes::ProcessTable;
 use crate::record::Record;
 use crate::series::SeriesDef;
+use crate::standing::Standing;
 use crate::varint::{put, take, take_array, take_slice};
 use serde::{Deserialize, Serialize};
 
 /// Raised with every change that an older page could not read; the page then asks to be reloaded.
-pub const PROTOCOL: u16 = 5;
+pub const PROTOCOL: u16 = 6;
 
 /// First byte of a control message.
 pub const CONTROL: u8 = 0;
 /// First byte of a message of tick frames.
 pub const TICKS: u8 = 1;
+/// First byte of a message of an overview's frames.
+pub const OVERVIEW: u8 = 2;
+
+/// The most sources that a page may open at once.
+pub const MAX_OPENED: usize = 8;
 
 /// The most bytes in one message; longer histories are split.
 pub const MAX_MESSAGE: usize = 512 * 1024;
@@ -29,7 +38,8 @@ pub const MAX_MESSAGE: usize = 512 * 1024;
 /// The reason of [`ServerMessage::Goodbye`] when the server was asked to end; a page then says that it was stopped.
 pub const SERVER_ENDS: &str = "the server ends";
 
-/// Tick messages that a page may leave unacknowledged; then the server stops sending and later resumes from the page's place.
+/// Messages of ticks, overviews included, that a page may leave unacknowledged for each source and overview that it
+/// follows; then the server stops sending and later resumes from the page's place.
 pub const CREDIT: u32 = 8;
 
 /// The server sends at least one message, and a page one acknowledgement or heartbeat, in this many milliseconds.
@@ -70,17 +80,77 @@ pub struct Recorded {
     pub notes: Vec<String>,
 }
 
-/// A machine that reports.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A machine that reports, as the server and a recording know it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// Its number.
     pub id: SourceId,
-    /// Host name.
+    /// What it is called in files: it never changes. The host name, or on a hub 26 letters.
+    pub key: String,
+    /// What people call it: the fact of the name [`NAME_FACT`], else the key.
     pub name: String,
     /// Time between its ticks, milliseconds.
     pub interval: i64,
     /// What does not change: operating system, CPU model, cores, memory, GPUs, driver. Key and value, as text.
     pub facts: Vec<(String, String)>,
+}
+
+/// The fact that holds what people call a source, where that is not its key.
+pub const NAME_FACT: &str = "name";
+
+impl Source {
+    /// A source that is called as its facts say.
+    pub fn new(id: SourceId, key: String, interval: i64, facts: Vec<(String, String)>) -> Self {
+        let mut source = Source { id, name: key.clone(), key, interval, facts: Vec::new() };
+        source.set_facts(facts);
+        source
+    }
+
+    /// Replaces its facts, and with them its name.
+    pub fn set_facts(&mut self, facts: Vec<(String, String)>) {
+        let name = facts.iter().find(|(word, _)| word == NAME_FACT).map(|(_, name)| name);
+        self.name.clone_from(name.unwrap_or(&self.key));
+        self.facts = facts;
+    }
+
+    /// Its line of the index.
+    pub fn entry(&self, state: Standing, since: i64, labels: Vec<(String, String)>) -> IndexEntry {
+        let (key, name) = (self.key.clone(), self.name.clone());
+        IndexEntry { id: self.id, key, name, interval: self.interval, state, since, labels }
+    }
+
+    /// Whether a person means this source by a text: its name or its key.
+    pub fn is_called(&self, text: &str) -> bool {
+        self.name == text || self.key == text
+    }
+}
+
+/// A line of the index of sources.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexEntry {
+    /// Its number.
+    pub id: SourceId,
+    /// [`Source::key`].
+    pub key: String,
+    /// [`Source::name`].
+    pub name: String,
+    /// Time between its ticks, milliseconds.
+    pub interval: i64,
+    /// How it stands.
+    pub state: Standing,
+    /// Since when, milliseconds since the Unix epoch; of one that is late the time of its last tick.
+    pub since: i64,
+    /// Keys and values by which people group and filter, rising by key.
+    pub labels: Vec<(String, String)>,
+}
+
+/// A cell of an overview.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The source; a cell that is free until another takes it has none.
+    pub source: Option<SourceId>,
+    /// Which of its GPUs; empty where the cell is a whole source.
+    pub instance: String,
 }
 
 /// What a collector found, for the page's "not available here" and for doctor.
@@ -168,8 +238,9 @@ pub enum ServerMessage {
     Hello(Hello),
     /// The table and the layout.
     Catalog(Catalog),
-    /// All sources.
-    Sources(Vec<Source>),
+    /// All sources that the page may see; one that is missing is gone. Of a very long list this is the begin, and the rest
+    /// comes as [`ServerMessage::Changed`].
+    Sources(Vec<IndexEntry>),
     /// Series of a source from id `first` on; always ahead of the first frame that speaks of them. One that is known as
     /// another is not that any more: all values under its id are to be forgotten.
     Series {
@@ -241,6 +312,39 @@ pub enum ServerMessage {
         /// Those that the page has not been sent yet.
         records: Vec<Record>,
     },
+    /// Lines of the index that are new, or others than they were.
+    Changed(Vec<IndexEntry>),
+    /// What does not change of a source that the page has opened; sent again when it did.
+    Facts {
+        /// Number of the source.
+        source: SourceId,
+        /// Key and value, as text.
+        facts: Vec<(String, String)>,
+    },
+    /// Older samples of a source came in after the page was sent this span: it asks for it again.
+    Refilled {
+        /// Number of the source.
+        source: SourceId,
+        /// Start of the span, ms.
+        from: i64,
+        /// Its end, ms.
+        to: i64,
+    },
+    /// Cells of an overview from number `first` on, always ahead of the first frame that speaks of them; from 0 on all
+    /// cells that were known are to be forgotten, and a keyframe follows. The series of row `r` in cell `c` is
+    /// `c * rows + r`, where the rows are [`crate::catalog::fleet::rows`] of the grain.
+    Cells {
+        /// Which overview.
+        grain: Grain,
+        /// Number of the first.
+        first: u32,
+        /// In order of number.
+        cells: Vec<Cell>,
+        /// How many more there would be, but for the most that an overview has.
+        left_out: u32,
+        /// Time between frames, ms.
+        interval: i64,
+    },
 }
 
 /// Where a page left off.
@@ -265,8 +369,9 @@ pub enum PageMessage {
         window: i64,
         /// Where it left off, after a break.
         resume: Option<Resume>,
-        /// Name of the machine that is shown: its stream alone is sent. None, or a name that no machine has: the first.
-        source: Option<String>,
+        /// Names or keys of the machines that are shown, at most [`MAX_OPENED`]: their streams alone are sent. A text that
+        /// means no machine, such as an empty one, stands for the first. Without any text no machine is followed.
+        sources: Vec<String>,
     },
     /// Asks for sealed history of a span; answered by columns and a history end.
     History {
@@ -295,6 +400,13 @@ pub enum PageMessage {
         from: i64,
         /// End, ms.
         to: i64,
+    },
+    /// Begins or ends an overview: [`ServerMessage::Cells`], a keyframe, and frames as they come.
+    Overview {
+        /// Which.
+        grain: Grain,
+        /// Whether it is wanted from now on.
+        on: bool,
     },
 }
 
@@ -333,13 +445,31 @@ pub fn record_messages(source: SourceId, records: Vec<Record>) -> Vec<ServerMess
 
 /// The bytes of a message of tick frames.
 pub fn encode_ticks<'a>(source: SourceId, frames: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut out = vec![TICKS];
-    out.extend(source.to_le_bytes());
+    let [low, high] = source.to_le_bytes();
+    with_frames(vec![TICKS, low, high], frames)
+}
+
+/// The bytes of a message of an overview's frames.
+pub fn encode_overview<'a>(grain: Grain, frames: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    with_frames(vec![OVERVIEW, grain as u8], frames)
+}
+
+fn with_frames<'a>(mut out: Vec<u8>, frames: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     for frame in frames {
         put(&mut out, frame.len() as u64);
         out.extend(frame);
     }
     out
+}
+
+fn take_frames<'a>(rest: &mut &'a [u8]) -> Result<Vec<&'a [u8]>, BadMessage> {
+    let mut frames = Vec::new();
+    while !rest.is_empty() {
+        let len = take(rest).ok_or(BadMessage)?;
+        let len = usize::try_from(len).map_err(|_| BadMessage)?;
+        frames.push(take_slice(rest, len).ok_or(BadMessage)?);
+    }
+    Ok(frames)
 }
 
 /// A message as a page reads it.
@@ -349,6 +479,8 @@ pub enum Received<'a> {
     Control(ServerMessage),
     /// Tick frames of a source, oldest first.
     Ticks(SourceId, Vec<&'a [u8]>),
+    /// Frames of an overview, oldest first.
+    Overview(Grain, Vec<&'a [u8]>),
 }
 
 /// Reads a message of the server.
@@ -361,13 +493,13 @@ pub fn decode_server(bytes: &[u8]) -> Result<Received<'_>, BadMessage> {
         (&TICKS, mut rest) => {
             let rest = &mut rest;
             let source = u16::from_le_bytes(take_array(rest).ok_or(BadMessage)?);
-            let mut frames = Vec::new();
-            while !rest.is_empty() {
-                let len = take(rest).ok_or(BadMessage)?;
-                let len = usize::try_from(len).map_err(|_| BadMessage)?;
-                frames.push(take_slice(rest, len).ok_or(BadMessage)?);
-            }
-            Ok(Received::Ticks(source, frames))
+            Ok(Received::Ticks(source, take_frames(rest)?))
+        }
+        (&OVERVIEW, mut rest) => {
+            let rest = &mut rest;
+            let [grain] = take_array(rest).ok_or(BadMessage)?;
+            let grain = Grain::ALL.into_iter().find(|known| *known as u8 == grain).ok_or(BadMessage)?;
+            Ok(Received::Overview(grain, take_frames(rest)?))
         }
         _ => Err(BadMessage),
     }
@@ -401,7 +533,8 @@ mod tests {
         });
         let bytes = encode(&message);
         assert_eq!(decode_server(&bytes), Ok(Received::Control(message)));
-        let open = PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None, source: None };
+        let open =
+            PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None, sources: vec![String::new()] };
         assert_eq!(decode_page(&encode(&open)), Ok(open));
     }
 
@@ -409,6 +542,23 @@ mod tests {
     fn several_ticks_travel_in_one_message() {
         let bytes = encode_ticks(2, [&b"one"[..], &b""[..], &b"three"[..]]);
         assert_eq!(decode_server(&bytes), Ok(Received::Ticks(2, vec![b"one", b"", b"three"])));
+        for grain in Grain::ALL {
+            let bytes = encode_overview(grain, [&b"one"[..], &b"two"[..]]);
+            assert_eq!(decode_server(&bytes), Ok(Received::Overview(grain, vec![b"one", b"two"])));
+        }
+        assert_eq!(decode_server(&[OVERVIEW, 9]), Err(BadMessage));
+    }
+
+    #[test]
+    fn a_source_is_called_by_the_fact_of_its_name_or_else_by_its_key() {
+        let named = |facts: &[(&str, &str)]| {
+            let facts = facts.iter().map(|(word, text)| ((*word).to_string(), (*text).to_string())).collect();
+            Source::new(3, "aaaabbbb".into(), 1_000, facts)
+        };
+        assert_eq!(named(&[("os", "Linux")]).name, "aaaabbbb");
+        let source = named(&[("os", "Linux"), (NAME_FACT, "node-7")]);
+        assert_eq!((source.name.as_str(), source.key.as_str()), ("node-7", "aaaabbbb"));
+        assert!(source.is_called("node-7") && source.is_called("aaaabbbb") && !source.is_called("node-8"));
     }
 
     proptest! {

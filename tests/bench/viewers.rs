@@ -172,7 +172,7 @@ async fn viewer(
     let url = format!("ws://{address}/api/v1/live{}", if json { "?format=json" } else { "" });
     let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
     if !json {
-        let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, source: None };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, sources: vec![String::new()] };
         socket.send(Message::Binary(wire::encode(&open).into())).await?;
     }
     let (mut turn, mut taken) = (Some(turn), 0);

@@ -61,7 +61,8 @@ impl Page {
             places: vec![(0, self.state.seq(), self.series.len() as u32)],
         });
         self.messages = 0;
-        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume, source: self.source.clone() }).await;
+        let sources = vec![self.source.clone().unwrap_or_default()];
+        connection.say(&PageMessage::Open { protocol: PROTOCOL, window, resume, sources }).await;
         connection
     }
 
@@ -90,6 +91,7 @@ impl Page {
         assert!(bytes.len() <= wire::MAX_MESSAGE + 64 * 1024, "a message of {} bytes", bytes.len());
         match wire::decode_server(&bytes).expect("a message") {
             Received::Control(message) => self.control(message),
+            Received::Overview(..) => panic!("it was not asked for"),
             Received::Ticks(source, frames) => {
                 self.heard.insert(source);
                 for frame in frames {
@@ -141,6 +143,10 @@ impl Page {
             }
             ServerMessage::Goodbye { reason } => self.goodbye = Some(reason),
             ServerMessage::Sources(_)
+            | ServerMessage::Changed(_)
+            | ServerMessage::Facts { .. }
+            | ServerMessage::Refilled { .. }
+            | ServerMessage::Cells { .. }
             | ServerMessage::Processes(_)
             | ServerMessage::HistoryEnd { .. }
             | ServerMessage::Minutes(_)

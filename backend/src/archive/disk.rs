@@ -203,7 +203,7 @@ impl Disk {
             for source in store.sources() {
                 let own = |b: &shared::segment::BlockEntry| {
                     let entry = merged.segment.contents().sources.get(usize::from(b.source));
-                    entry.is_some_and(|entry| entry.name == source.name)
+                    entry.is_some_and(|entry| entry.name == source.key)
                 };
                 let blocks = merged.segment.contents().blocks.iter().enumerate().filter(|(_, b)| own(b));
                 let blocks = blocks.map(|(at, _)| Block::Disk(merged.segment.clone(), at)).collect();
@@ -252,7 +252,7 @@ fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: im
     let store = live.store();
     let catalog = store.catalog();
     let (mut rows, mut places) = (Vec::new(), BTreeMap::new());
-    for info in sources.iter().filter_map(|id| store.sources().into_iter().find(|s| s.id == *id)) {
+    for info in sources.iter().filter_map(|id| Some(store.source(*id)?.0)) {
         let series = ids(info.id).into_iter().filter_map(|id| {
             let def = store.definition(info.id, id)?;
             let metric = catalog.metric(def)?;
@@ -263,7 +263,12 @@ fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: im
             Some(SeriesEntry { id, row, instance: def.instance.clone() })
         });
         let series = series.collect();
-        contents.sources.push(SourceEntry { name: info.name, interval: info.interval, facts: info.facts, series });
+        contents.sources.push(SourceEntry {
+            name: info.key.clone(),
+            interval: info.interval,
+            facts: info.facts.clone(),
+            series,
+        });
     }
     let drawn: BTreeSet<&str> = rows.iter().map(|row| &row.chart[..]).collect();
     let charts: Vec<Chart> =

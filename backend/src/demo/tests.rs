@@ -244,7 +244,7 @@ fn history_is_filled_in_and_goes_on_without_a_seam() {
     let mut demo = Demo::new(&mut store, &fleet, 1_000, T0);
     assert_eq!(demo.fill(&mut store, &fleet, 3_600_000, &clock), 3_600_000);
     demo.feeds.iter_mut().for_each(|feed| feed.tick(&mut store, T0 + 1_000, false));
-    let names: Vec<String> = store.sources().into_iter().map(|s| s.name).collect();
+    let names: Vec<String> = store.sources().iter().map(|s| s.name.clone()).collect();
     assert_eq!(names, ["demo-01", "demo-02", "demo-03"]);
     for source in store.sources() {
         assert!(source.facts.iter().any(|(word, value)| word == "simulated" && value.contains("seed 1")));

@@ -108,8 +108,8 @@ pub struct Search {
 
 impl Search {
     /// The beginning of these.
-    pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        let sources = sources.into_iter().map(|source| (source.id, source.name.into())).collect();
+    pub fn new(sources: impl IntoIterator<Item = Arc<Source>>) -> Self {
+        let sources = sources.into_iter().map(|source| (source.id, source.name.as_str().into())).collect();
         Search { sources, source: 0, series: 0 }
     }
 

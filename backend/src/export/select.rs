@@ -136,7 +136,7 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     let asked = fitting(&sources, &ask.sources)?.into_iter();
     let records = asked.filter_map(|source| {
         let records = store.look(|store| store.records(source.id, ask.from, ask.to))?;
-        Some((source.name, records))
+        Some((source.name.clone(), records))
     });
     let records = Mutex::new(records.collect());
     let mut parts = HashMap::new();
@@ -159,16 +159,17 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
 ///
 /// # Errors
 /// [`Refused::Wrong`]: a pattern fits none of them.
-pub fn fitting(sources: &[Source], patterns: &[String]) -> Result<Vec<Source>, Refused> {
-    let unfit = |name: &&String| !sources.iter().any(|source| glob(name, &source.name));
+pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<Source>>, Refused> {
+    let means = |name: &String, source: &Source| glob(name, &source.name) || *name == source.key;
+    let unfit = |name: &&String| !sources.iter().any(|source| means(name, source));
     if let Some(name) = patterns.iter().find(unfit) {
         return Err(no_source(name, sources));
     }
-    let fits = |source: &&Source| patterns.is_empty() || patterns.iter().any(|name| glob(name, &source.name));
+    let fits = |source: &&Arc<Source>| patterns.is_empty() || patterns.iter().any(|name| means(name, source));
     Ok(sources.iter().filter(fits).cloned().collect())
 }
 
-fn no_source(name: &str, sources: &[Source]) -> Refused {
+fn no_source(name: &str, sources: &[Arc<Source>]) -> Refused {
     let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
     Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", ")))
 }
@@ -177,7 +178,12 @@ fn no_source(name: &str, sources: &[Source]) -> Refused {
 ///
 /// # Errors
 /// As [`select`].
-pub fn chosen(store: &impl Look, catalog: &Catalog, sources: &[Source], ask: &Ask) -> Result<Vec<Wanted>, Refused> {
+pub fn chosen(
+    store: &impl Look,
+    catalog: &Catalog,
+    sources: &[Arc<Source>],
+    ask: &Ask,
+) -> Result<Vec<Wanted>, Refused> {
     let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
     let mut labels = patterns.written_out().filter_map(|found| found.label.as_ref());
     let from_here = fitting(sources, &ask.sources)?;

@@ -41,7 +41,7 @@ impl Stretches {
             blocks: snapshot.blocks().iter().filter(|block| !block.late()).cloned().collect(),
             sent: 0,
             steps: steps.collect(),
-            interval: store.sources().iter().find(|s| s.id == source).map_or(1_000, |s| s.interval),
+            interval: store.source(source).map_or(1_000, |(info, _)| info.interval),
             before: HashMap::new(),
             damages: store.damages().clone(),
         })

@@ -1,11 +1,15 @@
 //! What a source has beside its samples.
 
 use collectors::{GpuNumbers, Processes};
-use std::sync::Arc;
+use shared::standing::Standing;
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// What a source has beside its samples. The collectors fill it for the machine that is measured here, and the
-/// demo the process tables of simulated ones; of a source that is replayed it stays empty.
+/// What a source has beside its samples. The collectors fill it for the machine that is measured here, the demo the
+/// process tables of simulated ones, and a hub how the link to a machine stands; of a source that is replayed it stays
+/// empty.
 #[derive(Default)]
 pub struct SourceState {
     /// The newest process table, and the largest users of the last hours.
@@ -14,6 +18,61 @@ pub struct SourceState {
     pub gpus: Arc<GpuNumbers>,
     /// Rises when readers are to look for new ticks.
     pub(super) ticks: watch::Sender<u64>,
+    /// When that was last, by the steady clock, milliseconds.
+    pub(super) heard: AtomicU64,
+    about: Mutex<About>,
+}
+
+/// What is said of a source in the index.
+#[derive(Default)]
+pub(super) struct About {
+    pub standing: Standing,
+    /// Since when, milliseconds since the Unix epoch.
+    pub since: i64,
+    pub labels: Vec<(String, String)>,
+    pub figures: LinkFigures,
+    /// What the count of all changes was at the last one here.
+    pub version: u64,
+    /// Spans whose samples came in late, each with its number, the newest at the end.
+    pub refills: VecDeque<(u64, i64, i64)>,
+}
+
+/// How the link to a source does, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkFigures {
+    /// How far the newest tick is behind the source's own, milliseconds.
+    pub behind_ms: Option<u64>,
+    /// By how much the source's clock is ahead of ours, milliseconds.
+    pub skew_ms: Option<i64>,
+    /// Version of the program there.
+    pub version: Option<String>,
+    /// Its host name.
+    pub host: Option<String>,
+    /// What was left out of what it sent, by cause.
+    pub refused: Vec<(String, u64)>,
+}
+
+impl SourceState {
+    /// One that stands well, and was heard of just now, by both clocks in milliseconds.
+    pub(super) fn begun(wall: i64, steady: u64) -> Self {
+        let about = Mutex::new(About { since: wall, ..About::default() });
+        SourceState { heard: AtomicU64::new(steady), about, ..SourceState::default() }
+    }
+
+    pub(super) fn about(&self) -> MutexGuard<'_, About> {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it stands, and since when, milliseconds since the Unix epoch.
+    pub fn standing(&self) -> (Standing, i64) {
+        let about = self.about();
+        (about.standing.clone(), about.since)
+    }
+
+    /// How the link to it does.
+    pub fn figures(&self) -> LinkFigures {
+        self.about().figures.clone()
+    }
 }
 
 /// Where the values come from that are served; both may hold at once. Neither: they are measured here and now.

@@ -6,56 +6,72 @@
 use super::minutes::Stretches;
 use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
-use super::{Live, Outgoing};
+use super::{KnownIndex, Live, Outgoing};
 use crate::store::{Block, Cursor, News};
 use axum::body::Bytes;
 use shared::catalog::{Catalog, Layout};
 use shared::record::Record;
-use shared::wire::{self, CREDIT, Hello, MAX_MESSAGE, PROTOCOL, PageMessage, ServerMessage, Source, SourceId};
+use shared::scope::Scope;
+use shared::wire::{
+    self, CREDIT, Hello, IndexEntry, MAX_MESSAGE, MAX_OPENED, PROTOCOL, PageMessage, Resume, ServerMessage, SourceId,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The source that a page follows.
+/// The most lines of the index in one message: their texts together are far below [`MAX_MESSAGE`].
+const MAX_LINES: usize = 1_000;
+
+/// A source that a page follows.
 struct Followed {
     cursor: Cursor,
-    /// The version of its checks that the page was sent.
+    /// The version of its checks that the page was sent,
     checks: u64,
+    /// that of its facts,
+    facts: u64,
+    /// and the number of the last span of late samples that it was told of.
+    refills: u64,
 }
 
 /// What one page has been sent, and what it still waits for.
 pub struct Viewer {
     live: Arc<Live>,
-    /// None before the page has opened the stream, and where there is no source.
-    followed: Option<Followed>,
+    scope: Scope,
+    opened: bool,
+    /// None before the page has opened the stream, and where it follows no source.
+    followed: Vec<Followed>,
+    /// Whose turn it is among them.
+    turn: usize,
     /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
     waiting: VecDeque<Outgoing>,
     sent: u32,
     acknowledged: u32,
     window: i64,
     table: KnownTable,
-    /// What was last said of the sources, as [`Store::facts`] counts it.
-    facts: u64,
+    index: KnownIndex,
 }
 
 impl Viewer {
-    /// A viewer that has yet to be opened.
-    pub fn new(live: Arc<Live>) -> Self {
+    /// A viewer that has yet to be opened; sources beyond the scope do not exist for it.
+    pub fn new(live: Arc<Live>, scope: Scope) -> Self {
         Viewer {
             live,
-            followed: None,
+            scope,
+            opened: false,
+            followed: Vec::new(),
+            turn: 0,
             waiting: VecDeque::new(),
             sent: 0,
             acknowledged: 0,
             window: 0,
             table: KnownTable::default(),
-            facts: u64::MAX,
+            index: KnownIndex::default(),
         }
     }
 
-    /// The source that the page follows; none before it has opened the stream.
-    pub fn source(&self) -> Option<SourceId> {
-        self.followed.as_ref().map(|followed| followed.cursor.source())
+    /// The sources that the page follows; none before it has opened the stream.
+    pub fn sources(&self) -> Vec<SourceId> {
+        self.followed.iter().map(|followed| followed.cursor.source()).collect()
     }
 
     /// Takes in a message of the page.
@@ -67,31 +83,26 @@ impl Viewer {
             PageMessage::Open { protocol, .. } if protocol != PROTOCOL => {
                 Err("this page is of another version than the server; reload it".into())
             }
-            PageMessage::Open { .. } if self.followed.is_some() => Err("the stream is open already".into()),
-            PageMessage::Open { window, resume, source, .. } => {
+            PageMessage::Open { .. } if self.opened => Err("the stream is open already".into()),
+            PageMessage::Open { sources, .. } if sources.len() > MAX_OPENED => {
+                Err(format!("a page follows at most {MAX_OPENED} machines at once"))
+            }
+            PageMessage::Open { window, resume, sources, .. } => {
+                self.opened = true;
                 self.window = window.clamp(0, self.live.retention);
                 let resume = resume.filter(|resume| resume.boot == self.live.boot);
-                let sources = self.greet(resume.as_ref().map(|resume| resume.rows));
-                // A fleet's pages look at one machine at a time: the others cost them nothing.
-                let shown = sources.iter().find(|s| Some(&s.name) == source.as_ref()).or(sources.first());
-                let Some(shown) = shown.map(|shown| shown.id) else { return Ok(()) };
-                let place = resume.and_then(|resume| resume.places.into_iter().find(|(id, ..)| *id == shown));
-                let cursor = match place {
-                    Some((_, seq, known)) => Cursor::resumed(shown, seq, known as usize),
-                    None => Cursor::new(shown),
-                };
-                self.followed = Some(Followed { cursor, checks: u64::MAX });
-                if place.is_none() {
-                    self.begin();
-                }
+                self.greet(resume.as_ref().map(|resume| resume.rows));
+                self.follow(&sources, resume);
                 Ok(())
             }
+            // Begun and ended where the connection is: it waits for them.
+            PageMessage::Overview { .. } => Ok(()),
             PageMessage::History { source, from, to } => {
                 // One request at a time: the answer is bounded by the retention.
                 if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
                     return Ok(());
                 }
-                let snapshot = self.live.store().snapshot(source, from, to);
+                let snapshot = self.sees(source).then(|| self.live.store().snapshot(source, from, to)).flatten();
                 if let Some(snapshot) = snapshot {
                     self.send_blocks(source, snapshot.blocks().to_vec());
                 }
@@ -102,7 +113,8 @@ impl Viewer {
                 if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
                     return Ok(());
                 }
-                let stretches = Stretches::new(&self.live.store(), source, from, to);
+                let seen = self.sees(source);
+                let stretches = seen.then(|| Stretches::new(&self.live.store(), source, from, to)).flatten();
                 self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all))));
                 self.say(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
@@ -119,9 +131,31 @@ impl Viewer {
         }
     }
 
-    /// The first words to a page, and the table and the sources, unless it comes back and knows so many `rows`. All
-    /// sources.
-    fn greet(&mut self, rows: Option<u32>) -> Vec<Source> {
+    /// Follows these machines. A fleet's pages look at few at a time: the others cost them nothing.
+    fn follow(&mut self, texts: &[String], resume: Option<Resume>) {
+        let mut sources = self.live.store().sources();
+        sources.retain(|source| self.scope.sees(&source.key));
+        for text in texts {
+            let shown = sources.iter().find(|source| source.is_called(text)).or(sources.first());
+            let Some(shown) = shown.map(|shown| shown.id) else { return };
+            if self.followed.iter().any(|followed| followed.cursor.source() == shown) {
+                continue;
+            }
+            let place = resume.as_ref().and_then(|resume| resume.places.iter().find(|(id, ..)| *id == shown));
+            let cursor = match place {
+                Some((_, seq, known)) => Cursor::resumed(shown, *seq, *known as usize),
+                None => Cursor::new(shown),
+            };
+            let refills = self.live.refills(shown, u64::MAX).1;
+            self.followed.push(Followed { cursor, checks: u64::MAX, facts: 0, refills });
+            if place.is_none() {
+                self.begin(self.followed.len() - 1);
+            }
+        }
+    }
+
+    /// The first words to a page, and the table and the index of sources, unless it comes back and knows so many `rows`.
+    fn greet(&mut self, rows: Option<u32>) {
         self.say(&ServerMessage::Hello(Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -131,20 +165,32 @@ impl Viewer {
             simulated: self.live.provenance.simulated,
             recorded: self.live.provenance.recorded.clone(),
         }));
-        let (sources, facts, catalog, version) = {
+        let (catalog, version) = {
             let store = self.live.store();
-            (store.sources(), store.facts(), store.catalog().clone(), store.replaced_rows(0).1)
+            (store.catalog().clone(), store.replaced_rows(0).1)
         };
         if let Some(rows) = rows {
             self.table.rows = rows as usize;
         } else {
             let (metrics, charts) = catalog.part(0, MAX_ROWS);
-            (self.table, self.facts) = (KnownTable { rows: metrics.len(), version }, facts);
+            self.table = KnownTable { rows: metrics.len(), version };
             let layout = Layout { charts, ..catalog.layout.clone() };
             self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
-            self.say(&ServerMessage::Sources(sources.clone()));
         }
-        sources
+        self.live.find_late();
+        let mut all = self.live.index(&self.scope, &mut self.index);
+        let rest = all.split_off(all.len().min(MAX_LINES));
+        self.say(&ServerMessage::Sources(all));
+        self.say_changed(&rest);
+    }
+
+    /// Whether a source exists for the page.
+    fn sees(&self, source: SourceId) -> bool {
+        self.live.store().source(source).is_some_and(|(info, _)| self.scope.sees(&info.key))
+    }
+
+    fn say_changed(&mut self, lines: &[IndexEntry]) {
+        lines.chunks(MAX_LINES).for_each(|some| self.say(&ServerMessage::Changed(some.to_vec())));
     }
 
     fn say(&mut self, message: &ServerMessage) {
@@ -159,9 +205,9 @@ impl Viewer {
     }
 
     /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
-    fn begin(&mut self) {
+    fn begin(&mut self, at: usize) {
         let from = self.live.clock.wall() - self.window;
-        let Some(Followed { cursor, .. }) = &mut self.followed else { return };
+        let Some(Followed { cursor, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
         let (opening, named) = {
             let store = self.live.store();
@@ -170,7 +216,7 @@ impl Viewer {
             (opening, named)
         };
         self.announce_series(source, named);
-        self.announce_checks();
+        self.announce_about(at);
         self.send_blocks(source, opening.blocks);
         self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
         let keyframe = wire::encode_ticks(source, [&opening.keyframe[..]]);
@@ -185,28 +231,40 @@ impl Viewer {
         self.table = table;
     }
 
-    /// How the source's collectors stand, and what is said of the sources, where that has changed.
-    fn announce_checks(&mut self) {
-        let Some(followed) = &mut self.followed else { return };
+    /// The facts of a source, how its collectors stand, and what came in late, where that has changed.
+    fn announce_about(&mut self, at: usize) {
+        let Some(followed) = self.followed.get_mut(at) else { return };
         let source = followed.cursor.source();
-        let (checks, version, sources) = {
+        let ((checks, version), facts) = {
             let store = self.live.store();
-            let (checks, version) = store.checks(source);
-            let changed = std::mem::replace(&mut self.facts, store.facts()) != store.facts();
-            (checks, version, changed.then(|| store.sources()))
+            let info = store.source(source).filter(|(_, facts)| *facts != followed.facts);
+            (store.checks(source), info.map(|(info, facts)| (info.clone(), facts)))
         };
         let known = std::mem::replace(&mut followed.checks, version);
-        if let Some(sources) = sources {
-            self.say(&ServerMessage::Sources(sources));
+        let (spans, newest) = self.live.refills(source, followed.refills);
+        followed.refills = newest;
+        if let Some((info, facts)) = facts {
+            followed.facts = facts;
+            self.say(&ServerMessage::Facts { source, facts: info.facts.clone() });
         }
         if known != version {
             self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
         }
+        for (from, to) in spans {
+            self.say(&ServerMessage::Refilled { source, from, to });
+        }
+    }
+
+    /// Lines of the index that the page does not know.
+    fn announce_index(&mut self) {
+        self.live.find_late();
+        let new = self.live.index(&self.scope, &mut self.index);
+        self.say_changed(&new);
     }
 
     /// Whether the page has used up its credit.
     pub fn held(&self) -> bool {
-        self.sent - self.acknowledged >= CREDIT
+        self.sent - self.acknowledged >= CREDIT * self.followed.len().max(1) as u32
     }
 
     /// What to send next, or none until more is announced or the page acknowledges.
@@ -229,9 +287,24 @@ impl Viewer {
         self.waiting.push_front(rest);
     }
 
-    /// Puts what is new in the source, as far as it fits one message of ticks, among the waiting messages.
+    /// Puts what is new among the waiting messages: of one source at a time, in turn.
     fn advance(&mut self) {
-        let Some(Followed { cursor, .. }) = &mut self.followed else { return };
+        if !self.opened {
+            return;
+        }
+        self.announce_index();
+        for _ in 0..self.followed.len() {
+            if !self.waiting.is_empty() {
+                return;
+            }
+            self.turn = (self.turn + 1) % self.followed.len();
+            self.advance_source(self.turn);
+        }
+    }
+
+    /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
+    fn advance_source(&mut self, at: usize) {
+        let Some(Followed { cursor, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
         let (news, named, records) = {
             let store = self.live.store();
@@ -263,12 +336,13 @@ impl Viewer {
             }
             News::Lost => {
                 self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
-                self.announce_checks();
+                self.announce_about(at);
                 self.say(&ServerMessage::Resync);
-                return self.begin();
+                // The page forgets all that it follows.
+                return (0..self.followed.len()).for_each(|at| self.begin(at));
             }
         };
-        self.announce_checks();
+        self.announce_about(at);
         if let Some(named) = named {
             self.announce_series(source, named);
         }

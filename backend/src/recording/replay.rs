@@ -18,8 +18,8 @@ pub fn store(recording: Recording, catalog: &Catalog) -> Store {
     // Nothing is ever appended, so nothing is dropped.
     let mut store = Store::new(Arc::new(table), Limits { retention: i64::MAX, bytes: usize::MAX });
     for machine in recording.machines {
-        let Source { name, interval, facts, .. } = machine.info;
-        let source = store.add_source(name, interval, facts);
+        let Source { key, interval, facts, .. } = machine.info;
+        let source = store.add_source(key, interval, facts);
         let ids: Vec<Option<u32>> = machine.series.into_iter().map(|def| store.intern(source, def)).collect();
         let blocks = machine.blocks.into_iter().filter_map(|block| chunk(block, &ids));
         let blocks = blocks.map(|chunk| Block::Memory(Arc::new(chunk))).collect();

@@ -87,7 +87,9 @@ fn a_recording_of_all_holds_every_sample_of_every_machine() {
     let store = filled();
     let again = replayed(record(&store, i64::MIN, i64::MAX));
     assert_eq!(all(&again, 0, i64::MAX), all(&store, 0, i64::MAX));
-    let facts = |store: &Store| store.sources().into_iter().map(|s| (s.name, s.interval, s.facts)).collect::<Vec<_>>();
+    let facts = |store: &Store| {
+        store.sources().into_iter().map(|s| (s.name.clone(), s.interval, s.facts.clone())).collect::<Vec<_>>()
+    };
     assert_eq!(facts(&again), facts(&store));
 }
 

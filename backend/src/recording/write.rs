@@ -80,7 +80,7 @@ impl Recorder {
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
             let Some(records) = store.records(source.id, records_from, records_to) else { continue };
             parts.push_back(Part { machine: machines.len(), snapshot, records, from, to, length });
-            machines.push((source, series.to_vec()));
+            machines.push(((*source).clone(), series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
         let title = match names.as_slice() {

@@ -82,7 +82,7 @@ impl Sender {
 
     /// Milliseconds of ticks that were not taken.
     fn behind(&self, source: &Source) -> u64 {
-        let ticks = self.live.store().ticks_after(source.id, self.progress.get(&source.name).seq);
+        let ticks = self.live.store().ticks_after(source.id, self.progress.get(&source.key).seq);
         ticks * source.interval.max(0) as u64
     }
 
@@ -91,7 +91,7 @@ impl Sender {
         let ticks = (BATCH_MS / source.interval.max(1)).max(1) as u64;
         // The first goes at once: a wrong address is told at the start.
         let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
-        let place = self.progress.get(&source.name);
+        let place = self.progress.get(&source.key);
         let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
         let seq = match follower.next(&self.live, place.seq, place.flight.map(|f| f.through), due) {
             Due::Nothing => return Ok(false),
@@ -179,7 +179,7 @@ impl Sender {
     }
 
     fn keep(&mut self, source: &Source, place: Progress) {
-        if let Err(error) = self.progress.set(&source.name, place)
+        if let Err(error) = self.progress.set(&source.key, place)
             && !std::mem::replace(&mut self.told, true)
         {
             tracing::warn!(%error, "how far remote write got cannot be written down: a restart will send some of it again");

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 /// One source.
 pub(super) struct Kept {
-    pub info: Source,
+    pub info: Arc<Source>,
+    /// What [`Store::facts`](super::Store::facts) was when that changed last.
+    pub facts: u64,
     pub series: Series,
     pub checks: Arc<Vec<Check>>,
     /// How many of the checks, at the end, are of the server and not of a collector.
@@ -52,9 +54,10 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub fn new(info: Source) -> Self {
+    pub fn new(info: Source, facts: u64) -> Self {
         Kept {
-            info,
+            info: Arc::new(info),
+            facts,
             series: Series::default(),
             checks: Arc::default(),
             of_server: 0,

@@ -177,11 +177,11 @@ impl Store {
         &self.catalog
     }
 
-    /// Adds a source and gives it its number.
-    pub fn add_source(&mut self, name: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
+    /// Adds a source, which files call by its key, and gives it its number.
+    pub fn add_source(&mut self, key: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
         let id = self.sources.len() as SourceId;
-        self.sources.push(Kept::new(Source { id, name, interval, facts }));
         self.facts += 1;
+        self.sources.push(Kept::new(Source::new(id, key, interval, facts), self.facts));
         id
     }
 
@@ -189,9 +189,14 @@ impl Store {
         self.sources.get(usize::from(source))
     }
 
-    /// All sources.
-    pub fn sources(&self) -> Vec<Source> {
+    /// All sources, in order of number.
+    pub fn sources(&self) -> Vec<Arc<Source>> {
         self.sources.iter().map(|s| s.info.clone()).collect()
+    }
+
+    /// A source, and what [`facts`](Self::facts) was when what is said of it changed last.
+    pub fn source(&self, source: SourceId) -> Option<(&Arc<Source>, u64)> {
+        self.kept(source).map(|kept| (&kept.info, kept.facts))
     }
 
     /// A number that rises with each change of what [`sources`](Self::sources) says.
@@ -267,6 +272,11 @@ impl Store {
     /// that is not known any more.
     fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
         self.kept(source)?.series.renamed(since)
+    }
+
+    /// Series of a source that are alive now.
+    pub fn series_alive(&self, source: SourceId) -> usize {
+        self.kept(source).map_or(0, |kept| kept.series.alive(kept.ticks, kept.max_idle_ticks()))
     }
 
     /// Times of the oldest sample kept and of the newest of a series.

@@ -265,7 +265,7 @@ impl Store {
     /// Records are in a segment now: in a new one, or in that which others were merged into, as `old` tells.
     pub fn records_written(&mut self, segment: &Arc<Segment>, old: impl Fn(&Segment) -> bool) {
         for kept in &mut self.sources {
-            kept.records.replace(&kept.info.name, &old, Some(segment));
+            kept.records.replace(&kept.info.key, &old, Some(segment));
         }
     }
 

@@ -60,8 +60,9 @@ impl Store {
     fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], all: &Found) -> Unwritten {
         let (segments, sound) = (&all.segments, all.report.damages.is_empty());
         let id = self.sources.len() as SourceId;
-        let info = Source { id, name: found.name.clone(), interval: found.interval.max(1), facts: found.facts.clone() };
-        let mut kept = Kept::new(info);
+        self.facts += 1;
+        let info = Source::new(id, found.name.clone(), found.interval.max(1), found.facts.clone());
+        let mut kept = Kept::new(info, self.facts);
         // Everything is absent until the first tick of this run: what was read before it ended says nothing of now.
         let after = TickState::after(found.last_seq(), found.state.t());
         kept.begin_after(after);
@@ -105,28 +106,34 @@ impl Store {
         Unwritten { source: id, chunks, records }
     }
 
-    /// The source of this name.
-    pub fn named(&self, name: &str) -> Option<SourceId> {
-        self.sources.iter().find(|s| s.info.name == name).map(|s| s.info.id)
+    /// The source of this key.
+    pub fn named(&self, key: &str) -> Option<SourceId> {
+        self.sources.iter().find(|s| s.info.key == key).map(|s| s.info.id)
     }
 
     /// Gives a source that was found the interval and the facts of this run.
     pub fn renew(&mut self, source: SourceId, interval: i64, facts: Vec<(String, String)>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
-            (kept.info.interval, kept.info.facts) = (interval, facts);
             self.facts += 1;
+            kept.facts = self.facts;
+            let info = Arc::make_mut(&mut kept.info);
+            info.interval = interval;
+            info.set_facts(facts);
         }
     }
 
     /// Adds facts of a source that were found while we run, in front of the others and in the place of those of their name.
     pub fn add_facts(&mut self, source: SourceId, mut facts: Vec<(String, String)>) {
         let Some(kept) = self.sources.get_mut(usize::from(source)) else { return };
-        let old = std::mem::take(&mut kept.info.facts);
+        let old = &kept.info.facts;
         let others =
             old.iter().filter(|(word, _)| !facts.iter().any(|(new, _)| new == word)).cloned().collect::<Vec<_>>();
         facts.extend(others);
-        self.facts += u64::from(facts != old);
-        kept.info.facts = facts;
+        if facts != *old {
+            self.facts += 1;
+            kept.facts = self.facts;
+            Arc::make_mut(&mut kept.info).set_facts(facts);
+        }
     }
 
     /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.
@@ -141,7 +148,7 @@ impl Store {
     pub fn forget(&mut self, segment: &Segment) {
         for kept in &mut self.sources {
             kept.remove(|block| block.lies_in(segment));
-            kept.records.replace(&kept.info.name, |old| old.name() == segment.name(), None);
+            kept.records.replace(&kept.info.key, |old| old.name() == segment.name(), None);
         }
     }
 

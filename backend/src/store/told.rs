@@ -78,7 +78,7 @@ impl Told {
     ) {
         let info = &kept.info;
         if !self.0.knows(source) {
-            self.0.source(out, source, &info.name, info.interval, &info.facts);
+            self.0.source(out, source, &info.key, info.interval, &info.facts);
         }
         // A frame says how many series there are: its reader must have heard of the last.
         let last = kept.series.defs().len().checked_sub(1).map(|last| last as SeriesId);

@@ -86,7 +86,7 @@ mod tests {
             let bytes = unsafe { std::slice::from_raw_parts(at, length()) };
             match decode_server(bytes).expect("a message") {
                 Received::Control(message) => messages.push(message),
-                Received::Ticks(..) => panic!("nothing is live in a file"),
+                Received::Ticks(..) | Received::Overview(..) => panic!("nothing is live in a file"),
             }
         }
     }
@@ -106,7 +106,12 @@ mod tests {
             (1_714_566_896_000, 1_714_566_897_000, "a table.csv")
         );
         assert_eq!(sources[0].name, "node-7");
-        let [ServerMessage::Series { .. }, ServerMessage::Columns(columns), ServerMessage::HistoryEnd { .. }] = rest
+        let [
+            ServerMessage::Facts { .. },
+            ServerMessage::Series { .. },
+            ServerMessage::Columns(columns),
+            ServerMessage::HistoryEnd { .. },
+        ] = rest
         else {
             panic!("{rest:?}")
         };

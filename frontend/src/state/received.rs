@@ -35,6 +35,8 @@ impl Page {
                 }
                 Received::Ticks
             }
+            // Not asked for yet, and counted all the same.
+            Ok(wire::Received::Overview(..)) => Received::Ticks,
             Ok(wire::Received::Control(message)) => self.control(message),
             Err(_) => self.broken(),
         }

@@ -18,7 +18,7 @@ pub mod spans;
 pub mod trace;
 
 use shared::catalog::Catalog;
-use shared::wire::{CheckState, Hello, Resume, ServerMessage, SourceId};
+use shared::wire::{self, CheckState, Hello, IndexEntry, Resume, ServerMessage, SourceId};
 use source::Source;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ pub struct Store {
 impl Store {
     /// The source with this name, else the first; None while there is no source.
     pub fn source(&self, name: Option<&str>) -> Option<&Source> {
-        self.sources.values().find(|s| Some(s.info.name.as_str()) == name).or_else(|| self.sources.values().next())
+        let called = |name| self.sources.values().find(|s| s.info.is_called(name));
+        name.and_then(called).or_else(|| self.sources.values().next())
     }
 
     /// The same source as [`source`](Self::source), for changing it.
@@ -72,11 +73,18 @@ impl Store {
             }
             ServerMessage::Sources(list) => {
                 self.sources.retain(|id, _| list.iter().any(|s| s.id == *id));
-                for info in list {
-                    let source = self.sources.entry(info.id).or_insert_with(|| Source::new(info.clone()));
-                    source.info = info;
-                }
+                list.into_iter().for_each(|entry| self.enter(entry));
                 changed.plan = true;
+            }
+            ServerMessage::Changed(list) => {
+                list.into_iter().for_each(|entry| self.enter(entry));
+                changed.plan = true;
+            }
+            ServerMessage::Facts { source, facts } => {
+                if let Some(s) = self.sources.get_mut(&source) {
+                    s.info.facts = facts;
+                    changed.plan = true;
+                }
             }
             ServerMessage::Rows { first, metrics, charts } => {
                 self.catalog.extend(first as usize, metrics, charts);
@@ -126,6 +134,16 @@ impl Store {
         changed
     }
 
+    /// Takes in a line of the index of sources.
+    fn enter(&mut self, entry: IndexEntry) {
+        let IndexEntry { id, key, name, interval, .. } = entry;
+        let source = self
+            .sources
+            .entry(id)
+            .or_insert_with(|| Source::new(wire::Source::new(id, key.clone(), interval, Vec::new())));
+        (source.info.key, source.info.name, source.info.interval) = (key, name, interval);
+    }
+
     /// Takes in frames of ticks; true when at least one was a tick. An error means that all data must be sent again.
     pub fn ticks(&mut self, source: SourceId, frames: &[&[u8]]) -> Result<bool, shared::tick::FrameError> {
         let Some(s) = self.sources.get_mut(&source) else { return Ok(false) };
@@ -160,6 +178,7 @@ mod tests {
     use shared::catalog::VOCABULARY;
     use shared::column;
     use shared::series::SeriesDef;
+    use shared::standing::Standing;
     use shared::tick::TickState;
     use shared::wire::{Check, ColumnBytes, Columns};
 
@@ -226,7 +245,7 @@ mod tests {
                 simulated: false,
                 recorded: None,
             };
-            let info = shared::wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() };
+            let info = wire::Source::new(0, "here".into(), 1000, Vec::new()).entry(Standing::Live, START, Vec::new());
             store.take(ServerMessage::Hello(hello));
             store.take(ServerMessage::Catalog(self.catalog.clone()));
             store.take(ServerMessage::Sources(vec![info]));

@@ -209,7 +209,7 @@ mod tests {
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
         let def = |tag, i: u32| Some(SeriesDef { metric: catalog.position(tag)?, instance: i.to_string() });
         let defs = rows.iter().flat_map(|r| (0..devices).filter_map(|i| def(r.tag, i))).collect();
-        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
         plan(&store, Some(&source), &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
@@ -220,7 +220,7 @@ mod tests {
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
         let metric = catalog.position(cpu::CORE_PERCENT.tag).unwrap();
         let defs = (0..96).map(|i| SeriesDef { metric, instance: i.to_string() }).collect();
-        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
         let plan = plan(&store, Some(&source), &[]);

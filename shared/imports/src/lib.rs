@@ -269,7 +269,7 @@ fn recording(recorded: Recorded) -> Recording {
         let (series, samples): (Vec<SeriesDef>, Vec<Vec<(i64, f64)>>) = source.series.into_iter().unzip();
         let id = number as SourceId;
         let blocks = blocks(id, 1, &samples, &steps(&catalog, &series));
-        let info = Source { id, name: source.name, interval: source.interval, facts: source.facts };
+        let info = Source::new(id, source.name, source.interval, source.facts);
         Machine { info, series, blocks, records: Vec::new() }
     };
     let machines = sources.into_iter().enumerate().map(machine).collect();

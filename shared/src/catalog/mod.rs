@@ -15,6 +15,7 @@ mod tag;
 pub mod apple;
 pub mod cpu;
 pub mod disk;
+pub mod fleet;
 pub mod gpu;
 pub mod gpu_parts;
 pub mod gpu_process;

@@ -15,6 +15,7 @@ pub(in crate::http) use params::Params;
 
 use crate::export::fitting;
 use crate::http::{App, Refusal};
+use crate::live::{KnownIndex, Live};
 use answer::{listed, stream};
 use axum::body::Body;
 use axum::extract::State;
@@ -22,7 +23,9 @@ use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Map, Value, json as object};
 use shared::catalog::{self, Metric};
 use shared::processes::Process;
-use shared::wire::Source;
+use shared::scope::Scope;
+use shared::standing::Standing;
+use shared::wire::IndexEntry;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -119,19 +122,49 @@ fn process(p: &Process) -> Value {
 }
 
 pub(in crate::http) async fn sources(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
-    let (sources, live) = (app.live.store().sources(), app.live.clone());
-    let mut part = some(sources.len());
-    let items = move || {
-        let part = &sources[part()?];
-        let store = live.store();
-        let one = |s: &Source| {
-            let facts: Map<String, Value> = s.facts.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str()))).collect();
-            let last = store.state(s.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
-            object!({ "id": s.id, "name": s.name, "interval": seconds(s.interval), "facts": facts, "last": last })
-        };
-        Some(part.iter().map(one).collect())
-    };
+    app.live.find_late();
+    let (index, live) = (app.live.index(&Scope::All, &mut KnownIndex::default()), app.live.clone());
+    let mut part = some(index.len());
+    let items = move || Some(index[part()?].iter().map(|entry| source(&live, entry)).collect());
     list(&app.answers, "{\"sources\":[".into(), items).await
+}
+
+/// A source; of its link what is known.
+fn source(live: &Live, entry: &IndexEntry) -> Value {
+    let texts = |all: &[(String, String)]| -> Map<String, Value> {
+        all.iter().map(|(word, text)| (word.clone(), Value::from(text.as_str()))).collect()
+    };
+    let figures = live.source(entry.id).figures();
+    let (facts, last, series) = {
+        let store = live.store();
+        let facts = store.source(entry.id).map(|(info, _)| texts(&info.facts));
+        let last = store.state(entry.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
+        (facts, last, store.series_alive(entry.id))
+    };
+    let mut one = object!({
+        "id": entry.id, "key": entry.key, "name": entry.name, "interval": seconds(entry.interval), "facts": facts,
+        "last": last, "state": entry.state.word(), "since": seconds(entry.since), "labels": texts(&entry.labels),
+        "series": series,
+    });
+    let ms = |ms: u64| seconds(i64::try_from(ms).unwrap_or(i64::MAX));
+    let refused = || figures.refused.iter().map(|(cause, count)| (cause.clone(), Value::from(*count)));
+    let filling = match entry.state {
+        Standing::Filling { missing, rate } => Some((seconds(missing), number(rate))),
+        _ => None,
+    };
+    let known = [
+        ("why", entry.state.why().map(Value::from)),
+        ("missing_s", filling.clone().map(|(missing, _)| missing)),
+        ("fill_rate", filling.map(|(_, rate)| rate)),
+        ("behind_s", figures.behind_ms.map(ms)),
+        ("skew_s", figures.skew_ms.map(seconds)),
+        ("version", figures.version.map(Value::from)),
+        ("host", figures.host.map(Value::from)),
+        ("refused", (!figures.refused.is_empty()).then(|| Value::Object(refused().collect()))),
+    ];
+    let fields = one.as_object_mut().expect("made above");
+    fields.extend(known.into_iter().filter_map(|(word, value)| Some((word.to_string(), value?))));
+    one
 }
 
 /// Every family of every source once, with the source's name.

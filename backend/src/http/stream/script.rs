@@ -7,7 +7,7 @@ use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::http::api::{number, seconds};
-use crate::live::Live;
+use crate::live::{Live, Wakes};
 use crate::store::{Cursor, Frame, News, Store};
 use axum::body::Bytes;
 use serde_json::{Map, Value, json as object};
@@ -103,7 +103,7 @@ struct Listener {
 
 /// Follows all sources and publishes their ticks, until nobody listens any more.
 async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
-    let (mut newest, mut followed) = (live.subscribe(None), Vec::new());
+    let (mut newest, mut followed) = (live.subscribe(&[]), Vec::new());
     loop {
         let (live, to) = (live.clone(), broadcast.clone());
         // The ticks of a fleet are megabytes of text: not on the threads that serve the stream.
@@ -115,7 +115,7 @@ async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
             Ok(Some(rest)) => followed = rest,
             Ok(None) | Err(_) => return,
         }
-        if newest.changed().await.is_err() {
+        if newest.next().await.is_err() {
             return;
         }
     }
@@ -164,8 +164,8 @@ struct Followed {
 }
 
 impl Followed {
-    fn new(source: Source) -> Self {
-        Followed { name: source.name, cursor: Cursor::new(source.id).with_state(), tags: Vec::new() }
+    fn new(source: Arc<Source>) -> Self {
+        Followed { name: source.name.clone(), cursor: Cursor::new(source.id).with_state(), tags: Vec::new() }
     }
 
     /// The ticks that are new; none where it goes on from the newest, which the cursor then holds. A source is followed
@@ -226,7 +226,7 @@ async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
     broadcast: &Broadcast,
     mut listener: Listener,
 ) -> Result<(), End> {
-    let mut news = broadcast.newest.subscribe();
+    let mut news = Wakes::from(broadcast.newest.subscribe());
     loop {
         ended(app)?;
         while let Some(text) = broadcast.next(&mut listener) {

@@ -2,6 +2,7 @@
 //! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
 
 use crate::http::write_timeout::WriteTimeout;
+use crate::live::Wakes;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Response;
@@ -12,7 +13,6 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
@@ -109,7 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     ///
     /// # Errors
     /// The connection ends.
-    pub async fn next(&mut self, news: &mut watch::Receiver<u64>, wake: Option<Instant>) -> Result<SocketEvent, End> {
+    pub async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
             // It may have been silent while it was sent a long message: who was not asked is not gone.
             let due = self.asked.map_or(self.heard + PING_AFTER, |asked| asked + (DEAD_AFTER - PING_AFTER));
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                         None => return Err(End::Gone),
                     }
                 }
-                changed = news.changed() => return changed.map(|()| SocketEvent::News).map_err(|_| End::Gone),
+                changed = news.next() => return changed.map(|()| SocketEvent::News).map_err(|_| End::Gone),
                 () = self.timer.as_mut() => {
                     let now = Instant::now();
                     if wake.is_some_and(|wake| wake <= now) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use tokio::io::{DuplexStream, duplex};
+use tokio::sync::watch;
 
 /// Both ends of a connection; the other one is the library's.
 async fn pair(buffer: usize) -> (Socket<DuplexStream>, WebSocketStream<DuplexStream>) {
@@ -29,7 +30,8 @@ async fn messages_of_all_lengths_arrive_as_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn who_answers_pings_stays_and_who_does_not_is_gone_in_fifteen_seconds() {
-    let (_sender, mut news) = watch::channel(0);
+    let (_sender, news) = watch::channel(0);
+    let mut news = Wakes::from(news);
     let (mut socket, mut theirs) = pair(1_000).await;
     // The library answers pings while it reads.
     let reading = tokio::spawn(async move { while theirs.next().await.is_some_and(|m| m.is_ok()) {} });
@@ -71,7 +73,8 @@ async fn who_takes_nothing_is_given_up_and_who_takes_little_is_sent_all() {
 
 #[tokio::test(start_paused = true)]
 async fn who_took_long_to_take_a_message_is_asked_before_it_counts_as_gone() {
-    let (_sender, mut news) = watch::channel(0);
+    let (_sender, news) = watch::channel(0);
+    let mut news = Wakes::from(news);
     let (mut socket, mut theirs) = pair(100).await;
     let reading = tokio::spawn(async move {
         tokio::time::sleep(DEAD_AFTER - Duration::from_secs(1)).await;
@@ -104,7 +107,8 @@ async fn each_fault_has_its_close_code() {
         let (ours, mut theirs) = duplex(1_000);
         let mut socket = Socket::new(ours, &[]).await;
         theirs.write_all(bytes).await.unwrap();
-        let (_sender, mut news) = watch::channel(0);
+        let (_sender, news) = watch::channel(0);
+        let mut news = Wakes::from(news);
         let Err(End::Told(told, reason)) = socket.next(&mut news, None).await else { panic!("{bytes:?}") };
         assert_eq!(told, code, "{bytes:?}: {reason}");
         let closing = tokio::spawn(async move { socket.close(told, &reason.repeat(5)).await });

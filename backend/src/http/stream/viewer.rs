@@ -5,6 +5,7 @@ use super::{ended, send};
 use crate::http::App;
 use crate::live::{Outgoing, Viewer};
 use axum::body::Bytes;
+use shared::scope::Scope;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, decode_page};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,9 +38,9 @@ pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S
 /// Serves a page until its connection ends.
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: &App) -> Result<(), End> {
     let live = &app.live;
-    let mut viewer = Viewer::new(live.clone());
+    let mut viewer = Viewer::new(live.clone(), Scope::All);
     // Which source it follows is what it says first.
-    let mut news = live.subscribe(None);
+    let mut news = live.subscribe(&[]);
     let heartbeat = Duration::from_millis(HEARTBEAT_MS);
     let (mut said, mut ready) = (Instant::now(), Instant::now());
     let mut more = false;
@@ -66,7 +67,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: 
                 let message = decode_page(&bytes)
                     .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
                 if let PageMessage::Processes { at } = message {
-                    let table = viewer.source().and_then(|source| app.processes(source, at));
+                    let table = viewer.sources().first().and_then(|source| app.processes(*source, at));
                     let table = table.map(|table| (*table).clone()).unwrap_or_default();
                     let answer = wire::encode(&ServerMessage::Processes(table));
                     send(socket, live, Opcode::Binary, &answer.into()).await?;
@@ -76,7 +77,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: 
                 let (held, opens) = (viewer.held(), matches!(message, PageMessage::Open { .. }));
                 viewer.receive(message).map_err(|why| End::Told(CloseCode::Policy, why))?;
                 if opens {
-                    news = live.subscribe(viewer.source());
+                    news = live.subscribe(&viewer.sources());
                 }
                 more |= question || held;
                 // What the page asked for does not wait for the next tick.

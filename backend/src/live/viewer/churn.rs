@@ -64,7 +64,7 @@ impl Page {
                     self.resyncs += 1;
                     (self.state, self.defs) = (TickState::default(), Vec::new());
                 }
-                Received::Control(_) => {}
+                Received::Control(_) | Received::Overview(..) => {}
                 Received::Ticks(_, frames) => {
                     self.messages += 1;
                     for frame in frames {
@@ -94,7 +94,7 @@ impl Page {
 }
 
 fn open(resume: Option<Resume>) -> PageMessage {
-    PageMessage::Open { protocol: PROTOCOL, window: RETENTION, resume, source: None }
+    PageMessage::Open { protocol: PROTOCOL, window: RETENTION, resume, sources: vec![String::new()] }
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn series_that_come_and_go_for_days_find_room_and_no_page_takes_one_for_another(
     let mut store = Store::new(catalog.clone(), Limits { retention: RETENTION, bytes: usize::MAX });
     let source = store.add_source("here".into(), INTERVAL, Vec::new());
     let live = Live::new(store, clock.clone(), 77, RETENTION);
-    let (mut followed, mut viewer) = (Page::default(), Viewer::new(live.clone()));
+    let (mut followed, mut viewer) = (Page::default(), Viewer::new(live.clone(), Scope::All));
     let mut away = Page::default();
     let ticks = 30 * 12;
     assert!(ticks * NEW > 2 * MAX_ALIVE_SERIES, "far more in all than there is room for at once");
@@ -139,13 +139,13 @@ fn series_that_come_and_go_for_days_find_room_and_no_page_takes_one_for_another(
                 rows: catalog.metrics.len() as u32,
                 places: vec![(source, away.state.seq(), away.defs.len() as u32)],
             });
-            let mut again = Viewer::new(live.clone());
+            let mut again = Viewer::new(live.clone(), Scope::All);
             again.receive(open(resume)).expect("it opens");
             away.messages = 0;
             away.take(&mut again, &catalog);
         }
         if tick % 60 == 59 {
-            let (mut fresh, mut viewer) = (Page::default(), Viewer::new(live.clone()));
+            let (mut fresh, mut viewer) = (Page::default(), Viewer::new(live.clone(), Scope::All));
             viewer.receive(open(None)).expect("it opens");
             fresh.take(&mut viewer, &catalog);
             assert_eq!(fresh.state.seq(), tick as u64 + 1);
@@ -199,7 +199,7 @@ fn rows_that_come_and_go_take_each_others_places_and_a_page_follows() {
     let source = store.add_source("here".into(), INTERVAL, Vec::new());
     let live = Live::new(store, clock.clone(), 77, RETENTION);
     let drawn = live.store().catalog().layout.charts.len();
-    let (mut viewer, mut table, mut defs) = (Viewer::new(live.clone()), Catalog::default(), Vec::new());
+    let (mut viewer, mut table, mut defs) = (Viewer::new(live.clone(), Scope::All), Catalog::default(), Vec::new());
     let (mut state, mut messages, mut replaced) = (TickState::default(), 0, 0);
     let tag = |n: usize| format!("scraped.{n}{{labels}}");
     for tick in 0..240 {
@@ -248,7 +248,7 @@ fn rows_that_come_and_go_take_each_others_places_and_a_page_follows() {
                         }
                     }
                 }
-                Received::Control(_) => {}
+                Received::Control(_) | Received::Overview(..) => {}
                 Received::Ticks(_, frames) => {
                     messages += 1;
                     for frame in frames {

@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::{Clock, Manual};
 use crate::store::{Limits, QUARTER, Store};
 use shared::catalog::{Catalog, cpu};
+use shared::scope::Scope;
 use shared::series::SeriesDef;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Received, Resume, decode_server};
@@ -83,7 +84,7 @@ impl Page {
                     self.seqs.clear();
                     self.state = TickState::default();
                 }
-                Received::Control(_) => {}
+                Received::Control(_) | Received::Overview(..) => {}
                 Received::Ticks(_, frames) => {
                     self.messages += 1;
                     for frame in frames {
@@ -107,7 +108,7 @@ impl Page {
 }
 
 fn open(window: i64, resume: Option<Resume>) -> PageMessage {
-    PageMessage::Open { protocol: PROTOCOL, window, resume, source: None }
+    PageMessage::Open { protocol: PROTOCOL, window, resume, sources: vec![String::new()] }
 }
 
 fn whole(to: i64) -> Vec<u64> {
@@ -118,7 +119,7 @@ fn whole(to: i64) -> Vec<u64> {
 fn a_page_gets_history_and_then_every_tick_once() {
     let mut bench = Bench::new();
     bench.tick(SEAL + 50);
-    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
     viewer.receive(open(43_200_000, None)).unwrap();
     page.take(&mut viewer);
     bench.tick(3);
@@ -131,11 +132,11 @@ fn a_page_gets_history_and_then_every_tick_once() {
 fn a_break_leaves_no_hole_and_repeats_nothing() {
     let mut bench = Bench::new();
     bench.tick(20);
-    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
     viewer.receive(open(300_000, None)).unwrap();
     page.take(&mut viewer);
     bench.tick(SEAL - 10);
-    let mut again = Viewer::new(bench.live.clone());
+    let mut again = Viewer::new(bench.live.clone(), Scope::All);
     again.receive(open(300_000, Some(page.resume()))).unwrap();
     page.messages = 0;
     page.take(&mut again);
@@ -146,11 +147,11 @@ fn a_break_leaves_no_hole_and_repeats_nothing() {
 fn a_page_away_for_too_long_begins_anew_without_a_hole() {
     let mut bench = Bench::new();
     bench.tick(20);
-    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
     viewer.receive(open(43_200_000, None)).unwrap();
     page.take(&mut viewer);
     bench.tick(3 * SEAL);
-    let mut again = Viewer::new(bench.live.clone());
+    let mut again = Viewer::new(bench.live.clone(), Scope::All);
     again.receive(open(43_200_000, Some(page.resume()))).unwrap();
     page.messages = 0;
     page.take(&mut again);
@@ -160,7 +161,7 @@ fn a_page_away_for_too_long_begins_anew_without_a_hole() {
 #[test]
 fn a_page_that_never_acknowledges_is_sent_its_credit_and_no_more() {
     let mut bench = Bench::new();
-    let mut viewer = Viewer::new(bench.live.clone());
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
     viewer.receive(open(300_000, None)).unwrap();
     let mut sent = 0;
     for _ in 0..3 * SEAL {
@@ -186,7 +187,7 @@ fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_cred
         bench.live.store().intern(bench.source, SeriesDef { metric, instance: core.to_string() }).unwrap();
     }
     bench.tick(1);
-    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
     viewer.receive(open(300_000, None)).unwrap();
     page.take(&mut viewer);
     for _ in 0..SEAL - 50 {
@@ -195,7 +196,7 @@ fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_cred
         bench.clock.pass(Duration::from_secs(1));
         bench.append(&values);
     }
-    let mut again = Viewer::new(bench.live.clone());
+    let mut again = Viewer::new(bench.live.clone(), Scope::All);
     again.receive(open(300_000, Some(page.resume()))).unwrap();
     let (mut sent, mut most) = (0, 0);
     while let Some(bytes) = next(&mut again) {
@@ -245,7 +246,7 @@ fn rows_that_appear_later_come_before_the_series_that_name_them() {
     };
     bench.tick(1);
     let (mut table, mut tags) = (Catalog::default(), Vec::new());
-    let mut viewer = Viewer::new(bench.live.clone());
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
     viewer.receive(open(300_000, None)).unwrap();
     follow(&mut viewer, &mut table, &mut tags);
     assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len(), 1));
@@ -257,14 +258,14 @@ fn rows_that_appear_later_come_before_the_series_that_name_them() {
     // Away meanwhile: what it knows is not told again.
     add(&bench, 2, 2_000);
     bench.tick(1);
-    let mut again = Viewer::new(bench.live.clone());
+    let mut again = Viewer::new(bench.live.clone(), Scope::All);
     let rows = table.metrics.len() as u32;
     again.receive(open(300_000, Some(Resume { boot: 77, rows, places: vec![(0, 2, 5)] }))).unwrap();
     follow(&mut again, &mut table, &mut tags);
     assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len() + 2_000, 4_001));
     // One that opens now gets the same table in parts.
     let (mut fresh, mut told) = (Catalog::default(), Vec::new());
-    let mut viewer = Viewer::new(bench.live.clone());
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
     viewer.receive(open(300_000, None)).unwrap();
     follow(&mut viewer, &mut fresh, &mut told);
     assert_eq!((&fresh.metrics, &told), (&table.metrics, &tags));
@@ -280,12 +281,12 @@ fn rows_that_appear_later_come_before_the_series_that_name_them() {
 fn another_run_or_another_version_is_told_apart() {
     let mut bench = Bench::new();
     bench.tick(5);
-    let (mut viewer, mut page) = (Viewer::new(bench.live.clone()), Page::default());
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
     viewer.receive(open(300_000, Some(Resume { boot: 76, rows: 0, places: vec![(0, 4, 1)] }))).unwrap();
     page.take(&mut viewer);
     assert_eq!(page.seqs, whole(5));
-    let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, source: None };
-    assert!(Viewer::new(bench.live.clone()).receive(old).unwrap_err().contains("reload"));
+    let old = PageMessage::Open { protocol: PROTOCOL + 1, window: 0, resume: None, sources: vec![String::new()] };
+    assert!(Viewer::new(bench.live.clone(), Scope::All).receive(old).unwrap_err().contains("reload"));
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks()
         }
     }
     let live = Live::new(store, Arc::new(Manual::at(T0 + 2_000_000, Duration::ZERO)), 77, 8 * 86_400_000);
-    let mut viewer = Viewer::new(live);
+    let mut viewer = Viewer::new(live, Scope::All);
     viewer.receive(PageMessage::Minutes { source, from: T0 - 86_400_000, to: T0 + 2_000_000 }).expect("a question");
     let (mut found, mut seqs, mut ended) = (vec![Vec::new(); 2], Vec::new(), false);
     while let Some(bytes) = next(&mut viewer) {
@@ -346,7 +347,8 @@ fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks()
 #[test]
 fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
     let mut bench = Bench::new();
-    let (mut viewer, mut state, mut shown) = (Viewer::new(bench.live.clone()), TickState::default(), Vec::new());
+    let (mut viewer, mut state, mut shown) =
+        (Viewer::new(bench.live.clone(), Scope::All), TickState::default(), Vec::new());
     viewer.receive(open(300_000, None)).unwrap();
     for (step, ticks) in [(0, 20), (-10_000, 15), (-7_500, 12), (3_600_000, 5)] {
         bench.clock.step(step);
@@ -355,7 +357,7 @@ fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
             while let Some(bytes) = next(&mut viewer) {
                 match decode_server(&bytes).unwrap() {
                     Received::Control(ServerMessage::Series { defs, .. }) => state.extend(defs.iter().map(|_| 100.0)),
-                    Received::Control(_) => {}
+                    Received::Control(_) | Received::Overview(..) => {}
                     Received::Ticks(_, frames) => {
                         for frame in frames {
                             if let Applied::Tick { .. } = state.apply(frame).unwrap() {
@@ -379,7 +381,7 @@ fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
 #[test]
 fn records_come_in_order_with_ticks_and_each_once() {
     let mut bench = Bench::new();
-    let mut viewer = Viewer::new(bench.live.clone());
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
     let record = |bench: &Bench, kind: &str| {
         bench.live.append_record(bench.source, bench.clock.wall(), kind, Vec::new()).expect("it is open")
     };
@@ -396,7 +398,7 @@ fn records_come_in_order_with_ticks_and_each_once() {
                 Received::Control(ServerMessage::Records { records, source: 0 }) => {
                     heard.extend(records.into_iter().map(|record| (record.kind, record.n)));
                 }
-                Received::Control(_) => {}
+                Received::Control(_) | Received::Overview(..) => {}
                 Received::Ticks(_, frames) => {
                     messages += 1;
                     for frame in frames {
@@ -424,7 +426,7 @@ fn records_come_in_order_with_ticks_and_each_once() {
     let resume = Resume { boot: 77, rows: cpu::ROWS.len() as u32, places: vec![(0, 7, 1)] };
     record(&bench, "d");
     bench.tick(1);
-    let mut back = Viewer::new(bench.live.clone());
+    let mut back = Viewer::new(bench.live.clone(), Scope::All);
     back.receive(open(43_200_000, Some(resume))).unwrap();
     let mut kinds = Vec::new();
     while let Some(bytes) = next(&mut back) {
@@ -433,4 +435,72 @@ fn records_come_in_order_with_ticks_and_each_once() {
         }
     }
     assert_eq!(kinds, [4, 5], "c came behind the tick that it has: it may know it");
+}
+
+#[test]
+fn several_machines_are_followed_at_once_and_one_beyond_the_scope_is_none() {
+    let mut bench = Bench::new();
+    let other = bench.live.store().add_source("other".into(), 1_000, vec![("name".into(), "node-7".into())]);
+    bench.live.store().intern(other, SeriesDef { metric: 0, instance: String::new() }).expect("room");
+    let open = |sources: &[&str]| {
+        let sources = sources.iter().map(|text| (*text).to_string()).collect();
+        PageMessage::Open { protocol: PROTOCOL, window: 300_000, resume: None, sources }
+    };
+    let mut sent = 0;
+    let mut hear = |viewer: &mut Viewer| {
+        let (mut ticks, mut told) = (Vec::new(), Vec::new());
+        while let Some(bytes) = next(viewer) {
+            match decode_server(&bytes).expect("a message") {
+                Received::Ticks(source, _) => {
+                    sent += 1;
+                    ticks.push(source);
+                }
+                Received::Control(ServerMessage::Sources(all)) => told.extend(all.into_iter().map(|one| one.name)),
+                Received::Control(ServerMessage::Facts { source, .. }) => told.push(format!("facts {source}")),
+                Received::Control(ServerMessage::Columns(_)) => panic!("nothing is sealed"),
+                _ => {}
+            }
+        }
+        viewer.receive(PageMessage::Ack { messages: sent }).expect("they were sent");
+        (ticks, told)
+    };
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
+    viewer.receive(open(&["node-7", "here", "other"])).expect("it opens");
+    let (ticks, told) = hear(&mut viewer);
+    assert_eq!((ticks, told), (vec![other, 0], ["here", "node-7", "facts 1", "facts 0"].map(String::from).to_vec()));
+    bench.tick(1);
+    bench.live.store().append(other, bench.clock.wall(), false, &[1.0]).expect("a source");
+    let (mut ticks, _) = hear(&mut viewer);
+    ticks.sort_unstable();
+    assert_eq!(ticks, [0, other]);
+    bench.live.refilled(other, 5, 9);
+    bench.live.store().append(other, bench.clock.wall() + 1, false, &[2.0]).expect("a source");
+    let mut refilled = Vec::new();
+    while let Some(bytes) = next(&mut viewer) {
+        if let Received::Control(ServerMessage::Refilled { source, from, to }) = decode_server(&bytes).expect("one") {
+            refilled.push((source, from, to));
+        }
+    }
+    assert_eq!(refilled, [(other, 5, 9)]);
+
+    let mut few = Viewer::new(bench.live.clone(), Scope::only([], ["other".to_string()]));
+    few.receive(open(&["here"])).expect("it opens");
+    let mut heard = Vec::new();
+    few.receive(PageMessage::History { source: 0, from: 0, to: i64::MAX }).expect("a question");
+    while let Some(bytes) = next(&mut few) {
+        match decode_server(&bytes).expect("a message") {
+            Received::Ticks(source, _) => heard.push(source),
+            Received::Control(ServerMessage::Sources(all)) => assert_eq!(all.len(), 1),
+            _ => {}
+        }
+    }
+    assert!(
+        !heard.is_empty() && heard.iter().all(|source| *source == other),
+        "what a person may not see is like a name that nobody has"
+    );
+    let mut none = Viewer::new(bench.live.clone(), Scope::All);
+    none.receive(open(&[])).expect("it opens");
+    assert!(none.sources().is_empty());
+    let many = vec!["here"; MAX_OPENED + 1];
+    assert!(Viewer::new(bench.live.clone(), Scope::All).receive(open(&many)).unwrap_err().contains("at most 8"));
 }

@@ -23,7 +23,7 @@ const MAX_LATE_MS: i64 = 5_000;
 #[derive(Default)]
 pub(super) struct Gathering {
     catalog: Arc<Catalog>,
-    sources: VecDeque<Source>,
+    sources: VecDeque<Arc<Source>>,
     /// Series without a value in their source's newest tick.
     slow: VecDeque<Slow>,
     current: Vec<Current>,
@@ -69,7 +69,7 @@ impl Gathering {
     }
 
     /// The values of a source's newest tick, and which others are to be looked for.
-    fn newest(&mut self, live: &Live, source: Source) {
+    fn newest(&mut self, live: &Live, source: Arc<Source>) {
         // Read now: an answer may have waited for its turn.
         let now = live.clock.wall();
         let store = live.store();
@@ -77,7 +77,7 @@ impl Gathering {
         self.catalog = store.catalog().clone();
         let is_current = |(t, _): &(i64, _)| (now - t).abs() <= 2 * source.interval + MAX_LATE_MS;
         let Some((t, values)) = store.newest(source.id).filter(is_current) else { return };
-        let host = Arc::<str>::from(source.name);
+        let host = Arc::<str>::from(source.name.as_str());
         let mut series = VecDeque::new();
         for (id, (def, &v)) in (0..).zip(store.series(source.id, 0).iter().zip(&values)) {
             if v.is_finite() {
