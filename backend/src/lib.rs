@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod export;
 pub mod file;
 pub mod http;
+pub mod ingest;
 pub mod live;
 pub mod modes;
 pub mod recording;

@@ -1,5 +1,6 @@
 //! The live stream: what the sampler appends to and everybody reads; and what a page that follows it is sent.
 
+mod fills;
 #[cfg(test)]
 pub(crate) mod fleeting;
 mod minutes;
@@ -56,6 +57,8 @@ pub struct Live {
     sources: Mutex<Vec<Arc<SourceState>>>,
     /// Rises with the ticks of any source.
     ticks: watch::Sender<u64>,
+    /// Blocks that came late and are not written yet.
+    fills: Mutex<fills::Fills>,
     /// How often what is said of a source in the index was changed.
     changes: AtomicU64,
     /// When it was last looked which sources are late, by the steady clock, milliseconds.
@@ -95,6 +98,7 @@ impl Live {
             writing: Mutex::default(),
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
+            fills: Mutex::default(),
             changes: AtomicU64::default(),
             looked: AtomicU64::default(),
             counts: StreamCounts::default(),
@@ -178,6 +182,11 @@ impl Live {
             log.write(bytes);
         }
         Ok(self.store().push_record(encoded))
+    }
+
+    /// Whether what was appended is in the log, as far as is known; true where nothing is kept on disk.
+    pub fn is_logged(&self) -> bool {
+        self.writing().log.as_ref().is_none_or(|log| log.health().failing.is_none())
     }
 
     /// Ends the log in order; nothing is appended any more. Waits for a disk at most as long as [`Log::close`] does.

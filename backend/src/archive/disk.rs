@@ -134,6 +134,9 @@ impl Disk {
             }
             let through = batch.through;
             self.batches.pop_front();
+            if through == 0 {
+                continue;
+            }
             // One cut later than its segment, so that a segment that turns out damaged can be made again.
             if let Some(log) = &live.writing().log {
                 log.remove_through(self.sealed);
@@ -183,6 +186,10 @@ impl Disk {
     }
 
     fn merge(&mut self, live: &Live, now: i64, steady: Duration) -> Result<(), Trouble> {
+        // An hour that still gets what it lacks would be written again and again.
+        if live.is_filling() {
+            return Ok(());
+        }
         while let Some(parts) = compaction::due(now, &self.readable(steady)) {
             let files = &**self.folder.files();
             let merged = match compaction::merge(files, self.folder.indexes(), self.folder.serial(), &parts) {

@@ -17,6 +17,7 @@ pub use standing::Standing;
 use crate::live::Live;
 use crate::store::{Block, Chunk, QUARTER, Stretch, Unwritten};
 use shared::wire::SourceId;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +39,7 @@ pub struct Archive {
 struct Batch {
     /// Start of its quarter, milliseconds since the Unix epoch.
     start: i64,
-    /// Log files up to this number hold nothing that is not in this batch or in one before it.
+    /// Log files up to this number hold nothing that is not in this batch or in one before it. 0: it says nothing of logs.
     through: u64,
     sources: Vec<Unwritten>,
 }
@@ -71,6 +72,7 @@ impl Archive {
             self.quarter = now.div_euclid(QUARTER);
         }
         if let Some(disk) = &mut self.disk {
+            late(&self.live).into_iter().for_each(|batch| disk.take(batch));
             disk.step(&self.live, now);
             disk.standing().look(&self.live);
         }
@@ -107,6 +109,22 @@ impl Archive {
         self.live.store().sealed(source, stretch, blocks);
         chunks
     }
+}
+
+/// What came late and is to be written now, by the hour that it belongs to.
+fn late(live: &Live) -> Vec<Batch> {
+    let mut hours: BTreeMap<i64, BTreeMap<SourceId, Vec<Arc<Chunk>>>> = BTreeMap::new();
+    for (source, chunk) in live.take_fills() {
+        let hour = chunk.from.div_euclid(4 * QUARTER) * 4 * QUARTER;
+        hours.entry(hour).or_default().entry(source).or_default().push(chunk);
+    }
+    let unwritten = |(source, chunks)| Unwritten { source, chunks, records: Vec::new() };
+    let batch = |(start, sources): (i64, BTreeMap<SourceId, Vec<Arc<Chunk>>>)| Batch {
+        start,
+        through: 0,
+        sources: sources.into_iter().map(unwritten).collect(),
+    };
+    hours.into_iter().map(batch).collect()
 }
 
 /// Keeps history until `stop`. A fault of the archive's own ends it, not the page, which says so.

@@ -1,8 +1,9 @@
-//! Blocks that were sealed elsewhere: a recording that is replayed.
+//! Blocks that were sealed elsewhere: a recording that is replayed, or what came late to a hub.
 
-use super::{Block, Store};
+use super::{Block, Chunk, Store};
 use shared::column;
 use shared::wire::SourceId;
+use std::sync::Arc;
 
 impl Store {
     /// Puts finished blocks into a source, whose series are announced already. They are not subject to the limits as long
@@ -21,5 +22,15 @@ impl Store {
             });
         }
         kept.put(blocks);
+    }
+
+    /// Puts blocks into a source whose ticks came late: they lie between, or before, those that are here. Their series are
+    /// announced already. They are dropped by age, and where memory is full, as all others.
+    pub fn fill(&mut self, source: SourceId, chunks: &[Arc<Chunk>]) {
+        let blocks: Vec<Block> = chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect();
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            blocks.iter().for_each(|block| kept.instants.take_block(block));
+        }
+        self.hold(source, blocks);
     }
 }

@@ -258,6 +258,11 @@ impl Store {
         Some(kept.announce(def, steps))
     }
 
+    /// The number of a series that has one.
+    pub fn id(&self, source: SourceId, def: &SeriesDef) -> Option<SeriesId> {
+        self.kept(source)?.series.id(def)
+    }
+
     /// Series of a source from id `first` on.
     pub fn series(&self, source: SourceId, first: usize) -> &[SeriesDef] {
         self.kept(source).and_then(|k| k.series.defs().get(first..)).unwrap_or_default()

@@ -1,0 +1,196 @@
+//! How far an agent's clock is from ours, and what its stamps are moved by.
+//!
+//! A clock within two seconds is left alone. One that is further off gets a *shift*, which holds for an *era*: until that
+//! clock steps, its life ends, or shift and clock part again. Charts stand by the hub's clock then, whatever an agent's says.
+
+use std::collections::VecDeque;
+
+/// Within this a clock is right, milliseconds.
+const RIGHT_MS: i64 = 2_000;
+/// So many measurements in a row say that it is not.
+const SURE: u32 = 3;
+/// A clock further off than this in one life says nothing of another.
+const HOUR_MS: i64 = 3_600_000;
+/// Measurements of which the best counts.
+const REMEMBERED: usize = 8;
+
+/// What one exchange of times says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// How far the agent's clock is ahead of ours, milliseconds.
+    pub skew_ms: i64,
+    /// The way there and back; the skew is known to half of it.
+    pub round_trip_ms: i64,
+}
+
+/// The stamps of the agent from a sequence on, and what they are moved by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era {
+    /// Sequence of its first tick.
+    pub first: u64,
+    /// Added to the agent's stamps, milliseconds.
+    pub shift_ms: i64,
+}
+
+/// The clock of one link's agent.
+#[derive(Debug, Default)]
+pub struct AgentClock {
+    /// The question that was answered last: its number, when the agent sent it, and when it came and was answered here.
+    answered: Option<(u32, i64, i64, i64)>,
+    measured: VecDeque<Measured>,
+    /// How many measurements in a row said that shift and clock part.
+    off: u32,
+    /// Rising by first sequence.
+    eras: Vec<Era>,
+}
+
+impl AgentClock {
+    /// The clock of an agent whose eras are known.
+    pub fn new(eras: Vec<Era>) -> Self {
+        AgentClock { eras, ..AgentClock::default() }
+    }
+
+    /// What is added to stamps now, milliseconds.
+    pub fn shift(&self) -> i64 {
+        self.eras.last().map_or(0, |era| era.shift_ms)
+    }
+
+    /// What is added to the stamp of this tick; `life` is the first of the agent's life, whose clock is known.
+    pub fn shift_at(&self, seq: u64, life: u64) -> i64 {
+        match (self.eras.iter().rev().find(|era| era.first <= seq), self.eras.first()) {
+            (Some(era), _) => era.shift_ms,
+            (None, Some(first)) if seq >= life => first.shift_ms,
+            // Of a life before, it is not known: it may have been right by then.
+            (None, _) => Some(self.shift()).filter(|shift| shift.abs() <= HOUR_MS).unwrap_or(0),
+        }
+    }
+
+    /// Whether enough was measured to know.
+    pub fn is_known(&self) -> bool {
+        self.measured.len() >= SURE as usize
+    }
+
+    /// The best of the last measurements.
+    pub fn skew(&self) -> Option<Measured> {
+        self.measured.iter().copied().min_by_key(|one| one.round_trip_ms)
+    }
+
+    /// A question came at `received` and is answered at `answered` by our clock. It says, too, when the answer before
+    /// arrived, by which one more measurement is known.
+    pub fn asked(&mut self, id: u32, sent: i64, arrived: Option<i64>, (received, answered): (i64, i64)) {
+        let before = self.answered.replace((id, sent, received, answered));
+        let Some(((last, t1, t2, t3), t4)) = before.zip(arrived) else { return };
+        let within = [t1, t4].iter().all(|t| t.unsigned_abs() < 1 << 53);
+        if last.checked_add(1) != Some(id) || !within || t4 < t1 {
+            return;
+        }
+        let skew_ms = -((t2 - t1) + (t3 - t4)) / 2;
+        let round_trip_ms = ((t4 - t1) - (t3 - t2)).max(0);
+        if self.measured.len() == REMEMBERED {
+            self.measured.pop_front();
+        }
+        self.measured.push_back(Measured { skew_ms, round_trip_ms });
+        let best = self.skew().map_or(skew_ms, |best| best.skew_ms);
+        self.off = if (best + self.shift()).abs() > RIGHT_MS { self.off + 1 } else { 0 };
+    }
+
+    /// A new era where shift and clock part for sure: it begins with the next tick, behind `seq`, of a source that ticks
+    /// every `interval` milliseconds.
+    pub fn part(&mut self, seq: u64, interval: i64) -> Option<Era> {
+        if self.off < SURE {
+            return None;
+        }
+        let skew = self.skew()?.skew_ms;
+        self.begin(seq.checked_add(1)?, round(-skew, interval.max(1_000)))
+    }
+
+    /// The agent's clock was set by so much just before the tick `seq`: the stamps behind it go on as if it was not.
+    pub fn stepped(&mut self, seq: u64, by_ms: i64, interval: i64) -> Option<Era> {
+        if by_ms.abs() <= RIGHT_MS {
+            return None;
+        }
+        // What was measured before it says nothing of now.
+        self.measured.clear();
+        self.answered = None;
+        let wanted = self.shift().saturating_sub(round(by_ms, interval.max(1_000)));
+        self.begin(seq, if wanted.abs() <= RIGHT_MS { 0 } else { wanted })
+    }
+
+    fn begin(&mut self, first: u64, shift_ms: i64) -> Option<Era> {
+        self.off = 0;
+        if shift_ms == self.shift() {
+            return None;
+        }
+        let era = Era { first, shift_ms };
+        self.eras.retain(|old| old.first < first);
+        self.eras.push(era);
+        Some(era)
+    }
+}
+
+/// The nearest multiple of a step.
+fn round(ms: i64, step: i64) -> i64 {
+    ms.saturating_add(step / 2).div_euclid(step).saturating_mul(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An agent that is `ahead` of us, with 20 ms there and 40 ms back, asks so many times.
+    fn ask(clock: &mut AgentClock, ahead: i64, times: u32) {
+        let (mut now, mut arrived) = (1_700_000_000_000, None);
+        let first = clock.answered.map_or(1, |(id, ..)| id + 1);
+        for id in first..first + times {
+            clock.asked(id, now + ahead, arrived, (now + 20, now + 21));
+            arrived = Some(now + 61 + ahead);
+            now += 100;
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_right_is_left_alone() {
+        for ahead in [0, 1_500, -1_500] {
+            let mut clock = AgentClock::default();
+            ask(&mut clock, ahead, 9);
+            let measured = clock.skew().expect("it was asked nine times");
+            assert_eq!(measured.round_trip_ms, 60);
+            assert!((measured.skew_ms - ahead).abs() <= 30, "{measured:?}");
+            assert_eq!((clock.part(7, 1_000), clock.shift()), (None, 0));
+        }
+    }
+
+    #[test]
+    fn one_that_is_an_hour_off_gets_a_shift_in_whole_intervals_after_three_measurements() {
+        for ahead in [3_600_000, -3_600_000] {
+            let mut clock = AgentClock::default();
+            ask(&mut clock, ahead, 3);
+            assert_eq!(clock.part(7, 1_000), None, "two measurements are not enough");
+            ask(&mut clock, ahead, 2);
+            assert_eq!(clock.part(7, 1_000), Some(Era { first: 8, shift_ms: -ahead }));
+            assert_eq!((clock.shift_at(7, 7), clock.shift_at(8, 7), clock.shift()), (-ahead, -ahead, -ahead));
+            ask(&mut clock, ahead, 9);
+            assert_eq!(clock.part(20, 1_000), None, "it is corrected");
+        }
+    }
+
+    #[test]
+    fn a_step_is_taken_back_at_once_and_a_clock_that_was_set_right_has_no_shift() {
+        let mut clock = AgentClock::default();
+        assert_eq!(clock.stepped(10, 1_000, 1_000), None);
+        assert_eq!(clock.stepped(10, 3_600_200, 1_000), Some(Era { first: 10, shift_ms: -3_600_000 }));
+        assert_eq!(clock.stepped(50, -3_600_100, 1_000), Some(Era { first: 50, shift_ms: 0 }));
+        assert_eq!((clock.shift_at(9, 10), clock.shift_at(49, 10), clock.shift_at(50, 10)), (0, -3_600_000, 0));
+    }
+
+    #[test]
+    fn absurd_times_are_no_measurements() {
+        let mut clock = AgentClock::default();
+        for (id, sent, arrived) in
+            [(1, i64::MIN, None), (2, i64::MAX, Some(i64::MIN)), (3, 5, Some(i64::MAX)), (9, 0, Some(9))]
+        {
+            clock.asked(id, sent, arrived, (1, 2));
+        }
+        assert_eq!(clock.skew(), None);
+    }
+}

@@ -1,0 +1,351 @@
+//! Fetching what is lacking: one range at a time of a source, a few sources at once, at a bounded rate.
+//!
+//! What comes is put together block by block, and looked through whole before any of it is kept: a column that cannot be
+//! decoded, a time that cannot be, ticks that were not asked for. A block that is bad is asked for once more, then left.
+
+use super::coverage::{self, Hole, Span};
+use super::limits::MAX_BLOCK_BYTES;
+use crate::store::Column;
+use shared::agent::{FillPart, FillState, Offer};
+use shared::column;
+use shared::series::SeriesId;
+use shared::wire::ColumnBytes;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// Sources that are fetched at once.
+const MAX_FETCHED: usize = 8;
+/// Bytes a second of all fills together.
+const BYTES_A_SECOND: f64 = 20e6;
+/// A fill that brings less than this within `SLOW_WITHIN` is given up.
+const SLOW_BYTES: u64 = 60 << 10;
+const SLOW_WITHIN: Duration = Duration::from_secs(60);
+/// The history that is asked for at once, milliseconds, and bounds of its ticks.
+const WANT_MS: i64 = 3_600_000;
+const WANT_TICKS: (i64, i64) = (60, 36_000);
+
+/// Whose turn it is to fetch, and when bytes may come again.
+pub(super) struct Turns {
+    turns: Arc<Semaphore>,
+    /// When the bytes that came are made up for.
+    until: Mutex<Instant>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns { turns: Arc::new(Semaphore::new(MAX_FETCHED)), until: Mutex::new(Instant::now()) }
+    }
+}
+
+impl Turns {
+    /// Resolves when it is a source's turn, until it gives the turn back.
+    pub async fn take(&self) -> OwnedSemaphorePermit {
+        let turn = self.turns.clone().acquire_owned().await;
+        turn.expect("the turns are never closed")
+    }
+
+    /// So many bytes came.
+    pub fn came(&self, bytes: usize, now: Instant) {
+        let mut until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        *until = (*until).max(now) + Duration::from_secs_f64(bytes as f64 / BYTES_A_SECOND);
+    }
+
+    /// How long nothing is asked for.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner).saturating_duration_since(now)
+    }
+}
+
+/// What was asked for, and what has come of it.
+struct Want {
+    id: u32,
+    span: Span,
+    arrived: Vec<Span>,
+    block: Option<FillBlock>,
+    /// Bytes since the time behind it.
+    bytes: u64,
+    since: Duration,
+    /// About how much history that is, milliseconds.
+    missing: i64,
+}
+
+/// A block of a fill as it came.
+#[derive(Debug, PartialEq)]
+pub(super) struct FillBlock {
+    pub first: u64,
+    pub last: u64,
+    pub clock_step: bool,
+    times: Vec<u8>,
+    columns: Vec<(SeriesId, ColumnBytes)>,
+    bytes: usize,
+}
+
+/// A block whose every byte was looked at.
+pub(super) struct CheckedBlock {
+    pub first: u64,
+    pub last: u64,
+    pub clock_step: bool,
+    /// By the agent's clock, milliseconds since the Unix epoch.
+    pub times: Vec<i64>,
+    /// By the agent's ids.
+    pub columns: Vec<(SeriesId, Column)>,
+}
+
+impl FillBlock {
+    /// Decodes all of it; none where it is damaged. Long work: not where others wait.
+    pub fn check(self) -> Option<CheckedBlock> {
+        let ticks = (self.last - self.first + 1) as usize;
+        let times = column::decode_times(&self.times, ticks).ok()?;
+        if !times.is_sorted_by(|a, b| a < b) {
+            return None;
+        }
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (id, ColumnBytes(raw)) in self.columns {
+            let values = column::decode(&raw, ticks).ok()?;
+            let samples = values.iter().filter(|value| value.is_finite()).count() as u64;
+            if samples > 0 {
+                columns.push((id, Column { id, raw: raw.into_boxed_slice(), samples }));
+            }
+        }
+        Some(CheckedBlock { first: self.first, last: self.last, clock_step: self.clock_step, times, columns })
+    }
+}
+
+/// What was sent is no answer to what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unasked;
+
+/// What is fetched of one source.
+#[derive(Default)]
+pub(super) struct Fetch {
+    pub offers: Vec<Offer>,
+    pub holes: Vec<Hole>,
+    /// Did not come, or was refused.
+    pub tried: Vec<Span>,
+    /// Was bad once.
+    again: Vec<Span>,
+    want: Option<Want>,
+    last_id: u32,
+    /// What came since it began to come, milliseconds of history, and when that was.
+    began: Option<(Duration, i64)>,
+}
+
+impl Fetch {
+    /// Of an agent that offers these.
+    pub fn new(offers: Vec<Offer>) -> Self {
+        Fetch { offers, ..Fetch::default() }
+    }
+
+    /// Whether something is lacking that is not asked for yet.
+    pub fn is_due(&self) -> bool {
+        self.want.is_none() && !self.holes.is_empty()
+    }
+
+    /// Whether an answer is awaited.
+    pub fn is_open(&self) -> bool {
+        self.want.is_some()
+    }
+
+    /// The next range, and its number, which is now asked for.
+    pub fn ask(&mut self, wall: i64, steady: Duration, interval: i64) -> Option<(u32, Span)> {
+        let most = (WANT_MS / interval.max(1)).clamp(WANT_TICKS.0, WANT_TICKS.1) as u64;
+        let span = coverage::next(&self.holes, wall, most).filter(|_| self.want.is_none())?;
+        self.last_id += 1;
+        self.began.get_or_insert((steady, 0));
+        let missing = (span.1 - span.0 + 1) as i64 * interval;
+        self.want =
+            Some(Want { id: self.last_id, span, arrived: Vec::new(), block: None, bytes: 0, since: steady, missing });
+        Some((self.last_id, span))
+    }
+
+    /// Whether what was asked for comes too slowly.
+    pub fn is_slow(&mut self, now: Duration) -> bool {
+        let Some(want) = &mut self.want else { return false };
+        if now.saturating_sub(want.since) < SLOW_WITHIN {
+            return false;
+        }
+        want.since = now;
+        std::mem::take(&mut want.bytes) < SLOW_BYTES
+    }
+
+    /// Takes a part of a fill in; the block that it ends.
+    ///
+    /// # Errors
+    /// [`Unasked`].
+    pub fn part(&mut self, part: FillPart, size: usize) -> Result<Option<FillBlock>, Unasked> {
+        let want = self.want.as_mut().filter(|want| want.id == part.id).ok_or(Unasked)?;
+        want.bytes += size as u64;
+        part.ticks().ok_or(Unasked)?;
+        let within = part.first >= want.span.0 && part.last <= want.span.1;
+        if !within || want.arrived.last().is_some_and(|(_, last)| *last >= part.first) {
+            return Err(Unasked);
+        }
+        let block = match want.block.take() {
+            Some(mut block) => {
+                if (block.first, block.last) != (part.first, part.last) || !part.times.is_empty() {
+                    return Err(Unasked);
+                }
+                block.bytes += size;
+                block.columns.extend(part.columns);
+                block
+            }
+            None => FillBlock {
+                first: part.first,
+                last: part.last,
+                clock_step: part.clock_step,
+                times: part.times,
+                columns: part.columns,
+                bytes: size,
+            },
+        };
+        if block.bytes > MAX_BLOCK_BYTES || !block.columns.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err(Unasked);
+        }
+        if part.more {
+            want.block = Some(block);
+            return Ok(None);
+        }
+        want.arrived.push((block.first, block.last));
+        Ok(Some(block))
+    }
+
+    /// The ticks of a block could not be kept. Those of one that is `bad` are asked for once more.
+    pub fn refused(&mut self, span: Span, bad: bool) {
+        if bad && !self.again.contains(&span) {
+            self.again.push(span);
+        } else {
+            coverage::add(&mut self.tried, span);
+        }
+    }
+
+    /// The answer is over.
+    ///
+    /// # Errors
+    /// [`Unasked`].
+    pub fn end(&mut self, id: u32, state: FillState) -> Result<(), Unasked> {
+        let want = self.want.take().filter(|want| want.id == id).ok_or(Unasked)?;
+        if want.block.is_some() || state == FillState::Gone && !want.arrived.is_empty() {
+            return Err(Unasked);
+        }
+        // What did not come is not asked for again on this link.
+        for span in coverage::subtract(want.span, &want.arrived) {
+            coverage::add(&mut self.tried, span);
+        }
+        if let Some((_, came)) = &mut self.began {
+            *came += want.missing;
+        }
+        Ok(())
+    }
+
+    /// Seconds of history that come in a second; 0 before that is known. It is counted anew once nothing is lacking.
+    pub fn rate(&mut self, now: Duration) -> f64 {
+        if self.holes.is_empty() && self.want.is_none() {
+            self.began = None;
+        }
+        let rate = |(since, came): (Duration, i64)| {
+            let seconds = now.saturating_sub(since).as_secs_f64();
+            if seconds > 0.0 { came as f64 / 1_000.0 / seconds } else { 0.0 }
+        };
+        self.began.map_or(0.0, rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fetch() -> Fetch {
+        let mut fetch = Fetch::new(Vec::new());
+        fetch.holes = vec![Hole { first: 10, last: 19, from: 0, to: 9_000 }];
+        assert_eq!(fetch.ask(i64::MAX / 2, Duration::ZERO, 1_000), Some((1, (10, 19))));
+        fetch
+    }
+
+    fn part(first: u64, last: u64) -> FillPart {
+        let times: Vec<i64> = (first..=last).map(|seq| seq as i64 * 1_000).collect();
+        let values: Vec<f64> = times.iter().map(|t| *t as f64).collect();
+        FillPart {
+            id: 1,
+            first,
+            last,
+            clock_step: false,
+            more: false,
+            times: column::encode_times(&times),
+            columns: vec![(3, ColumnBytes(column::encode(&values, 1.0)))],
+        }
+    }
+
+    #[test]
+    fn blocks_come_in_parts_and_what_does_not_come_is_not_asked_for_again() {
+        let mut fetch = fetch();
+        assert_eq!(fetch.ask(0, Duration::ZERO, 1_000), None, "one at a time");
+        let more = FillPart { more: true, ..part(10, 12) };
+        assert_eq!(fetch.part(more, 100), Ok(None));
+        let rest =
+            FillPart { times: Vec::new(), columns: vec![(9, part(10, 12).columns[0].1.clone())], ..part(10, 12) };
+        let block = fetch.part(rest, 100).ok().flatten().expect("the block is whole");
+        let checked = block.check().expect("it is sound");
+        assert_eq!(checked.times, [10_000, 11_000, 12_000]);
+        assert_eq!(
+            checked.columns.iter().map(|(id, column)| (*id, column.samples)).collect::<Vec<_>>(),
+            [(3, 3), (9, 3)]
+        );
+        assert!(fetch.part(part(15, 16), 100).is_ok_and(|block| block.is_some()));
+        assert_eq!(fetch.end(1, FillState::Whole), Ok(()));
+        assert_eq!(fetch.tried, [(13, 14), (17, 19)]);
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_none_of_it() {
+        let other = FillPart { id: 2, ..part(10, 12) };
+        let ids = FillPart {
+            columns: vec![part(10, 12).columns[0].clone(), part(10, 12).columns[0].clone()],
+            ..part(10, 12)
+        };
+        for bad in [other, ids, part(9, 12), part(18, 20), FillPart { first: 12, last: 10, ..part(10, 12) }] {
+            assert_eq!(fetch().part(bad, 100), Err(Unasked));
+        }
+        let mut twice = fetch();
+        assert!(twice.part(part(10, 12), 100).is_ok());
+        assert_eq!(twice.part(part(10, 12), 100), Err(Unasked));
+        assert_eq!(fetch().part(part(10, 12), MAX_BLOCK_BYTES + 1), Err(Unasked), "a block has a bound");
+        assert_eq!(fetch().end(7, FillState::Whole), Err(Unasked));
+        assert_eq!(Fetch::default().end(0, FillState::Whole), Err(Unasked));
+    }
+
+    #[test]
+    fn damaged_blocks_are_no_blocks_and_are_asked_for_once_more() {
+        let mut fetch = fetch();
+        let mut bad = part(10, 12);
+        bad.columns[0].1.0[0] = 0xff;
+        let block = fetch.part(bad, 100).ok().flatten().expect("it is whole");
+        assert!(block.check().is_none());
+        let falling = FillPart { times: column::encode_times(&[5, 4]), ..part(14, 15) };
+        assert!(fetch.part(falling, 100).ok().flatten().expect("it is whole").check().is_none());
+        fetch.refused((10, 12), true);
+        assert_eq!(fetch.tried, []);
+        fetch.refused((10, 12), true);
+        assert_eq!(fetch.tried, [(10, 12)]);
+    }
+
+    #[test]
+    fn a_fill_that_brings_next_to_nothing_for_a_minute_is_slow() {
+        let mut fetch = fetch();
+        assert!(!fetch.is_slow(Duration::from_secs(59)));
+        assert!(fetch.is_slow(Duration::from_secs(60)));
+        assert!(fetch.part(part(10, 12), 100 << 10).is_ok());
+        assert!(!fetch.is_slow(Duration::from_secs(120)));
+        assert!(!Fetch::default().is_slow(Duration::from_secs(500)));
+    }
+
+    #[test]
+    fn bytes_are_made_up_for_by_time() {
+        let turns = Turns::default();
+        let now = Instant::now() + Duration::from_secs(9);
+        turns.came(40_000_000, now);
+        assert_eq!(turns.wait(now + Duration::from_secs(1)), Duration::from_secs(1));
+        assert_eq!(turns.wait(now + Duration::from_secs(3)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,497 @@
+//! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store.
+
+use super::clock::{AgentClock, Era};
+use super::coverage::{self, Look};
+use super::fetch::{CheckedBlock, Fetch, FillBlock};
+use super::limits::{self, Cause, Pace, Refusals};
+use super::map::{Map, MapError};
+use super::{Arrival, Inner};
+use crate::live::LinkFigures;
+use crate::store::{Chunk, Column, MAX_SEQUENCE};
+use shared::agent::{AgentHello, AgentMessage, ByeReason, FromAgent, HubMessage, Welcome, close, decode_agent};
+use shared::standing::Standing;
+use shared::tick::{Applied, FrameError, TickState};
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is lacking is looked for anew so often, and at least this long after the last time.
+const LOOK_INTERVAL: Duration = Duration::from_secs(600);
+const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Nothing is fetched before the agent's clock is known, or this time has passed.
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// What expires this soon is not fetched any more, milliseconds.
+const EXPIRES_MS: i64 = 60_000;
+/// Numbers below this were given before a life began by the clock: they may mean other ticks than those of the hub.
+const FIRST_BY_CLOCK: u64 = 1_000_000_000;
+
+/// How a link ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LinkEnd {
+    /// The agent is told why.
+    Told {
+        /// One of [`close`].
+        code: u16,
+        /// One sentence.
+        reason: String,
+        /// How long it waits at least before it comes back, ms.
+        wait: u32,
+    },
+    /// The agent said that it ends.
+    Bye(ByeReason),
+    /// There is nobody to tell.
+    Gone,
+}
+
+impl LinkEnd {
+    /// With one of [`close`].
+    pub fn told(code: u16, reason: impl Into<String>) -> Self {
+        LinkEnd::Told { code, reason: reason.into(), wait: 0 }
+    }
+
+    /// The agent's bytes are none of the protocol.
+    pub fn frame_error(reason: impl Into<String>) -> Self {
+        Self::told(close::FRAME_ERROR, reason)
+    }
+}
+
+impl From<FrameError> for LinkEnd {
+    fn from(error: FrameError) -> Self {
+        Self::frame_error(format!("what was sent cannot be followed: {error}"))
+    }
+}
+
+impl From<MapError> for LinkEnd {
+    fn from(error: MapError) -> Self {
+        match error {
+            MapError::Nonsense => Self::frame_error("a series was sent whose row was not, or a row that cannot be"),
+            MapError::TooMuch => {
+                Self::told(close::LIMIT, "this machine has more names of series than a hub takes; reduce its labels")
+            }
+        }
+    }
+}
+
+/// One link, as far as it is no socket.
+pub(super) struct Intake {
+    ingest: Arc<Inner>,
+    pub source: SourceId,
+    name: String,
+    given: Vec<(String, String)>,
+    host: String,
+    version: String,
+    interval: i64,
+    /// The agent's ids, steps and stamps.
+    state: TickState,
+    map: Map,
+    pub pace: Pace,
+    clock: AgentClock,
+    refusals: Arc<Refusals>,
+    /// Messages of ticks and of records since the welcome.
+    pub messages: u32,
+    /// Through these, all that was sent is in the log.
+    logged: (u64, u64),
+    fetch: Fetch,
+    /// First sequence of the agent's life.
+    life: u64,
+    /// A tick has come over this link.
+    ticked: bool,
+    began: Duration,
+    /// When it was looked what is lacking; none where it is to be looked anew.
+    looked: Option<Duration>,
+    /// How much was known to be damaged then.
+    damages: u64,
+    /// Pages were told that it is being filled.
+    filling: bool,
+    /// The times between which samples came late since readers were told.
+    refilled: Option<(i64, i64)>,
+}
+
+/// What a message asks for.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Taken {
+    /// To be sent.
+    pub answer: Option<HubMessage>,
+    /// The message is to be acknowledged, once so much time has passed.
+    pub credit: Option<Duration>,
+    /// To be checked, and then [`filled`](Intake::filled).
+    pub block: Option<FillBlock>,
+    /// An answer to what was asked is over.
+    pub fetched: bool,
+}
+
+impl Intake {
+    /// The intake of an agent that has said hello, and the answer to it.
+    ///
+    /// # Errors
+    /// Why there is no room for the source.
+    pub fn begin(ingest: Arc<Inner>, arrival: &Arrival, mut hello: AgentHello) -> Result<(Self, HubMessage), LinkEnd> {
+        let unplaced = ingest.refusals(None);
+        limits::check(&mut hello, &unplaced).map_err(LinkEnd::frame_error)?;
+        let live = ingest.live.clone();
+        let facts = facts(&arrival.name, &hello.host, std::mem::take(&mut hello.facts));
+        let (source, holds, record) = {
+            let mut store = live.store();
+            let source = match store.named(&arrival.source) {
+                Some(source) => {
+                    store.renew(source, hello.interval, facts);
+                    source
+                }
+                None if store.sources().len() >= limits::MAX_SOURCES => {
+                    unplaced.add(Cause::Link, 1);
+                    return Err(LinkEnd::told(
+                        close::LIMIT,
+                        "this hub has as many machines as it can keep; remove some",
+                    ));
+                }
+                None => store.add_source(arrival.source.clone(), hello.interval, facts),
+            };
+            (source, store.state(source).map_or(0, TickState::seq), store.last_record(source))
+        };
+        let welcome = HubMessage::Welcome(Welcome {
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: arrival.name.clone(),
+            now: live.clock.wall(),
+            holds,
+            record,
+            spread: spread(ingest.presence.links()),
+            max_series: ingest.limits.series,
+            max_rows: ingest.limits.rows,
+        });
+        let steady = live.clock.steady();
+        let mut offers = hello.offers;
+        offers.retain(|offer| holds == 0 || offer.first >= FIRST_BY_CLOCK.min(hello.life));
+        let intake = Intake {
+            source,
+            name: arrival.name.clone(),
+            given: arrival.labels.clone(),
+            host: hello.host,
+            version: hello.version,
+            interval: hello.interval,
+            state: TickState::default(),
+            map: Map::new(source, ingest.limits),
+            pace: Pace::new(steady),
+            clock: AgentClock::new(Vec::new()),
+            refusals: ingest.refusals(Some(source)),
+            messages: 0,
+            logged: (holds, record),
+            fetch: Fetch::new(offers),
+            life: hello.life,
+            ticked: false,
+            began: steady,
+            looked: None,
+            damages: 0,
+            filling: false,
+            refilled: None,
+            ingest,
+        };
+        intake.label(hello.labels);
+        Ok((intake, welcome))
+    }
+
+    fn label(&self, mut labels: Vec<(String, String)>) {
+        labels.retain(|(key, _)| !self.given.iter().any(|(given, _)| given == key));
+        labels.extend(self.given.iter().cloned());
+        self.ingest.live.set_labels(self.source, labels);
+    }
+
+    /// Takes a message in.
+    ///
+    /// # Errors
+    /// The link ends.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Taken, LinkEnd> {
+        self.ingest.totals.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let message = decode_agent(bytes).map_err(|error| LinkEnd::frame_error(error.to_string()))?;
+        let now = self.ingest.live.clock.steady();
+        let ticks = match message {
+            FromAgent::Ticks(frames) => {
+                let mut ticks = 0;
+                for frame in frames {
+                    let frame = frame.map_err(|error| LinkEnd::frame_error(error.to_string()))?;
+                    ticks += u64::from(self.frame(frame)?);
+                }
+                self.ingest.live.announce(&[self.source]);
+                ticks
+            }
+            FromAgent::Records(_) => {
+                self.refusals.add(Cause::Record, 1);
+                0
+            }
+            FromAgent::Control(message) => {
+                let answer = self.control(message)?;
+                return Ok(answer);
+            }
+            FromAgent::Fill(part) => {
+                let block = self.fetch.part(part, bytes.len()).map_err(|_| self.unasked())?;
+                self.ingest.totals.fill_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                self.ingest.turns.came(bytes.len(), Instant::now());
+                return Ok(Taken { block, ..Taken::default() });
+            }
+            FromAgent::Unknown => return Ok(Taken::default()),
+        };
+        self.messages += 1;
+        Ok(Taken { credit: Some(self.pace.message(ticks, bytes.len(), now)), ..Taken::default() })
+    }
+
+    fn unasked(&self) -> LinkEnd {
+        self.refusals.add(Cause::Fill, 1);
+        LinkEnd::frame_error("ticks were sent that were not asked for")
+    }
+
+    fn control(&mut self, message: AgentMessage) -> Result<Taken, LinkEnd> {
+        let live = self.ingest.live.clone();
+        match message {
+            AgentMessage::Hello(_) => return Err(LinkEnd::frame_error("hello was said twice")),
+            AgentMessage::Rows { rows, charts } => {
+                self.map.rows(&mut live.store(), &self.ingest.vocabulary, (rows, charts), &self.refusals)?;
+            }
+            AgentMessage::Series { defs } => self.map.series(defs, &mut self.state, &self.refusals)?,
+            AgentMessage::Checks(mut checks) => {
+                checks.truncate(limits::MAX_CHECKS);
+                checks.retain(|check| {
+                    let sound = limits::is_check(check);
+                    self.refusals.add(Cause::Text, u64::from(!sound));
+                    sound
+                });
+                live.store().set_checks(self.source, checks);
+            }
+            AgentMessage::Facts { host, facts: told, labels } => {
+                if limits::is_fact(&host) {
+                    self.host = host;
+                }
+                let told = limits::facts(told, &self.refusals);
+                live.store().renew(self.source, self.interval, facts(&self.name, &self.host, told));
+                self.label(limits::labels(labels, &self.refusals));
+            }
+            AgentMessage::Clock { id, sent, arrived } => {
+                let now = live.clock.wall();
+                self.clock.asked(id, sent, arrived, (now, now));
+                let era = self.clock.part(self.state.seq(), self.interval);
+                self.era(era);
+                let answer = HubMessage::Clock { id, sent, received: now, answered: now };
+                return Ok(Taken { answer: Some(answer), ..Taken::default() });
+            }
+            AgentMessage::Answer { .. } | AgentMessage::Heartbeat => {}
+            AgentMessage::FillEnd { id, state } => {
+                self.fetch.end(id, state).map_err(|_| self.unasked())?;
+                self.ingest.totals.fills.fetch_add(1, Ordering::Relaxed);
+                if let Some((from, to)) = self.refilled.take() {
+                    live.refilled(self.source, from, to);
+                }
+                self.look();
+                return Ok(Taken { fetched: true, ..Taken::default() });
+            }
+            AgentMessage::Bye(reason) => return Err(LinkEnd::Bye(reason)),
+        }
+        Ok(Taken::default())
+    }
+
+    /// A new era of the agent's clock.
+    fn era(&mut self, era: Option<Era>) {
+        if let Some(era) = era {
+            tracing::info!(
+                source = self.name,
+                shift_ms = era.shift_ms,
+                "this machine's clock is off; its stamps are moved"
+            );
+        }
+    }
+
+    /// Takes a frame in; whether it is a tick.
+    fn frame(&mut self, frame: &[u8]) -> Result<bool, LinkEnd> {
+        let before = (self.state.seq(), self.state.t());
+        let (clock_step, skipped) = match self.state.apply(frame)? {
+            Applied::Tick { clock_step, skipped } => (clock_step, skipped),
+            Applied::Keyframe => {
+                self.looked = None;
+                return Ok(false);
+            }
+        };
+        if skipped > 0 {
+            self.looked = None;
+        }
+        self.ticked = true;
+        let (seq, t) = (self.state.seq(), self.state.t());
+        if seq > MAX_SEQUENCE {
+            return Err(LinkEnd::frame_error("no tick has so high a number"));
+        }
+        if clock_step {
+            let passed = (seq - before.0) as i64;
+            let by = t.saturating_sub(before.1).saturating_sub(passed.saturating_mul(self.interval));
+            let era = self.clock.stepped(seq, by, self.interval);
+            self.era(era);
+        }
+        let live = &self.ingest.live;
+        let (now, steady) = (live.clock.wall(), live.clock.steady());
+        let t = t.saturating_add(self.clock.shift());
+        let values = {
+            let mut store = live.store();
+            if store.state(self.source).is_none_or(|state| seq <= state.seq()) {
+                self.ingest.totals.duplicates.fetch_add(1, Ordering::Relaxed);
+                return Ok(true);
+            }
+            if !limits::is_time(t, now, live.retention) {
+                self.refusals.add(Cause::Time, 1);
+                return Ok(true);
+            }
+            self.map.values(&mut store, self.state.values(), &mut self.pace, steady, &self.refusals)
+        };
+        if live.append_at(self.source, seq, t, clock_step, &values).is_some() {
+            let samples = values.iter().filter(|value| value.is_finite()).count();
+            self.ingest.totals.ticks.fetch_add(1, Ordering::Relaxed);
+            self.ingest.totals.samples.fetch_add(samples as u64, Ordering::Relaxed);
+        }
+        Ok(true)
+    }
+
+    /// Keeps a block that was asked for; none where it is damaged.
+    pub fn filled(&mut self, span: (u64, u64), block: Option<CheckedBlock>) {
+        let Some(CheckedBlock { first, last, clock_step, mut times, columns }) = block else {
+            self.refusals.add(Cause::Fill, 1);
+            return self.fetch.refused(span, true);
+        };
+        let live = self.ingest.live.clone();
+        let shift = self.clock.shift_at(first, self.life);
+        times.iter_mut().for_each(|t| *t = t.saturating_add(shift));
+        let (Some(&from), Some(&to)) = (times.first(), times.last()) else { return };
+        if !limits::is_year(from) || !limits::is_time(to, live.clock.wall(), live.retention) {
+            self.refusals.add(Cause::Time, times.len() as u64);
+            return self.fetch.refused(span, false);
+        }
+        let columns: Vec<Column> = {
+            let mut store = live.store();
+            if coverage::subtract(span, &store.coverage(self.source)) != [span] {
+                self.ingest.totals.duplicates.fetch_add(times.len() as u64, Ordering::Relaxed);
+                return self.fetch.refused(span, false);
+            }
+            let steady = live.clock.steady();
+            let mapped = self.map.columns(&mut store, columns, &mut self.pace, steady, &self.refusals);
+            mapped.into_iter().map(|(id, column)| Column { id, ..column }).collect()
+        };
+        let samples: u64 = columns.iter().map(|column| column.samples).sum();
+        self.ingest.totals.ticks.fetch_add(last - first + 1, Ordering::Relaxed);
+        self.ingest.totals.samples.fetch_add(samples, Ordering::Relaxed);
+        // Between two blocks may be ticks that never were: that they are missing is not known.
+        let chunk = Chunk { clock_step, after_gap: true, ..Chunk::new(first, &times, columns) };
+        live.fill(self.source, vec![Arc::new(chunk)]);
+        let known = self.refilled.unwrap_or((from, to));
+        self.refilled = Some((known.0.min(from), known.1.max(to)));
+    }
+
+    /// Looks what is lacking.
+    fn look(&mut self) {
+        let live = self.ingest.live.clone();
+        let (covered, newest, damages) = {
+            let store = live.store();
+            let newest = store.state(self.source).map_or((0, 0), |state| (state.seq(), state.t()));
+            (store.coverage(self.source), newest, store.damages().count())
+        };
+        let was_lacking = !self.fetch.holes.is_empty();
+        self.fetch.holes = Look {
+            offers: &self.fetch.offers,
+            newest,
+            interval: self.interval,
+            shift: self.clock.shift(),
+            oldest: live.clock.wall().saturating_sub(live.retention).saturating_add(EXPIRES_MS),
+            covered: &covered,
+            tried: &self.fetch.tried,
+        }
+        .holes();
+        (self.looked, self.damages) = (Some(live.clock.steady()), damages);
+        if was_lacking && self.fetch.holes.is_empty() {
+            live.complete_fills();
+        }
+    }
+
+    /// Does what is due, once a second.
+    ///
+    /// # Errors
+    /// The link ends: what was asked for comes too slowly.
+    pub fn upkeep(&mut self) -> Result<(), LinkEnd> {
+        let now = self.ingest.live.clock.steady();
+        if self.fetch.is_slow(now) {
+            self.refusals.add(Cause::Fill, 1);
+            return Err(LinkEnd::frame_error("the ticks that were asked for come slower than 1 KiB a second"));
+        }
+        let due = self.looked.is_none_or(|looked| {
+            let damaged = self.ingest.live.store().damages().count() != self.damages;
+            now.saturating_sub(looked) >= if damaged { MIN_LOOK_INTERVAL } else { LOOK_INTERVAL }
+        });
+        if self.ticked && due {
+            self.look();
+        }
+        let missing = coverage::missing(&self.fetch.holes, self.interval);
+        let rate = self.fetch.rate(now);
+        // The tick that is under way is not missing.
+        let filling = missing > 2 * self.interval || self.fetch.is_open();
+        if filling || self.filling {
+            let standing = if filling { Standing::Filling { missing, rate } } else { Standing::Live };
+            self.ingest.live.set_standing(self.source, standing);
+            self.filling = filling;
+        }
+        self.note();
+        Ok(())
+    }
+
+    /// Whether something is to be asked for now.
+    pub fn wants_turn(&self) -> bool {
+        let live = &self.ingest.live;
+        let knows_clock = || self.clock.is_known() || live.clock.steady().saturating_sub(self.began) >= CLOCK_TIMEOUT;
+        // It rests while a disk fails.
+        self.fetch.is_due() && knows_clock() && !live.is_full_of_fills() && live.is_logged()
+    }
+
+    /// Whether an answer to what was asked for is awaited.
+    pub fn is_fetching(&self) -> bool {
+        self.fetch.is_open()
+    }
+
+    /// Asks for what is lacking.
+    pub fn ask(&mut self) -> Option<HubMessage> {
+        let clock = &self.ingest.live.clock;
+        let (id, (first, last)) = self.fetch.ask(clock.wall(), clock.steady(), self.interval)?;
+        Some(HubMessage::Want { id, first, last })
+    }
+
+    /// How far the hub is, to be told.
+    pub fn acknowledgement(&mut self) -> HubMessage {
+        let live = &self.ingest.live;
+        if live.is_logged() {
+            let store = live.store();
+            self.logged = (store.state(self.source).map_or(0, TickState::seq), store.last_record(self.source));
+        }
+        HubMessage::Ack { messages: self.messages, seq: self.logged.0, record: self.logged.1 }
+    }
+
+    /// How the link does, for the API.
+    pub fn note(&self) {
+        let live = &self.ingest.live;
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        live.set_link_figures(
+            self.source,
+            LinkFigures {
+                behind_ms: None,
+                skew_ms: self.clock.skew().map(|measured| measured.skew_ms),
+                version: text(&self.version),
+                host: text(&self.host),
+                refused: self.refusals.all(),
+            },
+        );
+    }
+}
+
+/// What the page shows of a machine: its name here, its own, and what it says of itself.
+fn facts(name: &str, host: &str, told: Vec<(String, String)>) -> Vec<(String, String)> {
+    const NAME: &str = "name";
+    const HOST: &str = "host.name";
+    let own = [(NAME, name), (HOST, host)].into_iter().filter(|(_, value)| !value.is_empty());
+    let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    own.chain(told.into_iter().filter(|(key, _)| key != NAME && key != HOST)).collect()
+}
+
+/// Over how many milliseconds agents spread their ticks, with so many links.
+fn spread(links: usize) -> u32 {
+    if links < 200 { 0 } else { (links as u32 / 4).min(250) }
+}

@@ -1,0 +1,330 @@
+//! How much of one source is taken, and what is left out of what it sends: each thing counted by its cause.
+//!
+//! An agent is a stranger that holds a key: it can forge the numbers of its own source, and nothing beyond that. What comes
+//! too fast is not acknowledged, so the agent waits and loses nothing; what is too large is left out, named and counted.
+
+use shared::agent::{self, AgentHello, MAX_FACT_BYTES, MAX_FACTS, MAX_LABELS, MAX_OFFERS, MAX_TEXT_BYTES};
+use shared::wire::Check;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Sources that may be linked at once.
+pub const MAX_LINKS: usize = 4_096;
+
+/// Sources that a hub keeps, linked or not.
+pub const MAX_SOURCES: usize = 10_000;
+
+/// Rows of the whole table.
+pub const MAX_TABLE_ROWS: usize = 20_000;
+
+/// Bytes of names of rows and series that one link may tell.
+pub const MAX_NAME_BYTES_TOLD: usize = 4 << 20;
+
+/// Bytes of one block of a fill while it is put together.
+pub const MAX_BLOCK_BYTES: usize = 4 << 20;
+
+/// What is said of collectors: so many, and of each so many places that were tried.
+pub const MAX_CHECKS: usize = 64;
+const MAX_TRIED: usize = 256;
+
+/// Ticks a second, on average over a minute.
+const TICKS_A_SECOND: f64 = 10.0;
+/// Bytes a second outside of fills, likewise, and how many may come at once.
+const BYTES_A_SECOND: f64 = (256 << 10) as f64;
+const BYTES_AT_ONCE: f64 = (1 << 20) as f64;
+/// New series a second once the link is older than `SERIES_FREE`, and how many may come at once.
+const SERIES_A_SECOND: f64 = 500.0 / 60.0;
+const SERIES_AT_ONCE: f64 = 500.0;
+const SERIES_FREE: Duration = Duration::from_secs(300);
+
+/// How far in front of the hub's clock a tick may be, milliseconds.
+pub const MAX_AHEAD_MS: i64 = 600_000;
+
+/// 2000-01-01 and 2100-01-01, milliseconds since the Unix epoch: what is not between them is no time.
+const YEARS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
+
+/// What an operator sets.
+#[derive(Clone, Copy, Debug)]
+pub struct IngestLimits {
+    /// Series of one source.
+    pub series: u32,
+    /// Rows of its own that one source may have.
+    pub rows: u32,
+}
+
+impl Default for IngestLimits {
+    fn default() -> Self {
+        IngestLimits { series: 20_000, rows: 2_000 }
+    }
+}
+
+/// Why something of a source was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// A sample of a series beyond those that a source may have.
+    Series,
+    /// A sample of a series that came when too many others had.
+    SeriesRate,
+    /// A row beyond those that a source may have.
+    Rows,
+    /// A row that the hub knows with another kind or unit.
+    RowConflict,
+    /// A row or series whose text is too long or holds control characters.
+    Text,
+    /// A label or fact that cannot be one, or is one too many.
+    Label,
+    /// A tick whose time cannot be.
+    Time,
+    /// A record that cannot be one.
+    Record,
+    /// A block of a fill that is damaged, or was not asked for.
+    Fill,
+    /// A link that could not be taken in.
+    Link,
+}
+
+impl Cause {
+    /// All, in the order of their declaration.
+    pub const ALL: [Cause; 10] = [
+        Cause::Series,
+        Cause::SeriesRate,
+        Cause::Rows,
+        Cause::RowConflict,
+        Cause::Text,
+        Cause::Label,
+        Cause::Time,
+        Cause::Record,
+        Cause::Fill,
+        Cause::Link,
+    ];
+
+    /// One word, as `/metrics` and the API show it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::Series => "series",
+            Cause::SeriesRate => "series_rate",
+            Cause::Rows => "rows",
+            Cause::RowConflict => "row_conflict",
+            Cause::Text => "text",
+            Cause::Label => "label",
+            Cause::Time => "time",
+            Cause::Record => "record",
+            Cause::Fill => "fill",
+            Cause::Link => "link",
+        }
+    }
+}
+
+/// What was left out, by cause; of one source, or of all.
+#[derive(Debug, Default)]
+pub struct Refusals([AtomicU64; Cause::ALL.len()]);
+
+impl Refusals {
+    /// Counts `n` things that were left out.
+    pub fn add(&self, cause: Cause, n: u64) {
+        self.0[cause as usize].fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// How many were left out for this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize].load(Ordering::Relaxed)
+    }
+
+    /// The causes for which something was left out.
+    pub fn all(&self) -> Vec<(String, u64)> {
+        let counts = Cause::ALL.iter().map(|cause| (cause.word().to_owned(), self.of(*cause)));
+        counts.filter(|(_, n)| *n > 0).collect()
+    }
+}
+
+/// So much a second, and so much at once.
+#[derive(Debug)]
+struct Bucket {
+    rate: f64,
+    most: f64,
+    left: f64,
+    at: Duration,
+}
+
+impl Bucket {
+    fn new(rate: f64, most: f64, now: Duration) -> Self {
+        Bucket { rate, most, left: most, at: now }
+    }
+
+    fn refill(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.at).as_secs_f64();
+        self.left = (self.left + passed * self.rate).min(self.most);
+        self.at = now;
+    }
+
+    /// Takes as much as it wants, and how long it is until that is made up for.
+    fn take(&mut self, n: f64, now: Duration) -> Duration {
+        self.refill(now);
+        self.left -= n;
+        Duration::from_secs_f64((-self.left).max(0.0) / self.rate)
+    }
+
+    /// Takes one if there is one.
+    fn try_take(&mut self, now: Duration) -> bool {
+        self.refill(now);
+        let there = self.left >= 1.0;
+        self.left -= f64::from(u8::from(there));
+        there
+    }
+}
+
+/// How fast one link may be; times are those of the steady clock.
+#[derive(Debug)]
+pub struct Pace {
+    began: Duration,
+    ticks: Bucket,
+    bytes: Bucket,
+    series: Bucket,
+}
+
+impl Pace {
+    /// Of a link that begins now.
+    pub fn new(now: Duration) -> Self {
+        Pace {
+            began: now,
+            ticks: Bucket::new(TICKS_A_SECOND, TICKS_A_SECOND * 60.0, now),
+            bytes: Bucket::new(BYTES_A_SECOND, BYTES_AT_ONCE, now),
+            series: Bucket::new(SERIES_A_SECOND, SERIES_AT_ONCE, now),
+        }
+    }
+
+    /// A message of so many ticks and bytes has come: how long its acknowledgement waits.
+    pub fn message(&mut self, ticks: u64, bytes: usize, now: Duration) -> Duration {
+        self.ticks.take(ticks as f64, now).max(self.bytes.take(bytes as f64, now))
+    }
+
+    /// Whether one more series, which the hub does not know, is taken now.
+    pub fn series(&mut self, now: Duration) -> bool {
+        now.saturating_sub(self.began) < SERIES_FREE || self.series.try_take(now)
+    }
+}
+
+/// Whether a time, milliseconds since the Unix epoch, is one at all.
+pub fn is_year(t: i64) -> bool {
+    YEARS.contains(&t)
+}
+
+/// Whether a tick may be of this time, milliseconds since the Unix epoch by the hub's clock.
+pub fn is_time(t: i64, now: i64, retention: i64) -> bool {
+    is_year(t) && t <= now.saturating_add(MAX_AHEAD_MS) && t >= now.saturating_sub(retention)
+}
+
+/// Looks through a hello: what cannot be is left out and counted.
+///
+/// # Errors
+/// Why the link cannot be taken in, one sentence.
+pub fn check(hello: &mut AgentHello, refusals: &Refusals) -> Result<(), String> {
+    if !(100..=3_600_000).contains(&hello.interval) {
+        return Err("the interval of an agent is 100 ms to 1 h".into());
+    }
+    if hello.offers.len() > MAX_OFFERS {
+        return Err(format!("an agent offers at most {MAX_OFFERS} ranges"));
+    }
+    let rising = hello.offers.iter().all(|offer| offer.first <= offer.last && offer.from <= offer.to)
+        && hello.offers.windows(2).all(|pair| pair[0].last < pair[1].first);
+    if !rising {
+        return Err("the ranges that an agent offers rise, and none overlaps another".into());
+    }
+    hello.retention = hello.retention.max(0);
+    for text in [&mut hello.host, &mut hello.version] {
+        if !is_fact(text) {
+            refusals.add(Cause::Text, 1);
+            text.clear();
+        }
+    }
+    hello.facts = facts(std::mem::take(&mut hello.facts), refusals);
+    hello.labels = labels(std::mem::take(&mut hello.labels), refusals);
+    Ok(())
+}
+
+/// Whether a text can be a fact's.
+pub fn is_fact(text: &str) -> bool {
+    text.len() <= MAX_FACT_BYTES && agent::is_text(text)
+}
+
+/// Whether what an agent says of a collector can be shown.
+pub fn is_check(check: &Check) -> bool {
+    let texts = [&check.id, &check.found, &check.reason, &check.remedy];
+    let fits = |text: &String| text.len() <= MAX_TEXT_BYTES && agent::is_text(text);
+    check.tried.len() <= MAX_TRIED && check.tried.iter().chain(texts).all(fits)
+}
+
+/// The facts that can be some.
+pub fn facts(facts: Vec<(String, String)>, refusals: &Refusals) -> Vec<(String, String)> {
+    sift(facts, MAX_FACTS, |key, value| !key.is_empty() && is_fact(key) && is_fact(value), refusals)
+}
+
+/// The labels that can be some, by key.
+pub fn labels(labels: Vec<(String, String)>, refusals: &Refusals) -> Vec<(String, String)> {
+    let sound = sift(labels, MAX_LABELS, agent::is_label, refusals);
+    sound.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
+}
+
+fn sift(
+    pairs: Vec<(String, String)>,
+    most: usize,
+    fits: impl Fn(&str, &str) -> bool,
+    refusals: &Refusals,
+) -> Vec<(String, String)> {
+    let all = pairs.len();
+    let sound: Vec<_> = pairs.into_iter().filter(|(key, value)| fits(key, value)).take(most).collect();
+    refusals.add(Cause::Label, (all - sound.len()) as u64);
+    sound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_too_fast_waits_until_it_is_made_up_for() {
+        let now = Duration::from_secs(1_000);
+        let mut pace = Pace::new(now);
+        assert_eq!(pace.message(1, 1 << 20, now), Duration::ZERO);
+        assert_eq!(pace.message(1, 512 << 10, now), Duration::from_secs(2));
+        assert_eq!(pace.message(1, 100, now + Duration::from_secs(60)), Duration::ZERO);
+        let mut pace = Pace::new(now);
+        assert_eq!(pace.message(600, 0, now), Duration::ZERO);
+        assert_eq!(pace.message(100, 0, now), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn new_series_are_free_at_first_and_then_500_a_minute() {
+        let now = Duration::from_secs(1_000);
+        let mut pace = Pace::new(now);
+        assert!((0..10_000).all(|_| pace.series(now + SERIES_FREE - Duration::from_millis(1))));
+        let later = now + SERIES_FREE;
+        assert_eq!((0..10_000).filter(|_| pace.series(later)).count(), 500);
+        assert_eq!((0..10_000).filter(|_| pace.series(later + Duration::from_secs(30))).count(), 250);
+    }
+
+    #[test]
+    fn absurd_times_are_none() {
+        let now = 1_800_000_000_000;
+        let (hour, day) = (3_600_000, 86_400_000);
+        assert!(is_time(now, now, hour) && is_time(now - hour, now, hour) && is_time(now + MAX_AHEAD_MS, now, hour));
+        for t in [now - hour - 1, now + MAX_AHEAD_MS + 1, 0, i64::MIN, i64::MAX, -1] {
+            assert!(!is_time(t, now, hour), "{t}");
+        }
+        // A hub whose own clock is lost believes no year that cannot be.
+        assert!(!is_time(day, day, day) && !is_time(YEARS.end, YEARS.end, hour));
+    }
+
+    #[test]
+    fn labels_and_facts_that_cannot_be_are_left_out_and_counted() {
+        let refusals = Refusals::default();
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let given = vec![pair("tier", "gpu"), pair("Tier", "x"), pair("rack", "a\u{1b}[31m"), pair("b", "1")];
+        assert_eq!(labels(given, &refusals), [pair("b", "1"), pair("tier", "gpu")]);
+        assert_eq!(refusals.all(), [("label".to_owned(), 2)]);
+        let many = (0..100).map(|i| pair(&format!("fact {i}"), "x")).collect();
+        assert_eq!(facts(many, &refusals).len(), MAX_FACTS);
+        assert_eq!(refusals.of(Cause::Label), 2 + 36);
+    }
+}

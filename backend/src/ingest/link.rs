@@ -1,0 +1,317 @@
+//! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
+
+use super::intake::{Intake, LinkEnd};
+use super::limits;
+use super::presence::{NoPlace, Order, Place, Process};
+use super::{Arrival, Inner};
+use futures_util::{SinkExt, StreamExt};
+use shared::agent::{
+    self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
+};
+use shared::standing::Standing;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+
+/// How long an agent has to say hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take nothing of what it is sent.
+const SEND_TIMEOUT: Duration = Duration::from_millis(SILENCE_MS);
+/// How long it may take to close its end.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
+/// A little sooner than the other end expects it.
+const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
+const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
+/// How often it is noted how a link does.
+const NOTE_INTERVAL: Duration = Duration::from_secs(1);
+/// How much later than one another agents come back whose hub goes, at most, ms.
+const GOING_SPREAD_MS: u32 = 10_000;
+/// How long an agent waits whose key another process has, ms.
+const IN_USE_WAIT_MS: u32 = 60_000;
+/// Bytes that are read at once, and that wait to be written before the system takes them.
+const BUFFER_BYTES: usize = 8 << 10;
+
+/// How the sockets of agents are made: no message is longer than the protocol's, and an idle link costs little.
+pub fn socket_config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE))
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(MAX_MESSAGE)
+}
+
+/// An agent's socket.
+struct Socket<S> {
+    inner: Box<WebSocketStream<S>>,
+    heard: Instant,
+    said: Instant,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn new(inner: WebSocketStream<S>) -> Self {
+        let now = Instant::now();
+        Socket { inner: Box::new(inner), heard: now, said: now }
+    }
+
+    async fn send(&mut self, message: &HubMessage) -> Result<(), LinkEnd> {
+        let sent = self.inner.send(Message::Binary(agent::encode(message).into()));
+        let sent = timeout(SEND_TIMEOUT, sent).await;
+        self.said = Instant::now();
+        sent.ok().and_then(Result::ok).ok_or(LinkEnd::Gone)
+    }
+
+    /// The next message; safe to be given up while it waits.
+    async fn next(&mut self) -> Result<Option<Message>, LinkEnd> {
+        let message = self.inner.next().await;
+        self.heard = Instant::now();
+        match message {
+            Some(Ok(Message::Close(_))) | Some(Err(_)) | None => Err(LinkEnd::Gone),
+            Some(Ok(message @ Message::Binary(_))) => Ok(Some(message)),
+            Some(Ok(Message::Text(_))) => Err(LinkEnd::frame_error("an agent's messages are binary")),
+            Some(Ok(_)) => Ok(None),
+        }
+    }
+
+    /// The first message, which is a hello.
+    async fn hello(&mut self) -> Result<AgentHello, LinkEnd> {
+        loop {
+            let Some(message) = self.next().await? else { continue };
+            return match agent::decode_agent(&message.into_data()) {
+                Ok(FromAgent::Control(AgentMessage::Hello(hello))) => Ok(*hello),
+                _ => Err(LinkEnd::frame_error("the first message of an agent is its hello")),
+            };
+        }
+    }
+
+    /// Says why the link ends, and closes it.
+    async fn end(&mut self, code: u16, reason: &str, wait: u32) {
+        let goodbye = HubMessage::Goodbye { code, reason: reason.into(), wait };
+        let closed = async {
+            self.send(&goodbye).await.ok()?;
+            // A close frame has room for 123 bytes.
+            let short = reason.char_indices().take_while(|(at, c)| at + c.len_utf8() <= 120).map(|(_, c)| c);
+            let frame = CloseFrame { code: CloseCode::from(code), reason: short.collect::<String>().into() };
+            self.inner.send(Message::Close(Some(frame))).await.ok()?;
+            while self.inner.next().await?.is_ok() {}
+            Some(())
+        };
+        let _ = timeout(CLOSING_TIMEOUT, closed).await;
+    }
+}
+
+impl super::Ingest {
+    /// Takes in what an agent sends, until its link ends.
+    pub async fn link<S: AsyncRead + AsyncWrite + Unpin>(&self, arrival: Arrival, socket: WebSocketStream<S>) {
+        let mut socket = Socket::new(socket);
+        let end = match run(&self.0, &arrival, &mut socket).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        };
+        if let LinkEnd::Told { code, reason, wait } = end {
+            let wait = if code == close::FRAME_ERROR { self.0.strike(&arrival.source).max(wait) } else { wait };
+            tracing::warn!(machine = arrival.name, code, "the link of a machine was ended: {reason}");
+            socket.end(code, &reason, wait).await;
+        }
+    }
+
+    /// Tells an agent that came with a key that has ended why it is not let in.
+    pub async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: WebSocketStream<S>, code: u16, reason: &str) {
+        Socket::new(socket).end(code, reason, 0).await;
+    }
+}
+
+/// A link that ends returns why.
+async fn run<S: AsyncRead + AsyncWrite + Unpin>(
+    ingest: &Arc<Inner>,
+    arrival: &Arrival,
+    socket: &mut Socket<S>,
+) -> Result<std::convert::Infallible, LinkEnd> {
+    let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
+    let hello = hello.map_err(|_| LinkEnd::frame_error("no hello came within 10 s"))??;
+    let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
+    let process = Process { instance: hello.instance, host, started: hello.started };
+    let place = ingest.presence.enter(&arrival.source, &process).await;
+    let place = place.map_err(|why| no_place(why, ingest.live.clock.wall()))?;
+    let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello)?;
+    ingest.live.set_standing(intake.source, Standing::Live);
+    let mut ended = Standings { ingest, source: intake.source, place, end: LinkEnd::Gone };
+    let end = match socket.send(&welcome).await {
+        Ok(()) => follow(ingest, &mut intake, socket, &mut ended.place).await,
+        Err(end) => Err(end),
+    };
+    if let Err(end) = &end {
+        ended.end = end.clone();
+    }
+    intake.note();
+    end
+}
+
+/// Says how a source stands once its link ends, however that comes, unless another link has its place.
+struct Standings<'a> {
+    ingest: &'a Inner,
+    source: shared::wire::SourceId,
+    place: Place,
+    end: LinkEnd,
+}
+
+impl Drop for Standings<'_> {
+    fn drop(&mut self) {
+        let standing = match &self.end {
+            _ if self.place.is_taken() => return,
+            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was told to stop".into()),
+            LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it starts again".into()),
+            LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it starts again as another version".into()),
+            LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
+                Standing::Refused(reason.clone())
+            }
+            LinkEnd::Told { .. } | LinkEnd::Gone => Standing::Unreachable,
+        };
+        self.ingest.live.set_standing(self.source, standing);
+    }
+}
+
+/// Takes in what comes, until the link ends.
+async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
+    ingest: &Inner,
+    intake: &mut Intake,
+    socket: &mut Socket<S>,
+    place: &mut Place,
+) -> Result<std::convert::Infallible, LinkEnd> {
+    let mut end = ingest.end.subscribe();
+    let (mut acknowledged, mut credit) = (0, None::<Instant>);
+    let mut note = Instant::now();
+    // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
+    let mut turn = None::<OwnedSemaphorePermit>;
+    let mut queued = None::<Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send + '_>>>;
+    loop {
+        let mut fetch = None;
+        if intake.is_fetching() {
+            // The answer ends it.
+        } else if !intake.wants_turn() {
+            (turn, queued) = (None, None);
+        } else if turn.is_none() {
+            queued.get_or_insert_with(|| Box::pin(ingest.turns.take()));
+        } else {
+            let wait = ingest.turns.wait(Instant::now());
+            if !wait.is_zero() {
+                fetch = Some(Instant::now() + wait);
+            } else if let Some(want) = intake.ask() {
+                socket.send(&want).await?;
+            }
+        }
+        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(note), credit, fetch];
+        let due = due.into_iter().flatten().min().unwrap_or(note);
+        tokio::select! {
+            biased;
+            going = going(&mut end, &place.source) => return Err(going),
+            order = ordered(&mut place.orders) => match order {
+                Order::Leave => return Err(LinkEnd::Gone),
+                Order::Ask => socket.ask().await?,
+                Order::Stay => {}
+            },
+            message = socket.next() => {
+                place.heard();
+                if let Some(message) = message? {
+                    let taken = intake.receive(&message.into_data())?;
+                    if let Some(answer) = &taken.answer {
+                        socket.send(answer).await?;
+                    }
+                    if let Some(block) = taken.block {
+                        let span = (block.first, block.last);
+                        // Long work: the others of this thread do not wait for it.
+                        let checked = tokio::task::spawn_blocking(move || block.check()).await;
+                        intake.filled(span, checked.ok().flatten());
+                    }
+                    if taken.fetched {
+                        turn = None;
+                    }
+                    if let Some(wait) = taken.credit {
+                        let at = Instant::now() + wait;
+                        credit = Some(credit.map_or(at, |known| known.max(at)));
+                    }
+                }
+                if intake.messages.wrapping_sub(acknowledged) > agent::CREDIT {
+                    return Err(LinkEnd::told(close::LIMIT, "more was sent than was acknowledged"));
+                }
+            }
+            permit = next_turn(&mut queued) => (turn, queued) = (Some(permit), None),
+            () = tokio::time::sleep_until(due) => {}
+        }
+        let now = Instant::now();
+        if credit.is_some_and(|at| at <= now) {
+            credit = None;
+            let acknowledgement = intake.acknowledgement();
+            acknowledged = intake.messages;
+            socket.send(&acknowledgement).await?;
+        }
+        if now >= socket.heard + SILENCE {
+            return Err(LinkEnd::Gone);
+        }
+        if now >= socket.said + HEARTBEAT {
+            socket.send(&HubMessage::Heartbeat).await?;
+        }
+        if now >= note {
+            note = now + NOTE_INTERVAL;
+            intake.upkeep()?;
+        }
+    }
+}
+
+/// Resolves when it is the turn of who has queued; never for others.
+async fn next_turn<F: Future<Output = OwnedSemaphorePermit> + Unpin>(queued: &mut Option<F>) -> OwnedSemaphorePermit {
+    match queued {
+        Some(queued) => queued.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    /// Asks for a word: whoever is there answers a ping.
+    async fn ask(&mut self) -> Result<(), LinkEnd> {
+        let asked = timeout(SEND_TIMEOUT, self.inner.send(Message::Ping(Vec::new().into()))).await;
+        asked.ok().and_then(Result::ok).ok_or(LinkEnd::Gone)
+    }
+}
+
+/// Resolves when the hub goes.
+async fn going(end: &mut watch::Receiver<bool>, source: &str) -> LinkEnd {
+    let ends = end.wait_for(|end| *end).await.is_ok();
+    // Without a hub there is nobody to say it either.
+    if !ends {
+        return LinkEnd::Gone;
+    }
+    // Each machine has its own place in the queue of those that come back.
+    let wait = shared::crc32c::crc32c(source.as_bytes()) % GOING_SPREAD_MS;
+    LinkEnd::Told { code: close::GOING, reason: "the hub ends or starts again".into(), wait }
+}
+
+/// Resolves with the next order.
+async fn ordered(orders: &mut watch::Receiver<Order>) -> Order {
+    match orders.changed().await {
+        Ok(()) => *orders.borrow_and_update(),
+        Err(_) => Order::Leave,
+    }
+}
+
+fn no_place(why: NoPlace, now: i64) -> LinkEnd {
+    match why {
+        NoPlace::Full => LinkEnd::told(close::LIMIT, "this hub has as many links as it takes; try again later"),
+        NoPlace::InUse(process) => LinkEnd::Told {
+            code: close::IN_USE,
+            reason: format!(
+                "this key is in use by {}, started {} min ago; if this is another machine, start it with --new-identity",
+                if process.host.is_empty() { "another process" } else { &process.host },
+                now.saturating_sub(process.started).max(0) / 60_000
+            ),
+            wait: IN_USE_WAIT_MS,
+        },
+    }
+}

@@ -1,0 +1,259 @@
+//! From an agent's rows and series to the hub's.
+//!
+//! Nothing of an agent is handed on as it came: its series get the hub's ids, its rows those of the hub's table, each once
+//! a sample of it comes. So a series of which the agent keeps nothing but its name costs the hub nothing, and one that the
+//! hub has let go of gets another id by itself.
+
+use super::limits::{Cause, IngestLimits, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Pace, Refusals};
+use crate::store::Store;
+use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
+use shared::catalog::{Chart, Metric, Range, VOCABULARY};
+use shared::series::{SeriesDef, SeriesId, Steps};
+use shared::tick::TickState;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// A series of the agent that has no id here yet.
+const UNMAPPED: SeriesId = SeriesId::MAX;
+/// One that gets none.
+const REFUSED: SeriesId = SeriesId::MAX - 1;
+
+/// A row of the agent.
+struct Row {
+    tag: Box<str>,
+    /// Its position in the hub's table; none where it was refused.
+    here: Option<u16>,
+    steps: Steps,
+}
+
+/// A series of the agent.
+#[derive(Clone, Default)]
+struct Known {
+    /// Position of its row in the agent's table, and its instance; none where the id stands for nothing.
+    def: Option<(u16, Box<str>)>,
+    here: SeriesId,
+    /// That of the id here; see [`Store::generations`].
+    generation: u32,
+}
+
+/// Why what an agent tells ends its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapError {
+    /// A series names a row that was not told, or a row has steps that are none.
+    Nonsense,
+    /// More names than are kept of one link.
+    TooMuch,
+}
+
+/// What the tags of the collectors' own rows are: every source has them.
+pub struct Vocabulary(HashSet<&'static str>);
+
+impl Vocabulary {
+    /// That of this version.
+    pub fn new() -> Self {
+        Vocabulary(VOCABULARY.iter().flat_map(|rows| rows.iter()).map(|row| row.tag).collect())
+    }
+}
+
+/// What one link's rows and series are here.
+pub struct Map {
+    source: SourceId,
+    limits: IngestLimits,
+    rows: BTreeMap<u16, Row>,
+    /// Rows that no collector has.
+    own_rows: usize,
+    series: Vec<Known>,
+    /// How many of the series have an id here.
+    mapped: usize,
+    /// Bytes of names.
+    bytes: usize,
+}
+
+impl Map {
+    /// Of a link of this source that has told nothing yet.
+    pub fn new(source: SourceId, limits: IngestLimits) -> Self {
+        Map { source, limits, rows: BTreeMap::new(), own_rows: 0, series: Vec::new(), mapped: 0, bytes: 0 }
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), MapError> {
+        self.bytes += bytes;
+        if self.bytes > MAX_NAME_BYTES_TOLD { Err(MapError::TooMuch) } else { Ok(()) }
+    }
+
+    /// Takes rows in; those that the table lacks are added to it.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn rows(
+        &mut self,
+        store: &mut Store,
+        vocabulary: &Vocabulary,
+        (rows, charts): (Vec<(u16, Metric)>, Vec<Chart>),
+        refusals: &Refusals,
+    ) -> Result<(), MapError> {
+        for (position, metric) in rows {
+            self.hold(size_of::<Row>() + metric.tag.len())?;
+            if !metric.steps.is_finite() || metric.steps < 0.0 || metric.steps.is_subnormal() {
+                return Err(MapError::Nonsense);
+            }
+            let own = !vocabulary.0.contains(&metric.tag[..]);
+            let (tag, steps) = (metric.tag.clone().into_boxed_str(), metric.steps);
+            let here = if own && self.own_rows >= self.limits.rows as usize {
+                Err(Cause::Rows)
+            } else {
+                self.own_rows += usize::from(own);
+                row(store, metric, &charts)
+            };
+            if let Err(cause) = here {
+                refusals.add(cause, 1);
+            }
+            self.rows.insert(position, Row { tag, here: here.ok(), steps });
+        }
+        Ok(())
+    }
+
+    /// Takes series in; `state` learns of them as well. They get an id here once they have a sample.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn series(
+        &mut self,
+        defs: Vec<(SeriesId, SeriesDef)>,
+        state: &mut TickState,
+        refusals: &Refusals,
+    ) -> Result<(), MapError> {
+        for (id, SeriesDef { metric, instance }) in defs {
+            let at = id as usize;
+            let steps = self.rows.get(&metric).ok_or(MapError::Nonsense)?.steps;
+            if id >= MAX_SERIES_IDS {
+                return Err(MapError::TooMuch);
+            }
+            self.hold(instance.len())?;
+            if at >= self.series.len() {
+                self.series.resize(at + 1, Known { here: UNMAPPED, ..Known::default() });
+                state.extend(std::iter::repeat_n(0.0, at + 1 - state.steps().len()));
+            }
+            state.redefine(id, steps);
+            let sound = instance.len() <= MAX_INSTANCE_BYTES && agent::is_text(&instance);
+            refusals.add(Cause::Text, u64::from(!sound));
+            let old = &mut self.series[at];
+            self.mapped -= usize::from(old.here < REFUSED);
+            self.bytes -= old.def.take().map_or(0, |(_, instance)| instance.len());
+            let here = if sound { UNMAPPED } else { REFUSED };
+            *old = Known { def: Some((metric, instance.into_boxed_str())), here, generation: 0 };
+        }
+        Ok(())
+    }
+
+    /// The id here of a series of the agent; none where it was refused, which is counted.
+    fn id(
+        &mut self,
+        store: &mut Store,
+        id: SeriesId,
+        pace: &mut Pace,
+        now: Duration,
+        refusals: &Refusals,
+    ) -> Option<SeriesId> {
+        let known = self.series.get_mut(id as usize)?;
+        if known.here < REFUSED {
+            if store.generations(self.source).get(known.here as usize) == Some(&known.generation) {
+                return Some(known.here);
+            }
+            known.here = UNMAPPED;
+            self.mapped -= 1;
+        }
+        let (row, instance) = known.def.as_ref()?;
+        let row = self.rows.get(row)?;
+        let here = row.here.filter(|_| known.here == UNMAPPED);
+        // A row that no series named for long may have become another.
+        let here = here.filter(|here| {
+            store.catalog().metrics.get(usize::from(*here)).is_some_and(|metric| *metric.tag == *row.tag)
+        });
+        let Some(metric) = here else {
+            known.here = REFUSED;
+            return None;
+        };
+        if self.mapped >= self.limits.series as usize {
+            refusals.add(Cause::Series, 1);
+            return None;
+        }
+        let def = SeriesDef { metric, instance: instance.to_string() };
+        if store.id(self.source, &def).is_none() && !pace.series(now) {
+            refusals.add(Cause::SeriesRate, 1);
+            return None;
+        }
+        let Some(here) = store.intern(self.source, def) else {
+            refusals.add(Cause::Series, 1);
+            return None;
+        };
+        (known.here, known.generation) = (here, store.generations(self.source)[here as usize]);
+        self.mapped += 1;
+        Some(here)
+    }
+
+    /// The values of the agent's series as those of the hub's, by id here.
+    pub fn values(
+        &mut self,
+        store: &mut Store,
+        values: &[f64],
+        pace: &mut Pace,
+        now: Duration,
+        refusals: &Refusals,
+    ) -> Vec<f64> {
+        let mut out = vec![f64::NAN; store.series(self.source, 0).len()];
+        for (id, value) in (0..).zip(values).filter(|(_, value)| value.is_finite()) {
+            let Some(here) = self.id(store, id, pace, now, refusals) else { continue };
+            if out.len() <= here as usize {
+                out.resize(here as usize + 1, f64::NAN);
+            }
+            out[here as usize] = *value;
+        }
+        out
+    }
+
+    /// The ids here of the columns of a fill, rising; those that were refused are left out.
+    pub fn columns<T>(
+        &mut self,
+        store: &mut Store,
+        columns: Vec<(SeriesId, T)>,
+        pace: &mut Pace,
+        now: Duration,
+        refusals: &Refusals,
+    ) -> Vec<(SeriesId, T)> {
+        let mapped = columns.into_iter();
+        let mapped = mapped.filter_map(|(id, column)| Some((self.id(store, id, pace, now, refusals)?, column)));
+        // Two ids of the agent may mean one series, as its text says: the first one is that.
+        mapped.collect::<Vec<_>>().into_iter().rev().collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+}
+
+/// The position of a row in the table, which gains it where it is new.
+fn row(store: &mut Store, mut metric: Metric, charts: &[Chart]) -> Result<u16, Cause> {
+    if let Some(position) = store.catalog().position(&metric.tag) {
+        let known = &store.catalog().metrics[usize::from(position)];
+        let same = known.kind == metric.kind && known.unit == metric.unit;
+        return if same { Ok(position) } else { Err(Cause::RowConflict) };
+    }
+    let chart = charts.iter().find(|chart| chart.id == metric.chart).cloned();
+    let chart = chart.unwrap_or_else(|| Chart {
+        id: metric.chart.clone(),
+        title: metric.title.clone(),
+        section: String::new(),
+    });
+    let texts = [&metric.tag, &metric.title, &metric.label, &metric.help, &metric.chart];
+    let texts = texts.into_iter().chain([&chart.id, &chart.title, &chart.section]);
+    let sound = |text: &String| text.len() <= MAX_TEXT_BYTES && agent::is_text(text);
+    if metric.tag.is_empty() || !texts.into_iter().all(sound) {
+        return Err(Cause::Text);
+    }
+    // Other spellings would take tags away from other sources.
+    metric.aliases = Vec::new();
+    if matches!(metric.range, Range::Fixed(from, to) if !(from.is_finite() && to.is_finite() && from < to)) {
+        metric.range = Range::FromZero;
+    }
+    if store.catalog().metrics.len() >= MAX_TABLE_ROWS {
+        return Err(Cause::Rows);
+    }
+    store.add_row(metric, chart).ok_or(Cause::Rows)
+}

@@ -1,0 +1,176 @@
+//! The hub's end of the links to agents: what they send becomes sources, as if it had been sampled here.
+//!
+//! `link.rs` is the socket of one agent: who it is, its heartbeat, its end. `intake.rs` takes its messages in: it applies
+//! frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says how much of it
+//! is taken. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `presence.rs` knows who is linked, and what becomes of a second link with one key.
+
+mod clock;
+mod coverage;
+mod fetch;
+mod intake;
+mod limits;
+mod link;
+mod map;
+mod presence;
+
+pub use limits::{Cause, IngestLimits, Refusals};
+pub use link::socket_config;
+
+use crate::live::Live;
+use fetch::Turns;
+use map::Vocabulary;
+use presence::Presence;
+use shared::standing::Standing;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Length of the id of a source that has a key.
+const SOURCE_ID_LETTERS: usize = 26;
+
+/// A source whose link is ended so often within this time for what it sent waits so long.
+const STRIKES: usize = 3;
+const STRIKES_WITHIN: Duration = Duration::from_secs(60);
+const STRIKES_WAIT_MS: u32 = 60_000;
+
+/// What an agent was let in as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Id of its source.
+    pub source: String,
+    /// The name by which people know it.
+    pub name: String,
+    /// Labels that people gave it: they stand before its own.
+    pub labels: Vec<(String, String)>,
+}
+
+/// What went through all links since the start.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub ticks: AtomicU64,
+    pub samples: AtomicU64,
+    pub duplicates: AtomicU64,
+    pub bytes: AtomicU64,
+    pub fills: AtomicU64,
+    pub fill_bytes: AtomicU64,
+}
+
+/// What went through all links since the start, for `/metrics`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IngestCounts {
+    /// Links that live now.
+    pub links: u64,
+    /// Ticks appended.
+    pub ticks: u64,
+    /// Samples appended.
+    pub samples: u64,
+    /// Ticks that were here already.
+    pub duplicates: u64,
+    /// Bytes of the messages of agents.
+    pub bytes: u64,
+    /// Ranges that were asked for and have come.
+    pub fills: u64,
+    /// Bytes of what was asked for.
+    pub fill_bytes: u64,
+    /// What was left out, by [`Cause`].
+    pub refused: Vec<(String, u64)>,
+}
+
+/// What all links share.
+struct Inner {
+    live: Arc<Live>,
+    limits: IngestLimits,
+    vocabulary: Vocabulary,
+    presence: Arc<Presence>,
+    turns: Turns,
+    totals: Totals,
+    /// By source; one whose link could not be taken in has no number.
+    refusals: Mutex<BTreeMap<Option<SourceId>, Arc<Refusals>>>,
+    /// By source: when its link was ended for what it sent, by the steady clock, the last times.
+    strikes: Mutex<BTreeMap<String, VecDeque<Duration>>>,
+    end: watch::Sender<bool>,
+}
+
+/// The hub's end of all links; a clone is a pointer.
+#[derive(Clone)]
+pub struct Ingest(Arc<Inner>);
+
+impl Ingest {
+    /// One that fills this stream. Sources that were found and have a key are unreachable until their agent is back.
+    pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
+        let sources = live.store().sources();
+        for source in sources.into_iter().filter(|source| is_source_id(&source.key)) {
+            live.set_standing(source.id, Standing::Unreachable);
+        }
+        Ingest(Arc::new(Inner {
+            live,
+            limits,
+            vocabulary: Vocabulary::new(),
+            presence: Arc::default(),
+            turns: Turns::default(),
+            totals: Totals::default(),
+            refusals: Mutex::default(),
+            strikes: Mutex::default(),
+            end: watch::Sender::default(),
+        }))
+    }
+
+    /// Ends all links: their agents are told that the hub goes, and come back.
+    pub fn end(&self) {
+        self.0.end.send_replace(true);
+    }
+
+    /// What went through all links.
+    pub fn counts(&self) -> IngestCounts {
+        let Totals { ticks, samples, duplicates, bytes, fills, fill_bytes } = &self.0.totals;
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let all = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = Cause::ALL.iter().map(|cause| {
+            let n = all.values().map(|refusals| refusals.of(*cause)).sum();
+            (cause.word().to_owned(), n)
+        });
+        IngestCounts {
+            links: self.0.presence.links() as u64,
+            ticks: load(ticks),
+            samples: load(samples),
+            duplicates: load(duplicates),
+            bytes: load(bytes),
+            fills: load(fills),
+            fill_bytes: load(fill_bytes),
+            refused: refused.collect(),
+        }
+    }
+}
+
+impl Inner {
+    /// What was left out of a source since the start.
+    fn refusals(&self, source: Option<SourceId>) -> Arc<Refusals> {
+        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(source).or_default().clone()
+    }
+
+    /// A link of a source is ended for what it sent: how long it waits, ms. That is long where it happens again and again.
+    fn strike(&self, source: &str) -> u32 {
+        let now = self.live.clock.steady();
+        let mut all = self.strikes.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, times| times.back().is_some_and(|last| now.saturating_sub(*last) < STRIKES_WITHIN));
+        let times = all.entry(source.into()).or_default();
+        times.push_back(now);
+        if times.len() > STRIKES {
+            times.pop_front();
+        }
+        let many = times.len() == STRIKES && now.saturating_sub(times[0]) < STRIKES_WITHIN;
+        if many { STRIKES_WAIT_MS } else { 0 }
+    }
+}
+
+/// Whether a source's key is the id of one that has a key.
+fn is_source_id(key: &str) -> bool {
+    key.len() == SOURCE_ID_LETTERS && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests;

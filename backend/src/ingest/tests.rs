@@ -1,0 +1,331 @@
+//! Links over sockets in memory: an agent made of the protocol alone, and the hub's end of it.
+
+mod agent;
+mod fills;
+
+use super::{Arrival, Ingest, IngestLimits};
+use crate::clock::Manual;
+use crate::live::Live;
+use crate::store::{Limits, Store};
+use agent::{Agent, hello, row};
+use shared::agent::{AgentMessage, ByeReason, HubMessage, close};
+use shared::catalog::{Catalog, cpu};
+use shared::series::SeriesDef;
+use shared::standing::Standing;
+use shared::unit::Unit;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// 2027-01-15, milliseconds since the Unix epoch.
+pub const NOW: i64 = 1_800_000_000_000;
+pub const KEY: &str = "abcdefghijklmnopqrstuvwxyz";
+const HOUR: i64 = 3_600_000;
+
+pub struct Hub {
+    pub live: Arc<Live>,
+    pub ingest: Ingest,
+    pub clock: Arc<Manual>,
+}
+
+impl Hub {
+    pub fn new() -> Hub {
+        Self::with(IngestLimits::default())
+    }
+
+    pub fn with(limits: IngestLimits) -> Hub {
+        let clock = Arc::new(Manual::at(NOW, Duration::from_secs(1_000)));
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let store = Store::new(catalog, Limits { retention: 12 * HOUR, bytes: usize::MAX });
+        let live = Live::new(store, clock.clone(), 1, 12 * HOUR);
+        Hub { ingest: Ingest::new(live.clone(), limits), live, clock }
+    }
+
+    /// An agent that is linked and welcome.
+    pub async fn agent(&self) -> Agent {
+        let mut agent = self.connect(KEY);
+        agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
+        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent
+    }
+
+    /// A link over which nothing has been said.
+    pub fn connect(&self, source: &str) -> Agent {
+        let arrival = Arrival { source: source.into(), name: "node-7".into(), labels: Vec::new() };
+        Agent::connect(self.ingest.clone(), arrival)
+    }
+
+    pub fn standing(&self) -> Standing {
+        let source = self.live.store().named(KEY).expect("the source is known");
+        self.live.source(source).standing().0
+    }
+
+    /// Tag, and samples of the first source as (time since [`NOW`], value).
+    pub fn samples(&self) -> Vec<(String, Vec<(i64, f64)>)> {
+        let (series, snapshot, catalog) = {
+            let store = self.live.store();
+            let source = store.named(KEY).expect("the source is known");
+            let snapshot = store.snapshot(source, i64::MIN, i64::MAX).expect("the source is known");
+            (store.series(source, 0).to_vec(), snapshot, store.catalog().clone())
+        };
+        let ids: Vec<u32> = (0..series.len() as u32).collect();
+        let samples = snapshot.samples(&ids).into_iter();
+        let samples = samples.map(|all| all.into_iter().map(|(t, v)| (t - NOW, v)).collect());
+        series.iter().map(|def| catalog.tag(def)).zip(samples).collect()
+    }
+
+    pub fn refused(&self, cause: &str) -> u64 {
+        let counts = self.ingest.counts();
+        counts.refused.into_iter().find(|(word, _)| word == cause).expect("each cause is counted").1
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ticks_of_an_agent_are_those_of_a_source_here_under_their_own_sequences() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    assert_eq!(hub.standing(), Standing::Live);
+    agent.tell(0, 0, "a").await;
+    agent.tick(100, 0, &[1.0]).await;
+    agent.tell(0, 5, "b").await;
+    agent.tick(101, 1_000, &[2.0, f64::NAN, f64::NAN, f64::NAN, f64::NAN, 7.0]).await;
+    assert_eq!(agent.acknowledged(2).await, 101);
+    let tag = |instance| cpu::ROWS[0].tag_of(instance);
+    assert_eq!(hub.samples(), [(tag("a"), vec![(0, 1.0), (1_000, 2.0)]), (tag("b"), vec![(1_000, 7.0)])]);
+    let store = hub.live.store();
+    let source = store.named(KEY).expect("it is known");
+    assert_eq!(store.coverage(source), [(100, 101)]);
+    assert_eq!(store.source(source).expect("it is known").0.name, "node-7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_goes_on_and_what_is_here_already_is_dropped_and_counted() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    agent.tell(0, 0, "a").await;
+    agent.tick(100, 0, &[1.0]).await;
+    agent.acknowledged(1).await;
+    agent.cut().await;
+    assert_eq!(hub.standing(), Standing::Unreachable);
+    let mut agent = hub.connect(KEY);
+    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    let HubMessage::Welcome(welcome) = agent.heard().await else { panic!("no welcome") };
+    assert_eq!((welcome.holds, &welcome.name[..]), (100, "node-7"));
+    agent.tell(0, 3, "a").await;
+    agent.tick(100, 0, &[f64::NAN, f64::NAN, f64::NAN, 5.0]).await;
+    agent.tick(103, 3_000, &[f64::NAN, f64::NAN, f64::NAN, 2.0]).await;
+    agent.acknowledged(2).await;
+    assert_eq!(hub.samples(), [(cpu::ROWS[0].tag_of("a"), vec![(0, 1.0), (3_000, 2.0)])]);
+    assert_eq!(hub.ingest.counts().duplicates, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_of_the_agent_join_the_table_and_one_of_another_unit_is_refused_and_counted() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    let mut wrong = row(cpu::ROWS[0].tag);
+    wrong.unit = Unit::Celsius;
+    agent.say(&AgentMessage::Rows { rows: vec![(7, row("own.{x}.level")), (8, wrong)], charts: Vec::new() }).await;
+    let def = |metric, instance: &str| SeriesDef { metric, instance: instance.into() };
+    agent.series(&[(0, def(7, "k"), 100.0), (1, def(8, "0"), 100.0)]).await;
+    agent.tick(5, 0, &[3.5, 4.0]).await;
+    agent.acknowledged(1).await;
+    assert_eq!(hub.samples(), [("own.k.level".to_owned(), vec![(0, 3.5)])]);
+    assert_eq!(hub.refused("row_conflict"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
+    agent.ended().await;
+    assert!(matches!(hub.standing(), Standing::Stopped(_)));
+    // The socket stays, and nothing comes: heartbeats of the hub do, until it gives up.
+    let mut agent = hub.agent().await;
+    assert_eq!(hub.standing(), Standing::Live);
+    agent.silent().await;
+    assert_eq!(hub.standing(), Standing::Unreachable);
+    assert_eq!(hub.ingest.counts().links, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_does_not_follow_ends_the_link_and_the_third_within_a_minute_waits() {
+    let hub = Hub::new();
+    for wait in [0, 0, 60_000] {
+        let mut agent = hub.agent().await;
+        agent.tell(0, 0, "a").await;
+        agent.tick(100, 0, &[1.0]).await;
+        agent.skip(500);
+        agent.tick(700, 1_000, &[1.0]).await;
+        let (code, reason, waits) = agent.goodbye().await;
+        assert_eq!((code, waits), (close::FRAME_ERROR, wait), "{reason}");
+        assert!(reason.contains("was expected"), "{reason}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_process_with_the_key_of_one_that_answers_is_refused_by_name() {
+    let hub = Hub::new();
+    let mut first = hub.agent().await;
+    let mut second = hub.connect(KEY);
+    second.say(&AgentMessage::Hello(Box::new(hello(2)))).await;
+    first.beat().await;
+    let (code, reason, wait) = second.goodbye().await;
+    assert_eq!((code, wait), (close::IN_USE, 60_000));
+    assert!(reason.contains("host-1") && reason.contains("--new-identity"), "{reason}");
+    assert_eq!(hub.standing(), Standing::Live);
+    // The same process again: its old link is half open.
+    let mut again = hub.agent().await;
+    again.tell(0, 0, "a").await;
+    again.tick(9, 0, &[1.0]).await;
+    again.acknowledged(1).await;
+    first.ended().await;
+    assert_eq!(hub.standing(), Standing::Live);
+    assert_eq!(hub.ingest.counts().links, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_ends_says_so_and_after_its_start_its_machines_are_unreachable() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    hub.ingest.end();
+    assert_eq!(agent.goodbye().await.0, close::GOING);
+    let later = Ingest::new(hub.live.clone(), IngestLimits::default());
+    assert_eq!(hub.standing(), Standing::Unreachable);
+    drop(later);
+}
+
+mod hostile {
+    //! What an agent that means ill can send.
+
+    use super::*;
+    use shared::agent::{CONTROL, MAX_SERIES_IDS, encode, encode_ticks};
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_that_are_no_message_end_the_link() {
+        let hub = Hub::new();
+        let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+        let heartbeat_and_more = [encode(&AgentMessage::Heartbeat), vec![0]].concat();
+        for bytes in [
+            vec![],
+            [&[CONTROL, 1][..], &huge].concat(),
+            heartbeat_and_more,
+            vec![1, 200],
+            encode_ticks([&[255; 9][..]]),
+        ] {
+            let mut agent = hub.agent().await;
+            agent.bytes(bytes.clone()).await;
+            assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR, "{bytes:?}");
+        }
+        let mut agent = hub.connect(KEY);
+        agent.say(&AgentMessage::Heartbeat).await;
+        assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR, "a hello comes first");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_says_nothing_is_not_waited_for() {
+        let hub = Hub::new();
+        let mut agent = hub.connect(KEY);
+        assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn series_beyond_the_limit_are_left_out_and_the_others_stay() {
+        let hub = Hub::with(IngestLimits { series: 3, rows: 1 });
+        let mut agent = hub.agent().await;
+        for id in 0..5 {
+            agent.tell(0, id, &format!("{id}")).await;
+        }
+        agent.tick(9, 0, &[1.0, 2.0, 3.0, 4.0, 5.0]).await;
+        agent.acknowledged(1).await;
+        assert_eq!(hub.samples().len(), 3);
+        assert_eq!(hub.refused("series"), 2);
+        let rows = (1..).zip(["own.a.{x}", "own.b.{x}", "own.c.{x}"].map(row)).collect();
+        agent.say(&AgentMessage::Rows { rows, charts: Vec::new() }).await;
+        agent.tick(10, 1_000, &[1.0]).await;
+        agent.acknowledged(2).await;
+        assert_eq!(hub.refused("rows"), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_that_would_fill_memory_end_the_link() {
+        let hub = Hub::new();
+        let mut agent = hub.agent().await;
+        agent.tell(0, 0, "a").await;
+        let def = SeriesDef { metric: 0, instance: "b".into() };
+        agent.say(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS, def)] }).await;
+        assert_eq!(agent.goodbye().await.0, close::LIMIT);
+        let mut agent = hub.agent().await;
+        agent.tell(0, 0, "a").await;
+        for part in 0..10 {
+            let def = |id| (id, SeriesDef { metric: 0, instance: "x".repeat(1_000) });
+            agent
+                .bytes(encode(&AgentMessage::Series { defs: (part * 500..(part + 1) * 500).map(def).collect() }))
+                .await;
+        }
+        assert_eq!(agent.goodbye().await.0, close::LIMIT);
+        assert!(matches!(hub.standing(), Standing::Refused(_)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn texts_that_a_terminal_would_heed_are_left_out() {
+        let hub = Hub::new();
+        let mut agent = hub.agent().await;
+        let mut evil = row("own.{x}");
+        evil.title = "\u{1b}]0;owned\u{7}".into();
+        let mut aliases = row("mine.{x}");
+        aliases.aliases = vec![cpu::ROWS[1].tag.into()];
+        agent
+            .say(&AgentMessage::Rows {
+                rows: vec![(0, evil), (1, row(cpu::ROWS[0].tag)), (2, aliases)],
+                charts: Vec::new(),
+            })
+            .await;
+        let def = |metric, instance: &str| SeriesDef { metric, instance: instance.into() };
+        agent.series(&[(0, def(0, "a"), 100.0), (1, def(1, "\u{202e}b"), 100.0), (2, def(2, "c"), 100.0)]).await;
+        agent.tick(9, 0, &[1.0, 2.0, 3.0]).await;
+        agent.acknowledged(1).await;
+        assert_eq!(hub.samples(), [("mine.c".to_owned(), vec![(0, 3.0)])]);
+        assert_eq!(hub.refused("text"), 2);
+        let store = hub.live.store();
+        assert!(store.catalog().metrics.iter().all(|metric| metric.tag != "mine.{x}" || metric.aliases.is_empty()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn absurd_times_and_numbers_are_refused() {
+        let hub = Hub::new();
+        let mut agent = hub.agent().await;
+        agent.tell(0, 0, "a").await;
+        for (seq, t) in [(9, -13 * HOUR), (10, HOUR), (11, -NOW), (12, i64::MAX / 2 - NOW)] {
+            agent.tick(seq, t, &[1.0]).await;
+        }
+        agent.tick(13, 1_000, &[1.0]).await;
+        assert_eq!(agent.acknowledged(5).await, 13);
+        assert_eq!(hub.refused("time"), 4);
+        assert_eq!(hub.samples()[0].1, [(1_000, 1.0)]);
+        agent.tick(1 << 60, 2_000, &[1.0]).await;
+        assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_than_is_acknowledged_ends_the_link() {
+        let hub = Hub::new();
+        let mut agent = hub.agent().await;
+        agent.tell(0, 0, "a").await;
+        // Beyond the rate nothing is acknowledged; who heeds that loses nothing.
+        agent.fast(1, 700).await;
+        for seq in 701..720 {
+            agent.tick(seq, seq as i64, &[1.0]).await;
+        }
+        assert_eq!(agent.goodbye().await.0, close::LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fill_that_was_not_asked_for_ends_the_link() {
+        let hub = Hub::new();
+        let mut agent = hub.agent().await;
+        agent.say(&AgentMessage::FillEnd { id: 1, state: shared::agent::FillState::Whole }).await;
+        assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
+        assert_eq!(hub.refused("fill"), 1);
+    }
+}

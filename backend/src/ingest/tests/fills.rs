@@ -1,0 +1,144 @@
+//! What is lacking is asked for, looked through, and kept once.
+
+use super::*;
+use shared::agent::{AgentHello, FillPart, FillState, Offer};
+use shared::wire::ColumnBytes;
+
+/// An agent with these ranges, of which the last is open; its newest tick is 1,000, at [`NOW`]. It is linked, and its clock
+/// is so far ahead.
+async fn offering(hub: &Hub, offers: Vec<Offer>, ahead: i64) -> Agent {
+    let mut agent = hub.connect(KEY);
+    agent.say(&AgentMessage::Hello(Box::new(AgentHello { offers, seq: 1_000, ..hello(1) }))).await;
+    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.tell(0, 0, "a").await;
+    agent.clock(ahead).await;
+    agent.tick(1_000, ahead, &[1_000.0]).await;
+    agent
+}
+
+fn open(first: u64) -> Vec<Offer> {
+    vec![Offer { first, last: u64::MAX, from: NOW - 1_000 * (1_000 - first as i64), to: i64::MAX }]
+}
+
+fn covered(hub: &Hub) -> Vec<(u64, u64)> {
+    let store = hub.live.store();
+    store.coverage(store.named(KEY).expect("it is known"))
+}
+
+/// Waits until the hub has taken in all that was said: it answers what is said last.
+async fn settled(agent: &mut Agent) {
+    agent.clock(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(900), 0).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (900, 999));
+    assert!(matches!(hub.standing(), Standing::Filling { .. } | Standing::Live));
+    // In two blocks, the first in two parts; live ticks go on between them.
+    let whole = Agent::block(id, 900, 949, -100_000);
+    agent.fill(&FillPart { columns: Vec::new(), more: true, ..whole.clone() }).await;
+    agent.tick(1_001, 1_000, &[1_001.0]).await;
+    agent.fill(&FillPart { times: Vec::new(), ..whole }).await;
+    agent.fill(&Agent::block(id, 950, 999, -50_000)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    assert_eq!(agent.wanted().await, None, "nothing is lacking");
+    assert_eq!(covered(&hub), [(900, 1_001)]);
+    let samples = hub.samples().remove(0).1;
+    assert_eq!(samples, (900..=1_001).map(|seq| ((seq - 1_000) * 1_000, seq as f64)).collect::<Vec<_>>());
+    assert_eq!(hub.standing(), Standing::Live);
+    let counts = hub.ingest.counts();
+    assert_eq!((counts.fills, counts.ticks, counts.duplicates), (1, 102, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_does_not_have_is_asked_for_once_and_again_over_the_next_link() {
+    let hub = Hub::new();
+    let offers = vec![Offer { first: 10, last: 19, from: NOW - 7_200_000, to: NOW - 7_191_000 }, open(990).remove(0)];
+    let mut agent = offering(&hub, offers.clone(), 0).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (990, 999), "the last hour comes first");
+    agent.fill_end(id, FillState::Gone).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (10, 19));
+    agent.fill(&Agent::block(id, 10, 12, -7_200_000)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    assert_eq!(agent.wanted().await, None, "the rest did not come");
+    agent.cut().await;
+    let mut agent = offering(&hub, offers, 0).await;
+    let asked = [agent.wanted().await, agent.wanted().await];
+    assert_eq!(asked.map(|want| want.map(|(_, first, last)| (first, last))), [Some((990, 999)), None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_block_is_asked_for_once_more_and_then_left_as_a_gap() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(990), 0).await;
+    for _ in 0..2 {
+        let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+        assert_eq!((first, last), (990, 999));
+        let damaged =
+            FillPart { columns: vec![(0, ColumnBytes(vec![0xff; 9]))], ..Agent::block(id, 990, 999, -10_000) };
+        agent.fill(&damaged).await;
+        agent.fill_end(id, FillState::Whole).await;
+    }
+    assert_eq!(agent.wanted().await, None);
+    assert_eq!(hub.refused("fill"), 2);
+    assert_eq!(covered(&hub), [(1_000, 1_000)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_off_is_corrected_live_and_in_what_is_fetched() {
+    const AHEAD: i64 = 3_600_000;
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(998), AHEAD).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (998, 999));
+    agent.fill(&Agent::block(id, 998, 999, AHEAD - 2_000)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    settled(&mut agent).await;
+    assert_eq!(hub.samples()[0].1, [(-2_000, 998.0), (-1_000, 999.0), (0, 1_000.0)]);
+    assert_eq!(hub.refused("time"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fills_of_other_ranges_of_other_numbers_or_too_slow_end_the_link() {
+    let hub = Hub::new();
+    for wrong in [(7, 990, 999), (1, 980, 989), (1, 1_000, 1_000)] {
+        let mut agent = offering(&hub, open(990), 0).await;
+        assert_eq!(agent.wanted().await, Some((1, 990, 999)));
+        agent.fill(&Agent::block(wrong.0, wrong.1, wrong.2, -10_000)).await;
+        assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
+        agent.cut().await;
+    }
+    assert_eq!((hub.refused("fill"), covered(&hub)), (3, vec![(1_000, 1_000)]));
+    let mut agent = offering(&hub, open(990), 0).await;
+    assert_eq!(agent.wanted().await, Some((1, 990, 999)));
+    for _ in 0..7 {
+        hub.clock.pass(Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        agent.beat().await;
+    }
+    let (code, reason, _) = agent.goodbye().await;
+    assert_eq!(code, close::FRAME_ERROR);
+    assert!(reason.contains("slower"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_below_the_numbers_of_clocks_is_asked_for_where_the_hub_has_ticks() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(1_000), 0).await;
+    assert_eq!(agent.wanted().await, None);
+    agent.cut().await;
+    let mut agent = hub.connect(KEY);
+    let offers = vec![Offer { first: 3, last: 9, from: NOW - 9_000, to: NOW - 3_000 }];
+    let hello = AgentHello { offers, life: 2_000_000_000, seq: 2_000_000_000, ..hello(1) };
+    agent.say(&AgentMessage::Hello(Box::new(hello))).await;
+    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.tell(0, 0, "a").await;
+    agent.clock(0).await;
+    agent.tick(2_000_000_000, 9_000, &[1.0]).await;
+    assert_eq!(agent.wanted().await, None);
+}

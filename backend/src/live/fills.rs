@@ -1,0 +1,78 @@
+//! Blocks that came late: they can be read at once, and wait here for the archive to write them.
+//!
+//! They are in no log. A server that ends before they are written lacks them after its start, and fetches them again.
+
+use super::Live;
+use crate::store::Chunk;
+use shared::wire::SourceId;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// What waits is written when it has so many bytes, or is so old.
+const WRITE_BYTES: usize = 64 << 20;
+const WRITE_AFTER: Duration = Duration::from_secs(30);
+/// Hours are not merged while more of them comes: so long after the last of it, and at most so long.
+const QUIET: Duration = Duration::from_secs(60);
+const MERGE_AFTER: Duration = Duration::from_secs(3_600);
+
+/// What came late and is on no disk yet.
+#[derive(Default)]
+pub(super) struct Fills {
+    waiting: Vec<(SourceId, Arc<Chunk>)>,
+    bytes: usize,
+    /// When the oldest of them came, by the steady clock.
+    since: Option<Duration>,
+    /// Nothing more comes: there is nothing to wait for.
+    complete: bool,
+    /// When the first and the last of all came that were no minute apart.
+    coming: Option<(Duration, Duration)>,
+}
+
+impl Live {
+    /// Puts blocks into a source that came late. They can be read when it returns.
+    pub fn fill(&self, source: SourceId, chunks: Vec<Arc<Chunk>>) {
+        let kept_on_disk = self.writing().log.is_some();
+        self.store().fill(source, &chunks);
+        let now = self.clock.steady();
+        let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = fills.coming.filter(|(_, last)| now.saturating_sub(*last) < QUIET).map_or(now, |(first, _)| first);
+        fills.coming = Some((since, now));
+        if kept_on_disk {
+            fills.bytes += chunks.iter().map(|chunk| chunk.bytes).sum::<usize>();
+            fills.since.get_or_insert(now);
+            fills.complete = false;
+            fills.waiting.extend(chunks.into_iter().map(|chunk| (source, chunk)));
+        }
+    }
+
+    /// Nothing more is lacking: what waits is written now.
+    pub fn complete_fills(&self) {
+        self.fills.lock().unwrap_or_else(PoisonError::into_inner).complete = true;
+    }
+
+    /// Whether as much waits to be written as may.
+    pub fn is_full_of_fills(&self) -> bool {
+        self.fills.lock().unwrap_or_else(PoisonError::into_inner).bytes >= WRITE_BYTES
+    }
+
+    /// What is to be written now; mostly nothing.
+    pub fn take_fills(&self) -> Vec<(SourceId, Arc<Chunk>)> {
+        let now = self.clock.steady();
+        let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = fills.since.is_some_and(|since| now.saturating_sub(since) >= WRITE_AFTER);
+        if !(old || fills.complete || fills.bytes >= WRITE_BYTES) {
+            return Vec::new();
+        }
+        (fills.bytes, fills.since, fills.complete) = (0, None, false);
+        std::mem::take(&mut fills.waiting)
+    }
+
+    /// Whether hours that are over still change.
+    pub fn is_filling(&self) -> bool {
+        let now = self.clock.steady();
+        let fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
+        fills
+            .coming
+            .is_some_and(|(first, last)| now.saturating_sub(last) < QUIET && now.saturating_sub(first) < MERGE_AFTER)
+    }
+}
