@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod browser;
+pub mod cutter;
 pub mod kills;
 pub mod ledger;
 pub mod programs;
