@@ -3,6 +3,7 @@
 //! that a user may choose; [`clock`] is the only place that reads a clock; [`doctor`] says what is here and what is not;
 //! [`demo`] simulates machines in place of the sampler; [`modes`] puts these rooms together.
 
+pub mod accounts;
 pub mod archive;
 pub mod clock;
 pub mod config;

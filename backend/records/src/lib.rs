@@ -1,1 +1,23 @@
-//! What a hub writes down of people, teams, keys and agents.
+//! What a hub writes down of people, teams, keys and agents, in one SQLite file. Each file of this package is a group of
+//! tables; each of its functions is one statement, run on a [`Reader`] or inside a [`Change`]. What the rows mean, and who
+//! may change them, is decided elsewhere.
+//!
+//! Times are milliseconds since the Unix epoch. Texts that nobody searches are JSON.
+
+pub mod accounts;
+pub mod audit;
+pub mod codes;
+mod database;
+pub mod enrolments;
+pub mod eras;
+mod error;
+pub mod keys;
+pub mod meta;
+mod migrate;
+mod row;
+pub mod sessions;
+pub mod sources;
+pub mod teams;
+
+pub use database::{Change, Connection, FILE, Reader, Records};
+pub use error::{Error, OpenError};

@@ -1,0 +1,116 @@
+//! Tables `accounts` and `identities`: people, and what they prove themselves by.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// A person.
+    pub struct Account {
+        /// 26 letters.
+        pub id: String,
+        /// Unique, in small letters.
+        pub name: String,
+        /// Where mail goes.
+        pub email: Option<String>,
+        /// Acts as admin in every team.
+        pub hub_admin: bool,
+        /// `active` or `disabled`.
+        pub state: String,
+        /// Rises whenever sessions are to be judged anew.
+        pub revision: i64,
+        /// When it was made.
+        pub created: i64,
+    }
+}
+
+/// How many there are.
+///
+/// # Errors
+/// The statement failed.
+pub async fn count(on: &mut Connection) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(on).await?)
+}
+
+/// How many hub admins may sign in.
+///
+/// # Errors
+/// The statement failed.
+pub async fn hub_admins(on: &mut Connection) -> Result<i64, Error> {
+    let count = "SELECT count(*) FROM accounts WHERE hub_admin = 1 AND state = 'active'";
+    Ok(sqlx::query_scalar(count).fetch_one(on).await?)
+}
+
+/// All, by name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn all(on: &mut Connection) -> Result<Vec<Account>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM accounts ORDER BY name").fetch_all(on).await?)
+}
+
+/// One by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn by_id(on: &mut Connection, id: &str) -> Result<Option<Account>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM accounts WHERE id = $1").bind(id).fetch_optional(on).await?)
+}
+
+/// One by its name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn by_name(on: &mut Connection, name: &str) -> Result<Option<Account>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM accounts WHERE name = $1").bind(name).fetch_optional(on).await?)
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] when the name is.
+pub async fn add(on: &mut Connection, account: &Account) -> Result<(), Error> {
+    let add = "INSERT INTO accounts (id, name, email, hub_admin, state, revision, created)
+               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let query = sqlx::query(add).bind(&account.id).bind(&account.name).bind(&account.email).bind(account.hub_admin);
+    query.bind(&account.state).bind(account.revision).bind(account.created).execute(on).await?;
+    Ok(())
+}
+
+/// Sets the flag and the state of one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set(on: &mut Connection, id: &str, hub_admin: bool, state: &str) -> Result<(), Error> {
+    let set = "UPDATE accounts SET hub_admin = $2, state = $3, revision = revision + 1 WHERE id = $1";
+    sqlx::query(set).bind(id).bind(hub_admin).bind(state).execute(on).await?;
+    Ok(())
+}
+
+/// Removes one, with its identities, sessions, keys and memberships.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM accounts WHERE id = $1").bind(id).execute(on).await?;
+    Ok(())
+}
+
+/// The hash of an account's password, as a PHC string.
+///
+/// # Errors
+/// The statement failed.
+pub async fn password(on: &mut Connection, account: &str) -> Result<Option<String>, Error> {
+    let get = "SELECT data FROM identities WHERE account = $1 AND kind = 'password'";
+    Ok(sqlx::query_scalar(get).bind(account).fetch_optional(on).await?)
+}
+
+/// Sets the hash of an account's password.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_password(on: &mut Connection, id: &str, account: &str, hash: &str) -> Result<(), Error> {
+    let set = "INSERT INTO identities (id, account, kind, issuer, subject, data)
+               VALUES ($1, $2, 'password', 'password', $2, $3) ON CONFLICT (issuer, subject) DO UPDATE SET data = $3";
+    sqlx::query(set).bind(id).bind(account).bind(hash).execute(on).await?;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Table `audit`: who changed what. Rows are only added, and leave by age.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// One change, or one attempt.
+    pub struct Entry {
+        /// When.
+        pub t: i64,
+        /// Who, as text: the row outlives the account.
+        pub who: String,
+        /// By what: a session, a key's id, the command line's uid.
+        pub by: String,
+        /// From where.
+        pub network: String,
+        /// What was done.
+        pub action: String,
+        /// In which team.
+        pub team: Option<String>,
+        /// To what.
+        pub object: String,
+        /// What it was.
+        pub before: Option<String>,
+        /// What it is.
+        pub after: Option<String>,
+        /// `ok`, or why not.
+        pub result: String,
+    }
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
+    let add = "INSERT INTO audit (t, who, by, network, action, team, object, before, after, result)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let query = sqlx::query(add).bind(entry.t).bind(&entry.who).bind(&entry.by).bind(&entry.network);
+    let query = query.bind(&entry.action).bind(&entry.team).bind(&entry.object).bind(&entry.before);
+    query.bind(&entry.after).bind(&entry.result).execute(on).await?;
+    Ok(())
+}
+
+/// The newest of a team, or of all with none.
+///
+/// # Errors
+/// The statement failed.
+pub async fn newest(on: &mut Connection, team: Option<&str>, limit: i64) -> Result<Vec<Entry>, Error> {
+    let get = "SELECT * FROM audit WHERE $1 IS NULL OR team = $1 ORDER BY id DESC LIMIT $2";
+    Ok(sqlx::query_as(get).bind(team).bind(limit).fetch_all(on).await?)
+}
+
+/// Forgets what is older than a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
+    sqlx::query("DELETE FROM audit WHERE t < $1").bind(before).execute(on).await?;
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Tables `eras` and `erased`: how a source's clock was corrected, and what was removed of it.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// From a sequence on, stamps of a source are corrected by so much.
+    pub struct Era {
+        /// The first sequence, its bits as a signed number.
+        pub first: i64,
+        /// What is added to stamps, milliseconds.
+        pub shift: i64,
+        /// How far its clock was ahead, milliseconds.
+        pub skew: i64,
+        /// Round trip of that measurement, milliseconds.
+        pub rtt: i64,
+    }
+}
+
+/// Those of a source.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
+    let get = "SELECT first, shift, skew, rtt FROM eras WHERE source = $1 ORDER BY first";
+    Ok(sqlx::query_as(get).bind(source).fetch_all(on).await?)
+}
+
+/// Sets one.
+///
+/// # Errors
+/// The statement failed, or the source is not there.
+pub async fn put(on: &mut Connection, source: &str, era: &Era) -> Result<(), Error> {
+    let put = "INSERT INTO eras (source, first, shift, skew, rtt) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (source, first) DO UPDATE SET shift = $3, skew = $4, rtt = $5";
+    let query = sqlx::query(put).bind(source).bind(era.first).bind(era.shift).bind(era.skew).bind(era.rtt);
+    query.execute(on).await?;
+    Ok(())
+}
+
+/// The spans of sequences that were removed of a source, as the bits of signed numbers.
+///
+/// # Errors
+/// The statement failed.
+pub async fn erased(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Error> {
+    Ok(sqlx::query_as("SELECT first, last FROM erased WHERE source = $1").bind(source).fetch_all(on).await?)
+}
+
+/// A span of sequences was removed of a source.
+///
+/// # Errors
+/// The statement failed.
+pub async fn erase(on: &mut Connection, source: &str, first: i64, last: i64) -> Result<(), Error> {
+    let put = "INSERT INTO erased (source, first, last) VALUES ($1, $2, $3) ON CONFLICT (source, first) DO UPDATE SET last = $3";
+    sqlx::query(put).bind(source).bind(first).bind(last).execute(on).await?;
+    Ok(())
+}

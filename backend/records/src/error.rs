@@ -1,0 +1,68 @@
+//! What can go wrong with the database.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A statement that failed.
+#[derive(Debug)]
+pub struct Error(sqlx::Error);
+
+impl Error {
+    /// A value that has to be the only one is there already.
+    pub fn is_taken(&self) -> bool {
+        matches!(&self.0, sqlx::Error::Database(error) if error.is_unique_violation())
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Error(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A database that cannot be opened. No byte of what was there is changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// A newer version has written it.
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        schema: i64,
+        /// The newest that this version knows.
+        known: i64,
+    },
+    /// The file cannot be used.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        error: String,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Newer { path, schema, known } => write!(
+                f,
+                "{} was written by a newer version (schema {schema}, this one knows {known}): start that version again, \
+                 or go back to the copy that lies beside it",
+                path.display()
+            ),
+            OpenError::Io { path, what, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -1,0 +1,142 @@
+//! Table `keys`: what programs hold. The secret itself is nowhere, only its SHA-256.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// A key.
+    pub struct Key {
+        /// 12 letters, the part of it that lists show.
+        pub id: String,
+        /// SHA-256 of its secret.
+        pub hash: Vec<u8>,
+        /// `p` of a person, `s` of a service, `a` of an agent, `j` to join.
+        pub kind: String,
+        /// What it was called.
+        pub name: String,
+        /// Its team's id.
+        pub team: String,
+        /// The account whose it is.
+        pub owner: Option<String>,
+        /// What it may, with blanks between.
+        pub scopes: String,
+        /// The source that it is bound to.
+        pub source: Option<String>,
+        /// Of a join key; JSON.
+        pub settings: String,
+        /// How many more machines may join by it; none: any number.
+        pub uses: Option<i64>,
+        /// How many machines have joined by it.
+        pub joined: i64,
+        /// When it was made.
+        pub made: i64,
+        /// When it ends by itself.
+        pub ends: Option<i64>,
+        /// When it was ended.
+        pub ended: Option<i64>,
+        /// Why: `ended`, `revoked`, `replaced`, `removed` or `leaked`.
+        pub why: Option<String>,
+        /// When it was last used, to the hour.
+        pub used: Option<i64>,
+        /// From where.
+        pub network: Option<String>,
+    }
+}
+
+/// One by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Key>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM keys WHERE id = $1").bind(id).fetch_optional(on).await?)
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
+    let add = "INSERT INTO keys (id, hash, kind, name, team, owner, scopes, source, settings, uses, joined, made, ends,
+               ended, why, used, network)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+    let query = sqlx::query(add).bind(&key.id).bind(&key.hash).bind(&key.kind).bind(&key.name).bind(&key.team);
+    let query = query.bind(&key.owner).bind(&key.scopes).bind(&key.source).bind(&key.settings).bind(key.uses);
+    let query = query.bind(key.joined).bind(key.made).bind(key.ends).bind(key.ended).bind(&key.why).bind(key.used);
+    query.bind(&key.network).execute(on).await?;
+    Ok(())
+}
+
+/// Those of a team and some kinds that nobody has ended and that hold, the newest first; of all teams with none.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) -> Result<Vec<Key>, Error> {
+    let get = "SELECT * FROM keys WHERE ($1 IS NULL OR team = $1) AND instr($2, kind) > 0 AND ended IS NULL
+               AND (ends IS NULL OR ends > $3) ORDER BY made DESC, id";
+    Ok(sqlx::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await?)
+}
+
+/// The keys of agents that hold, with their sources.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_agents(on: &mut Connection) -> Result<Vec<(String, String)>, Error> {
+    let get = "SELECT source, id FROM keys WHERE kind = 'a' AND ended IS NULL AND source IS NOT NULL";
+    Ok(sqlx::query_as(get).fetch_all(on).await?)
+}
+
+/// Ends one that was not ended; whether there was one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end(on: &mut Connection, id: &str, now: i64, why: &str) -> Result<bool, Error> {
+    let end = "UPDATE keys SET ended = $2, why = $3 WHERE id = $1 AND ended IS NULL";
+    Ok(sqlx::query(end).bind(id).bind(now).bind(why).execute(on).await?.rows_affected() > 0)
+}
+
+/// Ends those of a source; their ids.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end_of_source(on: &mut Connection, source: &str, now: i64, why: &str) -> Result<Vec<String>, Error> {
+    let end = "UPDATE keys SET ended = $2, why = $3 WHERE source = $1 AND kind = 'a' AND ended IS NULL RETURNING id";
+    Ok(sqlx::query_scalar(end).bind(source).bind(now).bind(why).fetch_all(on).await?)
+}
+
+/// All keys that a source ever had are from now on those of a source that is not there.
+///
+/// # Errors
+/// The statement failed.
+pub async fn source_removed(on: &mut Connection, source: &str) -> Result<(), Error> {
+    let set = "UPDATE keys SET why = 'removed' WHERE source = $1 AND kind = 'a' AND ended IS NOT NULL";
+    sqlx::query(set).bind(source).execute(on).await?;
+    Ok(())
+}
+
+/// A machine joined by it: one use less; whether there was one left.
+///
+/// # Errors
+/// The statement failed.
+pub async fn join(on: &mut Connection, id: &str) -> Result<bool, Error> {
+    let join = "UPDATE keys SET uses = uses - 1, joined = joined + 1 WHERE id = $1 AND (uses IS NULL OR uses > 0)";
+    Ok(sqlx::query(join).bind(id).execute(on).await?.rows_affected() > 0)
+}
+
+/// It was used.
+///
+/// # Errors
+/// The statement failed.
+pub async fn used(on: &mut Connection, id: &str, at: i64, network: &str) -> Result<(), Error> {
+    let used = "UPDATE keys SET used = $2, network = $3 WHERE id = $1";
+    sqlx::query(used).bind(id).bind(at).bind(network).execute(on).await?;
+    Ok(())
+}
+
+/// Forgets those that ended before a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
+    sqlx::query("DELETE FROM keys WHERE ended < $1 OR ends < $1").bind(before).execute(on).await?;
+    Ok(())
+}

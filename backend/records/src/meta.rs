@@ -1,0 +1,21 @@
+//! Table `meta`: what the database knows of itself.
+
+use crate::{Connection, Error};
+
+/// A value.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, key: &str) -> Result<Option<String>, Error> {
+    Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = $1").bind(key).fetch_optional(on).await?)
+}
+
+/// Sets a value.
+///
+/// # Errors
+/// The statement failed.
+pub async fn put(on: &mut Connection, key: &str, value: &str) -> Result<(), Error> {
+    let put = "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2";
+    sqlx::query(put).bind(key).bind(value).execute(on).await?;
+    Ok(())
+}

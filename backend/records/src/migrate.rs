@@ -1,0 +1,160 @@
+//! The schema, step by step. A step is one file, is never changed after a release, and runs in one transaction.
+
+use crate::OpenError;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+/// The steps; the schema's number is how many were taken.
+const STEPS: &[&str] = &[include_str!("../migrations/1.sql")];
+
+fn io(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    let path = path.to_path_buf();
+    move |error| OpenError::Io { path, what, error: error.to_string() }
+}
+
+/// Makes the file for its owner alone; SQLite gives the files beside it the same mode.
+pub(crate) fn make(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+/// The schema's number; 0 for an empty file.
+async fn schema(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
+    let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'")
+        .fetch_one(&mut *connection)
+        .await?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    let schema = sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema'");
+    Ok(schema.fetch_optional(connection).await?.unwrap_or(0))
+}
+
+/// Refuses what a newer version wrote, without a change.
+pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
+    let options = SqliteConnectOptions::new().filename(path).read_only(true);
+    let mut connection = options.connect().await.map_err(io(path, "open"))?;
+    let schema = schema(&mut connection).await.map_err(io(path, "read"))?;
+    connection.close().await.map_err(io(path, "close"))?;
+    let known = STEPS.len() as i64;
+    if schema > known {
+        return Err(OpenError::Newer { path: path.into(), schema, known });
+    }
+    Ok(())
+}
+
+/// Takes the steps that are missing, after a copy of what there was.
+pub(crate) async fn to_newest(pool: &SqlitePool, path: &Path) -> Result<(), OpenError> {
+    run(pool, path, STEPS).await
+}
+
+async fn run(pool: &SqlitePool, path: &Path, steps: &[&'static str]) -> Result<(), OpenError> {
+    let mut connection = pool.acquire().await.map_err(io(path, "open"))?;
+    let schema = schema(&mut connection).await.map_err(io(path, "read"))?;
+    if schema > 0 && schema < steps.len() as i64 {
+        copy(&mut connection, path, schema).await?;
+    }
+    for (step, taken) in steps.iter().zip(1_i64..).skip(schema as usize) {
+        let mut change = connection.begin_with("BEGIN IMMEDIATE").await.map_err(io(path, "write"))?;
+        sqlx::raw_sql(*step).execute(&mut *change).await.map_err(io(path, "bring up to date"))?;
+        sqlx::query("INSERT INTO meta (key, value) VALUES ('schema', $1) ON CONFLICT (key) DO UPDATE SET value = $1")
+            .bind(taken.to_string())
+            .execute(&mut *change)
+            .await
+            .map_err(io(path, "bring up to date"))?;
+        change.commit().await.map_err(io(path, "bring up to date"))?;
+    }
+    Ok(())
+}
+
+/// Copies the database beside itself, as it was before the first step.
+async fn copy(connection: &mut SqliteConnection, path: &Path, schema: i64) -> Result<(), OpenError> {
+    let beside = |end: &str| PathBuf::from(format!("{}.before-{}{end}", path.display(), schema + 1));
+    let (part, whole) = (beside(".part"), beside(""));
+    let failed = |error: std::io::Error| OpenError::Io { path: part.clone(), what: "write", error: error.to_string() };
+    // What an attempt before left behind would be written into.
+    match std::fs::remove_file(&part) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    make(&part).map_err(failed)?;
+    let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
+    into.execute(connection).await.map_err(io(&part, "write"))?;
+    std::fs::rename(&part, &whole).map_err(failed)
+}
+
+/// A pool for tests of the steps.
+#[cfg(test)]
+async fn pool(path: &Path) -> SqlitePool {
+    use sqlx::sqlite::SqlitePoolOptions;
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+    SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a fresh file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_older_schema_is_copied_first_and_then_brought_up_to_date() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.db");
+        let pool = pool(&path).await;
+        run(&pool, &path, STEPS).await.expect("the first schema");
+        assert!(!folder.path().join("hub.db.before-2").exists(), "nothing to copy");
+        sqlx::query("INSERT INTO meta VALUES ('kept', 'yes')").execute(&pool).await.expect("a row");
+        let steps = [STEPS[0], "CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (1);"];
+        run(&pool, &path, &steps).await.expect("the second step");
+        run(&pool, &path, &steps).await.expect("nothing to do");
+        let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM later").fetch_one(&pool).await.expect("the new table");
+        assert_eq!(rows, 1, "each step is taken once");
+        let before = folder.path().join("hub.db.before-2");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = before.metadata().expect("the copy").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        let copied = super::pool(&before).await;
+        let kept: String =
+            sqlx::query_scalar("SELECT value FROM meta WHERE key = 'kept'").fetch_one(&copied).await.expect("the row");
+        assert_eq!(
+            (kept.as_str(), schema(&mut copied.acquire().await.expect("open")).await.expect("read")),
+            ("yes", 1)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_step_that_fails_leaves_the_schema_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.db");
+        let pool = pool(&path).await;
+        run(&pool, &path, STEPS).await.expect("the first schema");
+        let wrong = [STEPS[0], "CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"];
+        let error = run(&pool, &path, &wrong).await.expect_err("the table is there twice").to_string();
+        assert!(error.contains("bring up to date"), "{error}");
+        let mut connection = pool.acquire().await.expect("open");
+        assert_eq!(schema(&mut connection).await.expect("read"), 1);
+        let half = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM half").fetch_one(&mut *connection).await;
+        assert!(half.is_err(), "the first half of the step is not there");
+    }
+
+    #[tokio::test]
+    async fn a_newer_schema_is_refused_and_no_byte_is_changed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.db");
+        crate::Records::open(folder.path()).await.expect("a fresh one").close().await;
+        let pool = pool(&path).await;
+        sqlx::query("UPDATE meta SET value = '99' WHERE key = 'schema'").execute(&pool).await.expect("a newer one");
+        pool.close().await;
+        let before = std::fs::read(&path).expect("the file");
+        let error = crate::Records::open(folder.path()).await.expect_err("newer").to_string();
+        assert!(error.contains("newer version (schema 99, this one knows 1)"), "{error}");
+        assert_eq!(std::fs::read(&path).expect("the file"), before);
+    }
+}

@@ -1,0 +1,104 @@
+//! Table `sessions`: who is signed in. The token itself is nowhere, only its SHA-256.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// Somebody is signed in.
+    pub struct Session {
+        /// SHA-256 of the token.
+        pub id_hash: Vec<u8>,
+        /// Whose it is.
+        pub account: String,
+        /// By what: `password`, or `code`.
+        pub kind: String,
+        /// When it began.
+        pub made: i64,
+        /// When the password was given last.
+        pub proved: i64,
+        /// When it was used last, to the minute.
+        pub seen: i64,
+        /// Its latest end.
+        pub ends: i64,
+        /// From where it was last used.
+        pub network: String,
+    }
+}
+
+/// One by the hash of its token.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, id_hash: &[u8]) -> Result<Option<Session>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM sessions WHERE id_hash = $1").bind(id_hash).fetch_optional(on).await?)
+}
+
+/// Begins one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn add(on: &mut Connection, session: &Session) -> Result<(), Error> {
+    let add = "INSERT INTO sessions (id_hash, account, kind, made, proved, seen, ends, network)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let query = sqlx::query(add).bind(&session.id_hash).bind(&session.account).bind(&session.kind).bind(session.made);
+    query.bind(session.proved).bind(session.seen).bind(session.ends).bind(&session.network).execute(on).await?;
+    Ok(())
+}
+
+/// It was used.
+///
+/// # Errors
+/// The statement failed.
+pub async fn seen(on: &mut Connection, id_hash: &[u8], at: i64, network: &str) -> Result<(), Error> {
+    let seen = "UPDATE sessions SET seen = $2, network = $3 WHERE id_hash = $1";
+    sqlx::query(seen).bind(id_hash).bind(at).bind(network).execute(on).await?;
+    Ok(())
+}
+
+/// The password was given again.
+///
+/// # Errors
+/// The statement failed.
+pub async fn proved(on: &mut Connection, id_hash: &[u8], at: i64) -> Result<(), Error> {
+    sqlx::query("UPDATE sessions SET proved = $2 WHERE id_hash = $1").bind(id_hash).bind(at).execute(on).await?;
+    Ok(())
+}
+
+/// Ends one; whether there was one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end(on: &mut Connection, id_hash: &[u8]) -> Result<bool, Error> {
+    let ended = sqlx::query("DELETE FROM sessions WHERE id_hash = $1").bind(id_hash).execute(on).await?;
+    Ok(ended.rows_affected() > 0)
+}
+
+/// Ends all of an account but one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end_all(on: &mut Connection, account: &str, but: Option<&[u8]>) -> Result<(), Error> {
+    let end = "DELETE FROM sessions WHERE account = $1 AND ($2 IS NULL OR id_hash <> $2)";
+    sqlx::query(end).bind(account).bind(but).execute(on).await?;
+    Ok(())
+}
+
+/// Ends the oldest of an account beyond a number; the hashes of those that ended.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end_oldest(on: &mut Connection, account: &str, keep: i64) -> Result<Vec<Vec<u8>>, Error> {
+    let end = "DELETE FROM sessions WHERE id_hash IN
+               (SELECT id_hash FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash LIMIT -1 OFFSET $2)
+               RETURNING id_hash";
+    Ok(sqlx::query_scalar(end).bind(account).bind(keep).fetch_all(on).await?)
+}
+
+/// Forgets those that are over: by their latest end, or not used since `seen`.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget(on: &mut Connection, now: i64, seen: i64) -> Result<(), Error> {
+    sqlx::query("DELETE FROM sessions WHERE ends <= $1 OR seen <= $2").bind(now).bind(seen).execute(on).await?;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Tables `sources` and `aliases`: machines, and the names that they had.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// A machine.
+    pub struct Source {
+        /// 26 letters that never change; of the hub's own machine, its host name.
+        pub id: String,
+        /// Its team's id.
+        pub team: String,
+        /// Unique.
+        pub name: String,
+        /// Of the join key and of admins; JSON.
+        pub labels: String,
+        /// `own` for the hub's own machine, `pending`, `active` or `revoked`.
+        pub state: String,
+        /// Gone for good when it has been away for an hour.
+        pub ephemeral: bool,
+        /// The name that it gave itself when it joined.
+        pub by_name: Option<String>,
+        /// A hash of its machine id.
+        pub machine: Option<String>,
+        /// Hashes of the addresses of its links; JSON.
+        pub links: String,
+        /// Its host name, as it last told it.
+        pub host: Option<String>,
+        /// Operating system and processor.
+        pub platform: Option<String>,
+        /// Version of its agent.
+        pub version: Option<String>,
+        /// What else it last told; JSON.
+        pub facts: Option<String>,
+        /// When it joined.
+        pub first_seen: i64,
+        /// When it was last heard.
+        pub last_seen: Option<i64>,
+    }
+}
+
+/// How many there are.
+///
+/// # Errors
+/// The statement failed.
+pub async fn count(on: &mut Connection) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar("SELECT count(*) FROM sources").fetch_one(on).await?)
+}
+
+/// Those of a team, by name; of all teams with none.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, Error> {
+    let get = "SELECT * FROM sources WHERE $1 IS NULL OR team = $1 ORDER BY name";
+    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+}
+
+/// The ids of those that a team sees.
+///
+/// # Errors
+/// The statement failed.
+pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> {
+    let get = "SELECT id FROM sources WHERE team = $1 AND state <> 'pending'";
+    Ok(sqlx::query_scalar(get).bind(team).fetch_all(on).await?)
+}
+
+/// One by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Source>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM sources WHERE id = $1").bind(id).fetch_optional(on).await?)
+}
+
+/// One by its id, else its name, else a name that it had.
+///
+/// # Errors
+/// The statement failed.
+pub async fn find(on: &mut Connection, word: &str, now: i64) -> Result<Option<Source>, Error> {
+    let find = "SELECT s.* FROM sources s WHERE s.id = $1 OR s.name = $1
+                OR s.id = (SELECT source FROM aliases WHERE name = $1 AND until > $2)
+                ORDER BY s.id = $1 DESC, s.name = $1 DESC LIMIT 1";
+    Ok(sqlx::query_as(find).bind(word).bind(now).fetch_optional(on).await?)
+}
+
+/// Those of a team that have a machine's id and host name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_machine(on: &mut Connection, team: &str, machine: &str, host: &str) -> Result<Vec<Source>, Error> {
+    let get = "SELECT * FROM sources WHERE team = $1 AND machine = $2 AND host = $3 AND state = 'active'
+               ORDER BY last_seen DESC, id";
+    Ok(sqlx::query_as(get).bind(team).bind(machine).bind(host).fetch_all(on).await?)
+}
+
+/// Those of a team that gave themselves a name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_name(on: &mut Connection, team: &str, name: &str) -> Result<Vec<Source>, Error> {
+    let get = "SELECT * FROM sources WHERE team = $1 AND by_name = $2 AND state = 'active' ORDER BY last_seen DESC, id";
+    Ok(sqlx::query_as(get).bind(team).bind(name).fetch_all(on).await?)
+}
+
+/// Whether a name, or an id, leads to a source, or will for a while.
+///
+/// # Errors
+/// The statement failed.
+pub async fn is_taken(on: &mut Connection, name: &str, now: i64) -> Result<bool, Error> {
+    let taken = "SELECT EXISTS (SELECT 1 FROM sources WHERE id = $1 OR name = $1)
+                 OR EXISTS (SELECT 1 FROM aliases WHERE name = $1 AND until > $2)";
+    Ok(sqlx::query_scalar(taken).bind(name).bind(now).fetch_one(on).await?)
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] when the name is.
+pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
+    let add = "INSERT INTO sources (id, team, name, labels, state, ephemeral, by_name, machine, links, host, platform,
+               version, facts, first_seen, last_seen)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    let query = sqlx::query(add).bind(&source.id).bind(&source.team).bind(&source.name).bind(&source.labels);
+    let query = query.bind(&source.state).bind(source.ephemeral).bind(&source.by_name).bind(&source.machine);
+    let query = query.bind(&source.links).bind(&source.host).bind(&source.platform).bind(&source.version);
+    query.bind(&source.facts).bind(source.first_seen).bind(source.last_seen).execute(on).await?;
+    Ok(())
+}
+
+/// Sets the state.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_state(on: &mut Connection, id: &str, state: &str) -> Result<(), Error> {
+    sqlx::query("UPDATE sources SET state = $2 WHERE id = $1").bind(id).bind(state).execute(on).await?;
+    Ok(())
+}
+
+/// Sets the labels; JSON.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_labels(on: &mut Connection, id: &str, labels: &str) -> Result<(), Error> {
+    sqlx::query("UPDATE sources SET labels = $2 WHERE id = $1").bind(id).bind(labels).execute(on).await?;
+    Ok(())
+}
+
+/// Renames one; its old name leads to it until a time.
+///
+/// # Errors
+/// The statements failed; [`Error::is_taken`] when the name is.
+pub async fn rename(on: &mut Connection, id: &str, old: &str, new: &str, until: i64) -> Result<(), Error> {
+    // A name of another source that is taken over now leads here.
+    sqlx::query("DELETE FROM aliases WHERE name = $1").bind(new).execute(&mut *on).await?;
+    let alias = "INSERT INTO aliases (name, source, until) VALUES ($1, $2, $3)
+                 ON CONFLICT (name) DO UPDATE SET source = $2, until = $3";
+    sqlx::query(alias).bind(old).bind(id).bind(until).execute(&mut *on).await?;
+    sqlx::query("UPDATE sources SET name = $2 WHERE id = $1").bind(id).bind(new).execute(on).await?;
+    Ok(())
+}
+
+/// A machine that joined again: who it is now.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_machine(
+    on: &mut Connection,
+    id: &str,
+    machine: Option<&str>,
+    links: &str,
+    by_name: Option<&str>,
+) -> Result<(), Error> {
+    let set = "UPDATE sources SET machine = $2, links = $3, by_name = COALESCE($4, by_name) WHERE id = $1";
+    sqlx::query(set).bind(id).bind(machine).bind(links).bind(by_name).execute(on).await?;
+    Ok(())
+}
+
+/// What a machine tells of itself; what is absent stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told<'a> {
+    /// Its host name.
+    pub host: Option<&'a str>,
+    /// Operating system and processor.
+    pub platform: Option<&'a str>,
+    /// Version of its agent.
+    pub version: Option<&'a str>,
+    /// What else it told; JSON.
+    pub facts: Option<&'a str>,
+}
+
+/// It was heard.
+///
+/// # Errors
+/// The statement failed.
+pub async fn heard(on: &mut Connection, id: &str, at: i64, told: Told<'_>) -> Result<(), Error> {
+    let set = "UPDATE sources SET last_seen = $2, host = COALESCE($3, host), platform = COALESCE($4, platform),
+               version = COALESCE($5, version), facts = COALESCE($6, facts) WHERE id = $1";
+    let query = sqlx::query(set).bind(id).bind(at).bind(told.host).bind(told.platform).bind(told.version);
+    query.bind(told.facts).execute(on).await?;
+    Ok(())
+}
+
+/// Removes one, with its aliases, enrolments and eras.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM sources WHERE id = $1").bind(id).execute(on).await?;
+    Ok(())
+}
+
+/// Forgets names whose time is over.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_aliases(on: &mut Connection, now: i64) -> Result<(), Error> {
+    sqlx::query("DELETE FROM aliases WHERE until <= $1").bind(now).execute(on).await?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Tables `teams` and `members`.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// A team.
+    pub struct Team {
+        /// 26 letters.
+        pub id: String,
+        /// Unique.
+        pub name: String,
+    }
+}
+
+row! {
+    /// What an account may in a team.
+    pub struct Membership {
+        /// The team's id.
+        pub team: String,
+        /// The team's name.
+        pub name: String,
+        /// The account's id.
+        pub account: String,
+        /// `viewer`, `member` or `admin`.
+        pub role: String,
+    }
+}
+
+/// All, by name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn all(on: &mut Connection) -> Result<Vec<Team>, Error> {
+    Ok(sqlx::query_as("SELECT id, name FROM teams ORDER BY name").fetch_all(on).await?)
+}
+
+/// One by its id or its name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error> {
+    let find = "SELECT id, name FROM teams WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
+    Ok(sqlx::query_as(find).bind(word).fetch_optional(on).await?)
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] when the name is.
+pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
+    let add = "INSERT INTO teams (id, name, settings) VALUES ($1, $2, '{}')";
+    sqlx::query(add).bind(&team.id).bind(&team.name).execute(on).await?;
+    Ok(())
+}
+
+/// The memberships of an account, by the teams' names; of all accounts with none.
+///
+/// # Errors
+/// The statement failed.
+pub async fn memberships(on: &mut Connection, account: Option<&str>) -> Result<Vec<Membership>, Error> {
+    let get = "SELECT team, name, account, role FROM members JOIN teams ON teams.id = team
+               WHERE $1 IS NULL OR account = $1 ORDER BY name, account";
+    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
+}
+
+/// Sets what an account may in a team; with none it is no longer in it.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_role(on: &mut Connection, team: &str, account: &str, role: Option<&str>) -> Result<(), Error> {
+    let query = match role {
+        Some(role) => sqlx::query(
+            "INSERT INTO members (team, account, role) VALUES ($1, $2, $3)
+             ON CONFLICT (team, account) DO UPDATE SET role = $3",
+        )
+        .bind(team)
+        .bind(account)
+        .bind(role),
+        None => sqlx::query("DELETE FROM members WHERE team = $1 AND account = $2").bind(team).bind(account),
+    };
+    query.execute(on).await?;
+    Ok(())
+}

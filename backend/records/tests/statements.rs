@@ -1,0 +1,323 @@
+//! Every statement runs once, against the real engine: a wrong column or a parameter too few is found here.
+
+use records::accounts::Account;
+use records::audit::Entry;
+use records::codes::Code;
+use records::enrolments::Enrolment;
+use records::eras::Era;
+use records::keys::Key;
+use records::sessions::Session;
+use records::sources::{Source, Told};
+use records::teams::Team;
+use records::{Change, Records, accounts, audit, codes, enrolments, eras, keys, meta, sessions, sources, teams};
+
+fn id(letter: char) -> String {
+    letter.to_string().repeat(26)
+}
+
+fn account(letter: char, hub_admin: bool) -> Account {
+    Account {
+        id: id(letter),
+        name: format!("name-{letter}"),
+        email: None,
+        hub_admin,
+        state: "active".into(),
+        revision: 0,
+        created: 1,
+    }
+}
+
+fn source(letter: char) -> Source {
+    Source {
+        id: id(letter),
+        team: id('t'),
+        name: format!("node-{letter}"),
+        labels: "{}".into(),
+        state: "active".into(),
+        ephemeral: false,
+        by_name: Some("n".into()),
+        machine: Some("m".into()),
+        links: "[]".into(),
+        host: Some("h".into()),
+        platform: None,
+        version: None,
+        facts: None,
+        first_seen: 1,
+        last_seen: None,
+    }
+}
+
+fn key(letter: char, kind: &str) -> Key {
+    Key {
+        id: letter.to_string().repeat(12),
+        hash: vec![letter as u8; 32],
+        kind: kind.into(),
+        name: "k".into(),
+        team: id('t'),
+        owner: None,
+        scopes: "data:read".into(),
+        source: (kind == "a").then(|| id('s')),
+        settings: "{}".into(),
+        uses: Some(1),
+        joined: 0,
+        made: 5,
+        ends: Some(100),
+        ended: None,
+        why: None,
+        used: None,
+        network: None,
+    }
+}
+
+async fn open() -> (tempfile::TempDir, Records) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = Records::open(folder.path()).await.expect("a fresh database");
+    let mut change = records.change().await.expect("a change");
+    teams::add(&mut change, &Team { id: id('t'), name: "main".into() }).await.expect("a team");
+    change.commit().await.expect("written");
+    (folder, records)
+}
+
+async fn change(records: &Records) -> Change {
+    records.change().await.expect("a change")
+}
+
+#[tokio::test]
+async fn accounts_teams_sessions_and_codes() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    accounts::add(&mut on, &account('a', true)).await.expect("added");
+    let again = Account { id: id('x'), ..account('a', false) };
+    assert!(accounts::add(&mut on, &again).await.expect_err("the name is taken").is_taken());
+    accounts::add(&mut on, &account('b', false)).await.expect("added");
+    assert_eq!((accounts::count(&mut on).await.unwrap(), accounts::hub_admins(&mut on).await.unwrap()), (2, 1));
+    assert_eq!(accounts::all(&mut on).await.unwrap(), [account('a', true), account('b', false)]);
+    assert_eq!(accounts::by_name(&mut on, "name-b").await.unwrap(), Some(account('b', false)));
+    accounts::set(&mut on, &id('b'), true, "disabled").await.unwrap();
+    let b = accounts::by_id(&mut on, &id('b')).await.unwrap().expect("there");
+    assert_eq!((b.hub_admin, b.state.as_str(), b.revision), (true, "disabled", 1));
+    assert_eq!(accounts::hub_admins(&mut on).await.unwrap(), 1, "a disabled one does not count");
+    for hash in ["one", "two"] {
+        accounts::set_password(&mut on, &id('i'), &id('a'), hash).await.unwrap();
+    }
+    assert_eq!(accounts::password(&mut on, &id('a')).await.unwrap().as_deref(), Some("two"));
+    assert_eq!(accounts::password(&mut on, &id('b')).await.unwrap(), None);
+
+    assert_eq!(teams::all(&mut on).await.unwrap().len(), 1);
+    assert!(teams::find(&mut on, "main").await.unwrap() == teams::find(&mut on, &id('t')).await.unwrap());
+    teams::set_role(&mut on, &id('t'), &id('a'), Some("viewer")).await.unwrap();
+    teams::set_role(&mut on, &id('t'), &id('a'), Some("admin")).await.unwrap();
+    let memberships = teams::memberships(&mut on, Some(&id('a'))).await.unwrap();
+    assert_eq!((memberships.len(), memberships[0].role.as_str(), memberships[0].name.as_str()), (1, "admin", "main"));
+    teams::set_role(&mut on, &id('t'), &id('a'), None).await.unwrap();
+    assert_eq!(teams::memberships(&mut on, None).await.unwrap(), []);
+
+    let session = |letter: u8, made| Session {
+        id_hash: vec![letter; 32],
+        account: id('a'),
+        kind: "password".into(),
+        made,
+        proved: made,
+        seen: made,
+        ends: made + 100,
+        network: "n".into(),
+    };
+    for (letter, made) in [(1, 10), (2, 20), (3, 30), (4, 40)] {
+        sessions::add(&mut on, &session(letter, made)).await.unwrap();
+    }
+    assert_eq!(sessions::get(&mut on, &[2; 32]).await.unwrap(), Some(session(2, 20)));
+    sessions::seen(&mut on, &[2; 32], 25, "m").await.unwrap();
+    sessions::proved(&mut on, &[2; 32], 26).await.unwrap();
+    let seen = sessions::get(&mut on, &[2; 32]).await.unwrap().expect("there");
+    assert_eq!((seen.seen, seen.proved, seen.network.as_str()), (25, 26, "m"));
+    assert_eq!(sessions::end_oldest(&mut on, &id('a'), 3).await.unwrap(), [vec![1; 32]]);
+    assert!(sessions::end(&mut on, &[2; 32]).await.unwrap() && !sessions::end(&mut on, &[2; 32]).await.unwrap());
+    sessions::end_all(&mut on, &id('a'), Some(&[3; 32])).await.unwrap();
+    assert!(sessions::get(&mut on, &[3; 32]).await.unwrap().is_some());
+    sessions::forget(&mut on, 0, 30).await.unwrap();
+    assert!(sessions::get(&mut on, &[3; 32]).await.unwrap().is_none(), "not used for too long");
+    sessions::add(&mut on, &session(5, 50)).await.unwrap();
+    sessions::end_all(&mut on, &id('a'), None).await.unwrap();
+    assert!(sessions::get(&mut on, &[5; 32]).await.unwrap().is_none());
+
+    let code = |letter: u8, kind: &str, ends| Code {
+        hash: vec![letter; 32],
+        kind: kind.into(),
+        account: (kind == "reset").then(|| id('a')),
+        team: None,
+        role: None,
+        ends,
+    };
+    codes::add(&mut on, &code(1, "setup", 10)).await.unwrap();
+    codes::add(&mut on, &code(2, "reset", 10)).await.unwrap();
+    assert_eq!(codes::take(&mut on, &[1; 32], "reset", 5).await.unwrap(), None, "of another kind");
+    assert_eq!(codes::take(&mut on, &[1; 32], "setup", 10).await.unwrap(), None, "over");
+    assert_eq!(codes::take(&mut on, &[1; 32], "setup", 9).await.unwrap(), Some(code(1, "setup", 10)));
+    assert_eq!(codes::take(&mut on, &[1; 32], "setup", 9).await.unwrap(), None, "once");
+    codes::end(&mut on, "reset", Some(&id('b'))).await.unwrap();
+    codes::end(&mut on, "setup", None).await.unwrap();
+    codes::forget(&mut on, 5).await.unwrap();
+    assert!(codes::take(&mut on, &[2; 32], "reset", 5).await.unwrap().is_some());
+    codes::add(&mut on, &code(3, "reset", 10)).await.unwrap();
+    sessions::add(&mut on, &session(6, 60)).await.unwrap();
+    accounts::remove(&mut on, &id('a')).await.unwrap();
+    assert!(sessions::get(&mut on, &[6; 32]).await.unwrap().is_none(), "it goes with its account");
+    assert_eq!(codes::take(&mut on, &[3; 32], "reset", 5).await.unwrap(), None);
+    on.commit().await.expect("written");
+}
+
+#[tokio::test]
+async fn keys() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    for row in [key('a', "a"), key('j', "j"), key('s', "s")] {
+        keys::add(&mut on, &row).await.unwrap();
+    }
+    assert_eq!(keys::get(&mut on, &"j".repeat(12)).await.unwrap(), Some(key('j', "j")));
+    let ids = |keys: Vec<Key>| keys.into_iter().map(|key| key.id[..1].to_string()).collect::<String>();
+    assert_eq!(ids(keys::of(&mut on, Some(&id('t')), "js", 50).await.unwrap()), "js");
+    assert_eq!(ids(keys::of(&mut on, None, "j", 100).await.unwrap()), "", "over");
+    assert_eq!(keys::of_agents(&mut on).await.unwrap(), [(id('s'), "a".repeat(12))]);
+    assert!(keys::join(&mut on, &"j".repeat(12)).await.unwrap());
+    assert!(!keys::join(&mut on, &"j".repeat(12)).await.unwrap(), "no use is left");
+    let joined = keys::get(&mut on, &"j".repeat(12)).await.unwrap().expect("there");
+    assert_eq!((joined.uses, joined.joined), (Some(0), 1));
+    keys::used(&mut on, &"s".repeat(12), 7, "n").await.unwrap();
+    let used = keys::get(&mut on, &"s".repeat(12)).await.unwrap().expect("there");
+    assert_eq!((used.used, used.network.as_deref()), (Some(7), Some("n")));
+    assert!(keys::end(&mut on, &"s".repeat(12), 8, "ended").await.unwrap());
+    assert!(!keys::end(&mut on, &"s".repeat(12), 9, "leaked").await.unwrap(), "ended already");
+    assert_eq!(keys::end_of_source(&mut on, &id('s'), 9, "revoked").await.unwrap(), ["a".repeat(12)]);
+    keys::source_removed(&mut on, &id('s')).await.unwrap();
+    let ended = keys::get(&mut on, &"a".repeat(12)).await.unwrap().expect("its row stays");
+    assert_eq!((ended.ended, ended.why.as_deref()), (Some(9), Some("removed")));
+    keys::forget(&mut on, 9).await.unwrap();
+    assert!(keys::get(&mut on, &"s".repeat(12)).await.unwrap().is_none());
+    assert!(keys::get(&mut on, &"a".repeat(12)).await.unwrap().is_some());
+    on.commit().await.expect("written");
+}
+
+#[tokio::test]
+async fn machines() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    sources::add(&mut on, &source('a')).await.unwrap();
+    sources::add(&mut on, &source('b')).await.unwrap();
+    let named = Source { id: id('c'), ..source('a') };
+    assert!(sources::add(&mut on, &named).await.expect_err("the name is taken").is_taken());
+    assert_eq!(sources::count(&mut on).await.unwrap(), 2);
+    assert_eq!(sources::of(&mut on, None).await.unwrap(), [source('a'), source('b')]);
+    assert_eq!(sources::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(sources::get(&mut on, &id('a')).await.unwrap(), Some(source('a')));
+    assert_eq!(sources::of_machine(&mut on, &id('t'), "m", "h").await.unwrap().len(), 2);
+    assert_eq!(sources::of_name(&mut on, &id('t'), "n").await.unwrap().len(), 2);
+    sources::rename(&mut on, &id('a'), "node-a", "gpu-1", 50).await.unwrap();
+    for (word, now, found) in [("gpu-1", 0, true), ("node-a", 49, true), ("node-a", 50, false), (&id('a'), 99, true)] {
+        let source = sources::find(&mut on, word, now).await.unwrap();
+        assert_eq!(source.is_some_and(|source| source.id == id('a')), found, "{word} at {now}");
+        assert_eq!(sources::is_taken(&mut on, word, now).await.unwrap(), found, "{word} at {now}");
+    }
+    let taken = sources::rename(&mut on, &id('b'), "node-b", "gpu-1", 50).await.expect_err("the name is taken");
+    assert!(taken.is_taken());
+    sources::rename(&mut on, &id('a'), "gpu-1", "node-a", 60).await.expect("back to the name that it had");
+    assert_eq!(sources::find(&mut on, "node-a", 99).await.unwrap().map(|source| source.id), Some(id('a')));
+    sources::set_state(&mut on, &id('a'), "pending").await.unwrap();
+    assert_eq!(sources::ids(&mut on, &id('t')).await.unwrap(), [id('b')], "one that waits is seen by nobody");
+    sources::set_labels(&mut on, &id('a'), r#"{"rack":"r1"}"#).await.unwrap();
+    sources::set_machine(&mut on, &id('a'), None, "[1]", None).await.unwrap();
+    sources::heard(&mut on, &id('a'), 9, Told { host: Some("new"), ..Told::default() }).await.unwrap();
+    let heard = sources::get(&mut on, &id('a')).await.unwrap().expect("there");
+    assert_eq!((heard.host.as_deref(), heard.last_seen, heard.machine), (Some("new"), Some(9), None));
+    assert_eq!((heard.labels.as_str(), heard.links.as_str()), (r#"{"rack":"r1"}"#, "[1]"));
+    assert_eq!(heard.by_name.as_deref(), Some("n"), "what is not told stays");
+
+    let request = |letter: &str, state: &str| Enrolment {
+        request: letter.repeat(32),
+        source: id(if letter == "1" { 'a' } else { 'b' }),
+        join_key: "j".into(),
+        state: state.into(),
+        made: 5,
+        asked: 5,
+    };
+    enrolments::add(&mut on, &request("1", "pending")).await.unwrap();
+    enrolments::add(&mut on, &request("2", "approved")).await.unwrap();
+    assert_eq!(enrolments::get(&mut on, &"2".repeat(32)).await.unwrap(), Some(request("2", "approved")));
+    assert_eq!(enrolments::pending(&mut on).await.unwrap(), [id('a')]);
+    enrolments::asked(&mut on, &"1".repeat(32), 8).await.unwrap();
+    enrolments::forget(&mut on, 6, 8).await.unwrap();
+    assert!(enrolments::get(&mut on, &"1".repeat(32)).await.unwrap().is_some());
+    assert!(enrolments::get(&mut on, &"2".repeat(32)).await.unwrap().is_none());
+    assert_eq!(enrolments::approve(&mut on, &id('a')).await.unwrap(), 1);
+    assert_eq!(enrolments::approve(&mut on, &id('a')).await.unwrap(), 0);
+    enrolments::remove(&mut on, &"1".repeat(32)).await.unwrap();
+    enrolments::forget(&mut on, 0, 0).await.unwrap();
+    assert!(sources::get(&mut on, &id('a')).await.unwrap().is_none(), "nobody asks for it, nobody confirmed it");
+
+    let era = |first, shift| Era { first, shift, skew: -shift, rtt: 3 };
+    for (first, shift) in [(7, 1), (-1, 2), (7, 3)] {
+        eras::put(&mut on, &id('b'), &era(first, shift)).await.unwrap();
+    }
+    assert_eq!(eras::of(&mut on, &id('b')).await.unwrap(), [era(-1, 2), era(7, 3)]);
+    assert!(eras::put(&mut on, &id('x'), &era(1, 1)).await.is_err(), "no such source");
+    eras::erase(&mut on, &id('b'), 0, -1).await.unwrap();
+    assert_eq!(eras::erased(&mut on, &id('b')).await.unwrap(), [(0, -1)]);
+    sources::remove(&mut on, &id('b')).await.unwrap();
+    assert_eq!(eras::of(&mut on, &id('b')).await.unwrap(), []);
+    assert_eq!(eras::erased(&mut on, &id('b')).await.unwrap(), [(0, -1)], "it never comes back");
+    sources::forget_aliases(&mut on, 1_000).await.unwrap();
+    on.commit().await.expect("written");
+}
+
+#[tokio::test]
+async fn the_audit_log_and_what_the_database_knows_of_itself() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    let entry = |t, team: Option<&str>| Entry {
+        t,
+        who: "mara".into(),
+        by: "session".into(),
+        network: "n".into(),
+        action: "key.add".into(),
+        team: team.map(String::from),
+        object: "o".into(),
+        before: None,
+        after: Some("a".into()),
+        result: "ok".into(),
+    };
+    for row in [entry(1, None), entry(2, Some("t")), entry(3, None)] {
+        audit::add(&mut on, &row).await.unwrap();
+    }
+    assert_eq!(audit::newest(&mut on, None, 2).await.unwrap(), [entry(3, None), entry(2, Some("t"))]);
+    assert_eq!(audit::newest(&mut on, Some("t"), 9).await.unwrap(), [entry(2, Some("t"))]);
+    audit::forget(&mut on, 3).await.unwrap();
+    assert_eq!(audit::newest(&mut on, None, 9).await.unwrap(), [entry(3, None)]);
+    meta::put(&mut on, "k", "1").await.unwrap();
+    meta::put(&mut on, "k", "2").await.unwrap();
+    assert_eq!(meta::get(&mut on, "k").await.unwrap().as_deref(), Some("2"));
+    assert_eq!(meta::get(&mut on, "none").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing() {
+    let (folder, records) = open().await;
+    let mut dropped = change(&records).await;
+    accounts::add(&mut dropped, &account('a', true)).await.unwrap();
+    drop(dropped);
+    let mut reader = records.read().await.expect("a reader");
+    assert_eq!(accounts::count(&mut reader).await.unwrap(), 0);
+    assert!(accounts::add(&mut reader, &account('a', true)).await.is_err());
+    drop(reader);
+    let mut kept = change(&records).await;
+    accounts::add(&mut kept, &account('a', true)).await.unwrap();
+    kept.commit().await.unwrap();
+    #[cfg(unix)]
+    for entry in std::fs::read_dir(folder.path()).expect("the folder") {
+        use std::os::unix::fs::PermissionsExt;
+        let entry = entry.expect("a file");
+        let mode = entry.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} is for its owner alone", entry.path().display());
+    }
+    records.close().await;
+    let records = Records::open(folder.path()).await.expect("opened again");
+    assert_eq!(accounts::count(&mut records.read().await.unwrap()).await.unwrap(), 1);
+}

@@ -1,0 +1,202 @@
+//! How often something may fail before it is refused without a look. An attempt counts as failed from its begin, so many at
+//! once gain nothing; one that succeeds is taken back. Memory is bounded: the oldest are forgotten first.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Callers that are remembered; half of them are forgotten at once.
+const REMEMBERED: usize = 100_000;
+
+/// A limit of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Limit {
+    /// Sign-ins by one name from one network: 10 in 5 min, then one more after 30 s, 1 min, ... 15 min. Never a lock.
+    Name,
+    /// Sign-ins from one network: 100 in 5 min.
+    Network,
+    /// Codes of setup and reset from one network: 30 in 5 min.
+    Code,
+    /// Keys that are none, from one network: 10 in a minute.
+    Key,
+}
+
+impl Limit {
+    /// How many may fail in which time.
+    const fn rate(self) -> (u32, Duration) {
+        match self {
+            Limit::Name => (10, Duration::from_secs(300)),
+            Limit::Network => (100, Duration::from_secs(300)),
+            Limit::Code => (30, Duration::from_secs(300)),
+            Limit::Key => (10, Duration::from_secs(60)),
+        }
+    }
+
+    /// The first wait beyond that, which doubles up to the most; none: until the time is over.
+    const fn waits(self) -> Option<(Duration, Duration)> {
+        match self {
+            Limit::Name => Some((Duration::from_secs(30), Duration::from_secs(900))),
+            _ => None,
+        }
+    }
+}
+
+/// How often one caller failed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failures {
+    /// The begin of the time that is counted, steady.
+    since: Duration,
+    count: u32,
+    /// Beyond the limit: not before then, and the wait that comes next.
+    not_before: Duration,
+    wait: Duration,
+}
+
+type Counted = HashMap<(Limit, String), Failures>;
+
+/// What failed lately.
+#[derive(Debug, Default)]
+pub(super) struct Attempts(Mutex<(Counted, Counted)>);
+
+impl Attempts {
+    /// Begins an attempt, which counts as failed under each of the limits. `now` is steady.
+    ///
+    /// # Errors
+    /// It is refused; in how long it may be tried again. Then it counts under no limit.
+    pub(super) fn begin(&self, now: Duration, by: &[(Limit, &str)]) -> Result<(), Duration> {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut after = Vec::with_capacity(by.len());
+        for (limit, who) in by {
+            let known = lookup(&mut counted, &(*limit, who.to_string())).map_or(Failures::default(), |known| *known);
+            after.push(next(*limit, known, now)?);
+        }
+        for ((limit, who), failures) in by.iter().zip(after) {
+            put(&mut counted, (*limit, who.to_string()), failures);
+        }
+        Ok(())
+    }
+
+    /// It succeeded, so it does not count. A name that signed in begins anew.
+    pub(super) fn succeeded(&self, by: &[(Limit, &str)]) {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (limit, who) in by {
+            if let Some(known) = lookup(&mut counted, &(*limit, who.to_string())) {
+                match limit {
+                    Limit::Name => *known = Failures::default(),
+                    _ => known.count = known.count.saturating_sub(1),
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn remembered(&self) -> usize {
+        let counted = self.0.lock().expect("no holder panics");
+        counted.0.len() + counted.1.len()
+    }
+}
+
+fn lookup<'a>(counted: &'a mut (Counted, Counted), key: &(Limit, String)) -> Option<&'a mut Failures> {
+    let (new, old) = counted;
+    new.get_mut(key).or_else(|| old.get_mut(key))
+}
+
+fn put(counted: &mut (Counted, Counted), key: (Limit, String), failures: Failures) {
+    let (new, old) = counted;
+    old.remove(&key);
+    if new.len() >= REMEMBERED / 2 && !new.contains_key(&key) {
+        *old = std::mem::take(new);
+    }
+    new.insert(key, failures);
+}
+
+/// The count with one failure more; else in how long another attempt is looked at.
+fn next(limit: Limit, known: Failures, now: Duration) -> Result<Failures, Duration> {
+    let (most, span) = limit.rate();
+    if now < known.not_before {
+        return Err(known.not_before - now);
+    }
+    let rest = limit.waits().map_or(Duration::ZERO, |(_, longest)| longest);
+    let over = match known.count < most {
+        true => known.count == 0 || now >= known.since + span,
+        // Who was told to wait and stays away for as long as the longest wait begins anew.
+        false => now >= (known.since + span).max(known.not_before + rest),
+    };
+    let failures = match over {
+        true => Failures { since: now, count: 1, ..Failures::default() },
+        false => Failures { count: known.count.saturating_add(1), ..known },
+    };
+    match limit.waits() {
+        None if failures.count > most => Err(known.since + span - now),
+        Some((first, longest)) if failures.count >= most => {
+            let wait = failures.wait.max(first);
+            Ok(Failures { not_before: now + wait, wait: (wait * 2).min(longest), ..failures })
+        }
+        _ => Ok(failures),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_name_is_never_locked_but_slower_and_slower() {
+        let (attempts, by) = (Attempts::default(), [(Limit::Name, "mara 10.0.0.1")]);
+        for second in 0..10 {
+            assert_eq!(attempts.begin(seconds(second), &by), Ok(()), "{second}");
+        }
+        assert_eq!(attempts.begin(seconds(9), &by), Err(seconds(30)));
+        let mut now = seconds(9);
+        for wait in [30, 60, 120, 240, 480, 900, 900] {
+            assert_eq!(attempts.begin(now + seconds(wait - 1), &by), Err(seconds(1)), "{wait}");
+            now += seconds(wait);
+            assert_eq!(attempts.begin(now, &by), Ok(()), "{wait}");
+        }
+        // Another network, and another name, are not concerned.
+        assert_eq!(attempts.begin(now, &[(Limit::Name, "mara 10.0.0.2")]), Ok(()));
+        // Who stays away begins anew.
+        assert_eq!(attempts.begin(now + seconds(1_800), &by), Ok(()));
+        assert_eq!(attempts.begin(now + seconds(1_801), &by), Ok(()));
+    }
+
+    #[test]
+    fn a_success_is_taken_back() {
+        let (attempts, by) = (Attempts::default(), [(Limit::Name, "mara"), (Limit::Network, "10.0.0.1")]);
+        for second in 0..300 {
+            assert_eq!(attempts.begin(seconds(second), &by), Ok(()), "{second}");
+            attempts.succeeded(&by);
+        }
+    }
+
+    #[test]
+    fn a_network_fails_so_often_in_its_time_under_whatever_names() {
+        let attempts = Attempts::default();
+        for i in 0..100 {
+            assert_eq!(attempts.begin(seconds(i), &[(Limit::Name, &i.to_string()), (Limit::Network, "n")]), Ok(()));
+        }
+        let by = [(Limit::Name, "new"), (Limit::Network, "n")];
+        assert_eq!(attempts.begin(seconds(100), &by), Err(seconds(200)));
+        for _ in 0..50 {
+            assert!(attempts.begin(seconds(101), &by).is_err(), "what is refused is not counted");
+        }
+        assert_eq!(attempts.begin(seconds(300), &by), Ok(()));
+        assert_eq!(attempts.begin(seconds(300), &[(Limit::Key, "n"), (Limit::Code, "n")]), Ok(()));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_are_forgotten() {
+        let attempts = Attempts::default();
+        for i in 0..REMEMBERED as u64 * 2 {
+            let _ = attempts.begin(Duration::from_millis(i), &[(Limit::Key, &i.to_string())]);
+        }
+        assert!(attempts.remembered() <= REMEMBERED, "{}", attempts.remembered());
+        for _ in 0..9 {
+            assert_eq!(attempts.begin(seconds(200), &[(Limit::Key, "199999")]), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! How a machine becomes a source: the rules by which it is known again, and the answer to who asks twice.
+
+use super::attempts::Limit;
+use super::join::JoinSettings;
+use super::key::{self, KeyKind};
+use super::service_keys::{holds, row};
+use super::watchers::Ends;
+use super::{Accounts, DAY, Denied, Done, HOUR, LinkDenied, Network, random};
+use records::enrolments::Enrolment as Request;
+use records::keys::Key;
+use records::sources::{Source, Told};
+use records::{Change, enrolments, keys, sources};
+use serde::Serialize;
+use shared::enrol::{EnrolRequest, Enrolled};
+use shared::role::KeyScope;
+use std::collections::BTreeMap;
+
+/// Who asks again within this time is answered as the same machine, with a new key.
+pub(super) const REPEATED: i64 = HOUR;
+/// How long a machine may wait to be confirmed without asking.
+pub(super) const PENDING: i64 = DAY;
+
+/// Sources of a hub.
+const SOURCES: i64 = 10_000;
+/// The longest name of a source.
+const NAME: usize = 63;
+const LABELS: usize = 32;
+const LINKS: usize = 64;
+
+/// The answer to a machine that wants to join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enrolment {
+    /// It has joined.
+    Enrolled(Enrolled),
+    /// An admin has to confirm it; it asks again, with the same request.
+    Pending,
+}
+
+/// Settings and labels as they are kept.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and flags only")
+}
+
+pub(super) fn labels_of(source: &Source) -> BTreeMap<String, String> {
+    serde_json::from_str(&source.labels).unwrap_or_default()
+}
+
+/// Whether labels are within what is kept of them.
+pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Denied> {
+    if labels.len() > LABELS {
+        return Err(Denied::invalid(format!("a machine has at most {LABELS} labels")));
+    }
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._/-".contains(c);
+    for (key, value) in labels {
+        if key.is_empty() || key.len() > 63 || !key.chars().all(good) {
+            let sentence = "a label's key has 1 to 63 small letters, digits, \".\", \"_\", \"/\" or \"-\"";
+            return Err(Denied::invalid(format!("{sentence}; {key:?} has not")));
+        }
+        if value.len() > 256 || value.chars().any(char::is_control) {
+            return Err(Denied::invalid(format!(
+                "the value of label {key:?} is longer than 256 bytes or no plain text"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || ".-_".contains(letter)
+}
+
+/// Whether a source may be called so.
+pub(super) fn check_name(name: &str) -> Result<(), Denied> {
+    match (1..=NAME).contains(&name.len()) && name.chars().all(is_name_letter) {
+        true => Ok(()),
+        false => {
+            Err(Denied::invalid(format!("a machine's name has 1 to {NAME} letters, digits, \".\", \"-\" or \"_\"")))
+        }
+    }
+}
+
+/// Whether a request is one: what an agent sends is believed in nothing.
+fn check(request: &EnrolRequest) -> Result<(), Denied> {
+    let hex = |text: &str, digits| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !hex(&request.request, 32) {
+        return Err(Denied::invalid("request has 32 hexadecimal digits, the same for each try"));
+    }
+    if let Some(name) = &request.name {
+        check_name(name)?;
+    }
+    if request.machine.as_ref().is_some_and(|machine| !hex(machine, 64))
+        || request.links.len() > LINKS
+        || !request.links.iter().all(|link| hex(link, 64))
+    {
+        return Err(Denied::invalid(format!("machine and at most {LINKS} links are SHA-256 as 64 hexadecimal digits")));
+    }
+    let plain = |text: &str, most| text.len() <= most && !text.chars().any(char::is_control);
+    let told = [(Some(&request.host), 255), (request.platform.as_ref(), 256), (request.version.as_ref(), 64)];
+    if told.iter().any(|(text, most)| text.is_some_and(|text| !plain(text, *most))) {
+        return Err(Denied::invalid("host, platform and version are short plain texts"));
+    }
+    Ok(())
+}
+
+/// The name that a new source asks for: the one that it was given, else its host name up to the first dot.
+fn wanted_name(request: &EnrolRequest) -> String {
+    let host = || {
+        let first = request.host.split('.').next().unwrap_or_default();
+        let name: String = first.chars().filter(|letter| is_name_letter(*letter)).take(NAME).collect();
+        if name.is_empty() { "machine".into() } else { name }
+    };
+    request.name.clone().unwrap_or_else(host)
+}
+
+impl Accounts {
+    /// Lets a machine join by a join key.
+    ///
+    /// # Errors
+    /// [`Denied::SignIn`] for what is no join key, [`Denied::Forbidden`] for one that does not hold any longer or a machine
+    /// that was revoked, [`Denied::Invalid`], [`Denied::Conflict`], [`Denied::Throttled`].
+    pub async fn enrol(&self, text: &str, request: &EnrolRequest, network: &Network) -> Result<Enrolment, Denied> {
+        check(request)?;
+        let Some(join) = self.proven(text, &[KeyKind::Join]).await? else {
+            self.attempt(&[(Limit::Key, network.text())])?;
+            return Err(Denied::SignIn("this is no join key of this hub; copy the whole line that it shows".into()));
+        };
+        let settings: JoinSettings = serde_json::from_str(&join.settings).unwrap_or_default();
+        let now = self.now();
+        let mut change = self.begin_change().await?;
+        // Read anew, inside the change: two machines may share the last use.
+        let join = keys::get(&mut change, &join.id).await?.ok_or(Denied::Unknown)?;
+        if join.ended.is_some() {
+            return Err(Denied::Forbidden("this join key was ended; ask an admin for a new line".into()));
+        }
+        let source = match self.asked_before(&mut change, request, &join).await? {
+            Some(Before { source, pending: false }) => source,
+            Some(Before { pending: true, .. }) => {
+                enrolments::asked(&mut change, &request.request, now).await?;
+                change.commit().await?;
+                return Ok(Enrolment::Pending);
+            }
+            None => {
+                if !holds(&join, now) {
+                    return Err(Denied::Forbidden("this join key is over; ask an admin for a new line".into()));
+                }
+                if !keys::join(&mut change, &join.id).await? {
+                    let sentence = "as many machines as may have joined by this key; ask an admin for a new line";
+                    return Err(Denied::Forbidden(sentence.into()));
+                }
+                let source = self.choose(&mut change, request, &join, &settings).await?;
+                let state = if settings.approve { "pending" } else { "approved" };
+                let row = Request {
+                    request: request.request.clone(),
+                    source: source.id.clone(),
+                    join_key: join.id.clone(),
+                    state: state.into(),
+                    made: now,
+                    asked: now,
+                };
+                enrolments::add(&mut change, &row).await?;
+                if settings.approve {
+                    let done =
+                        Done { action: "agent.asks", team: Some(&join.team), object: &source.name, ..Done::default() };
+                    self.write_audit(&mut change, ("agent", &by_join(&join), network.text()), done, "pending").await?;
+                    change.commit().await?;
+                    self.mark_used(&join, network).await;
+                    self.sources_have_changed();
+                    return Ok(Enrolment::Pending);
+                }
+                source
+            }
+        };
+        let enrolled = self.admit(&mut change, request, source, &join, network, &settings).await?;
+        change.commit().await?;
+        self.0.links.end(Ends::AllOf(enrolled.source.clone(), None), LinkDenied::Replaced);
+        self.sources_have_changed();
+        self.mark_used(&join, network).await;
+        Ok(Enrolment::Enrolled(enrolled))
+    }
+
+    /// What this request got before.
+    async fn asked_before(
+        &self,
+        change: &mut Change,
+        request: &EnrolRequest,
+        join: &Key,
+    ) -> Result<Option<Before>, Denied> {
+        let Some(before) = enrolments::get(change, &request.request).await? else { return Ok(None) };
+        if before.join_key != join.id {
+            return Err(Denied::conflict("this request came by another join key; begin with a new request"));
+        }
+        let (now, pending) = (self.now(), before.state == "pending");
+        if !pending && now >= before.asked + REPEATED {
+            enrolments::remove(change, &request.request).await?;
+            return Ok(None);
+        }
+        let source = sources::get(change, &before.source).await?.ok_or(Denied::Unknown)?;
+        if source.state == "revoked" {
+            return Err(revoked());
+        }
+        Ok(Some(Before { source, pending }))
+    }
+
+    /// Which source a machine is, by the first rule that fits; a new one if none does.
+    async fn choose(
+        &self,
+        change: &mut Change,
+        request: &EnrolRequest,
+        join: &Key,
+        settings: &JoinSettings,
+    ) -> Result<Source, Denied> {
+        if let Some(bound) = &settings.source {
+            let found = sources::get(change, bound).await?;
+            return found.ok_or_else(|| Denied::conflict("the machine that this join key is for was removed"));
+        }
+        let is_free = |source: &Source| !self.0.links.is_watched(&source.id);
+        // A reinstalled machine has the same machine id, host name and network card; a clone still runs, or has another card.
+        if let Some(machine) = request.machine.as_ref().filter(|_| !request.container) {
+            for source in sources::of_machine(change, &join.team, machine, &request.host).await? {
+                let known: Vec<String> = serde_json::from_str(&source.links).unwrap_or_default();
+                if is_free(&source) && known.iter().any(|link| request.links.contains(link)) {
+                    return Ok(source);
+                }
+            }
+        }
+        // A container has nothing of its own but its name.
+        let nameless = request.container || request.machine.is_none();
+        if let Some(name) = request.name.as_ref().filter(|_| nameless && settings.by_name) {
+            let known = sources::of_name(change, &join.team, name).await?;
+            if let Some(source) = known.into_iter().find(is_free) {
+                return Ok(source);
+            }
+        }
+        self.new_source(change, request, join, settings).await
+    }
+
+    async fn new_source(
+        &self,
+        change: &mut Change,
+        request: &EnrolRequest,
+        join: &Key,
+        settings: &JoinSettings,
+    ) -> Result<Source, Denied> {
+        if sources::count(change).await? >= SOURCES {
+            return Err(Denied::conflict(format!("a hub has at most {SOURCES} machines; remove one first")));
+        }
+        let source = Source {
+            id: random::id(),
+            team: join.team.clone(),
+            name: self.free_name(change, &wanted_name(request)).await?,
+            labels: json(&settings.labels),
+            state: if settings.approve { "pending" } else { "active" }.into(),
+            ephemeral: settings.ephemeral,
+            by_name: request.name.clone(),
+            machine: request.machine.clone(),
+            links: json(&request.links),
+            host: Some(request.host.clone()),
+            platform: request.platform.clone(),
+            version: request.version.clone(),
+            facts: None,
+            first_seen: self.now(),
+            last_seen: None,
+        };
+        sources::add(change, &source).await?;
+        Ok(source)
+    }
+
+    /// A name that nobody has, by `-2`, `-3`, ... behind the wanted one.
+    pub(super) async fn free_name(&self, change: &mut Change, wanted: &str) -> Result<String, Denied> {
+        let now = self.now();
+        for number in 1..=SOURCES + 1 {
+            let end = if number == 1 { String::new() } else { format!("-{number}") };
+            let name = format!("{}{end}", &wanted[..wanted.len().min(NAME - end.len())]);
+            if !sources::is_taken(change, &name, now).await? {
+                return Ok(name);
+            }
+        }
+        Err(Denied::conflict("all names like this one are taken; give the machine another one with --name"))
+    }
+
+    /// Gives a machine the key of its source; the one before is replaced.
+    async fn admit(
+        &self,
+        change: &mut Change,
+        request: &EnrolRequest,
+        source: Source,
+        join: &Key,
+        network: &Network,
+        settings: &JoinSettings,
+    ) -> Result<Enrolled, Denied> {
+        let now = self.now();
+        sources::set_state(change, &source.id, "active").await?;
+        let (machine, links) = (request.machine.as_deref(), json(&request.links));
+        sources::set_machine(change, &source.id, machine, &links, request.name.as_deref()).await?;
+        let told = Told {
+            host: Some(&request.host),
+            platform: request.platform.as_deref(),
+            version: request.version.as_deref(),
+            facts: None,
+        };
+        sources::heard(change, &source.id, now, told).await?;
+        // What an admin said of the machine counts more than the line that it came by.
+        let mut labels = settings.labels.clone();
+        labels.extend(labels_of(&source));
+        check_labels(&labels)?;
+        sources::set_labels(change, &source.id, &json(&labels)).await?;
+        let replaced = keys::end_of_source(change, &source.id, now, "replaced").await?;
+        let minted = key::mint(KeyKind::Agent);
+        let key = Key {
+            scopes: KeyScope::AgentWrite.text().into(),
+            source: Some(source.id.clone()),
+            ..row(&minted, KeyKind::Agent, &source.team, now)
+        };
+        keys::add(change, &key).await?;
+        let done = Done {
+            action: "agent.enrol",
+            team: Some(&source.team),
+            object: &source.name,
+            before: (!replaced.is_empty()).then(|| format!("key {}", replaced.join(", "))),
+            after: Some(format!("key {}, host {:?}", minted.id, request.host)),
+        };
+        self.write_audit(change, ("agent", &by_join(join), network.text()), done, "ok").await?;
+        Ok(Enrolled { source: source.id, name: source.name, key: minted.text, labels })
+    }
+}
+
+/// What a request got before.
+struct Before {
+    source: Source,
+    pending: bool,
+}
+
+fn by_join(join: &Key) -> String {
+    format!("join key {}", join.id)
+}
+
+fn revoked() -> Denied {
+    Denied::Forbidden("this machine was revoked; an admin brings it back with watchglass agents join --as NAME".into())
+}

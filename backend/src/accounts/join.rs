@@ -1,0 +1,218 @@
+//! Join keys: what a machine needs to become a source. Ending one ends no machine.
+
+use super::enrol::{check_labels, json};
+use super::key::{self, KeyKind};
+use super::service_keys::row;
+use super::{Accounts, DAY, Denied, Done, HOUR, MINUTE, Principal};
+use records::keys::Key;
+use records::{Change, keys, sources, teams};
+use serde::{Deserialize, Serialize};
+use shared::role::{KeyScope, Role};
+use shared::session::{Join, NewJoin, Secret};
+use std::collections::BTreeMap;
+
+/// How long a join key holds unless it is said.
+const HOLDS: i64 = DAY;
+/// The longest that can be said; beyond it "never" is meant.
+const LONGEST: i64 = 3_660 * DAY;
+/// Join keys of a team that hold at once.
+const JOINS: usize = 200;
+/// What the join key is called that the hub prints while it has no account.
+const PRINTED: &str = "printed at the start";
+
+/// A key that was made just now.
+#[derive(Debug)]
+pub struct NewKey {
+    /// Its id, by which it is ended.
+    pub id: String,
+    /// The key itself. Told this once.
+    pub key: Secret,
+    /// When it ends, milliseconds since the Unix epoch; none: never.
+    pub ends: Option<i64>,
+}
+
+/// What a join key says of the machines that join by it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct JoinSettings {
+    pub labels: BTreeMap<String, String>,
+    pub by_name: bool,
+    pub ephemeral: bool,
+    pub approve: bool,
+    /// The id of the source that it is bound to.
+    pub source: Option<String>,
+}
+
+/// When something ends that holds as long as a text says: a number with min, h or d, or `never`.
+pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> Result<Option<i64>, Denied> {
+    let text = match text.map(str::trim) {
+        None => return Ok(unless_said.map(|holds| now + holds)),
+        Some("never") => return Ok(None),
+        Some(text) => text,
+    };
+    let at = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[at..].trim() {
+        "min" => Some(MINUTE),
+        "h" => Some(HOUR),
+        "d" => Some(DAY),
+        _ => None,
+    };
+    let length = unit.and_then(|unit| text[..at].parse::<i64>().ok()?.checked_mul(unit));
+    match length.filter(|length| (MINUTE..=LONGEST).contains(length)) {
+        Some(length) => Ok(Some(now + length)),
+        None => Err(Denied::invalid("say how long it holds as 30min, 24h, 7d or never; at most ten years")),
+    }
+}
+
+impl Accounts {
+    /// Makes a join key for a team.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Again`] after an old sign-in.
+    pub async fn new_join(&self, by: &Principal, team: &str, wanted: &NewJoin) -> Result<NewKey, Denied> {
+        check_labels(&wanted.labels)?;
+        if wanted.uses == Some(0) {
+            return Err(Denied::invalid("a join key lets at least one machine join; leave uses out for any number"));
+        }
+        let ends = end_of(wanted.expires.as_deref(), Some(HOLDS), self.now())?;
+        let mut change = self.begin_change().await?;
+        let team = self.team(&mut change, by, team, Role::Admin).await?;
+        self.need_fresh(by)?;
+        if keys::of(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
+            return Err(Denied::conflict(format!("a team has at most {JOINS} join keys; end one first")));
+        }
+        let source = match &wanted.source {
+            Some(word) => {
+                let found = sources::find(&mut change, word, self.now()).await?;
+                let found = found.filter(|source| source.team == team.id && source.state != "own");
+                Some(found.ok_or(Denied::Unknown)?.id)
+            }
+            None => None,
+        };
+        // A line for one machine is spent by it.
+        let uses = wanted.uses.or(source.is_some().then_some(1));
+        let settings = JoinSettings {
+            labels: wanted.labels.clone(),
+            by_name: wanted.by_name,
+            ephemeral: wanted.ephemeral,
+            approve: wanted.approve,
+            source,
+        };
+        let made = self.add_join(&mut change, &team, "", uses, ends, &settings).await?;
+        let done = Done {
+            action: "join.add",
+            team: Some(&team.id),
+            object: &made.id,
+            after: Some(json(&settings)),
+            ..Done::default()
+        };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        Ok(made)
+    }
+
+    /// The join key of the line that the hub prints while it has no account: any number of machines within 24 h, into the
+    /// first team; it ends the one before. None when there is an account.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn printed_join(&self) -> Result<Option<Secret>, Denied> {
+        let mut change = self.begin_change().await?;
+        let now = self.now();
+        let team = teams::find(&mut change, super::MAIN_TEAM).await?;
+        let team = match team {
+            Some(team) => team,
+            None => teams::all(&mut change).await?.into_iter().next().ok_or(Denied::Unknown)?,
+        };
+        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
+            if old.name == PRINTED {
+                keys::end(&mut change, &old.id, now, "ended").await?;
+            }
+        }
+        if records::accounts::count(&mut change).await? > 0 {
+            change.commit().await?;
+            return Ok(None);
+        }
+        let made =
+            self.add_join(&mut change, &team, PRINTED, None, Some(now + HOLDS), &JoinSettings::default()).await?;
+        change.commit().await?;
+        Ok(Some(made.key))
+    }
+
+    async fn add_join(
+        &self,
+        change: &mut Change,
+        team: &teams::Team,
+        name: &str,
+        uses: Option<u32>,
+        ends: Option<i64>,
+        settings: &JoinSettings,
+    ) -> Result<NewKey, Denied> {
+        let minted = key::mint(KeyKind::Join);
+        let row = Key {
+            name: name.into(),
+            scopes: KeyScope::AgentJoin.text().into(),
+            settings: json(settings),
+            uses: uses.map(i64::from),
+            ends,
+            ..row(&minted, KeyKind::Join, &team.id, self.now())
+        };
+        keys::add(change, &row).await?;
+        Ok(NewKey { id: minted.id, key: minted.text, ends })
+    }
+
+    /// The join keys of a team that hold, the newest first.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn joins(&self, by: &Principal, team: &str) -> Result<Vec<Join>, Denied> {
+        let mut on = self.read().await?;
+        let team = self.team(&mut on, by, team, Role::Admin).await?;
+        let rows = keys::of(&mut on, Some(&team.id), KeyKind::Join.letter(), self.now()).await?;
+        let shown = rows.into_iter().filter(|key| key.uses != Some(0)).map(|key| {
+            let settings: JoinSettings = serde_json::from_str(&key.settings).unwrap_or_default();
+            Join {
+                id: key.id,
+                made: key.made / 1_000,
+                ends: key.ends.map(|ends| ends / 1_000),
+                left: key.uses.map(|uses| u32::try_from(uses).unwrap_or(0)),
+                used: u32::try_from(key.joined).unwrap_or(u32::MAX),
+                labels: settings.labels,
+                by_name: settings.by_name,
+                ephemeral: settings.ephemeral,
+                approve: settings.approve,
+                source: settings.source,
+            }
+        });
+        Ok(shown.collect())
+    }
+
+    /// Ends a join key. Machines that joined by it stay.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn end_join(&self, by: &Principal, team: &str, id: &str) -> Result<(), Denied> {
+        self.end_key(by, team, id, KeyKind::Join).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_is_said_in_words_that_people_write() {
+        for (text, ends) in [
+            (None, Some(DAY)),
+            (Some("30min"), Some(30 * MINUTE)),
+            (Some(" 24 h "), Some(DAY)),
+            (Some("7d"), Some(7 * DAY)),
+            (Some("never"), None),
+        ] {
+            assert_eq!(end_of(text, Some(DAY), 0), Ok(ends), "{text:?}");
+        }
+        for wrong in ["", "0min", "-1d", "1", "d", "24", "1w", "99999d", "9223372036854775807d", "\u{663}d", "1.5h"] {
+            assert!(end_of(Some(wrong), None, 0).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The text of a key: `wg_KIND_ID_SECRET`, where the secret's last six letters are a checksum of all that stands before, so
+//! that scanners of source code can tell a key that leaked.
+
+use super::random::{base62, checksum_text, hash};
+use shared::session::Secret;
+
+/// Letters of an id, which lists show.
+const ID: usize = 12;
+/// Letters of a secret without its checksum.
+const SECRET: usize = 43;
+const CHECKSUM: usize = 6;
+
+/// Whose key it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// A person's.
+    Person,
+    /// A service's of a team.
+    Service,
+    /// An agent's, bound to its source.
+    Agent,
+    /// One to join by.
+    Join,
+}
+
+impl KeyKind {
+    const ALL: [KeyKind; 4] = [KeyKind::Person, KeyKind::Service, KeyKind::Agent, KeyKind::Join];
+
+    /// Its letter in keys and in the records.
+    pub(super) const fn letter(self) -> &'static str {
+        match self {
+            KeyKind::Person => "p",
+            KeyKind::Service => "s",
+            KeyKind::Agent => "a",
+            KeyKind::Join => "j",
+        }
+    }
+}
+
+/// A key that was made just now.
+pub(super) struct Minted {
+    /// Its id.
+    pub id: String,
+    /// The whole key.
+    pub text: Secret,
+    /// What is kept of its secret.
+    pub hash: [u8; 32],
+}
+
+fn checksum(text: &str) -> String {
+    let mut crc = flate2::Crc::new();
+    crc.update(text.as_bytes());
+    checksum_text(crc.sum())
+}
+
+/// Makes a key.
+pub(super) fn mint(kind: KeyKind) -> Minted {
+    let (id, secret) = (base62(ID), base62(SECRET));
+    let text = format!("wg_{}_{id}_{secret}", kind.letter());
+    let text = Secret::new(format!("{text}{}", checksum(&text)));
+    Minted { id, text, hash: hash(&secret) }
+}
+
+/// What a text that looks like a key says. That it looks like one does not mean that it is one.
+pub(super) struct Claimed<'a> {
+    /// Whose key it says to be.
+    pub kind: KeyKind,
+    /// Its id.
+    pub id: &'a str,
+    /// What would be kept of its secret.
+    pub hash: [u8; 32],
+}
+
+/// Reads a key; none when it is not one, or was not copied whole.
+pub(super) fn read(text: &str) -> Option<Claimed<'_>> {
+    let mut parts = text.split('_');
+    let (Some("wg"), Some(kind), Some(id), Some(secret), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    let kind = KeyKind::ALL.into_iter().find(|known| known.letter() == kind)?;
+    let plain = |part: &str| part.bytes().all(|letter| letter.is_ascii_alphanumeric());
+    if id.len() != ID || secret.len() != SECRET + CHECKSUM || !plain(id) || !plain(secret) {
+        return None;
+    }
+    let (before, sum) = text.split_at(text.len() - CHECKSUM);
+    (checksum(before) == sum).then(|| Claimed { kind, id, hash: hash(&secret[..SECRET]) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::random::same;
+
+    #[test]
+    fn a_key_is_read_as_it_was_made() {
+        for kind in KeyKind::ALL {
+            let minted = mint(kind);
+            let text = minted.text.reveal();
+            assert!(text.starts_with(&format!("wg_{}_{}_", kind.letter(), minted.id)), "{text}");
+            assert_eq!(text.len(), 5 + 12 + 1 + 49);
+            let claimed = read(text).expect("a key");
+            assert_eq!((claimed.kind, claimed.id), (kind, minted.id.as_str()));
+            assert!(same(&claimed.hash, &minted.hash));
+        }
+    }
+
+    #[test]
+    fn what_was_not_copied_whole_is_no_key() {
+        let minted = mint(KeyKind::Join);
+        let text = minted.text.reveal();
+        for at in 0..text.len() {
+            assert!(read(&text[..at]).is_none() && read(&text[at + 1..]).is_none(), "cut at {at}");
+            let mut wrong = text.to_string();
+            let other = if text.as_bytes()[at] == b'x' { "y" } else { "x" };
+            wrong.replace_range(at..=at, other);
+            assert!(read(&wrong).is_none(), "another letter at {at}");
+        }
+        for wrong in ["", "wg_j__", "_____", "wg_x_ID_SECRET", &format!("{text} "), &format!("{text}_"), "wg_j_\u{e9}"]
+        {
+            assert!(read(wrong).is_none(), "{wrong:?}");
+        }
+    }
+}

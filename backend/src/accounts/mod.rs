@@ -1,0 +1,305 @@
+//! People, keys and machines of a hub: who asks, what they may, and what they change. [`Accounts`] is its face. Every change
+//! stands in one transaction with its row of the audit log, and sockets of those whom it concerns are told afterwards.
+//!
+//! Rights are asked here once more, beside the table of routes: of who asks and of the object's team, by the call that fetches
+//! the object. What belongs to another team is [`Denied::Unknown`], like what was never there.
+
+mod agents;
+mod attempts;
+mod denied;
+mod enrol;
+mod join;
+mod key;
+mod link;
+mod password;
+mod people;
+mod principal;
+mod random;
+mod service_keys;
+mod session;
+mod watchers;
+
+pub use denied::Denied;
+pub use enrol::Enrolment;
+pub use join::NewKey;
+pub use link::{Era, Heard, Identity, LinkDenied};
+pub use principal::{Network, Principal, Who};
+pub use session::Begun;
+pub use watchers::Ended;
+
+/// Why the database cannot be opened.
+pub type OpenError = records::OpenError;
+
+use crate::clock::Clock;
+use attempts::{Attempts, Limit};
+use password::Passwords;
+use records::{Change, Connection, Reader, Records, audit, teams};
+use shared::role::{KeyScope, Role};
+use shared::scope::Scope;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+use watchers::{Ends, Watchers};
+
+/// The team that is there from the start.
+const MAIN_TEAM: &str = "main";
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// How long rows of the audit log and of ended keys stay.
+const KEPT: i64 = 400 * DAY;
+
+/// People, keys and machines of a hub. Cheap to clone.
+#[derive(Clone)]
+pub struct Accounts(Arc<Inner>);
+
+struct Inner {
+    records: Records,
+    clock: Arc<dyn Clock>,
+    instance: String,
+    set_up: AtomicBool,
+    passwords: Passwords,
+    attempts: Attempts,
+    people: Watchers<Ended>,
+    links: Watchers<LinkDenied>,
+    sources: watch::Sender<u64>,
+    /// When what is over is removed next, wall.
+    tidy_at: AtomicI64,
+}
+
+impl Accounts {
+    /// Opens the database of a hub in its data folder, which is made where there is none.
+    ///
+    /// # Errors
+    /// [`OpenError`]: a newer version has written it, or it cannot be used.
+    pub async fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
+        let records = Records::open(folder).await?;
+        let failed = |error: records::Error| OpenError::Io {
+            path: folder.join(records::FILE),
+            what: "read",
+            error: error.to_string(),
+        };
+        let (instance, set_up) = begin(&records).await.map_err(failed)?;
+        Ok(Accounts(Arc::new(Inner {
+            records,
+            clock,
+            instance,
+            set_up: AtomicBool::new(set_up),
+            passwords: Passwords::new(),
+            attempts: Attempts::default(),
+            people: Watchers::new(),
+            links: Watchers::new(),
+            sources: watch::Sender::new(0),
+            tidy_at: AtomicI64::new(0),
+        })))
+    }
+
+    /// Closes the database in order.
+    pub async fn close(&self) {
+        self.0.records.close().await;
+    }
+
+    /// Whether there is an account. Until then nobody can sign in.
+    pub fn is_set_up(&self) -> bool {
+        self.0.set_up.load(Ordering::Acquire)
+    }
+
+    /// Eight letters in the name of this hub's cookie, made with its database.
+    pub fn instance(&self) -> &str {
+        &self.0.instance
+    }
+
+    /// What somebody may see now; a machine that joined since they signed in included.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn scope(&self, by: &Principal) -> Result<Scope, Denied> {
+        let mut on = self.read().await?;
+        let sources = self.sources_of(&mut on, by).await?;
+        Ok(Principal { sources, ..by.clone() }.scope())
+    }
+
+    /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled.
+    pub fn sources_changed(&self) -> watch::Receiver<u64> {
+        self.0.sources.subscribe()
+    }
+
+    /// What gets the reason when what somebody holds ends: their socket closes within a second.
+    pub fn watch(&self, by: &Principal) -> watch::Receiver<Option<Ended>> {
+        self.0.people.watch(&by.holder, Ended::Rights)
+    }
+
+    async fn read(&self) -> Result<Reader, Denied> {
+        Ok(self.0.records.read().await?)
+    }
+
+    /// Begins a change; what is over is removed with it, once an hour.
+    async fn begin_change(&self) -> Result<Change, Denied> {
+        let mut change = self.0.records.change().await?;
+        let now = self.now();
+        if now >= self.0.tidy_at.load(Ordering::Relaxed) {
+            tidy(&mut change, now).await?;
+            self.0.tidy_at.store(now + HOUR, Ordering::Relaxed);
+        }
+        Ok(change)
+    }
+
+    /// Wall time, milliseconds since the Unix epoch.
+    fn now(&self) -> i64 {
+        self.0.clock.wall()
+    }
+
+    fn attempt(&self, by: &[(Limit, &str)]) -> Result<(), Denied> {
+        let begun = self.0.attempts.begin(self.0.clock.steady(), by);
+        begun.map_err(|retry_after| Denied::Throttled { retry_after: retry_after.max(Duration::from_secs(1)) })
+    }
+
+    async fn sources_of(&self, on: &mut Connection, by: &Principal) -> Result<Vec<String>, Denied> {
+        let mut sources = Vec::new();
+        if !by.hub_admin {
+            for team in &by.teams {
+                sources.extend(records::sources::ids(on, &team.id).await?);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// A team by its id or name, where at least this may be done.
+    async fn team(&self, on: &mut Connection, by: &Principal, word: &str, role: Role) -> Result<teams::Team, Denied> {
+        let team = teams::find(on, word).await?.filter(|team| by.role_in(&team.id).is_some()).ok_or(Denied::Unknown)?;
+        if !by.may(&team.id, role) {
+            return Err(Denied::Forbidden(format!(
+                "only a team's {role} may do this; ask one of team {:?}",
+                team.name
+            )));
+        }
+        if role == Role::Admin && !by.allows(KeyScope::TeamAdmin) && !by.allows(KeyScope::HubAdmin) {
+            return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::TeamAdmin)));
+        }
+        Ok(team)
+    }
+
+    /// The team that is meant where none is named: the only one.
+    async fn named_team(&self, on: &mut Connection, word: Option<&str>) -> Result<teams::Team, Denied> {
+        match word {
+            Some(word) => teams::find(on, word).await?.ok_or(Denied::Unknown),
+            None => match <[teams::Team; 1]>::try_from(teams::all(on).await?) {
+                Ok([only]) => Ok(only),
+                Err(_) => Err(Denied::invalid("there are several teams; say which one with team")),
+            },
+        }
+    }
+
+    fn need_hub_admin(&self, by: &Principal) -> Result<(), Denied> {
+        match by.is_hub_admin() {
+            true => Ok(()),
+            false => Err(Denied::Forbidden("only an admin of the hub may do this".into())),
+        }
+    }
+
+    /// What makes keys and admins needs a password of the last 15 minutes.
+    fn need_fresh(&self, by: &Principal) -> Result<(), Denied> {
+        match self.now() < by.fresh_until {
+            true => Ok(()),
+            false => Err(Denied::Again),
+        }
+    }
+
+    /// Writes who did what into the transaction of the change.
+    async fn audit(&self, on: &mut Connection, by: &Principal, what: Done<'_>) -> Result<(), Denied> {
+        let (who, means) = (by.name(), by.means());
+        self.write_audit(on, (&who, &means, by.network.text()), what, "ok").await
+    }
+
+    async fn write_audit(
+        &self,
+        on: &mut Connection,
+        (who, by, network): (&str, &str, &str),
+        what: Done<'_>,
+        result: &str,
+    ) -> Result<(), Denied> {
+        let entry = audit::Entry {
+            t: self.now(),
+            who: who.into(),
+            by: by.into(),
+            network: network.into(),
+            action: what.action.into(),
+            team: what.team.map(String::from),
+            object: what.object.into(),
+            before: what.before,
+            after: what.after,
+            result: result.into(),
+        };
+        Ok(audit::add(on, &entry).await?)
+    }
+
+    /// The newest rows of the audit log, of a team or of the hub; at most 1,000.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`].
+    pub async fn audit_log(&self, by: &Principal, team: Option<&str>) -> Result<Vec<audit::Entry>, Denied> {
+        let mut on = self.read().await?;
+        let team = match team {
+            Some(team) => Some(self.team(&mut on, by, team, Role::Admin).await?.id),
+            None => {
+                self.need_hub_admin(by)?;
+                None
+            }
+        };
+        Ok(audit::newest(&mut on, team.as_deref(), 1_000).await?)
+    }
+
+    fn sources_have_changed(&self) {
+        self.0.sources.send_modify(|changes| *changes += 1);
+    }
+
+    fn end_people(&self, ends: Ends, why: Ended) {
+        self.0.people.end(ends, why);
+    }
+}
+
+/// What was done, for the audit log.
+#[derive(Default)]
+struct Done<'a> {
+    action: &'a str,
+    team: Option<&'a str>,
+    object: &'a str,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// Makes what every database has: the letters of its cookie, and a team.
+async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
+    let mut change = records.change().await?;
+    let instance = match records::meta::get(&mut change, "instance").await? {
+        Some(instance) => instance,
+        None => {
+            let instance = random::instance();
+            records::meta::put(&mut change, "instance", &instance).await?;
+            instance
+        }
+    };
+    if teams::all(&mut change).await?.is_empty() {
+        teams::add(&mut change, &teams::Team { id: random::id(), name: MAIN_TEAM.into() }).await?;
+    }
+    let set_up = records::accounts::count(&mut change).await? > 0;
+    change.commit().await?;
+    Ok((instance, set_up))
+}
+
+/// Removes what is over.
+async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
+    records::sessions::forget(change, now, now - session::IDLE).await?;
+    records::codes::forget(change, now).await?;
+    records::keys::forget(change, now - KEPT).await?;
+    records::sources::forget_aliases(change, now).await?;
+    records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;
+    audit::forget(change, now - KEPT).await
+}
+
+#[cfg(test)]
+mod tests;

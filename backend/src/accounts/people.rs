@@ -1,0 +1,206 @@
+//! Accounts come and go. The last admin of the hub stays.
+
+use super::session::normal_name;
+use super::watchers::{Ended, Ends};
+use super::{Accounts, DAY, Denied, Done, Principal, Who, password, random};
+use records::accounts::Account;
+use records::{Change, Connection, accounts, codes, sessions, teams};
+use shared::people::{Made, NewPerson, Person, PersonChange};
+use shared::role::Role;
+use shared::session::Secret;
+
+/// How long the code holds by which a person sets their password.
+const RESET: i64 = DAY;
+
+/// Accounts of a hub.
+const ACCOUNTS: i64 = 1_000;
+
+impl Accounts {
+    /// All accounts, by name.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`] to who is no admin of the hub.
+    pub async fn people(&self, by: &Principal) -> Result<Vec<Person>, Denied> {
+        self.need_hub_admin(by)?;
+        let mut on = self.read().await?;
+        let mut people = Vec::new();
+        for account in accounts::all(&mut on).await? {
+            people.push(self.shown(&mut on, &account).await?);
+        }
+        Ok(people)
+    }
+
+    /// Makes an account, with a password or with a code by which the person sets one.
+    ///
+    /// # Errors
+    /// [`Denied`]: who asks is no admin of the hub, the name is taken, the password is not.
+    pub async fn add_person(&self, by: &Principal, wanted: &NewPerson) -> Result<Made, Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let name = normal_name(&wanted.name)?;
+        let hash = match &wanted.password {
+            Some(password) => {
+                password::check(password, &name)?;
+                Some(self.0.passwords.hash(password).await?)
+            }
+            None => None,
+        };
+        let mut change = self.begin_change().await?;
+        if accounts::count(&mut change).await? >= ACCOUNTS {
+            return Err(Denied::conflict(format!("a hub has at most {ACCOUNTS} accounts; remove one first")));
+        }
+        let role = wanted.role.unwrap_or(Role::Viewer);
+        let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
+        let account = self.add_account(&mut change, name, wanted.hub_admin, hash.as_deref()).await?;
+        teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
+        let code = match hash {
+            None => Some(self.new_code(&mut change, &account).await?),
+            Some(_) => None,
+        };
+        let after = match wanted.hub_admin {
+            true => "hub admin".to_string(),
+            false => format!("{role} of {}", team.name),
+        };
+        let done = Done { action: "account.add", object: &account.name, after: Some(after), ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.0.set_up.store(true, std::sync::atomic::Ordering::Release);
+        Ok(Made { id: account.id, name: account.name, code })
+    }
+
+    /// Changes what an account may, by its id or name; its sockets close and come back with what is left.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
+    pub async fn change_person(&self, by: &Principal, word: &str, wanted: &PersonChange) -> Result<Person, Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.account(&mut change, word).await?;
+        let before = self.shown(&mut change, &account).await?;
+        let hub_admin = wanted.hub_admin.unwrap_or(account.hub_admin);
+        let disabled = wanted.disabled.unwrap_or(before.disabled);
+        if !hub_admin || disabled {
+            self.need_another_admin(&mut change, &account).await?;
+        }
+        accounts::set(&mut change, &account.id, hub_admin, if disabled { "disabled" } else { "active" }).await?;
+        if let Some(role) = wanted.role {
+            let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
+            teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
+        }
+        if disabled {
+            sessions::end_all(&mut change, &account.id, None).await?;
+        }
+        let account = self.account(&mut change, &account.id).await?;
+        let after = self.shown(&mut change, &account).await?;
+        let text = |person: &Person| {
+            let teams = person.teams.iter().map(|team| format!("{} of {}", team.role, team.name));
+            let hub_admin = person.hub_admin.then(|| "hub admin".to_string());
+            let disabled = person.disabled.then(|| "disabled".to_string());
+            hub_admin.into_iter().chain(disabled).chain(teams).collect::<Vec<_>>().join(", ")
+        };
+        let (was, is) = (Some(text(&before)), Some(text(&after)));
+        let done = Done { action: "account.change", object: &account.name, before: was, after: is, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        let why = if disabled { Ended::Disabled } else { Ended::Rights };
+        self.end_people(Ends::AllOf(account.id, None), why);
+        Ok(after)
+    }
+
+    /// A code by which a person sets their password, once and within 24 h; their sessions end when they do.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn reset_person(&self, by: &Principal, word: &str) -> Result<Made, Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.account(&mut change, word).await?;
+        let code = self.new_code(&mut change, &account).await?;
+        let done = Done { action: "account.reset", object: &account.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        Ok(Made { id: account.id, name: account.name, code: Some(code) })
+    }
+
+    /// Removes an account with its sessions and keys; its sockets close at once.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
+    pub async fn remove_person(&self, by: &Principal, word: &str) -> Result<(), Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.account(&mut change, word).await?;
+        self.need_another_admin(&mut change, &account).await?;
+        accounts::remove(&mut change, &account.id).await?;
+        let done = Done { action: "account.remove", object: &account.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.end_people(Ends::AllOf(account.id, None), Ended::Removed);
+        Ok(())
+    }
+
+    /// Sets one's own password; the other sessions of the account end.
+    ///
+    /// # Errors
+    /// [`Denied`]: the old one is wrong, or the new one is not taken.
+    pub async fn set_password(&self, by: &Principal, old: &Secret, new: &Secret) -> Result<(), Denied> {
+        let Who::Account { id, name } = &by.who else {
+            return Err(Denied::invalid("only who signed in has a password"));
+        };
+        password::check(new, name)?;
+        self.again(by, &shared::session::Again { password: old.clone() }).await?;
+        let hash = self.0.passwords.hash(new).await?;
+        let mut change = self.begin_change().await?;
+        accounts::set_password(&mut change, &random::id(), id, &hash).await?;
+        sessions::end_all(&mut change, id, by.session.as_ref().map(|hash| hash.as_slice())).await?;
+        self.audit(&mut change, by, Done { action: "account.password", object: name, ..Done::default() }).await?;
+        change.commit().await?;
+        self.end_people(Ends::AllOf(id.clone(), Some(by.holder.own.clone())), Ended::Password);
+        Ok(())
+    }
+
+    async fn new_code(&self, change: &mut Change, account: &Account) -> Result<Secret, Denied> {
+        let code = random::code();
+        codes::end(change, "reset", Some(&account.id)).await?;
+        let row = codes::Code {
+            hash: random::hash(&code).into(),
+            kind: "reset".into(),
+            account: Some(account.id.clone()),
+            team: None,
+            role: None,
+            ends: self.now() + RESET,
+        };
+        codes::add(change, &row).await?;
+        Ok(Secret::new(code))
+    }
+
+    async fn account(&self, on: &mut Connection, word: &str) -> Result<Account, Denied> {
+        if let Some(found) = accounts::by_id(on, word).await? {
+            return Ok(found);
+        }
+        let name = normal_name(word).map_err(|_| Denied::Unknown)?;
+        accounts::by_name(on, &name).await?.ok_or(Denied::Unknown)
+    }
+
+    async fn need_another_admin(&self, on: &mut Connection, account: &Account) -> Result<(), Denied> {
+        let is_one = account.hub_admin && account.state == "active";
+        match is_one && accounts::hub_admins(on).await? <= 1 {
+            true => Err(Denied::conflict("this is the last admin of the hub; make another one first")),
+            false => Ok(()),
+        }
+    }
+
+    async fn shown(&self, on: &mut Connection, account: &Account) -> Result<Person, Denied> {
+        Ok(Person {
+            id: account.id.clone(),
+            name: account.name.clone(),
+            hub_admin: account.hub_admin,
+            disabled: account.state != "active",
+            teams: self.team_roles(on, account).await?,
+            created: account.created / 1_000,
+        })
+    }
+}

@@ -1,0 +1,401 @@
+//! Signing in and out. A session is a row; its token is known to the browser alone.
+
+use super::attempts::Limit;
+use super::password::Passwords;
+use super::watchers::{Ended, Ends, Holder};
+use super::{Accounts, DAY, Denied, Done, HOUR, MINUTE, Network, Principal, Who, password, random};
+use records::accounts::Account;
+use records::{Change, Connection, accounts, sessions, teams};
+use shared::people::Reset;
+use shared::session::{Again, Secret, Setup, SignIn, TeamRole};
+use std::sync::atomic::Ordering;
+
+/// A session ends after so long without a request, and after so long in all.
+pub(super) const IDLE: i64 = 12 * HOUR;
+const LONGEST: i64 = 7 * DAY;
+
+/// How long a password counts as just given.
+const FRESH: i64 = 15 * MINUTE;
+
+/// How long the code for the first admin holds.
+const SETUP: i64 = DAY;
+
+/// Sessions of one account; the oldest goes.
+const SESSIONS: i64 = 20;
+
+/// How old the mark of the last use may be.
+const SEEN_EVERY: i64 = MINUTE;
+
+/// The longest name of an account, letters.
+const NAME: usize = 64;
+
+/// A session that began just now.
+#[derive(Debug)]
+pub struct Begun {
+    /// What the browser keeps in its cookie. Told this once.
+    pub token: Secret,
+    /// Who it is.
+    pub principal: Principal,
+    /// Sessions of the account that it was one too many for.
+    outlived: Vec<Vec<u8>>,
+}
+
+/// The form in which names are kept and compared.
+pub(super) fn normal_name(name: &str) -> Result<String, Denied> {
+    use unicode_normalization::UnicodeNormalization;
+    let typed: String = name.trim().chars().take(NAME + 1).nfkc().collect();
+    let name = typed.to_lowercase();
+    let good = |letter: char| letter.is_alphanumeric() || ".-_@".contains(letter);
+    match !name.is_empty() && name.chars().count() <= NAME && name.chars().all(good) {
+        true => Ok(name),
+        false => Err(Denied::invalid(format!("a name has 1 to {NAME} letters, digits, \".\", \"-\", \"_\" or \"@\""))),
+    }
+}
+
+fn wrong() -> Denied {
+    Denied::SignIn("this name and this password do not belong together".into())
+}
+
+fn wrong_code() -> Denied {
+    Denied::SignIn("this code does not hold: it was used, it is older than 24 h, or it is not whole".into())
+}
+
+impl Accounts {
+    /// The code by which the first admin is made, for the line that the hub prints; it ends the code before. None when there
+    /// is an account.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn setup_code(&self) -> Result<Option<Secret>, Denied> {
+        let mut change = self.begin_change().await?;
+        if accounts::count(&mut change).await? > 0 {
+            return Ok(None);
+        }
+        let code = random::code();
+        records::codes::end(&mut change, "setup", None).await?;
+        let row = records::codes::Code {
+            hash: random::hash(&code).into(),
+            kind: "setup".into(),
+            account: None,
+            team: None,
+            role: None,
+            ends: self.now() + SETUP,
+        };
+        records::codes::add(&mut change, &row).await?;
+        change.commit().await?;
+        Ok(Some(Secret::new(code)))
+    }
+
+    /// Makes the first admin by the code that the hub printed, and signs them in.
+    ///
+    /// # Errors
+    /// [`Denied`]: a wrong code, a password or a name that is not taken, or there is an account.
+    pub async fn setup(&self, wanted: &Setup, network: &Network) -> Result<Begun, Denied> {
+        let by = [(Limit::Code, network.text())];
+        self.attempt(&by)?;
+        let name = normal_name(&wanted.name)?;
+        password::check(&wanted.password, &name)?;
+        let hash = self.0.passwords.hash(&wanted.password).await?;
+        let mut change = self.begin_change().await?;
+        let code = random::hash(wanted.code.reveal().trim());
+        if records::codes::take(&mut change, &code, "setup", self.now()).await?.is_none() {
+            return Err(wrong_code());
+        }
+        if accounts::count(&mut change).await? > 0 {
+            return Err(Denied::conflict("this hub has its first admin; ask them for an account"));
+        }
+        let account = self.add_account(&mut change, name, true, Some(&hash)).await?;
+        let begun = self.begin(&mut change, &account, network, "password").await?;
+        let done = Done { action: "account.setup", object: &account.name, ..Done::default() };
+        self.audit(&mut change, &begun.principal, done).await?;
+        change.commit().await?;
+        self.has_begun(&begun, &by);
+        self.0.set_up.store(true, Ordering::Release);
+        Ok(begun)
+    }
+
+    /// Signs somebody in. A session that came along ends.
+    ///
+    /// # Errors
+    /// [`Denied::SignIn`], the same and after the same work whatever was wrong; [`Denied::Throttled`], [`Denied::Busy`].
+    pub async fn sign_in(&self, wanted: &SignIn, network: &Network, old: Option<&str>) -> Result<Begun, Denied> {
+        // A name that cannot be one is unknown, and costs as much.
+        let name = normal_name(&wanted.name).unwrap_or_default();
+        let pair = format!("{name} {network}");
+        let by = [(Limit::Name, pair.as_str()), (Limit::Network, network.text())];
+        self.attempt(&by)?;
+        let mut on = self.read().await?;
+        let account = accounts::by_name(&mut on, &name).await?;
+        let hash = match &account {
+            Some(account) => accounts::password(&mut on, &account.id).await?,
+            None => accounts::password(&mut on, "").await?,
+        };
+        drop(on);
+        let right = self.0.passwords.is_right(&wanted.password, hash.clone()).await;
+        if let Err(Denied::Busy { .. }) = right {
+            self.0.attempts.succeeded(&by[1..]);
+        }
+        let admitted = account.as_ref().filter(|account| account.state == "active").filter(|_| right == Ok(true));
+        right?;
+        let renewed = match (admitted, &hash) {
+            (Some(_), Some(hash)) if Passwords::is_old(hash) => Some(self.0.passwords.hash(&wanted.password).await?),
+            _ => None,
+        };
+        let mut change = self.begin_change().await?;
+        let known = account.as_ref().map_or("nobody", |account| account.name.as_str());
+        let Some(account) = admitted else {
+            let done = Done { action: "sign-in", object: known, ..Done::default() };
+            self.write_audit(&mut change, (known, "password", network.text()), done, "wrong").await?;
+            change.commit().await?;
+            return Err(wrong());
+        };
+        // It may have changed while the password was looked at.
+        let now = accounts::by_id(&mut change, &account.id).await?;
+        let still =
+            now.is_some_and(|now| now.state == "active") && accounts::password(&mut change, &account.id).await? == hash;
+        if !still {
+            return Err(wrong());
+        }
+        if let Some(renewed) = renewed {
+            accounts::set_password(&mut change, &random::id(), &account.id, &renewed).await?;
+        }
+        if let Some(old) = old {
+            sessions::end(&mut change, &random::hash(old)).await?;
+        }
+        let begun = self.begin(&mut change, account, network, "password").await?;
+        let done = Done { action: "sign-in", object: &account.name, ..Done::default() };
+        self.audit(&mut change, &begun.principal, done).await?;
+        change.commit().await?;
+        self.has_begun(&begun, &by);
+        if let Some(old) = old {
+            self.end_people(Ends::One(random::hex(&random::hash(old))), Ended::SignedOut);
+        }
+        Ok(begun)
+    }
+
+    /// Sets a password by a code that an admin gave, ends all sessions of the account, and signs in.
+    ///
+    /// # Errors
+    /// [`Denied`]: a wrong code, or a password that is not taken.
+    pub async fn reset_password(&self, wanted: &Reset, network: &Network) -> Result<Begun, Denied> {
+        let by = [(Limit::Code, network.text())];
+        self.attempt(&by)?;
+        password::check(&wanted.password, "")?;
+        let hash = self.0.passwords.hash(&wanted.password).await?;
+        let mut change = self.begin_change().await?;
+        let code = random::hash(wanted.code.reveal().trim());
+        let code = records::codes::take(&mut change, &code, "reset", self.now()).await?.ok_or_else(wrong_code)?;
+        let account = match &code.account {
+            Some(account) => accounts::by_id(&mut change, account).await?,
+            None => None,
+        };
+        let account = account.filter(|account| account.state == "active").ok_or_else(wrong_code)?;
+        password::check(&wanted.password, &account.name)?;
+        accounts::set_password(&mut change, &random::id(), &account.id, &hash).await?;
+        sessions::end_all(&mut change, &account.id, None).await?;
+        let begun = self.begin(&mut change, &account, network, "code").await?;
+        let done = Done { action: "account.password", object: &account.name, ..Done::default() };
+        self.audit(&mut change, &begun.principal, done).await?;
+        change.commit().await?;
+        self.has_begun(&begun, &by);
+        self.end_people(Ends::AllOf(account.id, Some(begun.principal.holder.own.clone())), Ended::Password);
+        Ok(begun)
+    }
+
+    /// Who holds a session's token; none when that is not known or has ended.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn session(&self, token: &str, network: &Network) -> Result<Option<Principal>, Denied> {
+        let (hash, seen, now) = (random::hash(token), self.0.people.now(), self.now());
+        let mut on = self.read().await?;
+        let Some(session) = sessions::get(&mut on, &hash).await? else { return Ok(None) };
+        let Some(account) = accounts::by_id(&mut on, &session.account).await? else { return Ok(None) };
+        // A clock that was set back does not lengthen what was over.
+        let over = now >= session.ends || now >= session.seen + IDLE || account.state != "active";
+        let principal = match over {
+            true => None,
+            false => Some(self.signed_in(&mut on, &account, &session, seen, network).await?),
+        };
+        drop(on);
+        if over {
+            let mut change = self.begin_change().await?;
+            sessions::end(&mut change, &hash).await?;
+            change.commit().await?;
+            self.end_people(Ends::One(random::hex(&hash)), Ended::SignedOut);
+        } else if now >= session.seen + SEEN_EVERY {
+            self.mark_seen(&hash, network).await;
+        }
+        Ok(principal)
+    }
+
+    /// Traffic of a socket counts as use of the session that opened it.
+    pub async fn touch(&self, by: &Principal) {
+        if let Some(hash) = &by.session {
+            self.mark_seen(hash, &by.network).await;
+        }
+    }
+
+    /// A mark that cannot be written ends the session sooner, and nothing else.
+    async fn mark_seen(&self, hash: &[u8; 32], network: &Network) {
+        let now = self.now();
+        let mark = async {
+            let mut on = self.read().await?;
+            let due = sessions::get(&mut on, hash).await?.is_some_and(|session| now >= session.seen + SEEN_EVERY);
+            drop(on);
+            if due {
+                let mut change = self.begin_change().await?;
+                sessions::seen(&mut change, hash, now, network.text()).await?;
+                change.commit().await?;
+            }
+            Ok::<(), Denied>(())
+        };
+        if let Err(error) = mark.await {
+            tracing::debug!(%error, "the last use of a session is not written down");
+        }
+    }
+
+    /// Ends the session of who asks.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn sign_out(&self, by: &Principal) -> Result<(), Denied> {
+        let Some(hash) = &by.session else { return Ok(()) };
+        let mut change = self.begin_change().await?;
+        if sessions::end(&mut change, hash).await? {
+            self.audit(&mut change, by, Done { action: "sign-out", object: &by.name(), ..Done::default() }).await?;
+        }
+        change.commit().await?;
+        self.end_people(Ends::One(by.holder.own.clone()), Ended::SignedOut);
+        Ok(())
+    }
+
+    /// The password again, for what needs a fresh sign-in; it counts for 15 minutes.
+    ///
+    /// # Errors
+    /// [`Denied::SignIn`] when it is wrong; [`Denied::Throttled`], [`Denied::Busy`].
+    pub async fn again(&self, by: &Principal, wanted: &Again) -> Result<(), Denied> {
+        let (Who::Account { id, name }, Some(hash)) = (&by.who, &by.session) else {
+            return Err(Denied::invalid("only who signed in by a password can give it again"));
+        };
+        let pair = format!("{name} {}", by.network);
+        let limits = [(Limit::Name, pair.as_str()), (Limit::Network, by.network.text())];
+        self.attempt(&limits)?;
+        let mut on = self.read().await?;
+        let kept = accounts::password(&mut on, id).await?;
+        drop(on);
+        let right = self.0.passwords.is_right(&wanted.password, kept).await?;
+        let mut change = self.begin_change().await?;
+        let done = Done { action: "sign-in.again", object: name, ..Done::default() };
+        let result = if right { "ok" } else { "wrong" };
+        self.write_audit(&mut change, (name, &by.means(), by.network.text()), done, result).await?;
+        if right {
+            sessions::proved(&mut change, hash, self.now()).await?;
+        }
+        change.commit().await?;
+        if !right {
+            return Err(Denied::SignIn("this is not your password".into()));
+        }
+        self.0.attempts.succeeded(&limits);
+        Ok(())
+    }
+
+    /// Begins a session in the transaction of what it follows from.
+    async fn begin(
+        &self,
+        change: &mut Change,
+        account: &Account,
+        network: &Network,
+        kind: &str,
+    ) -> Result<Begun, Denied> {
+        let (token, now, seen) = (random::base62(43), self.now(), self.0.people.now());
+        let session = sessions::Session {
+            id_hash: random::hash(&token).into(),
+            account: account.id.clone(),
+            kind: kind.into(),
+            made: now,
+            proved: now,
+            seen: now,
+            ends: now + LONGEST,
+            network: network.text().into(),
+        };
+        sessions::add(change, &session).await?;
+        let outlived = sessions::end_oldest(change, &account.id, SESSIONS).await?;
+        let principal = self.signed_in(change, account, &session, seen, network).await?;
+        Ok(Begun { token: Secret::new(token), principal, outlived })
+    }
+
+    /// A sign-in is on the disk: it does not count as a failure, and what it ended is told so.
+    fn has_begun(&self, begun: &Begun, limits: &[(Limit, &str)]) {
+        self.0.attempts.succeeded(limits);
+        for ended in &begun.outlived {
+            self.end_people(Ends::One(random::hex(ended)), Ended::SignedOut);
+        }
+    }
+
+    async fn signed_in(
+        &self,
+        on: &mut Connection,
+        account: &Account,
+        session: &sessions::Session,
+        seen: u64,
+        network: &Network,
+    ) -> Result<Principal, Denied> {
+        let mut principal = Principal {
+            who: Who::Account { id: account.id.clone(), name: account.name.clone() },
+            hub_admin: account.hub_admin,
+            teams: self.team_roles(on, account).await?,
+            scopes: None,
+            ends: Some(session.ends),
+            network: network.clone(),
+            sources: Vec::new(),
+            fresh_until: session.proved + FRESH,
+            holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },
+            session: session.id_hash.as_slice().try_into().ok(),
+        };
+        principal.sources = self.sources_of(on, &principal).await?;
+        Ok(principal)
+    }
+
+    /// The teams of an account; a hub admin is admin in all of them.
+    pub(super) async fn team_roles(&self, on: &mut Connection, account: &Account) -> Result<Vec<TeamRole>, Denied> {
+        use shared::role::Role;
+        if account.hub_admin {
+            let all = teams::all(on).await?.into_iter();
+            return Ok(all.map(|team| TeamRole { id: team.id, name: team.name, role: Role::Admin }).collect());
+        }
+        let own = teams::memberships(on, Some(&account.id)).await?.into_iter();
+        // A word that this version does not know gives no right.
+        Ok(own
+            .filter_map(|own| Some(TeamRole { role: own.role.parse().ok()?, id: own.team, name: own.name }))
+            .collect())
+    }
+
+    /// Adds an account in the transaction of what it follows from; nobody can be the first by a code any longer.
+    pub(super) async fn add_account(
+        &self,
+        change: &mut Change,
+        name: String,
+        hub_admin: bool,
+        hash: Option<&str>,
+    ) -> Result<Account, Denied> {
+        let account = Account {
+            id: random::id(),
+            name,
+            email: None,
+            hub_admin,
+            state: "active".into(),
+            revision: 0,
+            created: self.now(),
+        };
+        accounts::add(change, &account).await.map_err(|error| match error.is_taken() {
+            true => Denied::conflict(format!("there is an account {:?}; take another name", account.name)),
+            false => error.into(),
+        })?;
+        if let Some(hash) = hash {
+            accounts::set_password(change, &random::id(), &account.id, hash).await?;
+        }
+        records::codes::end(change, "setup", None).await?;
+        Ok(account)
+    }
+}

@@ -1,0 +1,194 @@
+//! Who has to be told when a session, a key or a right ends: sockets hold a receiver for as long as they are open. What ended
+//! between a look at the records and the begin of the watch is remembered, so that no end is missed.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Ends that are remembered for who begins to watch a moment later.
+const REMEMBERED: usize = 1_024;
+
+/// Why a socket has to close though nothing is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its session was signed out, or ended by a newer one.
+    SignedOut,
+    /// The password was changed.
+    Password,
+    /// What the account may has changed; a new connection gets what is left.
+    Rights,
+    /// The account was disabled.
+    Disabled,
+    /// The account was removed.
+    Removed,
+    /// The key was ended.
+    Key,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::SignedOut => "signed out",
+            Ended::Password => "the password was changed; sign in again",
+            Ended::Rights => "what you may see has changed",
+            Ended::Disabled => "this account was disabled",
+            Ended::Removed => "this account was removed",
+            Ended::Key => "this key was ended",
+        })
+    }
+}
+
+/// What holds a socket: a session or a key, and what that belongs to: an account, or a source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Holder {
+    pub own: String,
+    pub of: String,
+    /// Which ends it has seen already.
+    pub since: u64,
+}
+
+/// What ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// One session or key.
+    One(String),
+    /// All that belong to an account or a source, but one.
+    AllOf(String, Option<String>),
+}
+
+impl Ends {
+    fn concerns(&self, own: &str, of: &str) -> bool {
+        match self {
+            Ends::One(one) => one == own,
+            Ends::AllOf(all, but) => all == of && but.as_deref() != Some(own),
+        }
+    }
+}
+
+/// Those who watch, by what they hold.
+#[derive(Debug)]
+pub(super) struct Watchers<E>(Mutex<Held<E>>);
+
+#[derive(Debug)]
+struct Held<E> {
+    /// How many ends there were.
+    ends: u64,
+    recent: VecDeque<(Ends, E)>,
+    senders: HashMap<(String, String), watch::Sender<Option<E>>>,
+    /// When those without a receiver are looked for next.
+    sweep_at: usize,
+}
+
+impl<E: Clone> Watchers<E> {
+    pub(super) fn new() -> Self {
+        let (recent, senders) = (VecDeque::with_capacity(REMEMBERED), HashMap::new());
+        Watchers(Mutex::new(Held { ends: 0, recent, senders, sweep_at: 256 }))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held<E>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many ends there were: to be read before the records are.
+    pub(super) fn now(&self) -> u64 {
+        self.held().ends
+    }
+
+    /// A receiver that gets why the holder has to close; `lost` when too much has ended since it was looked at.
+    pub(super) fn watch(&self, holder: &Holder, lost: E) -> watch::Receiver<Option<E>> {
+        let mut held = self.held();
+        let missed = usize::try_from(held.ends.saturating_sub(holder.since)).unwrap_or(usize::MAX);
+        if missed > held.recent.len() {
+            return watch::channel(Some(lost)).1;
+        }
+        let recent = held.recent.iter().rev().take(missed);
+        let ended = recent.filter(|(ends, _)| ends.concerns(&holder.own, &holder.of)).last();
+        if let Some((_, why)) = ended {
+            return watch::channel(Some(why.clone())).1;
+        }
+        if held.senders.len() >= held.sweep_at {
+            held.senders.retain(|_, sender| sender.receiver_count() > 0);
+            held.sweep_at = (held.senders.len() * 2).max(256);
+        }
+        let key = (holder.own.clone(), holder.of.clone());
+        held.senders.entry(key).or_insert_with(|| watch::channel(None).0).subscribe()
+    }
+
+    /// Tells all whom it concerns; to be called once the change is on the disk.
+    pub(super) fn end(&self, ends: Ends, why: E) {
+        let mut held = self.held();
+        held.ends += 1;
+        if held.recent.len() == REMEMBERED {
+            held.recent.pop_front();
+        }
+        held.recent.push_back((ends.clone(), why.clone()));
+        held.senders.retain(|(own, of), sender| {
+            let concerned = ends.concerns(own, of);
+            if concerned {
+                sender.send_replace(Some(why.clone()));
+            }
+            !concerned
+        });
+    }
+
+    /// Whether somebody watches for what belongs to an account or a source.
+    pub(super) fn is_watched(&self, of: &str) -> bool {
+        self.held().senders.iter().any(|((_, whose), sender)| whose == of && sender.receiver_count() > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(own: &str, of: &str, since: u64) -> Holder {
+        Holder { own: own.into(), of: of.into(), since }
+    }
+
+    #[test]
+    fn exactly_those_whom_it_concerns_are_told() {
+        let watchers = Watchers::new();
+        let (a, b) =
+            (watchers.watch(&holder("a", "mara", 0), Ended::Key), watchers.watch(&holder("b", "mara", 0), Ended::Key));
+        let (c, also_a) =
+            (watchers.watch(&holder("c", "tom", 0), Ended::Key), watchers.watch(&holder("a", "mara", 0), Ended::Key));
+        watchers.end(Ends::One("a".into()), Ended::SignedOut);
+        assert_eq!((*a.borrow(), *also_a.borrow()), (Some(Ended::SignedOut), Some(Ended::SignedOut)));
+        assert_eq!((*b.borrow(), *c.borrow()), (None, None));
+        watchers.end(Ends::AllOf("mara".into(), Some("b".into())), Ended::Password);
+        assert_eq!(*b.borrow(), None, "the session that changed the password goes on");
+        watchers.end(Ends::AllOf("mara".into(), None), Ended::Disabled);
+        assert_eq!((*b.borrow(), *c.borrow()), (Some(Ended::Disabled), None));
+        assert!(!watchers.is_watched("mara") && watchers.is_watched("tom"));
+        drop(c);
+        assert!(!watchers.is_watched("tom"));
+    }
+
+    #[test]
+    fn an_end_between_the_look_and_the_watch_is_not_missed() {
+        let watchers = Watchers::new();
+        let looked = watchers.now();
+        watchers.end(Ends::One("a".into()), Ended::Key);
+        assert_eq!(*watchers.watch(&holder("a", "", looked), Ended::Rights).borrow(), Some(Ended::Key));
+        assert_eq!(*watchers.watch(&holder("b", "", looked), Ended::Rights).borrow(), None);
+        assert_eq!(*watchers.watch(&holder("a", "", watchers.now()), Ended::Rights).borrow(), None, "seen already");
+        for i in 0..REMEMBERED {
+            watchers.end(Ends::One(format!("other {i}")), Ended::Key);
+        }
+        assert_eq!(
+            *watchers.watch(&holder("b", "", looked), Ended::Rights).borrow(),
+            Some(Ended::Rights),
+            "too long ago"
+        );
+    }
+
+    #[test]
+    fn who_has_gone_is_forgotten() {
+        let watchers = Watchers::new();
+        for i in 0..10_000 {
+            drop(watchers.watch(&holder(&i.to_string(), "", 0), Ended::Key));
+        }
+        assert!(watchers.held().senders.len() <= 256);
+    }
+}

@@ -1,0 +1,43 @@
+//! How a machine joins a hub: the bodies of `POST /api/v1/ingest/enrol`, as JSON of at most 16 KiB.
+//!
+//! Hashes are SHA-256 as 64 hexadecimal digits, made on the machine: what they are made of never leaves it.
+
+use crate::session::Secret;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a machine says of itself when it joins by a join key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EnrolRequest {
+    /// 128 random bits as 32 hexadecimal digits, the same for each try: who asks again is not another machine.
+    pub request: String,
+    /// The name that it was given; none: its host name counts, up to the first dot.
+    pub name: Option<String>,
+    /// Hash of its machine id; none where it has none.
+    pub machine: Option<String>,
+    /// Hashes of the addresses of its physical links, at most 64.
+    pub links: Vec<String>,
+    /// Its host name.
+    pub host: String,
+    /// Whether it is a container.
+    pub container: bool,
+    /// Operating system and processor.
+    pub platform: Option<String>,
+    /// Version of the agent.
+    pub version: Option<String>,
+}
+
+/// A machine has joined: 201. One that an admin has to confirm first is answered 202, and asks again with the same request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enrolled {
+    /// The id of its source, which never changes.
+    pub source: String,
+    /// Its name on the hub.
+    pub name: String,
+    /// Its key, `wg_a_...`, told this once.
+    pub key: Secret,
+    /// Labels that the hub gives it.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+}

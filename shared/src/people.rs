@@ -1,0 +1,130 @@
+//! The bodies of requests and answers about accounts and keys, as JSON. Times are whole seconds since the Unix epoch.
+
+use crate::role::{KeyScope, Role};
+use crate::session::{Secret, TeamRole};
+use serde::{Deserialize, Serialize};
+
+/// `GET /api/v1/accounts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct People {
+    /// All accounts, by name.
+    pub accounts: Vec<Person>,
+}
+
+/// An account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// Its id.
+    pub id: String,
+    /// Its name, unique on the hub.
+    pub name: String,
+    /// It acts as admin in every team, and alone changes accounts.
+    pub hub_admin: bool,
+    /// It may not sign in.
+    pub disabled: bool,
+    /// Its teams, and what it may there.
+    pub teams: Vec<TeamRole>,
+    /// When it was made.
+    pub created: i64,
+}
+
+/// `POST /api/v1/accounts`: makes an account; answered by a [`Made`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewPerson {
+    /// At most 64 letters, digits, `.`, `-`, `_`, `@`; small letters and capital ones are the same.
+    pub name: String,
+    /// Its password; none: the answer has a code by which the person sets it.
+    pub password: Option<Secret>,
+    /// It acts as admin in every team.
+    pub hub_admin: bool,
+    /// Its team, by id or name; none: the only one.
+    pub team: Option<String>,
+    /// What it may there; none: `viewer`.
+    pub role: Option<Role>,
+}
+
+/// `PATCH /api/v1/accounts/ID`: what is absent stays. Answered by the [`Person`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PersonChange {
+    /// It acts as admin in every team.
+    pub hub_admin: Option<bool>,
+    /// It may not sign in.
+    pub disabled: Option<bool>,
+    /// Its role in `team`.
+    pub role: Option<Role>,
+    /// The team that `role` is about, by id or name; none: the only one.
+    pub team: Option<String>,
+}
+
+/// An account that was made, or whose password may be set anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The account's id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The code by which its password is set, once and within 24 h, told this once; none where it has a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Secret>,
+}
+
+/// `POST /api/v1/session/reset`: sets a password by a code; answered as a sign-in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    /// The code.
+    pub code: Secret,
+    /// The new password, 12 to 1,024 bytes.
+    pub password: Secret,
+}
+
+/// `GET /api/v1/teams/T/keys`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    /// Those that hold, the newest first.
+    pub keys: Vec<ServiceKey>,
+}
+
+/// A key of a program, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceKey {
+    /// Its id, which is a part of the key.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// Its team's name.
+    pub team: String,
+    /// What it may.
+    pub scopes: Vec<KeyScope>,
+    /// When it was made.
+    pub made: i64,
+    /// When it ends; none: never.
+    pub ends: Option<i64>,
+    /// When it was last used, to the hour; none: never.
+    pub used: Option<i64>,
+    /// From where.
+    pub network: Option<String>,
+}
+
+/// `POST /api/v1/teams/T/keys`: makes a key; answered by a [`MadeKey`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewServiceKey {
+    /// What it is called, at most 64 letters.
+    pub name: String,
+    /// What it may.
+    pub scopes: Vec<KeyScope>,
+    /// How long it holds: a duration such as `90d`, or `never`. None: 400 days.
+    pub expires: Option<String>,
+}
+
+/// A key that was made just now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeKey {
+    /// Its id.
+    pub id: String,
+    /// The key itself, `wg_s_...`, told this once.
+    pub key: Secret,
+}
