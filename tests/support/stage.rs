@@ -67,7 +67,7 @@ impl Stage {
         let (sender, stop) = tokio::sync::watch::channel(false);
         let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None);
         runtime.spawn(async move {
-            listen::serve(vec![listener], router(app), guard, stop).await;
+            listen::serve(vec![listener], router(app), guard, None, stop).await;
             drop(sender);
         });
         Stage {

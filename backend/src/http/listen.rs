@@ -2,6 +2,8 @@
 
 use super::guard::Guard;
 use super::guard::peer::Peers;
+use super::tls::Certificate;
+use super::transport::Transport;
 use super::{Caller, write_timeout::WriteTimeout};
 use crate::throttle::Throttle;
 use axum::Router;
@@ -43,10 +45,17 @@ struct Shared {
     /// Warnings that callers can bring about as often as they like.
     not_accepted: Mutex<Throttle>,
     not_known: Mutex<Throttle>,
+    certificate: Option<Arc<Certificate>>,
 }
 
-/// Serves on the listeners until `stop` is true.
-pub async fn serve(listeners: Vec<TcpListener>, router: Router, guard: Arc<Guard>, stop: watch::Receiver<bool>) {
+/// Serves on the listeners until `stop` is true, behind a certificate where there is one.
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    router: Router,
+    guard: Arc<Guard>,
+    certificate: Option<Arc<Certificate>>,
+    stop: watch::Receiver<bool>,
+) {
     let shared = Arc::new(Shared {
         router,
         guard,
@@ -56,12 +65,20 @@ pub async fn serve(listeners: Vec<TcpListener>, router: Router, guard: Arc<Guard
         refused: Semaphore::new(MAX_REFUSED_CONNECTIONS),
         not_accepted: Mutex::default(),
         not_known: Mutex::default(),
+        certificate,
     });
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
         tasks.spawn(accept(listener, shared.clone()));
     }
-    while tasks.join_next().await.is_some() {}
+    let all = async { while tasks.join_next().await.is_some() {} };
+    match &shared.certificate {
+        Some(certificate) => tokio::select! {
+            () = all => {}
+            () = certificate.follow() => {}
+        },
+        None => all.await,
+    }
 }
 
 fn came(throttle: &Mutex<Throttle>) -> Option<u64> {
@@ -93,14 +110,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             let (router, stop) = (shared.router.clone(), shared.stop.clone());
             match caller {
                 Some(caller) if caller.admitted => {
-                    connection(stream, caller, router, stop).await;
+                    if let Some(stream) = shared.agree(stream).await {
+                        connection(stream, caller, router, stop).await;
+                    }
                     drop(slot);
                 }
                 Some(caller) => {
                     // Other users of this machine must not be able to hold our own slots.
                     drop(slot);
                     match shared.refused.try_acquire() {
-                        Ok(_few) => connection(stream, caller, router, stop).await,
+                        Ok(_few) => connection(Transport::Tcp(stream), caller, router, stop).await,
                         Err(_) => {
                             tracing::debug!(%remote, "another user calls too often to be told that it may not read")
                         }
@@ -113,17 +132,27 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 impl Shared {
+    /// The connection behind our certificate, where there is one; none when the caller and we find no common way.
+    async fn agree(&self, stream: TcpStream) -> Option<Transport> {
+        match &self.certificate {
+            Some(certificate) => certificate.accept(stream).await,
+            None => Some(Transport::Tcp(stream)),
+        }
+    }
+
     /// Who calls; none when the caller has gone already.
     fn ask(&self, stream: &TcpStream, remote: SocketAddr) -> Option<Caller> {
         let gone = |error: &std::io::Error| tracing::debug!(%remote, %error, "a caller has gone");
         let local = stream.local_addr().inspect_err(gone).ok()?;
         let _ = stream.set_nodelay(true);
         keep_little(stream);
+        let peer = Some(remote.ip().to_canonical());
+        let caller = Caller { admitted: true, peer, tls: self.certificate.is_some(), local: None };
         if !self.guard.asks_uid() {
-            return Some(Caller { admitted: true });
+            return Some(caller);
         }
         match self.peers.caller_uid(local, remote) {
-            Ok(Some(uid)) => Some(Caller { admitted: self.guard.admits(uid) }),
+            Ok(Some(uid)) => Some(Caller { admitted: self.guard.admits(uid), ..caller }),
             Ok(None) => {
                 tracing::debug!(%remote, "a caller has gone before it was known who it is");
                 None
@@ -133,7 +162,7 @@ impl Shared {
                     let way = "--local-auth off admits everybody on this machine";
                     tracing::warn!(%error, before, "cannot tell who calls; refused ({way})");
                 }
-                Some(Caller { admitted: false })
+                Some(Caller { admitted: false, ..caller })
             }
         }
     }
@@ -229,7 +258,7 @@ mod tests {
         let paths = Router::new().route("/", axum::routing::get(|| async { "here" }));
         for (sent, answer) in [("GET / HTTP/1.1\r\nHost: loc", ""), ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "here")] {
             let ((mut theirs, ours), (_stopping, stop)) = (duplex(4096), watch::channel(false));
-            tokio::spawn(connection(ours, Caller { admitted: true }, paths.clone(), stop));
+            tokio::spawn(connection(ours, Caller { admitted: true, ..Caller::default() }, paths.clone(), stop));
             let begun = TokioInstant::now();
             theirs.write_all(sent.as_bytes()).await.unwrap();
             let mut read = String::new();

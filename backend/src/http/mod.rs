@@ -1,5 +1,5 @@
-//! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, `api` answers them, `stream` serves the live stream
-//! over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
+//! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, [`routes`] is the one table of what may be asked,
+//! `api` answers, `stream` serves the live stream over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
 
 mod api;
 mod descriptors;
@@ -7,23 +7,26 @@ pub mod guard;
 pub mod listen;
 pub mod page;
 mod refusal;
+pub mod routes;
 mod stream;
+pub mod tls;
+mod transport;
 mod write_timeout;
 
 pub use refusal::Refusal;
 
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
-use api::{AnswerLimits, metrics, query, record, series};
+use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::routing::get;
 use guard::{Guard, Resource};
 use shared::processes::ProcessTable;
 use shared::wire::SourceId;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::{Semaphore, watch};
 
@@ -31,10 +34,16 @@ use tokio::sync::{Semaphore, watch};
 const MAX_HISTORY_MESSAGES: usize = 128;
 
 /// Who calls, asked once per connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Caller {
     /// Whether the user at the other end of the connection may read.
     pub admitted: bool,
+    /// The address at the other end; none where the connection came through a socket in a folder.
+    pub peer: Option<IpAddr>,
+    /// Whether it is behind our own certificate.
+    pub tls: bool,
+    /// The user at the other end of a socket in our own folder: the owner of the server, or root.
+    pub local: Option<u32>,
 }
 
 /// What the handlers of all paths share. There is one for each server.
@@ -96,22 +105,7 @@ impl App {
 
 /// All paths, behind the guard.
 pub fn router(app: Arc<App>) -> Router {
-    let paths = Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/metrics", get(metrics::get))
-        .route("/api/v1/catalog", get(api::catalog))
-        .route("/api/v1/sources", get(api::sources))
-        .route("/api/v1/series", get(series::get))
-        .route("/api/v1/query", get(query::query))
-        .route("/api/v1/export", get(query::export))
-        .route("/api/v1/record", get(record::get))
-        .route("/api/v1/processes", get(api::processes))
-        .route("/api/v1/doctor", get(api::doctor))
-        .route("/api/v1/live", get(stream::get))
-        .route("/api/{*rest}", get(api::unknown))
-        .fallback(get(page::serve).fallback(only_get))
-        .method_not_allowed_fallback(only_get)
-        .with_state(app.clone());
+    let paths = routes::router(&app).with_state(app.clone());
     let router = match app.base.trim_matches('/') {
         "" => paths,
         base => paths.clone().nest(&format!("/{base}"), paths),
@@ -140,7 +134,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     let is_page = kind == Resource::Page;
     let mut response = match caller {
         None => error(StatusCode::FORBIDDEN, "this connection did not come through the guard"),
-        Some(Caller { admitted: false }) => error(
+        Some(Caller { admitted: false, .. }) => error(
             StatusCode::FORBIDDEN,
             "this Watchglass belongs to another user of this machine; its owner can start it with --allow-user NAME to let you read",
         ),

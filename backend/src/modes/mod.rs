@@ -69,7 +69,7 @@ async fn serve(
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let remote = settings.map(|settings| RemoteWriter::start(&live, settings, folder));
     let app = http::App::new(live.clone(), guard.clone(), config.base_path.clone(), stop.clone(), remote.clone());
-    let serving = http::listen::serve(listeners, http::router(app), guard, stop);
+    let serving = http::listen::serve(listeners, http::router(app), guard, None, stop);
     let _ = answering.send(()); // The receiver may have gone, which is no failure.
     tokio::select! {
         () = serving => {}

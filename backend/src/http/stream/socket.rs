@@ -1,6 +1,7 @@
 //! The WebSocket of one viewer. The library reads, answers pings and closes; what we send goes past it: a message is
 //! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
 
+use crate::http::transport::Transport;
 use crate::http::write_timeout::WriteTimeout;
 use crate::live::Wakes;
 use axum::body::{Body, Bytes};
@@ -12,7 +13,6 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
@@ -78,11 +78,11 @@ pub(super) struct Socket<S> {
 /// Why it is no such request, in words.
 pub(super) fn accept(
     request: Request,
-) -> Result<(Response<Body>, impl Future<Output = Option<Socket<TcpStream>>>), String> {
+) -> Result<(Response<Body>, impl Future<Output = Option<Socket<Transport>>>), String> {
     let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
     let upgrade = hyper::upgrade::on(request);
     let socket = async move {
-        let parts = upgrade.await.ok()?.downcast::<TokioIo<WriteTimeout<TcpStream>>>().ok()?;
+        let parts = upgrade.await.ok()?.downcast::<TokioIo<WriteTimeout<Transport>>>().ok()?;
         let stream = parts.io.into_inner().into_inner();
         Some(Socket::new(stream, &parts.read_buf).await)
     };

@@ -1,0 +1,153 @@
+//! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
+
+use super::transport::Transport;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// How long a caller may take to agree on keys.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two looks at whether the files have changed.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The certificate that a server shows, as its files last had it.
+pub struct Certificate {
+    files: [PathBuf; 2],
+    now: Mutex<Arc<ServerConfig>>,
+}
+
+/// What tells that a file was written: when, and how long it is. None where it cannot be looked at.
+type Stamps = [Option<(SystemTime, u64)>; 2];
+
+impl Certificate {
+    /// Reads a chain of certificates, our own first, and its private key, both PEM.
+    ///
+    /// # Errors
+    /// One sentence: which file, and what is wrong with it.
+    pub fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
+        let now = Mutex::new(read(chain, key)?);
+        Ok(Certificate { files: [chain.into(), key.into()], now })
+    }
+
+    fn stamps(&self) -> Stamps {
+        self.files.each_ref().map(|path| {
+            let about = std::fs::metadata(path).ok()?;
+            Some((about.modified().ok()?, about.len()))
+        })
+    }
+
+    /// Reads the files anew when they change; what cannot be used leaves the old certificate in place. Never ends.
+    pub async fn follow(&self) {
+        let mut known = self.stamps();
+        loop {
+            sleep(CHECK_INTERVAL).await;
+            self.look(&mut known);
+        }
+    }
+
+    /// Reads the files anew if they are not as they were; whether a new certificate is shown from now on.
+    fn look(&self, known: &mut Stamps) -> bool {
+        let stamps = self.stamps();
+        if stamps == *known {
+            return false;
+        }
+        *known = stamps;
+        let [chain, key] = &self.files;
+        match read(chain, key) {
+            Ok(new) => {
+                *self.now.lock().unwrap_or_else(PoisonError::into_inner) = new;
+                tracing::info!("the certificate was read anew");
+                true
+            }
+            // Of two files one is written first; it is looked again when the other has come.
+            Err(error) => {
+                tracing::warn!("{error}; the certificate of before is shown on");
+                false
+            }
+        }
+    }
+
+    /// Agrees on keys with a caller; none when that fails, which is the caller's affair.
+    pub async fn accept(&self, stream: TcpStream) -> Option<Transport> {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(now).accept(stream)).await {
+            Ok(Ok(stream)) => Some(Transport::Tls(Box::new(stream))),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a caller and we found no common TLS");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+fn read(chain: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
+    let cannot = |path: &Path, why: &dyn std::fmt::Display| format!("cannot use {}: {why}", path.display());
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
+    let certificates = certificates.map_err(|why| cannot(chain, &why))?;
+    if certificates.is_empty() {
+        return Err(cannot(chain, &"there is no certificate in it; write PEM, our own certificate first"));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|why| cannot(key, &why))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|why| why.to_string())?
+        .with_no_client_auth()
+        .with_single_cert(certificates, private)
+        .map_err(|why| format!("{} and {} do not fit together: {why}", chain.display(), key.display()))?;
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+
+    fn write(folder: &Path, name: &str, made: &CertifiedKey<rcgen::KeyPair>) -> (PathBuf, PathBuf) {
+        let (chain, key) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
+        std::fs::write(&chain, made.cert.pem()).expect("a folder");
+        std::fs::write(&key, made.signing_key.serialize_pem()).expect("a folder");
+        (chain, key)
+    }
+
+    fn made(name: &str) -> CertifiedKey<rcgen::KeyPair> {
+        generate_simple_self_signed([name.to_string()]).expect("a certificate")
+    }
+
+    fn shown(certificate: &Certificate) -> *const ServerConfig {
+        Arc::as_ptr(&certificate.now.lock().expect("no panic"))
+    }
+
+    #[test]
+    fn files_that_change_are_read_anew_and_bad_ones_change_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (chain, key) = write(folder.path(), "a", &made("localhost"));
+        let certificate = Certificate::read(&chain, &key).expect("a certificate");
+        let mut known = certificate.stamps();
+        let first = shown(&certificate);
+        assert!(!certificate.look(&mut known), "nothing has changed");
+        std::fs::write(&chain, "no certificate").expect("a folder");
+        assert!(!certificate.look(&mut known) && shown(&certificate) == first, "half of a renewal");
+        write(folder.path(), "a", &made("a-longer-name.example.org"));
+        assert!(certificate.look(&mut known) && shown(&certificate) != first);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_with_its_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (chain, key) = write(folder.path(), "a", &made("localhost"));
+        let (_, other) = write(folder.path(), "b", &made("localhost"));
+        let said = |chain: &Path, key: &Path| Certificate::read(chain, key).err().unwrap_or_default();
+        assert!(said(&folder.path().join("none"), &key).contains("none"));
+        assert!(said(&key, &key).contains("no certificate"));
+        assert!(said(&chain, &chain).contains("a.pem"));
+        assert!(said(&chain, &other).contains("do not fit"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a connection is made of: TCP, TLS over TCP, or a socket in a folder. All of them serve the same paths.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio_rustls::server::TlsStream;
+
+/// A caller's connection.
+pub enum Transport {
+    /// As it came.
+    Tcp(TcpStream),
+    /// Behind our certificate.
+    Tls(Box<TlsStream<TcpStream>>),
+    /// Through a socket in a folder of ours.
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+/// Calls the same method of whichever it is.
+macro_rules! each {
+    ($of:expr, $stream:ident => $call:expr) => {
+        match $of {
+            Transport::Tcp($stream) => $call,
+            Transport::Tls($stream) => {
+                let $stream = &mut **$stream;
+                $call
+            }
+            #[cfg(unix)]
+            Transport::Unix($stream) => $call,
+        }
+    };
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, stream => Pin::new(stream).poll_read(cx, into))
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        each!(&mut *self, stream => Pin::new(stream).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        each!(&mut *self, stream => Pin::new(stream).poll_write_vectored(cx, pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Transport::Tcp(stream) => stream.is_write_vectored(),
+            Transport::Tls(stream) => stream.is_write_vectored(),
+            #[cfg(unix)]
+            Transport::Unix(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, stream => Pin::new(stream).poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
