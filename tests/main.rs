@@ -14,6 +14,7 @@ mod guard;
 mod history;
 mod house;
 mod options;
+mod overview;
 mod prometheus;
 mod recording;
 mod remote_write;

@@ -6,12 +6,14 @@ pub(crate) mod fleeting;
 mod minutes;
 mod named;
 mod outgoing;
+mod overview;
 mod source;
 mod standings;
 mod viewer;
 mod wakes;
 
 pub use outgoing::Outgoing;
+pub use overview::{Overview, OverviewPlace};
 pub use source::{LinkFigures, Provenance, SourceState};
 pub use standings::KnownIndex;
 pub use viewer::Viewer;
@@ -20,6 +22,9 @@ pub use wakes::Wakes;
 use crate::clock::{Clock, StoppedClock};
 use crate::store::{Encoded, RecordRefused, Store, Told};
 use history::Log;
+use overview::Overviews;
+use shared::catalog::fleet::Grain;
+use shared::scope::Scope;
 use shared::wire::{Recorded, SourceId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +66,7 @@ pub struct Live {
     fills: Mutex<fills::Fills>,
     /// How often what is said of a source in the index was changed.
     changes: AtomicU64,
+    overviews: Overviews,
     /// When it was last looked which sources are late, by the steady clock, milliseconds.
     looked: AtomicU64,
     /// What went out to viewers, for our own health.
@@ -100,6 +106,7 @@ impl Live {
             ticks: watch::Sender::default(),
             fills: Mutex::default(),
             changes: AtomicU64::default(),
+            overviews: Overviews::default(),
             looked: AtomicU64::default(),
             counts: StreamCounts::default(),
             boot,
@@ -223,14 +230,21 @@ impl Live {
     pub fn wake_all(&self) {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).len();
         (0..sources as SourceId).for_each(|source| self.announce_quietly(source));
+        self.overviews.all().iter().for_each(|overview| overview.wake());
         self.ticks.send_modify(|n| *n += 1);
+    }
+
+    /// The overview of all that a scope has, and whether it is new: then whoever asked for it lets it [beat](Overview::beat)
+    /// as long as anybody holds it.
+    pub fn overview(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
+        self.overviews.of(grain, scope)
     }
 
     /// Announcements that concern these sources; with none, any source.
     pub fn subscribe(&self, sources: &[SourceId]) -> Wakes {
         match sources {
             [] => self.ticks.subscribe().into(),
-            some => Wakes::new(some.iter().map(|source| self.source(*source).ticks.subscribe()).collect()),
+            some => Wakes::new(some.iter().map(|source| self.source(*source).subscribe()).collect()),
         }
     }
 }

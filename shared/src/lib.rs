@@ -18,8 +18,8 @@
 //! - [`scope`]: which sources a reader may see.
 //! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys;
 //!   [`enrol`]: about a machine that joins.
-//! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
 //! - [`standing`]: whether a source's values come, and if not, why not.
+//! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
 //!
 //! Words: a *tag* is the identifier of a metric on an instance (`gpu.0.temp`); a *source* is a machine that reports; a
 //! *sample* is (series, time, value), and a value that could not be read is no sample, never zero; a *tick* is all

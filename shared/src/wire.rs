@@ -145,7 +145,7 @@ pub struct IndexEntry {
 }
 
 /// A cell of an overview.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The source; a cell that is free until another takes it has none.
     pub source: Option<SourceId>,

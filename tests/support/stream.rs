@@ -52,9 +52,7 @@ impl Page {
 
     /// Does the same as [`connect`](Self::connect) with a complete address.
     pub async fn connect_to(&mut self, url: &str, window: i64) -> Connection {
-        let request = url.into_client_request().expect("an address");
-        let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
-        let mut connection = Connection(socket);
+        let mut connection = Connection::to(url).await;
         let resume = self.hello.as_ref().map(|hello| Resume {
             boot: hello.boot,
             rows: self.catalog.metrics.len() as u32,
@@ -81,13 +79,7 @@ impl Page {
 
     /// Takes in one message; false when the connection has ended.
     pub async fn take(&mut self, connection: &mut Connection) -> bool {
-        let bytes = loop {
-            match connection.0.next().await {
-                Some(Ok(Message::Binary(bytes))) => break bytes,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
-                Some(Ok(_)) => {}
-            }
-        };
+        let Some(bytes) = connection.next().await else { return false };
         assert!(bytes.len() <= wire::MAX_MESSAGE + 64 * 1024, "a message of {} bytes", bytes.len());
         match wire::decode_server(&bytes).expect("a message") {
             Received::Control(message) => self.control(message),
@@ -169,6 +161,24 @@ impl Page {
 }
 
 impl Connection {
+    /// Connects to a complete address, and says nothing yet.
+    pub async fn to(url: &str) -> Self {
+        let request = url.into_client_request().expect("an address");
+        let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
+        Connection(socket)
+    }
+
+    /// The next message of the server; None when the connection has ended.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.0.next().await {
+                Some(Ok(Message::Binary(bytes))) => return Some(bytes.to_vec()),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
     /// Sends a message of a page.
     pub async fn say(&mut self, message: &PageMessage) {
         self.send(Message::Binary(wire::encode(message).into())).await;

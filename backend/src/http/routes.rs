@@ -70,6 +70,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/metrics", Need::Role(Role::Admin, KeyScope::MetricsRead), Nothing, metrics::get;
     GET "/api/v1/catalog", READ, Nothing, api::catalog;
     GET "/api/v1/sources", READ, Nothing, api::sources;
+    GET "/api/v1/fleet", READ, Nothing, api::fleet::get;
     GET "/api/v1/series", READ, Nothing, series::get;
     GET "/api/v1/query", READ, Nothing, query::query;
     GET "/api/v1/export", READ, Nothing, query::export;

@@ -63,6 +63,11 @@ impl SourceState {
         self.about.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Rises with each announcement that concerns the source.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.ticks.subscribe()
+    }
+
     /// How it stands, and since when, milliseconds since the Unix epoch.
     pub fn standing(&self) -> (Standing, i64) {
         let about = self.about();

@@ -6,7 +6,7 @@
 use super::minutes::Stretches;
 use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
-use super::{KnownIndex, Live, Outgoing};
+use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
 use crate::store::{Block, Cursor, News};
 use axum::body::Bytes;
 use shared::catalog::{Catalog, Layout};
@@ -40,7 +40,11 @@ pub struct Viewer {
     opened: bool,
     /// None before the page has opened the stream, and where it follows no source.
     followed: Vec<Followed>,
-    /// Whose turn it is among them.
+    /// Overviews that the page follows.
+    overviews: Vec<(Arc<Overview>, OverviewPlace)>,
+    /// One that nobody made so far.
+    begun: Option<Arc<Overview>>,
+    /// Whose turn it is among sources and overviews.
     turn: usize,
     /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
     waiting: VecDeque<Outgoing>,
@@ -59,6 +63,8 @@ impl Viewer {
             scope,
             opened: false,
             followed: Vec::new(),
+            overviews: Vec::new(),
+            begun: None,
             turn: 0,
             waiting: VecDeque::new(),
             sent: 0,
@@ -72,6 +78,23 @@ impl Viewer {
     /// The sources that the page follows; none before it has opened the stream.
     pub fn sources(&self) -> Vec<SourceId> {
         self.followed.iter().map(|followed| followed.cursor.source()).collect()
+    }
+
+    /// What the page waits for; before it follows anything, whatever comes.
+    pub fn wakes(&self) -> Wakes {
+        let sources = self.sources();
+        match &self.overviews[..] {
+            [] => self.live.subscribe(&sources),
+            some => {
+                let sources = sources.iter().map(|source| self.live.source(*source).subscribe());
+                Wakes::new(sources.chain(some.iter().map(|(overview, _)| overview.subscribe())).collect())
+            }
+        }
+    }
+
+    /// An overview that the page has asked for as the first: it is to [beat](Overview::beat) from now on.
+    pub fn begun(&mut self) -> Option<Arc<Overview>> {
+        self.begun.take()
     }
 
     /// Takes in a message of the page.
@@ -95,8 +118,16 @@ impl Viewer {
                 self.follow(&sources, resume);
                 Ok(())
             }
-            // Begun and ended where the connection is: it waits for them.
-            PageMessage::Overview { .. } => Ok(()),
+            PageMessage::Overview { .. } if !self.opened => Err("a page opens the stream first".into()),
+            PageMessage::Overview { grain, on } => {
+                self.overviews.retain(|(overview, _)| overview.grain() != grain);
+                if on {
+                    let (overview, new) = self.live.overview(grain, &self.scope);
+                    self.begun = new.then(|| overview.clone());
+                    self.overviews.push((overview, OverviewPlace::default()));
+                }
+                Ok(())
+            }
             PageMessage::History { source, from, to } => {
                 // One request at a time: the answer is bounded by the retention.
                 if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
@@ -262,9 +293,13 @@ impl Viewer {
         self.say_changed(&new);
     }
 
+    fn streams(&self) -> usize {
+        self.followed.len() + self.overviews.len()
+    }
+
     /// Whether the page has used up its credit.
     pub fn held(&self) -> bool {
-        self.sent - self.acknowledged >= CREDIT * self.followed.len().max(1) as u32
+        self.sent - self.acknowledged >= CREDIT * self.streams().max(1) as u32
     }
 
     /// What to send next, or none until more is announced or the page acknowledges.
@@ -287,19 +322,31 @@ impl Viewer {
         self.waiting.push_front(rest);
     }
 
-    /// Puts what is new among the waiting messages: of one source at a time, in turn.
+    /// Puts what is new among the waiting messages: of one source or overview at a time, in turn.
     fn advance(&mut self) {
         if !self.opened {
             return;
         }
         self.announce_index();
-        for _ in 0..self.followed.len() {
+        for _ in 0..self.streams() {
             if !self.waiting.is_empty() {
                 return;
             }
-            self.turn = (self.turn + 1) % self.followed.len();
-            self.advance_source(self.turn);
+            self.turn = (self.turn + 1) % self.streams();
+            match self.turn.checked_sub(self.followed.len()) {
+                None => self.advance_source(self.turn),
+                Some(at) => self.advance_overview(at),
+            }
         }
+    }
+
+    /// Puts the newest of an overview among the waiting messages.
+    fn advance_overview(&mut self, at: usize) {
+        let new = self.overviews.get_mut(at).and_then(|(overview, place)| overview.next(place));
+        let Some((messages, frames)) = new else { return };
+        messages.iter().for_each(|message| self.say(message));
+        self.waiting.push_back(Outgoing::Message(frames));
+        self.sent += 1;
     }
 
     /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.

@@ -134,9 +134,9 @@ impl Kept {
         self.state.apply(frame.bytes()).expect("a tick is pushed before the next one is encoded");
         self.ticks += 1;
         let (t, mut samples) = (frame.t, 0);
-        for (id, _) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
+        for (id, v) in (0..).zip(self.state.values()).filter(|(_, v)| v.is_finite()) {
             samples += 1;
-            self.series.hear(id, t, self.ticks);
+            self.series.hear(id, t, self.ticks, *v);
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);

@@ -438,6 +438,12 @@ impl Store {
         (kept.state.seq() > 0).then(|| (kept.state.t(), kept.state.values().to_vec()))
     }
 
+    /// The newest value of a series while that is current; see [`Series::current`](series::Series::current).
+    pub fn current(&self, source: SourceId, id: SeriesId) -> Option<f64> {
+        let kept = self.kept(source)?;
+        kept.series.current(id, kept.ticks)
+    }
+
     /// The state after the newest tick, for a reader that begins here.
     pub fn state(&self, source: SourceId) -> Option<&TickState> {
         self.kept(source).map(|k| &k.state)

@@ -84,6 +84,12 @@ impl Snapshot {
         }
     }
 
+    /// The same without what is not sealed: that is read tick by tick, whatever is wanted of it.
+    pub fn sealed(mut self) -> Self {
+        self.stretches.clear();
+        self
+    }
+
     /// Roll-ups of each of these series over the samples within the span, in buckets of `step_ms` that start at multiples
     /// of it, in order of time.
     ///

@@ -23,6 +23,8 @@ pub struct Series {
     spans: Vec<Option<(i64, i64)>>,
     /// How many ticks there had been at the newest one with a value; 0 before the first since the start.
     heard: Vec<u64>,
+    /// The newest value, and how many ticks it came after the one before; 0 for the first since the start.
+    latest: Vec<(f64, u32)>,
     /// How often the id was let go.
     generations: Vec<u32>,
     /// Ids for the series that come next, the lowest last.
@@ -116,6 +118,7 @@ impl Series {
         self.defs.push(SeriesDef { metric: NO_ROW, instance: String::new() });
         self.spans.push(None);
         self.heard.push(0);
+        self.latest.push((f64::NAN, 0));
         self.generations.push(0);
         id
     }
@@ -136,11 +139,20 @@ impl Series {
     }
 
     /// A series has a value in the newest tick, which is the last of so many `ticks`.
-    pub fn hear(&mut self, id: SeriesId, t: i64, ticks: u64) {
+    pub fn hear(&mut self, id: SeriesId, t: i64, ticks: u64, value: f64) {
         self.seen(id, t, t);
-        if let Some(heard) = self.heard.get_mut(id as usize) {
+        if let (Some(heard), Some(latest)) = (self.heard.get_mut(id as usize), self.latest.get_mut(id as usize)) {
+            let gap = if *heard == 0 { 0 } else { ticks.saturating_sub(*heard) };
+            *latest = (value, u32::try_from(gap).unwrap_or(u32::MAX));
             *heard = ticks;
         }
+    }
+
+    /// The newest value of a series after so many `ticks`. It is current until twice as many ticks have come as lay before
+    /// it: one that is read less often than there are ticks keeps its value in between.
+    pub fn current(&self, id: SeriesId, ticks: u64) -> Option<f64> {
+        let (heard, (value, gap)) = (*self.heard.get(id as usize)?, *self.latest.get(id as usize)?);
+        (heard > 0 && ticks.saturating_sub(heard) <= 2 * u64::from(gap.max(1))).then_some(value)
     }
 
     /// At a cut, after the tick of sequence `seq` and so many `ticks`: lets those go that are not alive, end before `oldest`, the time of the oldest tick that is kept, and of
@@ -157,7 +169,7 @@ impl Series {
             if gone {
                 let nothing = SeriesDef { metric: NO_ROW, instance: String::new() };
                 self.ids.remove(&std::mem::replace(&mut self.defs[at], nothing));
-                (self.spans[at], self.heard[at]) = (None, 0);
+                (self.spans[at], self.heard[at], self.latest[at]) = (None, 0, (f64::NAN, 0));
                 self.generations[at] = self.generations[at].wrapping_add(1);
                 self.resting.push(id);
                 self.renamed.push_back((seq, id));

@@ -1,6 +1,7 @@
 //! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
 
 mod answer;
+pub(in crate::http) mod fleet;
 mod gpus;
 mod health;
 pub(in crate::http) mod metrics;
@@ -41,7 +42,7 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known = "there are api/v1/catalog, sources, series, query, export, record, processes, doctor and live";
+    let known = "there are api/v1/catalog, sources, fleet, series, query, export, record, processes, doctor and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 

@@ -3,11 +3,11 @@
 use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
-use crate::live::{Outgoing, Viewer};
+use crate::live::{Live, Outgoing, Overview, Viewer};
 use axum::body::Bytes;
 use shared::scope::Scope;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, decode_page};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
@@ -74,10 +74,14 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: 
                     continue;
                 }
                 let question = !matches!(message, PageMessage::Ack { .. });
-                let (held, opens) = (viewer.held(), matches!(message, PageMessage::Open { .. }));
+                let follows = matches!(message, PageMessage::Open { .. } | PageMessage::Overview { .. });
+                let held = viewer.held();
                 viewer.receive(message).map_err(|why| End::Told(CloseCode::Policy, why))?;
-                if opens {
-                    news = live.subscribe(&viewer.sources());
+                if follows {
+                    news = viewer.wakes();
+                }
+                if let Some(overview) = viewer.begun() {
+                    tokio::spawn(beats(live.clone(), Arc::downgrade(&overview)));
                 }
                 more |= question || held;
                 // What the page asked for does not wait for the next tick.
@@ -90,6 +94,21 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: 
                 return Err(End::Told(CloseCode::Unsupported, sentence.into()));
             }
         }
+    }
+}
+
+/// Lets an overview beat until nobody reads it any more. It is made off the threads that serve the stream.
+async fn beats(live: Arc<Live>, overview: Weak<Overview>) {
+    loop {
+        let begun = Instant::now();
+        let Some(overview) = overview.upgrade() else { return };
+        let live = live.clone();
+        let beat = move || {
+            overview.beat(&live);
+            overview.interval()
+        };
+        let Ok(interval) = tokio::task::spawn_blocking(beat).await else { return };
+        tokio::time::sleep_until(begun + interval).await;
     }
 }
 

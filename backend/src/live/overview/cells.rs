@@ -1,0 +1,123 @@
+//! The cells of an overview and what each stands for.
+
+use super::MAX_GPU_CELLS;
+use shared::wire::{Cell, SourceId};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The cells in order of number.
+#[derive(Default)]
+pub struct Cells {
+    /// Each with the version in which it became what it is.
+    all: Vec<(u64, Cell)>,
+    known: HashMap<Cell, usize>,
+    /// Cells that stand for nothing, and those that do since this beat: only at the next one may another take them, so that
+    /// a frame says before that they are empty.
+    free: Vec<usize>,
+    resting: Vec<usize>,
+    /// Cells that stand for another since this beat.
+    renamed: Vec<usize>,
+    left_out: HashSet<Cell>,
+    version: u64,
+}
+
+impl Cells {
+    /// A beat begins.
+    pub fn begin(&mut self) {
+        self.renamed.clear();
+        self.free.append(&mut self.resting);
+    }
+
+    /// The number of a cell, given when it is asked for first; none where there are too many.
+    pub fn of(&mut self, source: SourceId, instance: &str) -> Option<usize> {
+        let cell = Cell { source: Some(source), instance: instance.to_string() };
+        if let Some(at) = self.known.get(&cell) {
+            return Some(*at);
+        }
+        let limited = !instance.is_empty() && self.all.len() >= MAX_GPU_CELLS;
+        let at = match self.free.pop() {
+            Some(free) => free,
+            None if limited => {
+                self.version += u64::from(self.left_out.insert(cell));
+                return None;
+            }
+            None => {
+                self.all.push((0, Cell { source: None, instance: String::new() }));
+                self.all.len() - 1
+            }
+        };
+        self.version += 1;
+        self.left_out.remove(&cell);
+        self.all[at] = (self.version, cell.clone());
+        self.known.insert(cell, at);
+        self.renamed.push(at);
+        Some(at)
+    }
+
+    /// A cell stands for nothing any more.
+    pub fn let_go(&mut self, at: usize) {
+        let Some((version, cell)) = self.all.get_mut(at).filter(|(_, cell)| cell.source.is_some()) else { return };
+        self.version += 1;
+        *version = self.version;
+        let gone = std::mem::replace(cell, Cell { source: None, instance: String::new() });
+        self.known.remove(&gone);
+        self.resting.push(at);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Those that stand for another since this beat began.
+    pub fn renamed(&self) -> impl Iterator<Item = usize> + '_ {
+        self.renamed.iter().copied()
+    }
+
+    /// Rises with each change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A copy for readers.
+    pub fn shown(&self) -> Arc<Vec<(u64, Cell)>> {
+        Arc::new(self.all.clone())
+    }
+
+    /// How many found no room.
+    pub fn left_out(&self) -> u32 {
+        self.left_out.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_taken_by_another_only_at_the_beat_after_it_was_let_go() {
+        let mut cells = Cells::default();
+        assert_eq!((cells.of(1, "0"), cells.of(1, "1"), cells.of(1, "0")), (Some(0), Some(1), Some(0)));
+        cells.begin();
+        cells.let_go(0);
+        cells.let_go(0);
+        assert_eq!(cells.of(2, "0"), Some(2));
+        assert_eq!(cells.renamed().collect::<Vec<_>>(), [2]);
+        cells.begin();
+        assert_eq!(cells.of(3, "0"), Some(0));
+        assert_eq!(cells.renamed().collect::<Vec<_>>(), [0]);
+        assert_eq!(cells.len(), 3);
+    }
+
+    #[test]
+    fn gpus_beyond_the_most_are_counted_and_sources_have_no_bound_of_their_own() {
+        let mut cells = Cells::default();
+        (0..MAX_GPU_CELLS).for_each(|n| assert!(cells.of(0, &n.to_string()).is_some()));
+        assert_eq!((cells.of(1, "0"), cells.of(1, "0"), cells.of(1, "1")), (None, None, None));
+        assert_eq!(cells.left_out(), 2);
+        assert!(cells.of(1, "").is_some());
+        cells.let_go(5);
+        cells.begin();
+        assert_eq!((cells.of(1, "0"), cells.left_out()), (Some(5), 1));
+    }
+}
