@@ -1,5 +1,6 @@
 //! The live stream: what the sampler appends to and everybody reads; and what a page that follows it is sent.
 
+mod append;
 mod fills;
 #[cfg(test)]
 pub(crate) mod fleeting;
@@ -12,6 +13,7 @@ mod standings;
 mod viewer;
 mod wakes;
 
+pub use append::NewTick;
 pub use outgoing::Outgoing;
 pub use overview::{Overview, OverviewPlace};
 pub use source::{LinkFigures, Provenance, SourceState};
@@ -20,7 +22,7 @@ pub use viewer::Viewer;
 pub use wakes::Wakes;
 
 use crate::clock::{Clock, StoppedClock};
-use crate::store::{Encoded, RecordRefused, Store, Told};
+use crate::store::{Store, Told};
 use history::Log;
 use overview::Overviews;
 use shared::catalog::fleet::Grain;
@@ -134,77 +136,6 @@ impl Live {
     /// What is written to disk, for a moment in which nothing is appended.
     pub fn writing(&self) -> MutexGuard<'_, Writing> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Appends a tick of a source: it is logged, where there is a log, before anybody sees it. `values` are by series id,
-    /// NaN is absent. Its sequence, or none for an unknown source, at an instant that has its tick, and after
-    /// [`close`](Self::close). Readers hear of it with the next [`announce`](Self::announce).
-    pub fn append(&self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
-        self.append_encoded(|store| store.encode(source, t, clock_step, values))
-    }
-
-    /// Likewise a tick that has its sequence from elsewhere, above the newest; see [`Store::encode_at`].
-    pub fn append_at(&self, source: SourceId, seq: u64, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
-        self.append_encoded(|store| store.encode_at(source, seq, t, clock_step, values))
-    }
-
-    fn append_encoded(&self, encode: impl FnOnce(&mut Store) -> Option<Encoded>) -> Option<u64> {
-        let mut writing = self.writing();
-        if writing.closed {
-            return None;
-        }
-        let (encoded, records) = {
-            let mut store = self.store();
-            let encoded = encode(&mut store)?;
-            let Writing { log, told, .. } = &mut *writing;
-            let records = log.as_ref().map(|_| told.tick(&store, &encoded));
-            (encoded, records)
-        };
-        if let (Some(log), Some(records)) = (&writing.log, records) {
-            // A disk that does not answer, or fails, is the archive's to deal with: the page goes on.
-            log.write(records);
-        }
-        Some(self.store().push(encoded))
-    }
-
-    /// Appends a record to a source: it is logged, where there is a log, before anybody sees it. `t` is when it happened,
-    /// milliseconds since the Unix epoch; what `kind` and `body` may be says [`shared::record::check`]. Its number. Readers
-    /// hear of it with the next [`announce`](Self::announce).
-    ///
-    /// # Errors
-    /// [`RecordRefused`].
-    pub fn append_record(&self, source: SourceId, t: i64, kind: &str, body: Vec<u8>) -> Result<u64, RecordRefused> {
-        let mut writing = self.writing();
-        if writing.closed {
-            return Err(RecordRefused::Closed);
-        }
-        let (encoded, bytes) = {
-            let store = self.store();
-            let encoded = store.encode_record(source, t, kind, body)?;
-            let Writing { log, told, .. } = &mut *writing;
-            let bytes = log.as_ref().map(|_| told.record(&store, &encoded));
-            (encoded, bytes)
-        };
-        if let (Some(log), Some(bytes)) = (&writing.log, bytes) {
-            log.write(bytes);
-        }
-        Ok(self.store().push_record(encoded))
-    }
-
-    /// Whether what was appended is in the log, as far as is known; true where nothing is kept on disk.
-    pub fn is_logged(&self) -> bool {
-        self.writing().log.as_ref().is_none_or(|log| log.health().failing.is_none())
-    }
-
-    /// Ends the log in order; nothing is appended any more. Waits for a disk at most as long as [`Log::close`] does.
-    pub fn close(&self) {
-        let mut writing = self.writing();
-        writing.closed = true;
-        if let Some(log) = writing.log.take()
-            && !log.close()
-        {
-            tracing::warn!("the disk did not take the last ticks in time");
-        }
     }
 
     /// Tells the readers of these sources that there are new ticks.

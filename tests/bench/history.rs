@@ -107,7 +107,7 @@ pub fn p95<T>(mut run: impl FnMut() -> T) -> f64 {
 }
 
 /// Size in bytes of all files in a folder.
-fn on_disk(folder: &Path) -> u64 {
+pub fn on_disk(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum()
 }

@@ -8,6 +8,7 @@ mod codec;
 mod cost;
 mod gpus;
 mod history;
+mod hub;
 mod large;
 mod page;
 mod record;
@@ -20,12 +21,15 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 9] = ["codec", "history", "fleet", "cost", "remote", "scrape", "gpus", "viewers", "page"];
+const PARTS: [&str; 10] = ["codec", "history", "fleet", "hub", "cost", "remote", "scrape", "gpus", "viewers", "page"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|a| a == "feed") {
         return cost::fed(&args[1..]);
+    }
+    if args.first().is_some_and(|a| a == "hub") {
+        return hub::hub();
     }
     if args.first().is_some_and(|a| a == "live") {
         return large::live(&args[1..]);
@@ -63,6 +67,7 @@ fn main() -> std::process::ExitCode {
             // The fleet is part of the history when everything is measured.
             "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
             "fleet" => {}
+            "hub" => hub::measure(&mut table),
             "cost" => cost::measure(&mut table, &own, &folder),
             "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),

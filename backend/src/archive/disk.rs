@@ -206,15 +206,17 @@ impl Disk {
                 tracing::warn!("history: {file}: {damage}");
             }
             self.standing.damaged(merged.damages.len());
+            let contents = merged.segment.contents();
+            let mut blocks: BTreeMap<&str, Vec<Block>> = BTreeMap::new();
+            for (at, block) in contents.blocks.iter().enumerate() {
+                let entry = contents.sources.get(usize::from(block.source));
+                let own = entry.map(|entry| blocks.entry(entry.name.as_str()).or_default());
+                own.into_iter().for_each(|own| own.push(Block::Disk(merged.segment.clone(), at)));
+            }
             let mut store = live.store();
             for source in store.sources() {
-                let own = |b: &shared::segment::BlockEntry| {
-                    let entry = merged.segment.contents().sources.get(usize::from(b.source));
-                    entry.is_some_and(|entry| entry.name == source.key)
-                };
-                let blocks = merged.segment.contents().blocks.iter().enumerate().filter(|(_, b)| own(b));
-                let blocks = blocks.map(|(at, _)| Block::Disk(merged.segment.clone(), at)).collect();
-                store.replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), blocks);
+                let own = blocks.remove(source.key.as_str()).unwrap_or_default();
+                store.replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), own);
             }
             store.records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
             drop(store);
@@ -256,11 +258,13 @@ impl Disk {
 
 /// Fills in rows, charts and sources with the series that `ids` names for each.
 fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: impl Fn(SourceId) -> BTreeSet<SeriesId>) {
-    let store = live.store();
-    let catalog = store.catalog();
     let (mut rows, mut places) = (Vec::new(), BTreeMap::new());
-    for info in sources.iter().filter_map(|id| Some(store.source(*id)?.0)) {
-        let series = ids(info.id).into_iter().filter_map(|id| {
+    for source in sources {
+        let ids = ids(*source);
+        // One by one: ticks do not wait for the names of a thousand machines.
+        let store = live.store();
+        let (catalog, Some((info, _))) = (store.catalog(), store.source(*source)) else { continue };
+        let series = ids.into_iter().filter_map(|id| {
             let def = store.definition(info.id, id)?;
             let metric = catalog.metric(def)?;
             let row = *places.entry(def.metric).or_insert_with(|| {
@@ -278,6 +282,7 @@ fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: im
         });
     }
     let drawn: BTreeSet<&str> = rows.iter().map(|row| &row.chart[..]).collect();
+    let catalog = live.store().catalog().clone();
     let charts: Vec<Chart> =
         catalog.layout.charts.iter().filter(|chart| drawn.contains(&chart.id[..])).cloned().collect();
     contents.charts = charts;

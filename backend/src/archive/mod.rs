@@ -87,7 +87,8 @@ impl Archive {
             let sources = store.sources().into_iter().map(|source| source.id);
             let cut: Vec<_> = sources.map(|id| (id, store.cut(id), store.cut_records(id))).collect();
             store.rest_rows();
-            let opening = writing.log.is_some().then(|| writing.told.opening(&store, false));
+            let idle = cut.iter().filter(|(_, stretch, _)| stretch.is_none()).map(|(id, ..)| *id).collect();
+            let opening = writing.log.is_some().then(|| writing.told.opening_at_cut(&store, &idle));
             drop(store);
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
             (cut, number.saturating_sub(1))

@@ -4,6 +4,8 @@ pub mod bench;
 mod records;
 
 use super::*;
+use crate::clock::Clock;
+use crate::live::NewTick;
 use bench::{Bench, RETENTION, T0, clock};
 use history::faults::Fault;
 use shared::wire::CheckState;
@@ -363,4 +365,50 @@ fn series_that_come_and_go_keep_their_history_on_disk_over_kills_though_ids_are_
     }
     // 14 h, which is with the slack of segments, and not 20.
     assert!(most < 15 * 60 * new + 30 * new, "{most} ids");
+}
+
+#[test]
+fn a_log_that_begins_at_a_cut_is_read_alone_although_it_is_told_of_each_machine_by_its_next_tick() {
+    let (folder, clock) = (TempDir::new().expect("a folder"), clock());
+    let mut bench = Bench::open(folder.path(), &clock);
+    let others: Vec<SourceId> =
+        ["busy", "idle"].map(|key| bench.live.store().add_source(key.into(), 1_000, Vec::new())).into();
+    for source in &others {
+        (0..3).for_each(|core| {
+            let def = shared::series::SeriesDef { metric: 0, instance: core.to_string() };
+            bench.live.store().intern(*source, def).expect("a row");
+        });
+    }
+    let append = |bench: &Bench, sources: &[SourceId], values: &[f64]| {
+        let t = bench.clock.wall();
+        let tick = |source: &SourceId| NewTick { source: *source, seq: None, t, clock_step: false, values };
+        let appended = bench.live.append_all(&sources.iter().map(tick).collect::<Vec<_>>());
+        assert!(appended.iter().all(Option::is_some));
+    };
+    // Two cuts, so that the log before the last one is gone.
+    for second in 1..=2_000 {
+        bench.ticks(1);
+        match second {
+            0..1_795 => append(&bench, &others, &[second as f64, 7.0, 9.0]),
+            // The idle one has no tick after the last cut, and the busy one lacks a series from its first one on.
+            1_795..1_800 => append(&bench, &others[..1], &[second as f64, 7.0, 9.0]),
+            _ => append(&bench, &others[..1], &[second as f64, 7.0]),
+        }
+    }
+    drop(bench); // as by a kill
+    let bench = Bench::open(folder.path(), &clock);
+    bench.holds(T0, 2_000);
+    let store = bench.live.store();
+    let samples = |key: &str| {
+        let source = store.named(key).expect("it is known");
+        store
+            .snapshot(source, 0, i64::MAX)
+            .expect("a source")
+            .samples(&[0, 2])
+            .into_iter()
+            .map(|all| all.len())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((samples("busy"), samples("idle")), (vec![2_000, 1_799], vec![1_794, 1_794]));
+    assert_eq!(store.named("idle").and_then(|source| store.state(source)).map(|state| state.seq()), Some(1_794));
 }

@@ -1,5 +1,6 @@
 //! Blocks that were sealed elsewhere: a recording that is replayed, or what came late to a hub.
 
+use super::kept::Kept;
 use super::{Block, Chunk, Store};
 use shared::column;
 use shared::wire::SourceId;
@@ -9,19 +10,7 @@ impl Store {
     /// Puts finished blocks into a source, whose series are announced already. They are not subject to the limits as long
     /// as no tick is appended.
     pub fn hold(&mut self, source: SourceId, blocks: Vec<Block>) {
-        let Some(kept) = self.sources.get_mut(usize::from(source)) else { return };
-        for block in &blocks {
-            let Ok(times) = block.read_times() else { continue };
-            block.columns(0, |column| {
-                if let Ok((id, bytes)) = column
-                    && let Ok(Some(presence)) = column::presence(&bytes, times.len())
-                {
-                    kept.series.seen(id, times[presence.first], times[presence.last]);
-                }
-                true
-            });
-        }
-        kept.put(blocks);
+        self.change(source, |kept| kept.hold(blocks));
     }
 
     /// Puts blocks into a source whose ticks came late: they lie between, or before, those that are here. Their series are
@@ -32,5 +21,22 @@ impl Store {
             blocks.iter().for_each(|block| kept.instants.take_block(block));
         }
         self.hold(source, blocks);
+    }
+}
+
+impl Kept {
+    fn hold(&mut self, blocks: Vec<Block>) {
+        for block in &blocks {
+            let Ok(times) = block.read_times() else { continue };
+            block.columns(0, |column| {
+                if let Ok((id, bytes)) = column
+                    && let Ok(Some(presence)) = column::presence(&bytes, times.len())
+                {
+                    self.series.seen(id, times[presence.first], times[presence.last]);
+                }
+                true
+            });
+        }
+        self.put(blocks);
     }
 }

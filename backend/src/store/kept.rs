@@ -253,11 +253,11 @@ impl Kept {
         self.count_blocks();
     }
 
-    /// Drops the oldest block that is in memory; its bytes.
-    pub fn drop_oldest_in_memory(&mut self) -> usize {
-        let Some(at) = self.blocks.iter().position(Block::in_memory) else { return 0 };
-        let bytes = self.blocks.remove(at).bytes();
-        self.count_blocks();
-        bytes
+    /// Drops the oldest block that is in memory.
+    pub fn drop_oldest_in_memory(&mut self) {
+        if let Some(at) = self.blocks.iter().position(Block::in_memory) {
+            self.blocks.remove(at);
+            self.count_blocks();
+        }
     }
 }

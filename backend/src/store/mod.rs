@@ -150,6 +150,8 @@ pub struct Store {
     rows: rows::Rows,
     limits: Limits,
     sources: Vec<Kept>,
+    /// Bytes of the blocks of all sources that are in memory.
+    memory: usize,
     counts: Counts,
     damages: Arc<Damages>,
     /// Rises when something is said of a source that readers may not know.
@@ -169,7 +171,7 @@ impl Store {
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
         let rows = rows::Rows::new(catalog.metrics.len());
         let (counts, damages) = (Counts::default(), Arc::default());
-        Store { catalog, rows, limits, sources: Vec::new(), counts, damages, facts: 0 }
+        Store { catalog, rows, limits, sources: Vec::new(), memory: 0, counts, damages, facts: 0 }
     }
 
     /// The table.
@@ -353,7 +355,7 @@ impl Store {
         let (seq, t) = (frame.seq, frame.t);
         self.counts.ticks += 1;
         self.counts.samples += self.sources[usize::from(source)].push(frame);
-        self.drop_old(usize::from(source), t);
+        self.drop_old(source, t);
         seq
     }
 
@@ -371,9 +373,11 @@ impl Store {
 
     /// Puts blocks in the place of a stretch that was cut.
     pub fn sealed(&mut self, source: SourceId, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
-        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+        if let Some(now) = self.change(source, |kept| {
             kept.sealed(stretch, blocks);
-            self.drop_old(usize::from(source), self.sources[usize::from(source)].state.t());
+            kept.state.t()
+        }) {
+            self.drop_old(source, now);
         }
     }
 
@@ -386,16 +390,25 @@ impl Store {
         }
     }
 
-    fn drop_old(&mut self, source: usize, now: i64) {
-        self.sources[source].drop_old(now, self.limits.retention);
-        let mut total: usize = self.sources.iter().map(|s| s.memory).sum();
-        while total > self.limits.bytes {
+    fn drop_old(&mut self, source: SourceId, now: i64) {
+        let retention = self.limits.retention;
+        self.change(source, |kept| kept.drop_old(now, retention));
+        while self.memory > self.limits.bytes {
             let oldest = |s: &Kept| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);
-            let oldest = self.sources.iter_mut().filter_map(|s| Some((oldest(s)?, s))).min_by_key(|(from, _)| *from);
-            let Some((_, kept)) = oldest else { break };
-            total -= kept.drop_oldest_in_memory();
+            let oldest = self.sources.iter().filter_map(|s| Some((oldest(s)?, s.info.id))).min();
+            let Some((_, source)) = oldest else { break };
+            self.change(source, Kept::drop_oldest_in_memory);
             self.counts.chunks_dropped += 1;
         }
+    }
+
+    /// Changes what is kept of a source, and keeps count of the memory that all of them take; none for an unknown source.
+    fn change<T>(&mut self, source: SourceId, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+        let kept = self.sources.get_mut(usize::from(source))?;
+        let before = kept.memory;
+        let changed = change(kept);
+        self.memory = self.memory - before + kept.memory;
+        Some(changed)
     }
 
     /// Frames of a source after sequence `place`.
@@ -457,7 +470,7 @@ impl Store {
     /// Counts for our own health.
     pub fn counts(&self) -> Counts {
         Counts {
-            chunk_bytes: self.sources.iter().map(|s| s.memory).sum(),
+            chunk_bytes: self.memory,
             chunk_samples: self.sources.iter().flat_map(|s| &s.blocks).map(Block::samples).sum(),
             damaged: self.damages.count(),
             series_alive: self.sources.iter().map(|s| s.series.alive(s.ticks, s.max_idle_ticks()) as u64).sum(),

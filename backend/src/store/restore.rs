@@ -102,6 +102,7 @@ impl Store {
         }
         let (records, lost) = kept.records.restore(found, segments);
         self.counts.records_dropped += lost;
+        self.memory += kept.memory;
         self.sources.push(kept);
         Unwritten { source: id, chunks, records }
     }
@@ -138,17 +139,19 @@ impl Store {
 
     /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.
     pub fn replace(&mut self, source: SourceId, old: impl Fn(&Block) -> bool, new: Vec<Block>) {
-        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+        self.change(source, |kept| {
             kept.remove(old);
             kept.put(new);
-        }
+        });
     }
 
     /// Drops the blocks and records of a segment that is gone.
     pub fn forget(&mut self, segment: &Segment) {
-        for kept in &mut self.sources {
-            kept.remove(|block| block.lies_in(segment));
-            kept.records.replace(&kept.info.key, |old| old.name() == segment.name(), None);
+        for source in 0..self.sources.len() as SourceId {
+            self.change(source, |kept| {
+                kept.remove(|block| block.lies_in(segment));
+                kept.records.replace(&kept.info.key, |old| old.name() == segment.name(), None);
+            });
         }
     }
 

@@ -18,10 +18,22 @@ impl Told {
     /// The opening of a new file: every source that has ticked, as it stands now. With `unsealed` as it stood before what
     /// is not sealed, and then those ticks and the records that no cut has handed out.
     pub fn opening(&mut self, store: &Store, unsealed: bool) -> Vec<u8> {
+        self.opening_of(store, unsealed, |_| true)
+    }
+
+    /// The opening of a new file at a cut, to which only `idle` sources had no tick for. The others are told of with the
+    /// next tick of each, as far as they have one: all at once would keep every tick of a thousand machines waiting. What
+    /// they had before is in the segment of this cut.
+    pub fn opening_at_cut(&mut self, store: &Store, idle: &BTreeSet<SourceId>) -> Vec<u8> {
+        self.opening_of(store, false, |source| idle.contains(&source))
+    }
+
+    fn opening_of(&mut self, store: &Store, unsealed: bool, wanted: impl Fn(SourceId) -> bool) -> Vec<u8> {
         self.0 = Journal::default();
         let mut out = Vec::new();
         let begun = |kept: &Kept| kept.state.seq() > 0 || kept.records.uncut().next().is_some();
-        for (source, kept) in (0..).zip(&store.sources).filter(|(_, kept)| begun(kept)) {
+        let told = |(source, kept): &(SourceId, &Kept)| begun(kept) && wanted(*source);
+        for (source, kept) in (0..).zip(&store.sources).filter(told) {
             let base = if unsealed { kept.base_of_unsealed() } else { &kept.state };
             let mut present: BTreeSet<SeriesId> = finite(base.values()).collect();
             let stretches = if unsealed { kept.unsealed(i64::MIN) } else { Vec::new() };
@@ -47,6 +59,10 @@ impl Told {
         let (source, mut out) = (encoded.source, Vec::with_capacity(encoded.bytes().len() + 32));
         let Some(kept) = store.kept(source) else { return out };
         let first = !self.0.knows(source);
+        if first {
+            // Its keyframe speaks of series that this tick may lack.
+            self.define(&mut out, store, source, kept, finite(kept.state.values()));
+        }
         self.define(&mut out, store, source, kept, finite(kept.encoder.values()));
         if first {
             self.0.keyframe(&mut out, source, &kept.state.keyframe());
@@ -60,7 +76,7 @@ impl Told {
         let (source, mut out) = (encoded.source, Vec::with_capacity(encoded.record.size() + 32));
         let Some(kept) = store.kept(source) else { return out };
         if !self.0.knows(source) {
-            self.define(&mut out, store, source, kept, []);
+            self.define(&mut out, store, source, kept, finite(kept.state.values()));
             self.0.keyframe(&mut out, source, &kept.state.keyframe());
         }
         self.0.record(&mut out, source, &encoded.record);

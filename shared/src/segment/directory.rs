@@ -6,8 +6,9 @@ use super::records::RecordsEntry;
 use super::table::{put_chart, put_row, take_chart, take_row};
 use super::{Contents, SeriesEntry, SourceEntry, VERSION};
 use crate::catalog::Metric;
+use crate::crc32c::crc32c;
 use crate::varint::{put, take, unzigzag, zigzag};
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 fn put_pairs(out: &mut Vec<u8>, pairs: &[(String, String)]) {
@@ -108,33 +109,47 @@ pub struct Dictionaries {
     series: Known<SeriesEntry>,
 }
 
-/// Sections of so many machines are remembered; a folder with more of them is opened slower.
-const MAX_REMEMBERED_SECTIONS: usize = 256;
+/// Bytes of sections that are remembered, twice at most; a folder with more of them in one segment is opened slower.
+const MAX_REMEMBERED_BYTES: usize = 32 << 20;
 
-/// Sections and what was made of them.
-type Parsed<T> = VecDeque<(Box<[u8]>, Arc<[T]>)>;
+/// Sections and what was made of them, by checksum and length.
+type Parsed<T> = HashMap<(u32, usize), (Box<[u8]>, Arc<[T]>)>;
 
+/// Those that were asked for last, and those before them.
 #[derive(Debug)]
-struct Known<T>(Parsed<T>);
+struct Known<T> {
+    young: Parsed<T>,
+    old: Parsed<T>,
+    /// Bytes of the young.
+    bytes: usize,
+}
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Known(VecDeque::new())
+        Known { young: HashMap::new(), old: HashMap::new(), bytes: 0 }
     }
 }
 
 impl<T> Known<T> {
     fn get(&mut self, section: &[u8], parse: impl FnOnce(&mut &[u8]) -> Option<Vec<T>>) -> Option<Arc<[T]>> {
-        // Sections of different machines differ in length or early in their bytes, so a comparison costs little.
-        if let Some((_, parsed)) = self.0.iter().find(|(bytes, _)| **bytes == *section) {
+        let key = (crc32c(section), section.len());
+        // Two sections may have one checksum.
+        let same = |found: &&(Box<[u8]>, Arc<[T]>)| *found.0 == *section;
+        if let Some((_, parsed)) = self.young.get(&key).filter(same) {
             return Some(parsed.clone());
         }
-        let rest = &mut &*section;
-        let parsed: Arc<[T]> = parse(rest).filter(|_| rest.is_empty())?.into();
-        if self.0.len() == MAX_REMEMBERED_SECTIONS {
-            self.0.pop_front();
+        let parsed = match self.old.remove(&key).filter(|found| same(&found)) {
+            Some((_, parsed)) => parsed,
+            None => {
+                let rest = &mut &*section;
+                parse(rest).filter(|_| rest.is_empty())?.into()
+            }
+        };
+        self.bytes += section.len();
+        if self.bytes > MAX_REMEMBERED_BYTES {
+            (self.old, self.bytes) = (std::mem::take(&mut self.young), section.len());
         }
-        self.0.push_back((section.into(), parsed.clone()));
+        self.young.insert(key, (section.into(), parsed.clone()));
         Some(parsed)
     }
 }

@@ -13,7 +13,7 @@ use crate::live::Live;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
-use script::script;
+use script::{MAX_SCRIPT_SOURCES, script};
 use socket::{End, Opcode, Socket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,7 +37,13 @@ pub(super) async fn get(
             "source= chooses what a script is told of, with format=json; a page names its machine itself",
         ));
     }
-    fitting(&app.live.store().sources(), &patterns).map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    let chosen = fitting(&app.live.store().sources(), &patterns);
+    let chosen = chosen.map_err(|unknown| Refusal::bad(unknown.to_string()))?.len();
+    if json && chosen > MAX_SCRIPT_SOURCES {
+        return Err(Refusal::bad(format!(
+            "these are {chosen} machines, and a script follows {MAX_SCRIPT_SOURCES} at most: name them by source=, * for any text"
+        )));
+    }
     let (response, upgraded) = match socket::accept(request) {
         Ok(accepted) => accepted,
         Err(refused) => {

@@ -16,11 +16,16 @@ use shared::record::Record;
 use shared::wire::Source;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 /// Ticks that are kept of each source, as texts, with the records between them.
 const KEPT_TICKS: usize = 4;
+/// The most machines that a script follows: more would be megabytes of text a second.
+pub(super) const MAX_SCRIPT_SOURCES: usize = 64;
+/// Where there are more machines than that, their ticks are gathered for so long.
+const MANY_SPACING: Duration = Duration::from_millis(100);
 /// Most texts that are kept of a source, records included.
 const MAX_KEPT_TEXTS: usize = 64;
 
@@ -117,6 +122,10 @@ async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
         }
         if newest.next().await.is_err() {
             return;
+        }
+        // Of many machines there is always one that ticks.
+        if followed.len() > MAX_SCRIPT_SOURCES {
+            tokio::time::sleep(MANY_SPACING).await;
         }
     }
 }

@@ -159,7 +159,9 @@ impl Overview {
         if place.seq == newest {
             return None;
         }
-        let begins = place.seq == 0;
+        // A page forgets all cells when the first is told anew, so then it is told of all.
+        let first_anew = shown.cells.first().is_some_and(|(version, _)| *version > place.version);
+        let begins = place.seq == 0 || first_anew;
         let told = |(version, _): &(u64, Cell)| begins || *version > place.version;
         let mut messages = Vec::new();
         if begins || place.version != shown.version {

@@ -73,6 +73,9 @@ impl Reader {
         let rows = rows(self.overview.grain());
         for message in messages {
             let ServerMessage::Cells { first, cells, .. } = message else { panic!("{message:?}") };
+            if first == 0 {
+                (self.cells, self.state) = (Vec::new(), TickState::default());
+            }
             for (at, cell) in (first as usize..).zip(cells) {
                 if at == self.cells.len() {
                     self.cells.push(cell);
@@ -229,6 +232,12 @@ fn each_gpu_has_a_cell_that_another_takes_when_it_is_gone_for_good() {
     reader.take();
     assert_eq!(reader.cells.len(), 2, "the CPU has none");
     assert_eq!(["0", "1"].map(|gpu| reader.shows(0, gpu, &EACH_BUSY)), [Some(10.0), Some(20.0)]);
+    // The first is gone, nothing of it is kept, and another GPU takes its number and then its cell.
+    for n in 0..4 {
+        bench.tick(&[(0, vec![(&gpu::UTILISATION, "1", f64::from(n))])]);
+    }
+    overview.beat(&bench.live);
+    assert_eq!((reader.take().shows(0, "0", &EACH_BUSY), reader.shows(0, "1", &EACH_BUSY)), (None, Some(3.0)));
 }
 
 #[test]
