@@ -3,6 +3,7 @@
 //! A clock within two seconds is left alone. One that is further off gets a *shift*, which holds for an *era*: until that
 //! clock steps, its life ends, or shift and clock part again. Charts stand by the hub's clock then, whatever an agent's says.
 
+use crate::accounts::Era;
 use std::collections::VecDeque;
 
 /// Within this a clock is right, milliseconds.
@@ -21,15 +22,6 @@ pub struct Measured {
     pub skew_ms: i64,
     /// The way there and back; the skew is known to half of it.
     pub round_trip_ms: i64,
-}
-
-/// The stamps of the agent from a sequence on, and what they are moved by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Era {
-    /// Sequence of its first tick.
-    pub first: u64,
-    /// Added to the agent's stamps, milliseconds.
-    pub shift_ms: i64,
 }
 
 /// The clock of one link's agent.
@@ -121,7 +113,9 @@ impl AgentClock {
         if shift_ms == self.shift() {
             return None;
         }
-        let era = Era { first, shift_ms };
+        let Measured { skew_ms, round_trip_ms: rtt_ms } =
+            self.skew().unwrap_or(Measured { skew_ms: 0, round_trip_ms: 0 });
+        let era = Era { first, shift_ms, skew_ms, rtt_ms };
         self.eras.retain(|old| old.first < first);
         self.eras.push(era);
         Some(era)
@@ -167,7 +161,7 @@ mod tests {
             ask(&mut clock, ahead, 3);
             assert_eq!(clock.part(7, 1_000), None, "two measurements are not enough");
             ask(&mut clock, ahead, 2);
-            assert_eq!(clock.part(7, 1_000), Some(Era { first: 8, shift_ms: -ahead }));
+            assert_eq!(clock.part(7, 1_000).map(|era| (era.first, era.shift_ms)), Some((8, -ahead)));
             assert_eq!((clock.shift_at(7, 7), clock.shift_at(8, 7), clock.shift()), (-ahead, -ahead, -ahead));
             ask(&mut clock, ahead, 9);
             assert_eq!(clock.part(20, 1_000), None, "it is corrected");
@@ -177,9 +171,10 @@ mod tests {
     #[test]
     fn a_step_is_taken_back_at_once_and_a_clock_that_was_set_right_has_no_shift() {
         let mut clock = AgentClock::default();
-        assert_eq!(clock.stepped(10, 1_000, 1_000), None);
-        assert_eq!(clock.stepped(10, 3_600_200, 1_000), Some(Era { first: 10, shift_ms: -3_600_000 }));
-        assert_eq!(clock.stepped(50, -3_600_100, 1_000), Some(Era { first: 50, shift_ms: 0 }));
+        let mut step = |seq, by| clock.stepped(seq, by, 1_000).map(|era| (era.first, era.shift_ms));
+        assert_eq!(step(10, 1_000), None);
+        assert_eq!(step(10, 3_600_200), Some((10, -3_600_000)));
+        assert_eq!(step(50, -3_600_100), Some((50, 0)));
         assert_eq!((clock.shift_at(9, 10), clock.shift_at(49, 10), clock.shift_at(50, 10)), (0, -3_600_000, 0));
     }
 

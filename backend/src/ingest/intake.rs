@@ -1,11 +1,12 @@
 //! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store.
 
-use super::clock::{AgentClock, Era};
-use super::coverage::{self, Look};
+use super::clock::AgentClock;
+use super::coverage::{self, Look, Span};
 use super::fetch::{CheckedBlock, Fetch, FillBlock};
 use super::limits::{self, Cause, Pace, Refusals};
 use super::map::{Map, MapError};
 use super::{Arrival, Inner};
+use crate::accounts::{Era, Heard};
 use crate::live::LinkFigures;
 use crate::store::{Chunk, Column, MAX_SEQUENCE};
 use shared::agent::{AgentHello, AgentMessage, ByeReason, FromAgent, HubMessage, Welcome, close, decode_agent};
@@ -88,6 +89,9 @@ pub(super) struct Intake {
     map: Map,
     pub pace: Pace,
     clock: AgentClock,
+    /// One that began, and is to be written down.
+    pub era: Option<Era>,
+    erased: Vec<Span>,
     refusals: Arc<Refusals>,
     /// Messages of ticks and of records since the welcome.
     pub messages: u32,
@@ -109,6 +113,15 @@ pub(super) struct Intake {
     refilled: Option<(i64, i64)>,
 }
 
+/// What was written down of a source.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// How its clock was corrected, by sequence.
+    pub eras: Vec<Era>,
+    /// Its ticks that were removed, and do not come back.
+    pub erased: Vec<Span>,
+}
+
 /// What a message asks for.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Taken {
@@ -127,7 +140,12 @@ impl Intake {
     ///
     /// # Errors
     /// Why there is no room for the source.
-    pub fn begin(ingest: Arc<Inner>, arrival: &Arrival, mut hello: AgentHello) -> Result<(Self, HubMessage), LinkEnd> {
+    pub fn begin(
+        ingest: Arc<Inner>,
+        arrival: &Arrival,
+        mut hello: AgentHello,
+        past: Past,
+    ) -> Result<(Self, HubMessage), LinkEnd> {
         let unplaced = ingest.refusals(None);
         limits::check(&mut hello, &unplaced).map_err(LinkEnd::frame_error)?;
         let live = ingest.live.clone();
@@ -173,7 +191,9 @@ impl Intake {
             state: TickState::default(),
             map: Map::new(source, ingest.limits),
             pace: Pace::new(steady),
-            clock: AgentClock::new(Vec::new()),
+            clock: AgentClock::new(past.eras),
+            era: None,
+            erased: past.erased,
             refusals: ingest.refusals(Some(source)),
             messages: 0,
             logged: (holds, record),
@@ -269,7 +289,7 @@ impl Intake {
                 let now = live.clock.wall();
                 self.clock.asked(id, sent, arrived, (now, now));
                 let era = self.clock.part(self.state.seq(), self.interval);
-                self.era(era);
+                self.begin_era(era);
                 let answer = HubMessage::Clock { id, sent, received: now, answered: now };
                 return Ok(Taken { answer: Some(answer), ..Taken::default() });
             }
@@ -289,14 +309,21 @@ impl Intake {
     }
 
     /// A new era of the agent's clock.
-    fn era(&mut self, era: Option<Era>) {
+    fn begin_era(&mut self, era: Option<Era>) {
         if let Some(era) = era {
             tracing::info!(
-                source = self.name,
+                machine = self.name,
                 shift_ms = era.shift_ms,
-                "this machine's clock is off; its stamps are moved"
+                "the clock of a machine is off: its stamps move"
             );
+            self.era = Some(era);
         }
+    }
+
+    /// What the agent told of its machine.
+    pub fn heard(&self) -> Heard {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Heard { host: text(&self.host), version: text(&self.version), ..Heard::default() }
     }
 
     /// Takes a frame in; whether it is a tick.
@@ -321,7 +348,7 @@ impl Intake {
             let passed = (seq - before.0) as i64;
             let by = t.saturating_sub(before.1).saturating_sub(passed.saturating_mul(self.interval));
             let era = self.clock.stepped(seq, by, self.interval);
-            self.era(era);
+            self.begin_era(era);
         }
         let live = &self.ingest.live;
         let (now, steady) = (live.clock.wall(), live.clock.steady());
@@ -383,11 +410,12 @@ impl Intake {
     /// Looks what is lacking.
     fn look(&mut self) {
         let live = self.ingest.live.clone();
-        let (covered, newest, damages) = {
+        let (mut covered, newest, damages) = {
             let store = live.store();
             let newest = store.state(self.source).map_or((0, 0), |state| (state.seq(), state.t()));
             (store.coverage(self.source), newest, store.damages().count())
         };
+        self.erased.iter().for_each(|span| coverage::add(&mut covered, *span));
         let was_lacking = !self.fetch.holes.is_empty();
         self.fetch.holes = Look {
             offers: &self.fetch.offers,

@@ -1,9 +1,10 @@
 //! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
 
-use super::intake::{Intake, LinkEnd};
+use super::intake::{Intake, LinkEnd, Past};
 use super::limits;
 use super::presence::{NoPlace, Order, Place, Process};
 use super::{Arrival, Inner};
+use crate::accounts::Denied;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
@@ -29,8 +30,10 @@ const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 /// A little sooner than the other end expects it.
 const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
 const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
-/// How often it is noted how a link does.
-const NOTE_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is looked what is due.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is written down that a machine is there.
+const HEARD_INTERVAL: Duration = Duration::from_secs(60);
 /// How much later than one another agents come back whose hub goes, at most, ms.
 const GOING_SPREAD_MS: u32 = 10_000;
 /// How long an agent waits whose key another process has, ms.
@@ -140,18 +143,47 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     let process = Process { instance: hello.instance, host, started: hello.started };
     let place = ingest.presence.enter(&arrival.source, &process).await;
     let place = place.map_err(|why| no_place(why, ingest.live.clock.wall()))?;
-    let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello)?;
+    let past = past(ingest, &arrival.source).await?;
+    let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
+    note(ingest, arrival, &mut intake, true).await;
     ingest.live.set_standing(intake.source, Standing::Live);
     let mut ended = Standings { ingest, source: intake.source, place, end: LinkEnd::Gone };
     let end = match socket.send(&welcome).await {
-        Ok(()) => follow(ingest, &mut intake, socket, &mut ended.place).await,
+        Ok(()) => follow(ingest, arrival, &mut intake, socket, &mut ended.place).await,
         Err(end) => Err(end),
     };
     if let Err(end) = &end {
         ended.end = end.clone();
     }
     intake.note();
+    note(ingest, arrival, &mut intake, true).await;
     end
+}
+
+/// What was written down of a source.
+async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
+    let Some(accounts) = &ingest.accounts else { return Ok(Past::default()) };
+    let read = async { Ok(Past { eras: accounts.eras(source).await?, erased: accounts.erased(source).await? }) };
+    // Without it a tick that comes twice could get two stamps.
+    read.await.map_err(|why: Denied| LinkEnd::told(close::GOING, why.to_string()))
+}
+
+/// Writes down that a machine was `heard` of, and a new era of its clock.
+async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: bool) {
+    let Some(accounts) = &ingest.accounts else { return };
+    let written = async {
+        if let Some(era) = intake.era {
+            accounts.put_era(&arrival.source, &era).await?;
+            intake.era = None;
+        }
+        if heard {
+            accounts.heard(&arrival.source, &intake.heard()).await?;
+        }
+        Ok::<_, Denied>(())
+    };
+    if let Err(why) = written.await {
+        tracing::warn!(machine = arrival.name, %why, "what a machine told could not be written down");
+    }
 }
 
 /// Says how a source stands once its link ends, however that comes, unless another link has its place.
@@ -181,13 +213,14 @@ impl Drop for Standings<'_> {
 /// Takes in what comes, until the link ends.
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Inner,
+    arrival: &Arrival,
     intake: &mut Intake,
     socket: &mut Socket<S>,
     place: &mut Place,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut end = ingest.end.subscribe();
     let (mut acknowledged, mut credit) = (0, None::<Instant>);
-    let mut note = Instant::now();
+    let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
     // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
     let mut turn = None::<OwnedSemaphorePermit>;
     let mut queued = None::<Pin<Box<dyn Future<Output = OwnedSemaphorePermit> + Send + '_>>>;
@@ -207,8 +240,8 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 socket.send(&want).await?;
             }
         }
-        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(note), credit, fetch];
-        let due = due.into_iter().flatten().min().unwrap_or(note);
+        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(upkeep), credit, fetch];
+        let due = due.into_iter().flatten().min().unwrap_or(upkeep);
         tokio::select! {
             biased;
             going = going(&mut end, &place.source) => return Err(going),
@@ -258,9 +291,14 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         if now >= socket.said + HEARTBEAT {
             socket.send(&HubMessage::Heartbeat).await?;
         }
-        if now >= note {
-            note = now + NOTE_INTERVAL;
+        if now >= upkeep {
+            upkeep = now + UPKEEP_INTERVAL;
             intake.upkeep()?;
+            let due = now >= heard;
+            if due || intake.era.is_some() {
+                heard = now + HEARD_INTERVAL;
+                note(ingest, arrival, intake, due).await;
+            }
         }
     }
 }

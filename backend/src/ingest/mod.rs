@@ -16,6 +16,7 @@ mod presence;
 pub use limits::{Cause, IngestLimits, Refusals};
 pub use link::socket_config;
 
+use crate::accounts::Accounts;
 use crate::live::Live;
 use fetch::Turns;
 use map::Vocabulary;
@@ -82,6 +83,8 @@ pub struct IngestCounts {
 /// What all links share.
 struct Inner {
     live: Arc<Live>,
+    /// Where is written down how clocks were corrected, who was heard of, and what was erased.
+    accounts: Option<Accounts>,
     limits: IngestLimits,
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
@@ -99,14 +102,24 @@ struct Inner {
 pub struct Ingest(Arc<Inner>);
 
 impl Ingest {
-    /// One that fills this stream. Sources that were found and have a key are unreachable until their agent is back.
+    /// One that fills this stream, and forgets at its end how clocks were corrected.
     pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
+        Self::of(live, None, limits)
+    }
+
+    /// One that fills the stream of a hub. Sources that were found and have a key are unreachable until their agent is back.
+    pub fn of_hub(live: Arc<Live>, accounts: Accounts, limits: IngestLimits) -> Self {
+        Self::of(live, Some(accounts), limits)
+    }
+
+    fn of(live: Arc<Live>, accounts: Option<Accounts>, limits: IngestLimits) -> Self {
         let sources = live.store().sources();
         for source in sources.into_iter().filter(|source| is_source_id(&source.key)) {
             live.set_standing(source.id, Standing::Unreachable);
         }
         Ingest(Arc::new(Inner {
             live,
+            accounts,
             limits,
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
