@@ -23,3 +23,4 @@ pub mod stderr;
 pub mod store;
 pub mod terminal;
 pub mod throttle;
+pub mod uplink;

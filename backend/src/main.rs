@@ -3,14 +3,15 @@
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
 
 use backend::clock::{self, Clock};
-use backend::config::{self, Command, Config, Fleet, LocalAuth};
+use backend::config::{self, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use backend::data::Data;
 use backend::doctor;
 use backend::file::{Whole, is_stdout};
 use backend::modes;
 use backend::stderr::Stderr;
 use backend::terminal::complain;
 use shared::recording::Recording;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -19,6 +20,9 @@ use tokio::sync::{oneshot, watch};
 
 /// How long open connections may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The longest key that is read, with what may stand around it.
+const MAX_KEY_BYTES: u64 = 1 << 10;
 
 /// How long the last lines of the log may take to be written.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
@@ -35,6 +39,11 @@ fn main() -> ExitCode {
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
         Ok(Command::Serve(config)) => serve(config, Shown::Machine),
+        Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
+        Ok(Command::Agent { config, task: AgentTask::Unit }) => {
+            let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
+            say(&backend::uplink::unit(&config, &program))
+        }
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
@@ -148,6 +157,19 @@ fn threads() -> io::Result<()> {
 }
 
 fn serve(config: Config, shown: Shown) -> ExitCode {
+    run(config, async |config, stderr| serve_until_asked(config, shown, stderr).await)
+}
+
+fn agent(config: Config) -> ExitCode {
+    run(config, async |config, stderr| send_until_asked(config, stderr).await)
+}
+
+/// Runs what serves or sends, with a log and a runtime.
+fn run(mut config: Config, work: impl AsyncFnOnce(Config, &Stderr) -> ExitCode) -> ExitCode {
+    if let Err(error) = read_keys(&mut config) {
+        complain(&format!("watchglass: no key can be read from standard input: {error}"));
+        return ExitCode::from(2);
+    }
     let stderr = match threads().and_then(|()| Stderr::start()) {
         Ok(stderr) => stderr,
         Err(error) => {
@@ -162,7 +184,7 @@ fn serve(config: Config, shown: Shown) -> ExitCode {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
     let status = match runtime {
         Ok(runtime) => {
-            let status = runtime.block_on(serve_until_asked(config, shown, &stderr));
+            let status = runtime.block_on(work(config, &stderr));
             // Hung collectors sit on threads of their own: nobody waits for them.
             runtime.shutdown_timeout(Duration::from_millis(200));
             status
@@ -174,6 +196,51 @@ fn serve(config: Config, shown: Shown) -> ExitCode {
     };
     stderr.flush(LOG_FLUSH_TIMEOUT);
     status
+}
+
+/// Reads the key that `--key -` promises: a line of standard input.
+fn read_keys(config: &mut Config) -> io::Result<()> {
+    for hub in config.hubs.iter_mut().filter(|hub| hub.key == Some(KeyFrom::Stdin)) {
+        let mut line = String::new();
+        io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line)?;
+        match line.trim() {
+            "" => return Err(io::Error::other("it is empty")),
+            key => hub.key = Some(KeyFrom::Given(key.into())),
+        }
+    }
+    Ok(())
+}
+
+/// The data folder, and whether the hubs can be tried; a failure is told, and is the exit status.
+fn open_data(config: &Config, stderr: &Stderr) -> Result<Option<Data>, ExitCode> {
+    let failed = |status: u8, sentences: String| {
+        stderr.line(&format!("watchglass: {sentences}"));
+        ExitCode::from(status)
+    };
+    let data = backend::data::open(config).map_err(|sentences| failed(4, sentences))?;
+    if !config.hubs.is_empty() {
+        modes::links::check(config).map_err(|sentence| failed(2, sentence))?;
+    }
+    Ok(data)
+}
+
+async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
+    let data = match open_data(&config, stderr) {
+        Ok(data) => data,
+        Err(status) => return status,
+    };
+    for url in config.hubs.iter().flat_map(|hub| &hub.urls).filter(|url| !url.tls && !url.is_local()) {
+        tracing::warn!("{url}: keys and samples travel unencrypted");
+    }
+    let (stopping, stop) = watch::channel(false);
+    let (linked, link) = oneshot::channel();
+    let running = tokio::spawn(modes::agent::run(config, data, linked, stop));
+    tokio::spawn(async move {
+        if let Ok(line) = link.await {
+            tell(line);
+        }
+    });
+    until_asked(running, stopping).await
 }
 
 async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
@@ -194,15 +261,12 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     };
     // Before the address is told: what asks at once is answered with all there is.
     let data = match shown {
-        Shown::Machine => backend::data::open(&config),
+        Shown::Machine => open_data(&config, stderr),
         Shown::Fleet(_) | Shown::Recording(_) => Ok(None),
     };
     let data = match data {
         Ok(data) => data,
-        Err(sentences) => {
-            stderr.line(&format!("watchglass: {sentences}"));
-            return ExitCode::from(4);
-        }
+        Err(status) => return status,
     };
     if config.local_auth == LocalAuth::Off {
         tracing::warn!("--local-auth off: every user of this machine can read");
@@ -213,7 +277,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
     let serving = modes::Serving { listeners, stop, answering };
-    let mut running = tokio::spawn(async move {
+    let running = tokio::spawn(async move {
         match shown {
             Shown::Machine => modes::machine::run(config, data, serving).await,
             Shown::Fleet(fleet) => modes::demo::run(config, fleet, serving).await,
@@ -225,6 +289,11 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
             tell(address);
         }
     });
+    until_asked(running, stopping).await
+}
+
+/// Waits for a signal that ends the program, and for what runs to end then.
+async fn until_asked(mut running: tokio::task::JoinHandle<()>, stopping: watch::Sender<bool>) -> ExitCode {
     let asked = tokio::select! {
         asked = signals::asked_to_end() => asked,
         _ = &mut running => {
@@ -246,14 +315,14 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     }
 }
 
-/// Prints the address to open, from a thread of its own: nobody may be reading standard output.
-fn tell(address: String) {
+/// Prints the first line, from a thread of its own: nobody may be reading standard output.
+fn tell(line: String) {
     let tell = move || {
-        if let Err(error) = backend::terminal::say(&format!("{address}\n")) {
-            tracing::warn!(%error, "standard output cannot be written; the address is {address}");
+        if let Err(error) = backend::terminal::say(&format!("{line}\n")) {
+            tracing::warn!(%error, "standard output cannot be written: {line}");
         }
     };
     if let Err(error) = std::thread::Builder::new().name("stdout".into()).spawn(tell) {
-        tracing::warn!(%error, "the address cannot be printed");
+        tracing::warn!(%error, "the first line cannot be printed");
     }
 }

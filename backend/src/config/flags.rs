@@ -1,15 +1,17 @@
 //! The command line, of which the flags are the rows of the table of options. Its help is what a newcomer reads first: grouped,
 //! one line each.
 
+use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::written::Takes;
-use super::{ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, when};
+use super::{AgentTask, ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, value, when};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const ABOUT: &str =
     "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and the processes that you name";
@@ -17,6 +19,9 @@ const ABOUT: &str =
 /// Below the flags in `--help`.
 const AFTER: &str =
     "Lists are written with commas or by repeating the flag, '' for none. Flags win over the configuration file.";
+
+/// What an agent keeps on disk unless it is told otherwise.
+const SPOOL_BYTES: u64 = 256 << 20;
 
 const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
@@ -26,6 +31,8 @@ const PRINT_CONFIG: &str = "print-config";
 pub enum Word {
     /// Collect on this machine and serve the page (what happens without a command)
     Serve,
+    /// Collect on this machine and send it to a hub; no page, no listening
+    Agent(AgentFlags),
     /// Say per collector what was tried, what was found and what to do; takes the same flags
     Doctor {
         /// JSON instead of text
@@ -82,7 +89,45 @@ pub enum Word {
     },
 }
 
+/// Flags of an agent alone.
+#[derive(Args, Clone, Debug)]
+pub struct AgentFlags {
+    /// How long samples are kept for a hub that is away
+    #[arg(long, value_name = "DUR", value_parser = value::retention)]
+    spool: Option<Duration>,
+    /// The most that they take of the disk [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = value::bytes)]
+    spool_bytes: Option<u64>,
+    /// Print a unit of systemd for this command
+    #[arg(long)]
+    unit: bool,
+}
+
+impl AgentFlags {
+    /// What to do.
+    pub fn task(&self) -> AgentTask {
+        if self.unit { AgentTask::Unit } else { AgentTask::Run }
+    }
+
+    /// Puts the limits of what waits for a hub over those of the history, which it is.
+    pub fn apply(&self, config: &mut Config) -> Result<(), ConfigError> {
+        config.retention = self.spool.unwrap_or(config.retention);
+        config.retention_bytes = self.spool_bytes.or(config.retention_bytes).or(Some(SPOOL_BYTES));
+        match config.hubs.is_empty() && self.task() == AgentTask::Run {
+            true => Err(ConfigError::new(
+                "an agent sends what it measures to a hub; name it with --hub URL and the key of its join line with --key",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Word {
+    /// The flags of an agent, when this is one.
+    pub fn agent(&self) -> Option<&AgentFlags> {
+        if let Word::Agent(agent) = self { Some(agent) } else { None }
+    }
+
     /// The recording to make or to show, when this asks for one.
     pub fn recording(&self) -> Option<RecordingTask> {
         match self.clone() {
@@ -110,6 +155,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// Whether to print what is in force, and leave.
     pub print_config: bool,
+    /// What is said of one hub.
+    pub hub: HubFlags,
     /// The options that were given, with their values.
     options: Vec<(&'static Row<Config>, Vec<String>)>,
 }
@@ -139,6 +186,7 @@ pub fn command() -> Command {
                 .help("Print what is in force as a configuration file, and leave"),
         )
         .args(flags(true));
+    let command = HubFlags::augment_args(command);
     // The commands bring a sentence of their own, which ours replaces.
     let mut command = Word::augment_subcommands(command).about(ABOUT);
     // What every command takes is built into each first, so that a command can hide of it what means nothing to it.
@@ -147,8 +195,11 @@ pub fn command() -> Command {
     names.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name.clone(), |word| {
             word.mut_args(|arg| {
-                let hidden = arg.is_global_set() && !concerns(arg.get_id().as_str(), &name);
-                if hidden { arg.hide(true) } else { arg }
+                if !arg.is_global_set() {
+                    return arg;
+                }
+                let concerns = concerns(arg.get_id().as_str(), &name);
+                arg.hide(!concerns)
             })
         })
     })
@@ -158,6 +209,7 @@ pub fn command() -> Command {
 fn concerns(flag: &str, command: &str) -> bool {
     match OPTIONS.iter().find(|row| row.flag == flag) {
         Some(row) => row.commands.contains(&command),
+        None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         // An export prints no configuration.
         None => flag != PRINT_CONFIG || command != "export",
     }
@@ -208,6 +260,7 @@ fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
         command: matches.subcommand().map(|_| Word::from_arg_matches(matches)).transpose()?,
         config: matches.get_one::<PathBuf>(CONFIG).cloned(),
         print_config: matches.get_flag(PRINT_CONFIG),
+        hub: HubFlags::from_arg_matches(matches)?,
         options: OPTIONS.iter().filter(given).map(|row| (row, texts(row.flag))).collect(),
     })
 }

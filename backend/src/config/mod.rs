@@ -12,8 +12,12 @@ mod file;
 mod file_error;
 mod flags;
 mod fleet;
+mod hub;
+mod hub_url;
 mod nearest;
 mod option;
+mod pin;
+mod proxy;
 mod record;
 mod reference;
 mod remote_write;
@@ -29,7 +33,11 @@ pub use export::Export;
 pub use file::read_file;
 pub use flags::command;
 pub use fleet::{Fail, Fleet};
+pub use hub::{HubEntry, KeyFrom};
+pub use hub_url::HubUrl;
 pub use nearest::nearest;
+pub use pin::Pin;
+pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
@@ -48,6 +56,13 @@ use std::time::Duration;
 pub enum Command {
     /// Collect and serve the page.
     Serve(Config),
+    /// Collect, and send what is measured to hubs.
+    Agent {
+        /// What to measure and where to send it.
+        config: Config,
+        /// What to do.
+        task: AgentTask,
+    },
     /// Say per collector what was tried and found.
     Doctor {
         /// What the server would run with.
@@ -82,6 +97,15 @@ pub enum Command {
     PrintConfig(Config),
     /// Print this text (help or version) to standard output and leave with status 0.
     Say(String),
+}
+
+/// What `watchglass agent` is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentTask {
+    /// Measure and send.
+    Run,
+    /// Print a unit of systemd.
+    Unit,
 }
 
 /// Whether local callers are told apart.
@@ -215,6 +239,12 @@ fn parse_with(
         )));
     }
     flags.apply(&mut config)?;
+    config.proxies = ProxyEnvironment::read(env);
+    flags.hub.clone().apply(&mut config, env)?;
+    let agent = flags.command.as_ref().and_then(Word::agent);
+    if let Some(spool) = agent.as_ref() {
+        spool.apply(&mut config)?;
+    }
     check_bind(&config)?;
     endpoints::told_apart(&config.endpoints)?;
     if flags.print_config {
@@ -225,6 +255,7 @@ fn parse_with(
     }
     Ok(match (flags.command, fleet) {
         (_, Some(fleet)) => Command::Demo { config, fleet },
+        (Some(Word::Agent(agent)), _) => Command::Agent { config, task: agent.task() },
         (Some(Word::Export(export)), _) => Command::Export { config, export },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
         _ => Command::Serve(config),

@@ -3,7 +3,9 @@
 
 use super::collector::{CollectorConfig, Collectors, defaults};
 use super::endpoints::Endpoints;
+use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
+use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
 use super::{LocalAuth, value};
 use collectors::openmetrics::Endpoint;
@@ -20,7 +22,7 @@ const STORAGE: &str = "Storage";
 pub const GENERAL: &str = "General";
 
 /// The commands that measure this machine.
-const MEASURING: &[&str] = &["serve", "doctor"];
+const MEASURING: &[&str] = &["serve", "agent", "doctor"];
 /// The commands that show a page.
 const SERVING: &[&str] = &["serve", "doctor", "replay", "import", "demo"];
 /// The commands that find a server, or are one.
@@ -45,11 +47,20 @@ macro_rules! options {
             $($(#[$doc])* pub $field: $type,)*
             /// Uid of the user who called sudo, from SUDO_UID; no option.
             pub sudo_uid: Option<u32>,
+            /// What the environment says of proxies; no option.
+            pub proxies: ProxyEnvironment,
+            /// Join as another machine than the one that the data folder knows; no option.
+            pub new_identity: bool,
         }
 
         impl Default for Config {
             fn default() -> Self {
-                Config { $($field: $default,)* sudo_uid: None }
+                Config {
+                    $($field: $default,)*
+                    sudo_uid: None,
+                    proxies: ProxyEnvironment::default(),
+                    new_identity: false,
+                }
             }
         }
 
@@ -101,7 +112,7 @@ options! {
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {
-        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "doctor", "demo"],
+        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "agent", "doctor", "demo"],
         help: "Time between samples, 100ms to 60s",
     }
     /// Processes to watch, with descendants; empty: none.
@@ -147,7 +158,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "doctor", "export", "record"],
+        commands: &["serve", "agent", "doctor", "export", "record"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.
@@ -165,9 +176,20 @@ options! {
         flag: "", key: "remote_write", value: "TABLE", section: STORAGE, commands: &[],
         help: "A server that samples are also sent to",
     }
+    /// Hubs that this machine sends what it measures to.
+    hubs: Vec<HubEntry> = Vec::new(), Hubs {
+        flag: "hub", key: "hub", value: "URL", section: HUB, commands: MEASURING,
+        help: "Hub to send what is measured to",
+    }
+    /// Whether keys and samples may travel unencrypted.
+    plain_http: bool = false, Texts(value::switch) {
+        flag: "plain-http", key: "plain_http", value: "BOOL", section: HUB, commands: MEASURING,
+        help: "Let http:// lead to other machines: keys and samples travel unencrypted",
+    }
     /// What to log: a level, or directives of `tracing`.
     log: String = "info".into(), Texts(value::log) {
-        flag: "log", key: "log", value: "LEVEL", section: GENERAL, commands: ADDRESSING,
+        flag: "log", key: "log", value: "LEVEL", section: GENERAL,
+        commands: &["serve", "agent", "doctor", "record", "replay", "import", "demo"],
         help: "What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG",
     }
 }

@@ -74,7 +74,7 @@ fn every_flag_wins_over_the_file_in_both_directions() {
 #[test]
 fn an_empty_list_clears_the_list_of_the_file() {
     let file = "pid = [4]\ngpu = [1]\nhosts = [\"a\"]\norigins = [\"http://a\"]\nembed = [\"http://a\"]\n\
-        allow_users = [0]\ndisk_paths = [\"/a\"]\n[[openmetrics]]\nname = \"a\"\nurl = \"http://a/\"";
+        allow_users = [0]\ndisk_paths = [\"/a\"]\n[[openmetrics]]\nname = \"a\"\nurl = \"http://a/\"\n[[hub]]\nurl = \"https://a\"";
     for row in flags().filter(|row| row.kind.takes() == Takes::Many) {
         let cleared = served(&[&format!("--{}=", row.flag)], file);
         match row.flag {

@@ -1,5 +1,6 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
+use super::links::Links;
 use super::{MAX_MEMORY_BYTES, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
@@ -10,6 +11,11 @@ use crate::sampler::{self, Chosen, Plan};
 use crate::store::{Limits, Store};
 use shared::wire::SourceId;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long links to hubs may outlast the page.
+const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Which collectors a configuration keeps, and how each of them is called.
 pub fn plan(config: &Config) -> Plan {
@@ -21,9 +27,16 @@ pub fn plan(config: &Config) -> Plan {
     Plan { chosen: chosen.collect(), options: config.options(), roots: config.roots(), interval: config.interval }
 }
 
-/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
-/// hangs. `data` is the folder that [`crate::data::open`] opened; without one, history is kept in memory only.
-pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
+/// This machine as a source whose history is kept.
+pub(super) struct OwnMachine {
+    pub live: Arc<Live>,
+    pub archive: Archive,
+    pub source: SourceId,
+}
+
+/// Makes the stream of this machine, with what was found of it. `data` is the folder that [`crate::data::open`] opened;
+/// without one, history is kept in memory only. None where the system grants no threads, which is logged.
+pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let limits = Limits { retention, bytes: MAX_MEMORY_BYTES };
     let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
@@ -39,24 +52,53 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
         }
         None => store.add_source(name, interval, facts),
     };
-    if data.is_some() {
+    // A hub knows ticks by their numbers, also those of a machine that keeps nothing on disk.
+    if data.is_some() || !config.hubs.is_empty() {
         store.begin_life(source, clock::System.wall());
     }
     let live = Live::new(store, Arc::new(clock::System), random(), retention);
     let archive = match data {
         None => Archive::in_memory(live.clone()),
-        Some(data) => match Archive::on_disk(live.clone(), data.keep(&config), unwritten) {
+        Some(data) => match Archive::on_disk(live.clone(), data.keep(config), unwritten) {
             Ok(archive) => archive,
-            Err(error) => return tracing::error!(%error, "cannot start the threads of the log"),
+            Err(error) => {
+                tracing::error!(%error, "cannot start the threads of the log");
+                return None;
+            }
         },
     };
-    sample(&config, live, archive, source, serving).await;
+    Some(OwnMachine { live, archive, source })
+}
+
+/// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
+/// hangs.
+pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
+    let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
+    let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
+    let served = sample(&config, live, archive, source, serving);
+    if config.hubs.is_empty() {
+        return served.await;
+    }
+    let links = tokio::spawn(links);
+    served.await;
+    // Told to end, they say goodbye meanwhile; ended by a failure, they are not told.
+    let _ = tokio::time::timeout(BYE_TIMEOUT, links).await;
 }
 
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
+    let work = sampling(config, &live, source);
+    serve(config, live, Some(archive), serving, work).await;
+}
+
+/// The work of sampling this machine into a source until it is told to end.
+pub(super) fn sampling(
+    config: &Config,
+    live: &Arc<Live>,
+    source: SourceId,
+) -> impl FnOnce(Arc<AtomicBool>) + Send + use<> {
     let (theirs, mut plan) = (live.clone(), plan(config));
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
-    serve(config, live, Some(archive), serving, move |told| sampler::run(theirs, source, plan, told)).await;
+    move |told| sampler::run(theirs, source, plan, told)
 }

@@ -1,8 +1,10 @@
-//! What the program can be while it serves: [`machine`] measures where it runs, [`demo`] simulates a fleet, [`replay`] shows
+//! What the program can be while it serves: [`machine`] measures where it runs, [`agent`] sends that to hubs, [`demo`] simulates a fleet, [`replay`] shows
 //! a recording. A mode puts rooms together and has no logic of its own; [`serve`] is what all modes have in common.
 
+pub mod agent;
 mod bind;
 pub mod demo;
+pub mod links;
 pub mod machine;
 pub mod replay;
 
@@ -44,6 +46,32 @@ async fn serve(
     Serving { listeners, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
+    let guard = Arc::new(http::guard::Guard::new(config));
+    let remote = remote_writer(config, &live);
+    let app = http::App::new(live.clone(), guard.clone(), config.base_path.clone(), stop.clone(), remote.clone());
+    let serving = async move {
+        let serving = http::listen::serve(listeners, http::router(app), guard, None, stop);
+        let _ = answering.send(()); // The receiver may have gone, which is no failure.
+        serving.await;
+    };
+    keep(live, archive, remote, work, serving).await;
+}
+
+/// What sends samples to another server, where the configuration names one: only what was measured here and now.
+fn remote_writer(config: &Config, live: &Arc<Live>) -> Option<Arc<RemoteWriter>> {
+    let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    settings.map(|settings| RemoteWriter::start(live, settings, folder))
+}
+
+/// Fills `live` by this work and keeps its history while `during` runs, or until the work ends.
+async fn keep(
+    live: Arc<Live>,
+    archive: Option<Archive>,
+    remote: Option<Arc<RemoteWriter>>,
+    work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
+    during: impl Future<Output = ()>,
+) {
     let ended = Arc::new(AtomicBool::new(false));
     let told = ended.clone();
     let (alive, sampler_gone) = tokio::sync::oneshot::channel::<()>();
@@ -63,16 +91,8 @@ async fn serve(
             return tracing::error!(%error, "cannot start the thread that keeps history");
         }
     }
-    let guard = Arc::new(http::guard::Guard::new(config));
-    // Only what was measured here and now is sent to other servers.
-    let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
-    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
-    let remote = settings.map(|settings| RemoteWriter::start(&live, settings, folder));
-    let app = http::App::new(live.clone(), guard.clone(), config.base_path.clone(), stop.clone(), remote.clone());
-    let serving = http::listen::serve(listeners, http::router(app), guard, None, stop);
-    let _ = answering.send(()); // The receiver may have gone, which is no failure.
     tokio::select! {
-        () = serving => {}
+        () = during => {}
         _ = sampler_gone => tracing::error!("the sampler has ended"),
         () = watch_log(&live) => {}
     }

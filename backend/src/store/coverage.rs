@@ -13,13 +13,39 @@ pub fn first_number(now: i64) -> u64 {
     (now.saturating_sub(EPOCH) / 100).max(1) as u64
 }
 
+/// Ticks of which none is missing between the first and the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Sequence of the first.
+    pub first: u64,
+    /// Sequence of the last.
+    pub last: u64,
+    /// Time of the first, milliseconds since the Unix epoch.
+    pub from: i64,
+    /// Time of the last.
+    pub to: i64,
+}
+
 impl Store {
     /// Begins a life of a source that is kept on disk: its ticks and records go on above all that are stored, and not below
     /// [`first_number`] at `now`, milliseconds since the Unix epoch.
     pub fn begin_life(&mut self, source: SourceId, now: i64) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             kept.first_of_life = first_number(now);
+            kept.life = kept.next_seq();
             kept.records.begin_life(now);
+        }
+    }
+
+    /// The first sequence of this life of a source; 0 where none was begun.
+    pub fn life(&self, source: SourceId) -> u64 {
+        self.kept(source).map_or(0, |kept| kept.life)
+    }
+
+    /// The next tick of a source gets a sequence above this one.
+    pub fn go_on_above(&mut self, source: SourceId, seq: u64) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            kept.first_of_life = kept.first_of_life.max(seq.saturating_add(1));
         }
     }
 
@@ -35,16 +61,26 @@ impl Store {
     /// out by looking at what there is: nothing that is written down can disagree with it. A block leaves it once something
     /// of it turns out to be damaged.
     pub fn coverage(&self, source: SourceId) -> Vec<(u64, u64)> {
+        self.runs(source).into_iter().map(|run| (run.first, run.last)).collect()
+    }
+
+    /// The same with the times of their ends.
+    pub fn runs(&self, source: SourceId) -> Vec<Run> {
         let Some(kept) = self.kept(source) else { return Vec::new() };
         let sound = kept.blocks.iter().filter(|block| !block.late() && !self.damages.of(block));
-        let mut ranges: Vec<(u64, u64)> = sound.map(|block: &Block| (block.first_seq(), block.last_seq())).collect();
-        ranges.extend(kept.unsealed_frames().map(|frame| (frame.seq, frame.seq)));
-        ranges.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (first, last) in ranges {
+        let of_block = |b: &Block| Run { first: b.first_seq(), last: b.last_seq(), from: b.from(), to: b.to() };
+        let mut runs: Vec<Run> = sound.map(of_block).collect();
+        runs.extend(kept.unsealed_frames().map(|f| Run { first: f.seq, last: f.seq, from: f.t, to: f.t }));
+        runs.sort_unstable_by_key(|run| (run.first, run.last));
+        let mut joined: Vec<Run> = Vec::new();
+        for run in runs {
             match joined.last_mut() {
-                Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
-                _ => joined.push((first, last)),
+                Some(before) if run.first <= before.last + 1 => {
+                    // The clock may have been set back between the two.
+                    let to = if run.last > before.last { run.to } else { before.to };
+                    (before.last, before.to) = (run.last.max(before.last), to);
+                }
+                _ => joined.push(run),
             }
         }
         joined

@@ -36,6 +36,8 @@ pub(super) struct Kept {
     pub ticks: u64,
     /// The least sequence that the next tick may have.
     pub first_of_life: u64,
+    /// The least sequence that a tick of this life may have had at its begin.
+    pub life: u64,
     /// Cut off the head and not sealed yet, oldest first.
     cuts: Vec<Arc<Stretch>>,
     /// Frames of the head, and before them those from which a page can still resume: all that are not sealed, and those
@@ -70,6 +72,7 @@ impl Kept {
             sealed_ticks: 0,
             ticks: 0,
             first_of_life: 0,
+            life: 0,
             cuts: Vec::new(),
             frames: VecDeque::new(),
             head: 0,

@@ -25,7 +25,7 @@ mod told;
 
 pub use block::{Block, Unread};
 pub use chunk::{Chunk, Column, Stretch};
-pub use coverage::first_number;
+pub use coverage::{Run, first_number};
 pub use cursor::{Cursor, News, Opening};
 pub use damage::Damages;
 pub use figures::Figures;

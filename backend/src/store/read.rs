@@ -5,6 +5,7 @@
 use super::{Block, Damages, Stretch};
 use shared::rollup::Bucket;
 use shared::series::SeriesId;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The step of the roll-ups that are kept on disk, milliseconds.
@@ -24,6 +25,22 @@ impl Snapshot {
     /// Sealed blocks that reach into the span, in order of sequence; those of late samples, which have none, first.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The blocks with ticks of these sequences, rising; what is not sealed becomes columns here.
+    pub fn blocks_of(self, range: &RangeInclusive<u64>) -> Vec<Block> {
+        let reaches = |block: &Block| block.last_seq() >= *range.start() && block.first_seq() <= *range.end();
+        let mut blocks: Vec<Block> = self.blocks.into_iter().filter(|block| !block.late() && reaches(block)).collect();
+        for stretch in self.stretches.iter().filter(|s| s.frames.iter().any(|frame| range.contains(&frame.seq))) {
+            match stretch.transpose() {
+                Ok(chunks) => {
+                    blocks.extend(chunks.into_iter().map(|chunk| Block::Memory(Arc::new(chunk))).filter(reaches))
+                }
+                Err(error) => tracing::error!("ticks in memory do not follow each other: {error}"),
+            }
+        }
+        blocks.sort_by_key(Block::first_seq);
+        blocks
     }
 
     /// The same between two times, as far as they lie within its span; none where they do not.

@@ -1,0 +1,87 @@
+//! The links to hubs, of an agent and of a server that has a page, too.
+
+use crate::config::Config;
+use crate::live::Live;
+use crate::uplink::{AgentFile, LinkState, Uplink, random};
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+/// How long hubs may take for our last word.
+const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// Whether an agent, or a server with `--hub`, can go to its hubs: their certificates can be read, and there is a key.
+///
+/// # Errors
+/// A sentence; the exit status is 2.
+pub fn check(config: &Config) -> Result<(), String> {
+    Uplink::check(config, &*agent_file(config)?)
+}
+
+/// Who we are on our hubs.
+///
+/// # Errors
+/// A sentence.
+fn agent_file(config: &Config) -> Result<Arc<AgentFile>, String> {
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    AgentFile::open(folder, random()).map(Arc::new)
+}
+
+/// The links to all hubs of a configuration.
+pub(super) struct Links(Vec<Arc<Uplink>>);
+
+impl Links {
+    /// None where no hub is named, or where they cannot be used any more since [`check`].
+    pub fn new(config: &Config, live: &Arc<Live>, source: SourceId) -> Self {
+        if config.hubs.is_empty() {
+            return Links(Vec::new());
+        }
+        let all = agent_file(config).and_then(|file| Uplink::all(config, live, source, &file));
+        Links(all.unwrap_or_else(|error| {
+            tracing::error!("nothing is sent to hubs: {error}");
+            Vec::new()
+        }))
+    }
+
+    /// Keeps them up until `stop` becomes true, and says goodbye then. `linked` gets the line of the first link.
+    pub async fn serve(self, linked: Option<oneshot::Sender<String>>, mut stop: watch::Receiver<bool>) {
+        let mut running = JoinSet::new();
+        for link in &self.0 {
+            running.spawn(link.clone().run());
+        }
+        // The first line is of the first hub that there is: scripts wait for one.
+        let states: Vec<_> = self.0.iter().map(|link| link.state()).collect();
+        running.spawn(async move {
+            if let (Some(linked), Some(line)) = (linked, first(states).await) {
+                let _ = linked.send(line); // Whoever waited for it may have gone.
+            }
+        });
+        let _ = stop.wait_for(|stop| *stop).await;
+        let all = async {
+            for link in &self.0 {
+                link.stop().await;
+            }
+        };
+        let _ = tokio::time::timeout(BYE_TIMEOUT, all).await;
+    }
+}
+
+/// The line of the first link that stands; none once all have ended.
+async fn first(states: Vec<watch::Receiver<LinkState>>) -> Option<String> {
+    let mut waiting = JoinSet::new();
+    for mut state in states {
+        waiting.spawn(async move {
+            let linked = state.wait_for(|state| matches!(state, LinkState::Linked { .. })).await.ok()?.clone();
+            let LinkState::Linked { url, name } = linked else { return None };
+            Some(format!("connected to {url} as {name}"))
+        });
+    }
+    while let Some(line) = waiting.join_next().await {
+        if let Ok(Some(line)) = line {
+            return Some(line);
+        }
+    }
+    None
+}

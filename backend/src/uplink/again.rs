@@ -1,0 +1,61 @@
+//! When a link that ended is tried again: soon at first, then less and less often, and never all agents at once.
+
+use std::time::Duration;
+
+/// The pause after the first failure, which doubles.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest pause that is our own.
+const MOST: Duration = Duration::from_secs(30);
+/// A link that held for so long was a good one: the pauses begin anew.
+const GOOD: Duration = Duration::from_secs(60);
+/// The longest pause that a hub may ask for.
+pub(super) const MOST_ASKED: Duration = Duration::from_secs(300);
+
+/// How many attempts have failed one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Again {
+    failed: u32,
+}
+
+impl Again {
+    /// The pause before the next attempt. The last one had a link for so `long`, the hub `asked` for a pause or did not;
+    /// `random` is from 0 to 1.
+    pub fn pause(&mut self, long: Duration, asked: Option<Duration>, random: f64) -> Duration {
+        if long >= GOOD {
+            self.failed = 0;
+        }
+        let doubled = FIRST * 2u32.saturating_pow(self.failed.min(10));
+        self.failed = self.failed.saturating_add(1);
+        let own = doubled.min(MOST).mul_f64(0.5 + random.clamp(0.0, 1.0));
+        // Those that are told one time come back spread over half of it more.
+        asked.map_or(own, |asked| own.max(asked.min(MOST_ASKED).mul_f64(1.0 + random.clamp(0.0, 1.0) / 2.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_half_a_minute_and_begin_anew_after_a_good_link() {
+        let mut again = Again::default();
+        let seconds = |pause: Duration| pause.as_secs_f64();
+        let none = Duration::ZERO;
+        let pauses: Vec<f64> = (0..7).map(|_| seconds(again.pause(none, None, 0.5))).collect();
+        assert_eq!(pauses, [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
+        assert_eq!(seconds(again.pause(none, None, 0.0)), 15.0);
+        assert_eq!(seconds(again.pause(none, None, 1.0)), 45.0);
+        assert_eq!(seconds(again.pause(Duration::from_secs(59), None, 0.5)), 30.0);
+        assert_eq!(seconds(again.pause(GOOD, None, 0.5)), 1.0);
+    }
+
+    #[test]
+    fn a_hub_may_ask_for_a_longer_pause_but_not_for_hours() {
+        let mut again = Again::default();
+        let asked = |again: &mut Again, s| again.pause(Duration::ZERO, Some(Duration::from_secs(s)), 0.0).as_secs();
+        assert_eq!(asked(&mut again, 10), 10);
+        assert_eq!(asked(&mut again, 100_000), 300);
+        let mut later = Again { failed: 9 };
+        assert_eq!(asked(&mut later, 1), 15, "our own is longer");
+    }
+}

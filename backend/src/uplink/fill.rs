@@ -1,0 +1,190 @@
+//! Answers to what a hub lacks: exactly the ticks of a range, as columns. Sealed blocks go as they lie, what is cut or not
+//! sealed yet is encoded anew. It is read on a thread of its own, part by part, as the link takes them.
+
+use super::identity::Shift;
+use crate::live::Live;
+use crate::store::{Block, Damages, Unread};
+use shared::agent::{FillPart, FillState, MAX_FILL_TICKS};
+use shared::column;
+use shared::series::{SeriesId, Steps};
+use shared::wire::{ColumnBytes, SourceId};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A want of the hub, in its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Want {
+    pub id: u32,
+    pub first: u64,
+    pub last: u64,
+}
+
+/// Takes the parts of an answer; false where nobody wants them any more.
+pub(super) type Give<'a> = &'a mut dyn FnMut(FillPart) -> bool;
+
+/// How many bytes of columns a part holds, about: changed by whoever sees how fast they go.
+pub(super) type Size = Arc<AtomicUsize>;
+
+/// A range of our own numbers, and what is added to them for the hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Own {
+    range: RangeInclusive<u64>,
+    add: u64,
+}
+
+/// The ranges of our own numbers that a hub means by this one.
+fn own(first: u64, last: u64, shifts: &[Shift]) -> Vec<Own> {
+    let mut all: Vec<Own> = Vec::new();
+    let mut put = |from: u64, to: u64, add: u64| {
+        if from <= to {
+            all.push(Own { range: from..=to, add });
+        }
+    };
+    for shift in shifts {
+        put(
+            first.saturating_sub(shift.add).max(shift.first),
+            last.saturating_sub(shift.add).min(shift.last),
+            shift.add,
+        );
+    }
+    // What has other numbers for the hub is not there under ours.
+    let mut at = first;
+    let mut hidden: Vec<&Shift> = shifts.iter().filter(|shift| shift.last >= first && shift.first <= last).collect();
+    hidden.sort_by_key(|shift| shift.first);
+    for shift in hidden {
+        if shift.first > at {
+            put(at, shift.first - 1, 0);
+        }
+        at = at.max(shift.last.saturating_add(1));
+    }
+    put(at, last, 0);
+    all.sort_by_key(|own| own.range.start() + own.add);
+    all
+}
+
+/// Reads what was wanted, and gives it part by part; how it ended. Blocks for as long as a disk or the taker does.
+pub(super) fn answer(
+    live: &Live,
+    source: SourceId,
+    want: Want,
+    shifts: &[Shift],
+    size: &Size,
+    give: Give,
+) -> FillState {
+    let mut answer = Answer { want, size, give, sent: false };
+    for own in own(want.first, want.last, shifts) {
+        let (blocks, steps, damages) = blocks(live, source, &own.range);
+        for block in blocks {
+            if !answer.block(&block, &own, &steps, &damages) {
+                return FillState::Gone;
+            }
+        }
+    }
+    if answer.sent { FillState::Whole } else { FillState::Gone }
+}
+
+/// The blocks that reach into a range, in order, those made of what is not sealed among them.
+fn blocks(live: &Live, source: SourceId, range: &RangeInclusive<u64>) -> (Vec<Block>, Vec<Steps>, Arc<Damages>) {
+    let (snapshot, steps, damages) = {
+        let store = live.store();
+        let steps = store.state(source).map(|state| state.steps().to_vec()).unwrap_or_default();
+        (store.snapshot(source, i64::MIN, i64::MAX), steps, store.damages().clone())
+    };
+    let blocks = snapshot.map(|snapshot| snapshot.blocks_of(range)).unwrap_or_default();
+    (blocks, steps, damages)
+}
+
+/// An answer on its way.
+struct Answer<'a> {
+    want: Want,
+    size: &'a Size,
+    give: Give<'a>,
+    sent: bool,
+}
+
+impl Answer<'_> {
+    /// Gives the part of a block that lies in a range; false where nobody wants more. What is damaged is left out.
+    fn block(&mut self, block: &Block, own: &Own, steps: &[Steps], damages: &Damages) -> bool {
+        let (first, last) = (block.first_seq().max(*own.range.start()), block.last_seq().min(*own.range.end()));
+        let mut first = first;
+        while first <= last {
+            let end = last.min(first + u64::from(MAX_FILL_TICKS) - 1);
+            if !self.piece(block, (first, end), own.add, steps, damages) {
+                return false;
+            }
+            first = end + 1;
+        }
+        true
+    }
+
+    /// Gives the ticks of a block between two sequences; false where nobody wants more.
+    fn piece(
+        &mut self,
+        block: &Block,
+        (first, last): (u64, u64),
+        add: u64,
+        steps: &[Steps],
+        damages: &Damages,
+    ) -> bool {
+        let whole = (first, last) == (block.first_seq(), block.last_seq());
+        let ticks = (first - block.first_seq()) as usize..(last - block.first_seq()) as usize + 1;
+        let times = match whole {
+            true => block.times().map(|bytes| bytes.into_owned()),
+            false => block.read_times().map(|times| column::encode_times(&times[ticks.clone()])),
+        };
+        let Some(times) = damages.checked(block, None, times) else { return true };
+        let part = |times: Vec<u8>, columns: Vec<(SeriesId, ColumnBytes)>, more: bool| FillPart {
+            id: self.want.id,
+            first: first + add,
+            last: last + add,
+            clock_step: block.clock_step() && first == block.first_seq(),
+            more,
+            times,
+            columns,
+        };
+        let (mut times, mut columns, mut bytes) = (Some(times), Vec::new(), 0);
+        let mut going = true;
+        block.columns(0, |column| {
+            let (id, raw) = match column {
+                Ok((id, raw)) => (id, raw),
+                Err(_) => {
+                    damages.met(block, None);
+                    return true;
+                }
+            };
+            let steps = steps.get(id as usize).copied().unwrap_or(0.0);
+            let Some(Some(raw)) = damages.checked(block, Some(id), cut(&raw, whole, block.ticks(), &ticks, steps))
+            else {
+                return true;
+            };
+            if bytes > 0 && bytes + raw.len() > self.size.load(Ordering::Relaxed) {
+                let part = part(times.take().unwrap_or_default(), std::mem::take(&mut columns), true);
+                going = (self.give)(part);
+                bytes = 0;
+            }
+            bytes += raw.len() + 8;
+            columns.push((id, ColumnBytes(raw)));
+            going
+        });
+        self.sent = true;
+        let last = part(times.take().unwrap_or_default(), columns, false);
+        going && (self.give)(last)
+    }
+}
+
+/// The ticks of a column, none where it has no sample among them.
+fn cut(
+    raw: &[u8],
+    whole: bool,
+    all: usize,
+    ticks: &std::ops::Range<usize>,
+    steps: Steps,
+) -> Result<Option<Vec<u8>>, Unread> {
+    if whole {
+        return Ok(Some(raw.to_vec()));
+    }
+    let values = column::decode(raw, all)?;
+    let part = &values[ticks.clone()];
+    Ok(part.iter().any(|value| value.is_finite()).then(|| column::encode(part, steps)))
+}

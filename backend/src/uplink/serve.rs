@@ -1,0 +1,548 @@
+//! A link that stands: live first, whatever is missing behind it.
+//!
+//! One task reads what the hub says, the other writes. The writer has no queue of ticks: it takes those behind its place from
+//! the store, as a page's connection does, and holds its place when its credit is used up. Between two ticks it sends what
+//! else there is: records, answers, and one part at a time of what the hub lacks.
+
+use super::LinkCounts;
+use super::fill::{self, Size, Want};
+use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
+use super::identity::Shift;
+use super::names::TableTold;
+use super::road::{RoadEnd, Stage};
+use crate::live::Live;
+use crate::store::{Cursor, News};
+use futures_util::stream::SplitSink;
+use futures_util::{SinkExt, StreamExt};
+use shared::agent::{
+    AgentMessage, ByeReason, CREDIT, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question, SILENCE_MS,
+    Welcome, encode, encode_fill, encode_records, encode_ticks,
+};
+use shared::record::Record;
+use shared::tick::TickState;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::Message;
+
+/// The longest that one message may take: the slowest link carries it in that time.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the hub may take for our last word.
+const BYE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Messages of the hub that wait for the writer.
+const HEARD: usize = 64;
+/// Between two messages of several ticks.
+const JOINED_INTERVAL: Duration = Duration::from_millis(500);
+/// Questions about the clock: so many after the welcome, each as the answer to the one before
+/// comes, which tells when that was; then one in this time.
+const CLOCK_AT_ONCE: u32 = 9;
+const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
+/// A clock question whose answer does not come is not waited for longer.
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of a part of a fill: at first, and the bounds of what a quarter of a second carries.
+const FIRST_FILL_BYTES: usize = 16 << 10;
+const LEAST_FILL_BYTES: usize = 4 << 10;
+const MOST_FILL_BYTES: usize = 256 << 10;
+/// Bytes of records in one message, about.
+const RECORD_BYTES: usize = 128 << 10;
+/// The wall clock and the machine's own have come apart by so much: it has slept.
+const SLEPT: Duration = Duration::from_secs(10);
+
+/// What a link is about.
+pub(super) struct LinkParts {
+    pub live: Arc<Live>,
+    pub source: SourceId,
+    pub told: Arc<Introduction>,
+    pub shifts: Vec<Shift>,
+    /// How long it waits after a tick, so that not all agents send at once.
+    pub spread: Duration,
+    pub counts: Arc<LinkCounts>,
+}
+
+/// Serves the hub until the link ends.
+pub(super) async fn serve(
+    link: LinkParts,
+    socket: LinkSocket,
+    welcome: &Welcome,
+    stop: watch::Receiver<bool>,
+) -> UplinkEnd {
+    let (sink, mut stream) = socket.split();
+    let (tell, heard) = mpsc::channel(HEARD);
+    let reading = async {
+        loop {
+            match timeout(Duration::from_millis(SILENCE_MS), next(&mut stream)).await {
+                Ok(Ok(HubMessage::Goodbye { code, reason, wait })) => return goodbye(code, reason, wait),
+                // The writer has gone: it says itself why.
+                Ok(Ok(message)) => drop(tell.send(message).await),
+                Ok(Err(end)) => return end,
+                Err(_) => return lost(format!("nothing was heard for {} s", SILENCE_MS / 1_000)),
+            }
+        }
+    };
+    let writer = Writer::new(link, sink, welcome);
+    tokio::select! {
+        end = reading => end,
+        end = writer.run(heard, stop) => end,
+    }
+}
+
+fn lost(why: impl Into<String>) -> UplinkEnd {
+    UplinkEnd::Lost(RoadEnd::new(Stage::Key, why))
+}
+
+/// An answer to a want that is on its way.
+struct Filling {
+    id: u32,
+    parts: mpsc::Receiver<FillPart>,
+    ended: tokio::task::JoinHandle<FillState>,
+}
+
+/// What the next question about the clock waits for.
+struct ClockAsked {
+    id: u32,
+    /// When the answer to the last one came, by our clock.
+    arrived: Option<i64>,
+    /// When to ask next.
+    due: Instant,
+}
+
+struct Writer {
+    link: LinkParts,
+    sink: SplitSink<LinkSocket, Message>,
+    cursor: Cursor,
+    table: TableTold,
+    /// Messages of ticks and records, as the hub counts them.
+    sent: u32,
+    acknowledged: u32,
+    /// What was last said of the collectors and of the source, as the store counts it.
+    checks: u64,
+    facts: u64,
+    record: u64,
+    /// Records that were in memory no more when the link began.
+    old_records: Option<mpsc::Receiver<Vec<Record>>>,
+    clock: ClockAsked,
+    filling: Option<Filling>,
+    fill_size: Size,
+    answers: Option<(u32, tokio::task::JoinHandle<Vec<u8>>)>,
+    /// When something was sent last, and when several ticks in one.
+    spoke: Instant,
+    joined: Option<Instant>,
+    /// When the ticks that came are to be sent.
+    due: Option<Instant>,
+}
+
+impl Writer {
+    fn new(link: LinkParts, sink: SplitSink<LinkSocket, Message>, welcome: &Welcome) -> Self {
+        let (now, facts) = (Instant::now(), facts_of(&link));
+        Writer {
+            cursor: Cursor::new(link.source),
+            table: TableTold::default(),
+            sent: 0,
+            acknowledged: 0,
+            checks: u64::MAX,
+            facts,
+            record: welcome.record,
+            old_records: None,
+            clock: ClockAsked { id: 0, arrived: None, due: now },
+            filling: None,
+            fill_size: Arc::new(AtomicUsize::new(FIRST_FILL_BYTES)),
+            answers: None,
+            spoke: now,
+            joined: None,
+            due: Some(now),
+            link,
+            sink,
+        }
+    }
+
+    /// Writes until the link ends.
+    async fn run(mut self, mut heard: mpsc::Receiver<HubMessage>, mut stop: watch::Receiver<bool>) -> UplinkEnd {
+        match self.go_on(&mut heard, &mut stop).await {
+            Err(UplinkEnd::Stopped) => {
+                let bye = async {
+                    let bye = encode(&AgentMessage::Bye(ByeReason::Stopping));
+                    let _ = self.sink.send(Message::Binary(bye.into())).await;
+                    let _ = self.sink.close().await;
+                };
+                let _ = timeout(BYE_TIMEOUT, bye).await;
+                UplinkEnd::Stopped
+            }
+            Err(end) => end,
+            Ok(never) => match never {},
+        }
+    }
+
+    async fn go_on(
+        &mut self,
+        heard: &mut mpsc::Receiver<HubMessage>,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Result<std::convert::Infallible, UplinkEnd> {
+        let mut news = self.link.live.subscribe(&[self.link.source]);
+        let (began, steady) = (Instant::now(), self.link.live.clock.steady());
+        self.read_old_records();
+        self.begin().await?;
+        loop {
+            if *stop.borrow() {
+                return Err(UplinkEnd::Stopped);
+            }
+            if self.due.is_some_and(|due| due <= Instant::now()) {
+                self.ticks().await?;
+                self.records().await?;
+                self.figures();
+            }
+            let beat = self.spoke + Duration::from_millis(HEARTBEAT_MS - 500);
+            let wake = beat.min(self.clock.due).min(self.due.unwrap_or(beat));
+            tokio::select! {
+                // In this order: a tick waits for nothing but the socket.
+                biased;
+                _ = stop.changed() => return Err(UplinkEnd::Stopped),
+                message = heard.recv() => match message {
+                    Some(message) => self.take(message).await?,
+                    None => return Err(lost("the hub has closed the link")),
+                },
+                changed = news.next(), if self.due.is_none() => match changed {
+                    Ok(()) => self.due = Some(Instant::now() + self.link.spread),
+                    Err(_) => return Err(UplinkEnd::Stopped),
+                },
+                records = old(&mut self.old_records), if !self.held() => match records {
+                    Some(records) => self.send_records(records).await?,
+                    None => {
+                        self.old_records = None;
+                        self.records().await?;
+                    }
+                },
+                bytes = answer(&mut self.answers) => {
+                    let (id, bytes) = bytes;
+                    self.answers = None;
+                    self.say(&AgentMessage::Answer { id, bytes }).await?;
+                }
+                part = part(&mut self.filling) => self.fill(part).await?,
+                () = sleep_until(wake) => {
+                    let now = Instant::now();
+                    let slept = self.link.live.clock.steady().saturating_sub(steady).saturating_sub(now - began);
+                    if slept > SLEPT {
+                        return Err(lost("this machine has slept"));
+                    }
+                    if now >= self.clock.due {
+                        self.ask_clock().await?;
+                    }
+                    if now >= self.spoke + Duration::from_millis(HEARTBEAT_MS - 500) {
+                        self.say(&AgentMessage::Heartbeat).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, bytes: Vec<u8>) -> Result<(), UplinkEnd> {
+        self.link.counts.bytes.fetch_add(bytes.len() as u64, Relaxed);
+        let sent = timeout(MESSAGE_TIMEOUT, self.sink.send(Message::Binary(bytes.into()))).await;
+        self.spoke = Instant::now();
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(lost(format!("the link was lost: {error}"))),
+            Err(_) => Err(lost(format!("the hub has taken nothing for {} s", MESSAGE_TIMEOUT.as_secs()))),
+        }
+    }
+
+    async fn say(&mut self, message: &AgentMessage) -> Result<(), UplinkEnd> {
+        self.send(encode(message)).await
+    }
+
+    /// Whether the credit is used up.
+    fn held(&self) -> bool {
+        self.sent.wrapping_sub(self.acknowledged) >= CREDIT
+    }
+
+    /// Takes in a message of the hub.
+    async fn take(&mut self, message: HubMessage) -> Result<(), UplinkEnd> {
+        match message {
+            HubMessage::Ack { messages, seq, .. } => {
+                if messages.wrapping_sub(self.acknowledged) > self.sent.wrapping_sub(self.acknowledged) {
+                    return Err(lost("the hub acknowledges what was not sent"));
+                }
+                let was_held = self.held();
+                self.acknowledged = messages;
+                self.link.counts.acknowledged.store(seq, Relaxed);
+                if was_held && self.due.is_none() {
+                    self.due = Some(Instant::now());
+                }
+            }
+            HubMessage::Clock { id, .. } if id == self.clock.id => {
+                self.clock.arrived = Some(self.link.live.clock.wall());
+                let now = Instant::now();
+                self.clock.due = if id < CLOCK_AT_ONCE { now } else { now + CLOCK_INTERVAL };
+            }
+            HubMessage::Want { id, first, last } => self.want(Want { id, first, last }),
+            HubMessage::Ask { id, what } => self.asked(id, what).await?,
+            HubMessage::Welcome(_) | HubMessage::Clock { .. } | HubMessage::Heartbeat | HubMessage::Goodbye { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn ask_clock(&mut self) -> Result<(), UplinkEnd> {
+        self.clock.id = self.clock.id.wrapping_add(1);
+        self.clock.due = Instant::now() + if self.clock.id < CLOCK_AT_ONCE { CLOCK_TIMEOUT } else { CLOCK_INTERVAL };
+        let (id, sent, arrived) = (self.clock.id, self.link.live.clock.wall(), self.clock.arrived.take());
+        self.say(&AgentMessage::Clock { id, sent, arrived }).await
+    }
+
+    /// Names, a keyframe before the newest tick, and that tick.
+    async fn begin(&mut self) -> Result<(), UplinkEnd> {
+        let (names, newest) = {
+            let store = self.link.live.store();
+            let series = self.cursor.begin_newest(&store);
+            let names = self.table.names(&store, self.link.source, &series);
+            let newest = store.state(self.link.source).filter(|state| state.seq() > 0);
+            (names, newest.map(|state| [empty(state).keyframe(), whole(state)]))
+        };
+        for message in names.messages() {
+            self.say(&message).await?;
+        }
+        self.checks().await?;
+        if let Some(frames) = newest {
+            self.send(encode_ticks(frames.iter().map(Vec::as_slice))).await?;
+            self.sent = self.sent.wrapping_add(1);
+            self.link.counts.ticks.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Sends the ticks behind our place, as far as they fit one message, unless the credit is used up.
+    async fn ticks(&mut self) -> Result<(), UplinkEnd> {
+        self.due = None;
+        if self.held() {
+            return Ok(());
+        }
+        let (frames, names) = {
+            let store = self.link.live.store();
+            match self.cursor.news(&store) {
+                News::Ticks(frames, series) => (Some(frames), self.table.names(&store, self.link.source, &series)),
+                News::Lost => (None, self.table.names(&store, self.link.source, &[])),
+            }
+        };
+        for message in names.messages() {
+            self.say(&message).await?;
+        }
+        let Some(mut frames) = frames else {
+            // What lies between is asked for later.
+            self.link.counts.skipped.fetch_add(1, Relaxed);
+            return self.begin().await;
+        };
+        let again = self.joined.map(|joined| joined + JOINED_INTERVAL).filter(|again| *again > Instant::now());
+        if let Some(again) = again.filter(|_| frames.len() > 1) {
+            self.due = Some(again);
+            return Ok(());
+        }
+        let (waiting, mut size) = (frames.len(), 1);
+        let fits = frames.iter().take_while(|frame| {
+            size += frame.bytes().len() + 5;
+            size <= MAX_MESSAGE
+        });
+        frames.truncate(fits.count());
+        if frames.is_empty() && waiting > 0 {
+            return Err(lost("a tick is larger than a message may be"));
+        }
+        if let Some(newest) = frames.last() {
+            let bytes = encode_ticks(frames.iter().map(|frame| frame.bytes()));
+            frames.iter().for_each(|frame| self.cursor.take(frame));
+            self.link.counts.ticks.fetch_add(frames.len() as u64, Relaxed);
+            let seq = newest.seq;
+            self.send(bytes).await?;
+            self.sent = self.sent.wrapping_add(1);
+            self.link.counts.sent.store(seq, Relaxed);
+        }
+        let now = Instant::now();
+        self.joined = (frames.len() > 1).then_some(now);
+        if frames.len() < waiting {
+            self.due = Some(now + JOINED_INTERVAL);
+        }
+        self.checks().await
+    }
+
+    /// How the collectors stand and what is said of the machine, where that has changed.
+    async fn checks(&mut self) -> Result<(), UplinkEnd> {
+        let (checks, version, facts) = {
+            let store = self.link.live.store();
+            let (checks, version) = store.checks(self.link.source);
+            (checks, version, store.source(self.link.source).map_or(0, |(_, version)| version))
+        };
+        if std::mem::replace(&mut self.checks, version) != version {
+            self.say(&AgentMessage::Checks(checks.to_vec())).await?;
+        }
+        if std::mem::replace(&mut self.facts, facts) != facts {
+            let (facts, labels) = self.link.told.facts(&self.link.live, self.link.source);
+            let host = self.link.told.evidence.host.clone();
+            self.say(&AgentMessage::Facts { host, facts, labels }).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to read the records that the hub lacks and memory has no more.
+    fn read_old_records(&mut self) {
+        let snapshot = {
+            let store = self.link.live.store();
+            let oldest = store.records_since(self.link.source, 0).first().map(|placed| placed.record.n);
+            let all =
+                oldest.unwrap_or(u64::MAX) <= self.record + 1 || store.last_record(self.link.source) <= self.record;
+            (!all).then(|| store.records(self.link.source, i64::MIN, i64::MAX)).flatten()
+        };
+        let Some(snapshot) = snapshot else { return };
+        let (give, take) = mpsc::channel(1);
+        let since = self.record;
+        tokio::task::spawn_blocking(move || {
+            for part in snapshot {
+                let records: Vec<Record> =
+                    part.iter().filter(|record| record.n > since).map(|record| (**record).clone()).collect();
+                for records in records.chunks(64) {
+                    if give.blocking_send(records.to_vec()).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        self.old_records = Some(take);
+    }
+
+    /// Sends the records in memory that the hub lacks, as far as the credit goes.
+    async fn records(&mut self) -> Result<(), UplinkEnd> {
+        while self.old_records.is_none() && !self.held() {
+            let placed = self.link.live.store().records_since(self.link.source, self.record);
+            let mut bytes = 0;
+            let fits = placed.iter().take_while(|placed| {
+                let room = bytes < RECORD_BYTES;
+                bytes += placed.record.size();
+                room
+            });
+            let records: Vec<Record> = fits.map(|placed| (*placed.record).clone()).collect();
+            if records.is_empty() {
+                return Ok(());
+            }
+            self.send_records(records).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_records(&mut self, records: Vec<Record>) -> Result<(), UplinkEnd> {
+        let records: Vec<Record> = records.into_iter().filter(|record| record.n > self.record).collect();
+        let mut rest = &records[..];
+        while let Some(first) = rest.first() {
+            let mut bytes = first.size();
+            let fits = rest[1..].iter().take_while(|record| {
+                bytes += record.size();
+                bytes <= RECORD_BYTES
+            });
+            let (now, later) = rest.split_at(1 + fits.count());
+            self.record = now[now.len() - 1].n;
+            self.send(encode_records(now)).await?;
+            self.sent = self.sent.wrapping_add(1);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Begins to answer what the hub lacks. One want at a time: another takes the place of the one before.
+    fn want(&mut self, want: Want) {
+        let (give, parts) = mpsc::channel(1);
+        let (live, source, shifts) = (self.link.live.clone(), self.link.source, self.link.shifts.clone());
+        let size = self.fill_size.clone();
+        let ended = tokio::task::spawn_blocking(move || {
+            fill::answer(&live, source, want, &shifts, &size, &mut |part| give.blocking_send(part).is_ok())
+        });
+        self.link.counts.fills.fetch_add(1, Relaxed);
+        self.filling = Some(Filling { id: want.id, parts, ended });
+    }
+
+    /// Sends a part of an answer, or its end.
+    async fn fill(&mut self, part: Option<FillPart>) -> Result<(), UplinkEnd> {
+        let Some(part) = part else {
+            let Some(filling) = self.filling.take() else { return Ok(()) };
+            let state = filling.ended.await.unwrap_or(FillState::Gone);
+            return self.say(&AgentMessage::FillEnd { id: filling.id, state }).await;
+        };
+        let bytes = encode_fill(&part);
+        let (size, begin) = (bytes.len(), Instant::now());
+        self.link.counts.fill_bytes.fetch_add(size as u64, Relaxed);
+        self.send(bytes).await?;
+        // The next one is what a quarter of a second carries, as far as this one tells.
+        let took = begin.elapsed().as_secs_f64().max(1e-4);
+        let carried = (size as f64 / took / 4.0) as usize;
+        let before = self.fill_size.load(Relaxed);
+        self.fill_size.store(carried.clamp(LEAST_FILL_BYTES, (before * 2).min(MOST_FILL_BYTES)), Relaxed);
+        Ok(())
+    }
+
+    /// Answers a question from what our own page shows.
+    async fn asked(&mut self, id: u32, what: Question) -> Result<(), UplinkEnd> {
+        // One at a time: a hub that asks on is told that there is no answer.
+        if self.answers.is_some() {
+            return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
+        }
+        let (live, source) = (self.link.live.clone(), self.link.source);
+        let read = tokio::task::spawn_blocking(move || match what {
+            Question::Processes { at } => {
+                let processes = live.source(source).processes.clone();
+                let table = match at {
+                    None => processes.newest(),
+                    Some(t) => processes.at(t).map(Arc::new),
+                };
+                let table = table.map(|table| (*table).clone()).unwrap_or_default();
+                let bytes = postcard::to_stdvec(&table).unwrap_or_default();
+                if bytes.len() + 64 > MAX_MESSAGE { Vec::new() } else { bytes }
+            }
+            Question::Doctor => {
+                let (checks, _) = live.store().checks(source);
+                serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()
+            }
+        });
+        self.answers = Some((id, read));
+        Ok(())
+    }
+
+    /// How far we are, for whoever asks.
+    fn figures(&self) {
+        let behind = self.link.live.store().ticks_after(self.link.source, self.cursor.seq());
+        self.link.counts.behind.store(behind, Relaxed);
+    }
+}
+
+/// The version of what is said of the machine.
+fn facts_of(link: &LinkParts) -> u64 {
+    link.live.store().source(link.source).map_or(0, |(_, version)| version)
+}
+
+/// The state before a tick of which nothing is known.
+fn empty(state: &TickState) -> TickState {
+    let mut empty = TickState::after(state.seq() - 1, state.t());
+    empty.extend(state.steps().iter().copied());
+    empty
+}
+
+/// The newest tick as a frame that follows an [empty] state.
+fn whole(state: &TickState) -> Vec<u8> {
+    empty(state).encode_at(state.seq(), state.t(), false, state.values())
+}
+
+async fn old(records: &mut Option<mpsc::Receiver<Vec<Record>>>) -> Option<Vec<Record>> {
+    match records {
+        Some(records) => records.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn part(filling: &mut Option<Filling>) -> Option<FillPart> {
+    match filling {
+        Some(filling) => filling.parts.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn answer(asked: &mut Option<(u32, tokio::task::JoinHandle<Vec<u8>>)>) -> (u32, Vec<u8>) {
+    match asked {
+        Some((id, read)) => (*id, read.await.unwrap_or_default()),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,93 @@
+//! `watchglass doctor --hub URL`: the road to a hub step by step, up to where it ends. Nothing is sent but a key.
+
+use super::hello::{self, NO_KEY, UplinkEnd};
+use super::identity::AgentFile;
+use super::road::{Road, Stage, Trail};
+use crate::config::{Config, HubEntry};
+use shared::agent::HubMessage;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a hub may take to say that it does not want the key.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+/// A clock that is off by more is told as a fault, seconds.
+const MOST_SKEW: i64 = 5;
+
+/// A step to a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which.
+    pub stage: Stage,
+    /// What was found, or what is wrong; both are for people.
+    pub found: Result<String, String>,
+}
+
+/// Goes the road to a hub and says what was found at each step; the last one may have failed.
+pub async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
+    let failed = |stage, why: String| Step { stage, found: Err(why) };
+    let road = match Road::new(hub, &config.proxies) {
+        Ok(road) => road,
+        Err(why) => return vec![failed(Stage::Tls, why)],
+    };
+    let known = file.known(&hub.url().to_string());
+    let key = known.as_ref().map_or("none", |known| known.key.as_str());
+    let mut trail = Trail::new();
+    let opened = hello::upgrade(&road, road.url(0), key, &mut trail).await;
+    let mut steps: Vec<Step> = trail.into_iter().map(|(stage, found)| Step { stage, found: Ok(found) }).collect();
+    let clock = steps.iter().position(|step| step.stage == Stage::Clock).map(|at| steps.remove(at));
+    match opened {
+        Ok(mut socket) => {
+            // A key that was ended is refused once the upgrade is through; one that is not hears nothing, as it says nothing.
+            let end = timeout(GOODBYE_TIMEOUT, hello::next(&mut socket)).await;
+            let end = end.map(|said| {
+                said.map(|message| match message {
+                    HubMessage::Goodbye { code, reason, wait } => Some(hello::goodbye(code, reason, wait)),
+                    _ => None,
+                })
+            });
+            steps.push(match end {
+                Ok(
+                    Ok(Some(UplinkEnd::Refused(_, why)) | Some(UplinkEnd::Later(why, _)))
+                    | Err(UplinkEnd::Refused(_, why)),
+                ) => failed(Stage::Key, why),
+                _ => Step {
+                    stage: Stage::Key,
+                    found: Ok(format!("known as {}", known.map_or(String::new(), |known| known.name))),
+                },
+            });
+        }
+        Err(UplinkEnd::Refused(NO_KEY, why)) => {
+            steps.push(Step { stage: Stage::Upgrade, found: Ok("a hub answers".into()) });
+            steps.push(match (known, &hub.key) {
+                (Some(_), _) => failed(Stage::Key, why),
+                (None, Some(_)) => {
+                    Step { stage: Stage::Key, found: Ok("this machine joins when its agent starts".into()) }
+                }
+                (None, None) => {
+                    failed(Stage::Key, "this machine has no key of that hub; start its agent with a join line".into())
+                }
+            });
+        }
+        Err(UplinkEnd::Refused(_, why) | UplinkEnd::Later(why, _)) => steps.push(failed(Stage::Upgrade, why)),
+        Err(UplinkEnd::Lost(end)) => steps.push(failed(end.stage, end.why)),
+        Err(UplinkEnd::Stopped) => {}
+    }
+    let reached = steps.iter().any(|step| step.stage == Stage::Key);
+    steps.extend(clock.filter(|_| reached).map(judged));
+    steps
+}
+
+/// The clock's step, which is a fault where the two are far apart.
+fn judged(step: Step) -> Step {
+    let Ok(text) = &step.found else { return step };
+    let skew: i64 = text.parse().unwrap_or(0);
+    let found = match skew.abs() {
+        0..=MOST_SKEW => Ok("agrees with the hub's".into()),
+        _ => Err(format!(
+            "this machine's clock is {} s {} the hub's; set the one that is wrong",
+            skew.abs(),
+            if skew > 0 { "ahead of" } else { "behind" }
+        )),
+    };
+    Step { stage: Stage::Clock, found }
+}
