@@ -13,6 +13,7 @@ mod first_wave;
 mod guard;
 mod history;
 mod house;
+mod hub;
 mod options;
 mod overview;
 mod prometheus;

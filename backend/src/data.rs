@@ -18,6 +18,11 @@ pub struct Data {
 }
 
 impl Data {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The history that was read when the folder was opened.
     pub fn found(&self) -> &Found {
         &self.found

@@ -12,6 +12,7 @@ use backend::stderr::Stderr;
 use backend::terminal::complain;
 use shared::recording::Recording;
 use std::io::{self, BufRead, Read, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
         Ok(Command::Serve(config)) => serve(config, Shown::Machine),
+        Ok(Command::Hub(config)) => serve(config, Shown::Team),
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
@@ -138,6 +140,8 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
 enum Shown {
     /// This machine.
     Machine,
+    /// The machines of a team.
+    Team,
     /// A simulated fleet.
     Fleet(Fleet),
     /// A recording.
@@ -243,6 +247,29 @@ async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
     until_asked(running, stopping).await
 }
 
+/// Opens the accounts of a hub, and says to who starts it how the first admin is made and the first machine joins.
+async fn open_hub(
+    config: &Config,
+    data: Option<Data>,
+    address: SocketAddr,
+    stderr: &Stderr,
+) -> Result<modes::hub::Opened, ExitCode> {
+    let Some(data) = data else {
+        stderr.line("watchglass: a hub keeps accounts and history on disk; name a folder with --data-dir DIR");
+        return Err(ExitCode::from(4));
+    };
+    match modes::hub::open(config, data, address).await {
+        Ok(hub) => {
+            hub.sentences.iter().for_each(|sentence| stderr.line(sentence.reveal()));
+            Ok(hub)
+        }
+        Err((status, sentence)) => {
+            stderr.line(&format!("watchglass: {sentence}"));
+            Err(ExitCode::from(status))
+        }
+    }
+}
+
 async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
     let listeners = match modes::bind(&config).await {
         Ok(listeners) => listeners,
@@ -261,25 +288,38 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     };
     // Before the address is told: what asks at once is answered with all there is.
     let data = match shown {
-        Shown::Machine => open_data(&config, stderr),
+        Shown::Machine | Shown::Team => open_data(&config, stderr),
         Shown::Fleet(_) | Shown::Recording(_) => Ok(None),
     };
     let data = match data {
         Ok(data) => data,
         Err(status) => return status,
     };
-    if config.local_auth == LocalAuth::Off {
+    let (data, hub) = match shown {
+        Shown::Team => match open_hub(&config, data, address, stderr).await {
+            Ok(hub) => (None, Some(hub)),
+            Err(status) => return status,
+        },
+        _ => (data, None),
+    };
+    // A hub asks for accounts.
+    if hub.is_none() && config.local_auth == LocalAuth::Off {
         tracing::warn!("--local-auth off: every user of this machine can read");
-    } else if cfg!(not(target_os = "linux")) {
+    } else if hub.is_none() && cfg!(not(target_os = "linux")) {
         tracing::warn!("this system cannot tell who calls: every user of this machine can read");
     }
-    let address = format!("http://{address}{}", config.base_path);
+    let scheme = if config.tls_cert.is_some() && hub.is_some() { "https" } else { "http" };
+    let address = format!("{scheme}://{address}{}", config.base_path);
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
     let serving = modes::Serving { listeners, stop, answering };
     let running = tokio::spawn(async move {
         match shown {
             Shown::Machine => modes::machine::run(config, data, serving).await,
+            Shown::Team => {
+                let hub = hub.expect("it was opened above");
+                modes::hub::run(config, hub, serving).await;
+            }
             Shown::Fleet(fleet) => modes::demo::run(config, fleet, serving).await,
             Shown::Recording(recording) => modes::replay::run(config, *recording, serving).await,
         }

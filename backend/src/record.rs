@@ -81,7 +81,7 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
         return Err("--from is later than --to".into());
     }
     let from = from.map_or(i64::MIN / 4, |from| from.at(now));
-    let recorder = recording::Recorder::new(&store, from, to.at(now), false);
+    let recorder = recording::Recorder::new(&store, &store.sources(), from, to.at(now), false);
     let mut recorder = recorder.map_err(|nothing| format!("{nothing}: {}", folder.display()))?;
     write(file, || recorder.piece())
 }

@@ -132,7 +132,7 @@ impl Server {
         let (url, stdout) = line.recv_timeout(5 * MAX_WAIT).expect("it tells its address in time");
         server.child.stdout = Some(stdout);
         server.url = url.expect("the first line").trim_end().to_string();
-        assert!(server.url.starts_with("http://"), "no address: {:?}; {}", server.url, server.log());
+        assert!(server.url.starts_with("http"), "no address: {:?}; {}", server.url, server.log());
         server
     }
 
@@ -152,7 +152,7 @@ impl Server {
 
     /// The address at which the server listens.
     pub fn addr(&self) -> SocketAddr {
-        let authority = self.url.trim_start_matches("http://").split('/').next();
+        let authority = self.url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
         authority.and_then(|text| text.parse().ok()).expect("an address in the first line")
     }
 
@@ -279,11 +279,20 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
 /// Panics when nobody listens, or when the answer does not end in time.
 #[track_caller]
 pub fn ask(addr: SocketAddr, lines: &str) -> Answer {
+    ask_with(addr, lines, "")
+}
+
+/// Likewise with a body, whose length the lines say.
+///
+/// # Panics
+/// As [`ask`] does.
+#[track_caller]
+pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(MAX_WAIT)).expect("a time limit");
     let upgrade = lines.to_ascii_lowercase().contains("\r\nupgrade:");
     let end = if upgrade { "" } else { "Connection: close\r\n" };
-    stream.write_all(format!("{lines}{end}\r\n").as_bytes()).expect("a request");
+    stream.write_all(format!("{lines}{end}\r\n{body}").as_bytes()).expect("a request");
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     while !(upgrade && whole(&bytes)) {

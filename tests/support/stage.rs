@@ -65,7 +65,7 @@ impl Stage {
         let guard = Arc::new(Guard::new(&Config::default()));
         // The task keeps the sender, so that the server ends with its runtime.
         let (sender, stop) = tokio::sync::watch::channel(false);
-        let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None);
+        let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None);
         runtime.spawn(async move {
             listen::serve(vec![listener], router(app), guard, None, stop).await;
             drop(sender);

@@ -33,6 +33,8 @@ pub enum Word {
     Serve,
     /// Collect on this machine and send it to a hub; no page, no listening
     Agent(AgentFlags),
+    /// Show many machines to a team: accounts, and agents that send what they measure
+    Hub,
     /// Say per collector what was tried, what was found and what to do; takes the same flags
     Doctor {
         /// JSON instead of text

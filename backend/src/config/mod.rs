@@ -23,6 +23,7 @@ mod reference;
 mod remote_write;
 mod secret;
 mod table;
+mod team;
 pub mod user;
 mod value;
 mod when;
@@ -42,6 +43,7 @@ pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use table::Config;
+pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};
 
@@ -63,6 +65,8 @@ pub enum Command {
         /// What to do.
         task: AgentTask,
     },
+    /// Take in what agents send, and serve it to people with accounts.
+    Hub(Config),
     /// Say per collector what was tried and found.
     Doctor {
         /// What the server would run with.
@@ -245,7 +249,10 @@ fn parse_with(
     if let Some(spool) = agent.as_ref() {
         spool.apply(&mut config)?;
     }
-    check_bind(&config)?;
+    match flags.command {
+        Some(Word::Hub) => team::check(&config)?,
+        _ => check_bind(&config)?,
+    }
     endpoints::told_apart(&config.endpoints)?;
     if flags.print_config {
         return Ok(Command::PrintConfig(config));
@@ -256,13 +263,14 @@ fn parse_with(
     Ok(match (flags.command, fleet) {
         (_, Some(fleet)) => Command::Demo { config, fleet },
         (Some(Word::Agent(agent)), _) => Command::Agent { config, task: agent.task() },
+        (Some(Word::Hub), _) => Command::Hub(config),
         (Some(Word::Export(export)), _) => Command::Export { config, export },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
         _ => Command::Serve(config),
     })
 }
 
-/// Listening beyond loopback waits for accounts: nobody could tell who calls.
+/// Listening beyond loopback is for a hub, which has accounts: here nobody could tell who calls.
 fn check_bind(config: &Config) -> Result<(), ConfigError> {
     if config.bind.is_empty() {
         return Err(ConfigError::new("bind: write at least one address, 127.0.0.1 or ::1"));
@@ -270,8 +278,9 @@ fn check_bind(config: &Config) -> Result<(), ConfigError> {
     let Some(wide) = config.bind.iter().find(|ip| !ip.is_loopback()) else { return Ok(()) };
     let port = if config.port == 0 { 7171 } else { config.port };
     Err(ConfigError::new(format!(
-        "--bind {wide} would let other machines in, and there are no accounts yet to tell who calls.\n\
+        "--bind {wide} would let other machines in, and without accounts nobody can tell who calls.\n\
          Stay on 127.0.0.1 and ::1 and choose one of these:\n  \
+         for a team:            watchglass hub   (accounts, and agents on other machines)\n  \
          from another machine:  ssh -L {port}:localhost:{port} USER@HOST   then open http://localhost:{port}/\n  \
          behind a proxy here:   --host NAME --allow-user USER   (the name people type, the proxy's user)\n  \
          in a container:        share the host's network   (docker run --network host ...)"

@@ -7,6 +7,7 @@ use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
 use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
+use super::team::{self, AgentLimits, Proxies, PublicUrl, Tables};
 use super::{LocalAuth, value};
 use collectors::openmetrics::Endpoint;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 const PAGE: &str = "Page";
 const READERS: &str = "Who may read";
+/// What a hub alone is told.
+const TEAM: &str = "A team's hub";
 /// What is read of this machine. A demo reads nothing of it, so it takes only those of these flags that its rows name.
 pub const MEASURED: &str = "What is measured";
 const STORAGE: &str = "Storage";
@@ -22,11 +25,11 @@ const STORAGE: &str = "Storage";
 pub const GENERAL: &str = "General";
 
 /// The commands that measure this machine.
-const MEASURING: &[&str] = &["serve", "agent", "doctor"];
+const MEASURING: &[&str] = &["serve", "agent", "hub", "doctor"];
 /// The commands that show a page.
-const SERVING: &[&str] = &["serve", "doctor", "replay", "import", "demo"];
+const SERVING: &[&str] = &["serve", "hub", "doctor", "replay", "import", "demo"];
 /// The commands that find a server, or are one.
-const ADDRESSING: &[&str] = &["serve", "doctor", "record", "replay", "import", "demo"];
+const ADDRESSING: &[&str] = &["serve", "hub", "doctor", "record", "replay", "import", "demo"];
 
 macro_rules! kind {
     ($field:ident, $kind:ident($parse:path)) => {
@@ -110,9 +113,39 @@ options! {
         flag: "local-auth", key: "local_auth", value: "uid|off", section: READERS, commands: SERVING,
         help: "How local users are told apart: uid, or off to let all of them read",
     }
+    /// The address that people and agents type; none: that of the listener.
+    public_url: Option<PublicUrl> = None, Texts(team::public_url) {
+        flag: "public-url", key: "public_url", value: "URL", section: TEAM, commands: &["hub"],
+        help: "The address that people and agents type, like https://watch.example.org/",
+    }
+    /// Certificates of our name, our own first, PEM.
+    tls_cert: Option<PathBuf> = None, Texts(value::file) {
+        flag: "tls-cert", key: "tls_cert", value: "FILE", section: TEAM, commands: &["hub"],
+        help: "Our certificate and its chain, PEM; read anew when it changes",
+    }
+    /// The private key of the certificate, PEM.
+    tls_key: Option<PathBuf> = None, Texts(value::file) {
+        flag: "tls-key", key: "tls_key", value: "FILE", section: TEAM, commands: &["hub"],
+        help: "The private key of the certificate, PEM",
+    }
+    /// A hub does not measure its own machine.
+    no_local: bool = false, Texts(value::switch) {
+        flag: "no-local", key: "no_local", value: "BOOL", section: TEAM, commands: &["hub"],
+        help: "Do not measure the machine that the hub runs on",
+    }
+    /// Whose word about callers counts.
+    trusted_proxies: Proxies = Proxies::default(), Tables {
+        flag: "", key: "proxy", value: "TABLE", section: TEAM, commands: &[],
+        help: "Proxies in front of the hub",
+    }
+    /// What agents may send.
+    agent_limits: AgentLimits = AgentLimits::default(), Tables {
+        flag: "", key: "agents", value: "TABLE", section: TEAM, commands: &[],
+        help: "What machines that joined may send",
+    }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {
-        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "agent", "doctor", "demo"],
+        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "agent", "hub", "doctor", "demo"],
         help: "Time between samples, 100ms to 60s",
     }
     /// Processes to watch, with descendants; empty: none.
@@ -147,7 +180,7 @@ options! {
     }
     /// How long ticks are kept, at least 1 minute.
     retention: Duration = Duration::from_secs(12 * 3600), Texts(value::retention) {
-        flag: "retention", key: "retention", value: "DUR", section: STORAGE, commands: &["serve", "doctor", "demo"],
+        flag: "retention", key: "retention", value: "DUR", section: STORAGE, commands: &["serve", "hub", "doctor", "demo"],
         help: "How long samples are kept",
     }
     /// Keep nothing on disk.
@@ -158,7 +191,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "doctor", "export", "record"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "record"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.
@@ -178,7 +211,7 @@ options! {
     }
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), Hubs {
-        flag: "hub", key: "hub", value: "URL", section: HUB, commands: MEASURING,
+        flag: "hub", key: "hub", value: "URL", section: HUB, commands: &["serve", "agent", "doctor"],
         help: "Hub to send what is measured to",
     }
     /// Whether keys and samples may travel unencrypted.
@@ -189,7 +222,7 @@ options! {
     /// What to log: a level, or directives of `tracing`.
     log: String = "info".into(), Texts(value::log) {
         flag: "log", key: "log", value: "LEVEL", section: GENERAL,
-        commands: &["serve", "agent", "doctor", "record", "replay", "import", "demo"],
+        commands: &["serve", "agent", "hub", "doctor", "record", "replay", "import", "demo"],
         help: "What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG",
     }
 }

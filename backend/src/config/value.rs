@@ -199,6 +199,11 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// A file, relative to where the program was started or absolute.
+pub fn file(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("the name of the file is empty; write a path".into()) } else { Ok(text.into()) }
+}
+
 /// Folder that history is kept in, relative to where the program was started or absolute.
 pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {

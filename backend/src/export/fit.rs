@@ -13,6 +13,11 @@ use std::sync::Arc;
 pub trait Look {
     /// What `look` sees. It should not take long: others may wait.
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
+
+    /// The sources that are there for who asks.
+    fn sources(&self) -> Vec<Arc<Source>> {
+        self.look(Store::sources)
+    }
 }
 
 impl Look for Store {

@@ -1,18 +1,29 @@
 //! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, [`routes`] is the one table of what may be asked,
 //! `api` answers, `stream` serves the live stream over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
 
+mod admin;
+mod admit;
+mod agents;
 mod api;
+mod body;
+mod cookie;
 mod descriptors;
 pub mod guard;
+pub mod hub;
 pub mod listen;
+pub mod need;
+mod pace;
 pub mod page;
 mod refusal;
 pub mod routes;
+mod session;
 mod stream;
 pub mod tls;
 mod transport;
+mod upgrade;
 mod write_timeout;
 
+pub use admin::join::line as join_line;
 pub use refusal::Refusal;
 
 use crate::live::Live;
@@ -21,9 +32,10 @@ use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use guard::{Guard, Resource};
+use hub::Hub;
 use shared::processes::ProcessTable;
 use shared::wire::SourceId;
 use std::net::IpAddr;
@@ -50,6 +62,8 @@ pub struct Caller {
 pub struct App {
     live: Arc<Live>,
     guard: Arc<Guard>,
+    /// Accounts and agents; none where one machine shows itself.
+    hub: Option<Hub>,
     /// `/`, or a path that a proxy does not strip, with slashes at both ends.
     base: String,
     stop: watch::Receiver<bool>,
@@ -64,17 +78,20 @@ pub struct App {
 }
 
 impl App {
-    /// The one of a server that serves `live` below `base` until `stop` is true. `remote` is where samples are also sent.
+    /// The one of a server that serves `live` below `base` until `stop` is true. `remote` is where samples are also sent,
+    /// `hub` what a team has beside it.
     pub fn new(
         live: Arc<Live>,
         guard: Arc<Guard>,
         base: String,
         stop: watch::Receiver<bool>,
         remote: Option<Arc<RemoteWriter>>,
+        hub: Option<Hub>,
     ) -> Arc<Self> {
         Arc::new(App {
             live,
             guard,
+            hub,
             base,
             stop,
             remote,
@@ -83,6 +100,14 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
         })
+    }
+
+    /// What a hub has beside the stream.
+    ///
+    /// # Errors
+    /// 404: this is none.
+    fn hub(&self) -> Result<&Hub, Refusal> {
+        self.hub.as_ref().ok_or_else(no_accounts)
     }
 
     /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch.
@@ -138,7 +163,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
             StatusCode::FORBIDDEN,
             "this Watchglass belongs to another user of this machine; its owner can start it with --allow-user NAME to let you read",
         ),
-        Some(_) => match app.guard.check(request.uri(), request.headers(), kind) {
+        Some(caller) => match at_door(&app, caller, request.uri(), request.headers(), kind).await {
             Ok(()) => next.run(request).await,
             Err(refusal) => refusal.into(),
         },
@@ -147,7 +172,28 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     app.guard.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
+    if app.hub.as_ref().is_some_and(|hub| hub.public.is_https()) {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
     response
+}
+
+/// What is asked of every request. A key in an address is ended, since it is in somebody's log now.
+async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind: Resource) -> Result<(), Refusal> {
+    app.guard.check(uri, headers, kind)?;
+    if let (Some(hub), Some(key)) = (&app.hub, uri.query().and_then(admit::key_in)) {
+        hub.accounts.leaked(key.reveal(), &hub.network(caller, headers)).await?;
+        return Err(Refusal::bad(
+            "a key is no part of an address, where logs keep it; this one was ended, make a new one \
+                                 and send it as Authorization: Bearer",
+        ));
+    }
+    Ok(())
+}
+
+/// 404: what is asked for is a matter of accounts.
+fn no_accounts() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there are no accounts here; watchglass hub has them")
 }
 
 async fn only_get() -> Response<Body> {

@@ -1,9 +1,12 @@
 //! The answer to a request that is not granted: a status, and one sentence that says what to do.
 
-use super::error;
+use super::json;
+use crate::accounts::Denied;
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use shared::session::Problem;
+use std::time::Duration;
 
 /// A request that is not granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,23 +15,69 @@ pub struct Refusal {
     pub status: StatusCode,
     /// One sentence that says what to do.
     pub message: String,
+    /// What a page is to ask for first.
+    asks: Asks,
+    /// When to try again.
+    again_in: Option<Duration>,
+}
+
+/// What is to be asked for before a request is repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asks {
+    #[default]
+    Nothing,
+    SignIn,
+    Again,
 }
 
 impl Refusal {
     /// A refusal with a status of the client's or the server's fault.
     pub fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
-        Refusal { status, message: sentence.into() }
+        Refusal { status, message: sentence.into(), asks: Asks::Nothing, again_in: None }
     }
 
     /// 400: the question is wrong.
     pub fn bad(sentence: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, sentence)
     }
+
+    /// 401: nobody is signed in.
+    pub fn sign_in() -> Self {
+        Refusal {
+            asks: Asks::SignIn,
+            ..Self::new(StatusCode::UNAUTHORIZED, "sign in first, or send a key: Authorization: Bearer wg_...")
+        }
+    }
+
+    /// Says when to try again.
+    pub fn again_in(self, wait: Duration) -> Self {
+        Refusal { again_in: Some(wait), ..self }
+    }
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        let status = StatusCode::from_u16(denied.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let asks = match (denied.asks_sign_in(), denied.asks_again()) {
+            (true, _) => Asks::SignIn,
+            (_, true) => Asks::Again,
+            _ => Asks::Nothing,
+        };
+        Refusal { asks, again_in: denied.retry_after(), ..Self::new(status, denied.to_string()) }
+    }
 }
 
 impl From<Refusal> for Response<Body> {
     fn from(refusal: Refusal) -> Self {
-        error(refusal.status, refusal.message)
+        let Refusal { status, message, asks, again_in } = refusal;
+        let problem = Problem { error: message, sign_in: asks == Asks::SignIn, again: asks == Asks::Again };
+        let mut response = json(status, &problem);
+        if let Some(wait) = again_in {
+            // Whole seconds, and never sooner.
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        response
     }
 }
 

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 /// How long a caller may take to agree on keys.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at whether the files have changed.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The certificate that a server shows, as its files last had it.
 pub struct Certificate {

@@ -75,6 +75,19 @@ impl Viewer {
         }
     }
 
+    /// More is there for the page from now on. Overviews that are to [beat](Overview::beat) from now on.
+    pub fn widen(&mut self, scope: Scope) -> Vec<Arc<Overview>> {
+        // What was there before and hidden is news, too: all lines are sent anew.
+        (self.scope, self.index) = (scope, KnownIndex::default());
+        let mut begun = Vec::new();
+        for (overview, place) in &mut self.overviews {
+            let (wider, new) = self.live.overview(overview.grain(), &self.scope);
+            (*overview, *place) = (wider.clone(), OverviewPlace::default());
+            begun.extend(new.then_some(wider));
+        }
+        begun
+    }
+
     /// The sources that the page follows; none before it has opened the stream.
     pub fn sources(&self) -> Vec<SourceId> {
         self.followed.iter().map(|followed| followed.cursor.source()).collect()

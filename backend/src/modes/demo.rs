@@ -1,6 +1,6 @@
 //! Simulates a fleet and serves it.
 
-use super::{MAX_MEMORY_BYTES, Serving, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::{Config, Fleet};
@@ -25,5 +25,5 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let live = Live::of_simulated(store, clock, random(), retention);
     let theirs = live.clone();
     let archive = Archive::in_memory(live.clone());
-    serve(&config, live, Some(archive), serving, move |told| demo.run(theirs, told)).await;
+    serve(&config, Served::alone(live, Some(archive)), serving, move |told| demo.run(theirs, told)).await;
 }

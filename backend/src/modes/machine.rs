@@ -1,7 +1,7 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
 use super::links::Links;
-use super::{MAX_MEMORY_BYTES, Serving, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::Config;
@@ -34,28 +34,46 @@ pub(super) struct OwnMachine {
     pub source: SourceId,
 }
 
+/// The name by which this machine keeps its history.
+pub(super) fn name() -> String {
+    collectors::host_name().unwrap_or_else(|| "this machine".into())
+}
+
 /// Makes the stream of this machine, with what was found of it. `data` is the folder that [`crate::data::open`] opened;
 /// without one, history is kept in memory only. None where the system grants no threads, which is logged.
 pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
+    let (live, archive, source) = stream(config, data, Some(name()))?;
+    Some(OwnMachine { live, archive, source: source? })
+}
+
+/// Likewise a stream of all that was found, and of this machine where it is given its name.
+pub(super) fn stream(
+    config: &Config,
+    data: Option<Data>,
+    name: Option<String>,
+) -> Option<(Arc<Live>, Archive, Option<SourceId>)> {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let limits = Limits { retention, bytes: MAX_MEMORY_BYTES };
-    let name = collectors::host_name().unwrap_or_else(|| "this machine".into());
-    let (catalog, facts) = (Arc::new(collectors::catalog()), collectors::facts(&config.roots()));
+    let catalog = Arc::new(collectors::catalog());
     let (mut store, unwritten) = match &data {
-        Some(data) => Store::of_found(catalog, data.found(), limits, Some(&name)),
+        Some(data) => Store::of_found(catalog, data.found(), limits, name.as_deref()),
         None => (Store::new(catalog, limits), Vec::new()),
     };
-    let source = match store.named(&name) {
-        Some(source) => {
-            store.renew(source, interval, facts);
-            source
+    let source = name.map(|name| {
+        let facts = collectors::facts(&config.roots());
+        let source = match store.named(&name) {
+            Some(source) => {
+                store.renew(source, interval, facts);
+                source
+            }
+            None => store.add_source(name, interval, facts),
+        };
+        // A hub knows ticks by their numbers, also those of a machine that keeps nothing on disk.
+        if data.is_some() || !config.hubs.is_empty() {
+            store.begin_life(source, clock::System.wall());
         }
-        None => store.add_source(name, interval, facts),
-    };
-    // A hub knows ticks by their numbers, also those of a machine that keeps nothing on disk.
-    if data.is_some() || !config.hubs.is_empty() {
-        store.begin_life(source, clock::System.wall());
-    }
+        source
+    });
     let live = Live::new(store, Arc::new(clock::System), random(), retention);
     let archive = match data {
         None => Archive::in_memory(live.clone()),
@@ -67,7 +85,7 @@ pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
             }
         },
     };
-    Some(OwnMachine { live, archive, source })
+    Some((live, archive, source))
 }
 
 /// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
@@ -88,7 +106,7 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
     let work = sampling(config, &live, source);
-    serve(config, live, Some(archive), serving, work).await;
+    serve(config, Served::alone(live, Some(archive)), serving, work).await;
 }
 
 /// The work of sampling this machine into a source until it is told to end.

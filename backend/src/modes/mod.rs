@@ -1,9 +1,11 @@
-//! What the program can be while it serves: [`machine`] measures where it runs, [`agent`] sends that to hubs, [`demo`] simulates a fleet, [`replay`] shows
+//! What the program can be while it serves: [`machine`] measures where it runs, [`agent`] sends that to hubs, [`hub`] takes in
+//! what agents send and has accounts, [`demo`] simulates a fleet, [`replay`] shows
 //! a recording. A mode puts rooms together and has no logic of its own; [`serve`] is what all modes have in common.
 
 pub mod agent;
 mod bind;
 pub mod demo;
+pub mod hub;
 pub mod links;
 pub mod machine;
 pub mod replay;
@@ -13,6 +15,9 @@ pub use bind::bind;
 use crate::archive::{self, Archive};
 use crate::config::Config;
 use crate::http;
+use crate::http::guard::Guard;
+use crate::http::hub::Hub;
+use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
 use crate::stderr;
@@ -38,19 +43,39 @@ pub struct Serving {
     pub answering: oneshot::Sender<()>,
 }
 
-/// Serves what `live` has until `stop` becomes true, or the work that fills it ends.
-async fn serve(
-    config: &Config,
+/// What is served.
+struct Served {
     live: Arc<Live>,
     archive: Option<Archive>,
+    /// Accounts and agents, where it is a hub.
+    hub: Option<Hub>,
+    /// What callers are shown, where there is TLS.
+    certificate: Option<Arc<Certificate>>,
+}
+
+impl Served {
+    /// What one machine shows of itself.
+    fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
+        Served { live, archive, hub: None, certificate: None }
+    }
+}
+
+/// Serves what there is until `stop` becomes true, or the work that fills it ends.
+async fn serve(
+    config: &Config,
+    Served { live, archive, hub, certificate }: Served,
     Serving { listeners, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
-    let guard = Arc::new(http::guard::Guard::new(config));
+    let guard = Arc::new(match &hub {
+        Some(hub) => Guard::of_hub(config, &hub.public),
+        None => Guard::new(config),
+    });
     let remote = remote_writer(config, &live);
-    let app = http::App::new(live.clone(), guard.clone(), config.base_path.clone(), stop.clone(), remote.clone());
+    let base = config.base_path.clone();
+    let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
     let serving = async move {
-        let serving = http::listen::serve(listeners, http::router(app), guard, None, stop);
+        let serving = http::listen::serve(listeners, http::router(app), guard, certificate, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
         serving.await;
     };
@@ -124,4 +149,11 @@ async fn watch_log(live: &Live) {
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::hash::RandomState::new().build_hasher().finish()
+}
+
+/// The work of a server that measures nothing.
+fn idle(ended: Arc<AtomicBool>) {
+    while !ended.load(Ordering::Relaxed) {
+        std::thread::park_timeout(Duration::from_secs(60));
+    }
 }

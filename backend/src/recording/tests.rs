@@ -56,7 +56,7 @@ fn filled() -> Store {
 }
 
 fn record(store: &Store, from: i64, to: i64) -> Vec<u8> {
-    let mut recorder = Recorder::new(store, from, to, false).expect("samples");
+    let mut recorder = Recorder::new(store, &store.sources(), from, to, false).expect("samples");
     let mut bytes = Vec::new();
     while let Some(piece) = recorder.piece().expect("sound") {
         bytes.extend(piece);
@@ -99,7 +99,7 @@ fn a_recording_of_a_span_holds_that_span_to_the_millisecond() {
     let (from, to) = (START + 1_234_500, START + 4_000_000);
     let again = replayed(record(&store, from, to));
     assert_eq!(all(&again, 0, i64::MAX), all(&store, from, to));
-    assert_eq!(Recorder::new(&store, 0, START - 1, false).err(), Some(Nothing));
+    assert_eq!(Recorder::new(&store, &store.sources(), 0, START - 1, false).err(), Some(Nothing));
 }
 
 #[test]

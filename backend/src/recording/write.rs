@@ -62,14 +62,20 @@ impl Iterator for Part {
 }
 
 impl Recorder {
-    /// A recording of all machines of a store from `from` to `to`, both included, ms since the epoch; `simulated` says
+    /// A recording of these machines of a store from `from` to `to`, both included, ms since the epoch; `simulated` says
     /// that no machine was measured. Nothing is read yet.
     ///
     /// # Errors
     /// [`Nothing`] when there is no sample.
-    pub fn new(store: &Store, from: i64, to: i64, simulated: bool) -> Result<Recorder, Nothing> {
+    pub fn new(
+        store: &Store,
+        sources: &[Arc<Source>],
+        from: i64,
+        to: i64,
+        simulated: bool,
+    ) -> Result<Recorder, Nothing> {
         let (mut machines, mut parts) = (Vec::new(), VecDeque::new());
-        for source in store.sources() {
+        for source in sources {
             let series = store.series(source.id, 0);
             let spans = (0..series.len()).filter_map(|id| store.span(source.id, id as SeriesId));
             let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { continue };
@@ -80,7 +86,7 @@ impl Recorder {
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
             let Some(records) = store.records(source.id, records_from, records_to) else { continue };
             parts.push_back(Part { machine: machines.len(), snapshot, records, from, to, length });
-            machines.push(((*source).clone(), series.to_vec()));
+            machines.push((Source::clone(source), series.to_vec()));
         }
         let names: Vec<&str> = machines.iter().map(|(source, _)| source.name.as_str()).collect();
         let title = match names.as_slice() {

@@ -146,7 +146,8 @@ fn a_recording_has_the_records_of_its_span() {
     let mut all = Vec::new();
     ticks(&mut bench, 2_000, &mut all);
     let (from, to) = (T0 + 500_000, T0 + 1_500_000);
-    let mut recorder = Recorder::new(&bench.live.store(), from, to, false).expect("samples");
+    let sources = bench.live.store().sources();
+    let mut recorder = Recorder::new(&bench.live.store(), &sources, from, to, false).expect("samples");
     let mut bytes = Vec::new();
     while let Some(piece) = recorder.piece().expect("what is stored is sound") {
         bytes.extend(piece);

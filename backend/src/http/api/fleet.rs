@@ -5,6 +5,7 @@ use super::params::Params;
 use super::{number, seconds};
 use crate::config::step;
 use crate::export::fitting;
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use crate::live::Live;
 use axum::body::Body;
@@ -28,7 +29,11 @@ const MAX_WHOLE: usize = 128;
 const RATE_LEAD_MS: i64 = 60_000;
 
 /// `?row=ID` chooses the row, `from`, `to` and `step` the columns, `source=` machines.
-pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
     let row = chosen(params.last("row")).map_err(Refusal::bad)?;
     let now = app.live.clock.wall();
     let to = params.instant("to", now)?.unwrap_or(now);
@@ -46,7 +51,8 @@ pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) ->
         return Err(Refusal::bad(sentence));
     }
     let names: Vec<String> = params.each("source").map(str::to_string).collect();
-    let sources = fitting(&app.live.store().sources(), &names);
+    let names = asker.sources(&app, names).await;
+    let sources = fitting(&asker.reader(&app).sources(), &names);
     let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
     let columns = Columns { row, from, to, step, count: count as usize, whole: sources.len() <= MAX_WHOLE };
     let begin = format!(

@@ -3,6 +3,7 @@
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
+use crate::live::Reader;
 use shared::wire::SourceId;
 use std::fmt::Write;
 
@@ -14,8 +15,8 @@ pub(in crate::http) fn labels(app: &App, source: SourceId, number: &str) -> Vec<
 }
 
 /// The row of each GPU for Prometheus, to be joined by the labels `source` and `gpu`.
-pub(in crate::http) fn rows(app: &App, text: &mut String) {
-    let sources = app.live.store().sources();
+pub(in crate::http) fn rows(app: &App, reader: &Reader, text: &mut String) {
+    let sources = reader.sources();
     let known = sources.iter().flat_map(|source| {
         let known = app.live.source(source.id).gpus.known();
         known.into_iter().map(|(number, labels)| (source.name.as_str(), number, labels))

@@ -15,8 +15,9 @@ pub(in crate::http) use answer::AnswerLimits;
 pub(in crate::http) use params::Params;
 
 use crate::export::fitting;
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::live::{KnownIndex, Live};
+use crate::live::Live;
 use answer::{listed, stream};
 use axum::body::Body;
 use axum::extract::State;
@@ -24,7 +25,6 @@ use axum::http::{Response, StatusCode, Uri};
 use serde_json::{Map, Value, json as object};
 use shared::catalog::{self, Metric};
 use shared::processes::Process;
-use shared::scope::Scope;
 use shared::standing::Standing;
 use shared::wire::IndexEntry;
 use std::collections::HashMap;
@@ -96,10 +96,15 @@ pub(in crate::http) async fn catalog(State(app): State<Arc<App>>) -> Result<Resp
 
 /// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole. `?source=NAME`: those
 /// of that machine; without it of the first that has a table.
-pub(in crate::http) async fn processes(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+pub(in crate::http) async fn processes(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
     let at = params.instant("at", app.live.clock.wall())?;
     let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
-    let sources = fitting(&app.live.store().sources(), &names);
+    let names = asker.sources(&app, names).await;
+    let sources = fitting(&asker.reader(&app).sources(), &names);
     let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
     let Some(table) = sources.iter().find_map(|source| app.processes(source.id, at)) else {
         let sentence = "there is no process table yet; the first comes within seconds, if this system has one";
@@ -122,9 +127,8 @@ fn process(p: &Process) -> Value {
     row
 }
 
-pub(in crate::http) async fn sources(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
-    app.live.find_late();
-    let (index, live) = (app.live.index(&Scope::All, &mut KnownIndex::default()), app.live.clone());
+pub(in crate::http) async fn sources(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let (index, live) = (asker.reader(&app).index(), app.live.clone());
     let mut part = some(index.len());
     let items = move || Some(index[part()?].iter().map(|entry| source(&live, entry)).collect());
     list(&app.answers, "{\"sources\":[".into(), items).await
@@ -169,8 +173,8 @@ fn source(live: &Live, entry: &IndexEntry) -> Value {
 }
 
 /// Every family of every source once, with the source's name.
-pub(in crate::http) async fn doctor(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
-    let (mut sources, live) = (app.live.store().sources().into_iter(), app.live.clone());
+pub(in crate::http) async fn doctor(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let (mut sources, live) = (asker.reader(&app).sources().into_iter(), app.live.clone());
     let items = move || {
         let source = sources.next()?;
         let own = live.store().checks(source.id).0.to_vec();

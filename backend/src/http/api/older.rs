@@ -4,6 +4,7 @@
 use crate::config::show_duration;
 use crate::export::{Ask, Wanted, chosen, text};
 use crate::http::App;
+use crate::live::Reader;
 use crate::remote_write::{ReadBack, RemoteSeries, Summary, Window};
 use shared::catalog::Catalog;
 use shared::wire::SourceId;
@@ -14,11 +15,11 @@ use tokio::task::spawn_blocking;
 
 /// The member `older` of an answer: an object, or none where nothing is to be read back. It takes as long as the server
 /// takes to answer, question by question: of a caller who has gone none is asked any more.
-pub(in crate::http) async fn older(app: &Arc<App>, ask: &Ask) -> Option<String> {
+pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -> Option<String> {
     let remote = app.remote.clone().filter(|remote| remote.reads())?;
     let step = ask.step.filter(|_| !ask.rate)?;
     let turn = app.answers.questions_back.clone().acquire_owned().await.ok()?;
-    let (own, question) = (app.clone(), ask.clone());
+    let (own, question) = (reader.clone(), ask.clone());
     let (windows, mut turn) = spawn_blocking(move || (windows(&own, &question, step), turn)).await.ok()?;
     let windows = windows?;
     let mut series = Vec::new();
@@ -57,15 +58,13 @@ struct Older {
 }
 
 /// What is to be read back of each source; none where that is nothing.
-fn windows(app: &App, ask: &Ask, step: i64) -> Option<Vec<Older>> {
-    let (catalog, sources) = {
-        let store = app.live.store();
-        (store.catalog().clone(), store.sources())
-    };
+fn windows(reader: &Reader, ask: &Ask, step: i64) -> Option<Vec<Older>> {
+    let catalog = reader.live().store().catalog().clone();
+    let sources = reader.sources();
     // What no row fits has been refused by the question itself; here its span is no bound.
     let all = Ask { from: i64::MIN, to: i64::MAX, ..ask.clone() };
     let mut asked: BTreeMap<SourceId, Vec<Wanted>> = BTreeMap::new();
-    for own in chosen(&*app.live, &catalog, &sources, &all).ok()? {
+    for own in chosen(reader, &catalog, &sources, &all).ok()? {
         asked.entry(own.source).or_default().push(own);
     }
     let older = |own: Vec<Wanted>| {
@@ -111,6 +110,7 @@ mod tests {
     use crate::remote_write::RemoteWriter;
     use crate::store::{Limits, Store};
     use shared::catalog::cpu;
+    use shared::scope::Scope;
     use shared::series::SeriesDef;
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
@@ -152,21 +152,22 @@ mod tests {
         let settings = RemoteWrite { url: "http://127.0.0.1:9/".into(), read_url: Some(read_url), headers: Vec::new() };
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
-        App::new(live, Arc::new(Guard::new(&Config::default())), "/".into(), stop, Some(remote))
+        App::new(live, Arc::new(Guard::new(&Config::default())), "/".into(), stop, Some(remote), None)
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn nothing_more_is_asked_for_a_caller_who_has_gone() {
         let ((url, questions, go), now) = (server(), 1_700_000_000_000);
         let app = app(url, now);
+        let reader = Reader::new(app.live.clone(), Scope::All);
         let tags = vec![cpu::ROWS[0].tag.to_string()];
         let ask = Ask { tags, from: now - 3_600_000, to: now, step: Some(60_000), ..Ask::default() };
         // One that waits is asked all: minima, maxima and means.
         (0..3).for_each(|_| go.send(()).expect("it listens"));
-        assert_eq!(older(&app, &ask).await, None, "the server has nothing");
+        assert_eq!(older(&app, &reader, &ask).await, None, "the server has nothing");
         (0..3).for_each(|_| questions.try_recv().expect("a question"));
-        let (own, question) = (app.clone(), ask.clone());
-        let caller = tokio::spawn(async move { older(&own, &question).await });
+        let (own, theirs, question) = (app.clone(), reader.clone(), ask.clone());
+        let caller = tokio::spawn(async move { older(&own, &theirs, &question).await });
         let questions = spawn_blocking(move || {
             questions.recv().expect("the first question");
             questions

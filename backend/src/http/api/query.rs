@@ -6,12 +6,14 @@ use super::params::Params;
 use crate::config::step;
 use crate::export::openmetrics::OPENMETRICS;
 use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, query as form, select};
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal, error, json};
-use crate::live::Live;
+use crate::live::Reader;
 use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, Response, StatusCode, header};
+use shared::wire::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,25 +24,31 @@ const DEFAULT_SPAN_MS: i64 = 300_000;
 /// How long values are counted before the turn is given away, and nothing more is done for a caller who has gone.
 const TURN: Duration = Duration::from_millis(50);
 
-impl Look for Live {
+impl Look for Reader {
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
-        look(&self.store())
+        look(&self.live().store())
+    }
+
+    fn sources(&self) -> Vec<Arc<Source>> {
+        Reader::sources(self)
     }
 }
 
 pub(in crate::http) async fn query(
     State(app): State<Arc<App>>,
+    asker: Asker,
     params: Params,
 ) -> Result<Response<Body>, Response<Body>> {
-    let ask = ask(&params, app.live.clock.wall())?;
+    let ask = asked(&app, &asker, &params).await?;
     if params.last("format").is_some() {
         return Err(Refusal::bad("query answers JSON; other formats are at api/v1/export").into());
     }
     let slot = app.answers.history.take()?;
-    let live = app.live.clone();
-    let selection = Arc::new(slot.blocking(move || select(&*live, ask)).await?.map_err(refusal)?);
+    let reader = asker.reader(&app);
+    let theirs = reader.clone();
+    let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
     counted(&slot, &selection).await?;
-    let older = older(&app, &selection.ask).await;
+    let older = older(&app, &reader, &selection.ask).await;
     let form = form(&selection, older);
     Ok(stream(slot, "application/json", told(Pieces::new(selection, form))).await)
 }
@@ -73,14 +81,16 @@ fn told(mut pieces: Pieces) -> impl FnMut() -> (String, bool) + Send + 'static {
 /// An answer that a browser keeps under a name.
 pub(in crate::http) async fn export(
     State(app): State<Arc<App>>,
+    asker: Asker,
     params: Params,
 ) -> Result<Response<Body>, Response<Body>> {
-    let ask = ask(&params, app.live.clock.wall())?;
+    let ask = asked(&app, &asker, &params).await?;
     let format = params.last("format").unwrap_or("csv");
     let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
     let slot = app.answers.history.take()?;
+    let reader = asker.reader(&app);
     let chosen = move || {
-        let mut selection: Selection = select(&*app.live, ask)?;
+        let mut selection: Selection = select(&reader, ask)?;
         let form = format.form(&mut selection)?;
         Ok(Pieces::new(selection, form))
     };
@@ -95,6 +105,12 @@ pub(in crate::http) async fn export(
     let value = format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain");
     response.headers_mut().insert::<HeaderName>(header::CONTENT_DISPOSITION, value);
     Ok(response)
+}
+
+/// What is asked for; a source may be called by a name that it had once.
+async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
+    let ask = ask(params, app.live.clock.wall())?;
+    Ok(Ask { sources: asker.sources(app, ask.sources).await, ..ask })
 }
 
 /// What is asked for, by the parameters.

@@ -1,6 +1,7 @@
 //! `GET /api/v1/record`: a span of all machines as one file, which `watchglass replay` and any page open.
 
 use super::params::Params;
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use crate::recording::{Nothing, Recorder};
 use axum::body::{Body, Bytes};
@@ -8,7 +9,11 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use std::sync::Arc;
 
-pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
     let now = app.live.clock.wall();
     let from = params.instant("from", now)?.unwrap_or(i64::MIN);
     let to = params.instant("to", now)?.unwrap_or(now);
@@ -16,7 +21,8 @@ pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) ->
         return Err(Refusal::bad("from is later than to"));
     }
     let slot = app.answers.recordings.take()?;
-    let recorder = match Recorder::new(&app.live.store(), from, to, app.live.provenance.simulated) {
+    let sources = asker.reader(&app).sources();
+    let recorder = match Recorder::new(&app.live.store(), &sources, from, to, app.live.provenance.simulated) {
         Ok(recorder) => recorder,
         Err(Nothing) => {
             let sentence = "nothing was stored between from and to; leave them out to record all";

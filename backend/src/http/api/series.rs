@@ -4,7 +4,8 @@ use super::answer::{listed, stream};
 use super::gpus;
 use super::params::Params;
 use super::seconds;
-use crate::export::{Look, Patterns, Search, Wanted};
+use crate::export::{Patterns, Search, Wanted};
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::body::Body;
 use axum::extract::State;
@@ -14,18 +15,24 @@ use shared::catalog::{Catalog, labels, prometheus};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(in crate::http) async fn get(State(app): State<Arc<App>>, params: Params) -> Result<Response<Body>, Refusal> {
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
     let mut texts: Vec<&str> = params.each("match").collect();
     if texts.is_empty() {
         texts.push("*");
     }
-    let (catalog, sources) = app.live.look(|store| (store.catalog().clone(), store.sources()));
+    let reader = asker.reader(&app);
+    let catalog = app.live.store().catalog().clone();
+    let sources = reader.sources();
     let patterns = Patterns::new(&catalog, texts);
     let patterns = patterns.map_err(|unknown| Refusal::new(StatusCode::NOT_FOUND, unknown.to_string()))?;
     let slot = app.answers.history.take()?;
     let mut search = Search::new(sources);
     let items = move || {
-        let found = search.next(&*app.live, &catalog, &patterns)?;
+        let found = search.next(&reader, &catalog, &patterns)?;
         Some(found.iter().map(|(_, one)| series(&app, &catalog, one)).collect())
     };
     Ok(stream(slot, "application/json", listed("{\"series\":[".into(), items)).await)

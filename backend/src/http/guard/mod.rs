@@ -7,7 +7,7 @@
 pub mod peer;
 
 use super::Refusal;
-use crate::config::{Config, LocalAuth, is_host_name, split_authority};
+use crate::config::{Config, LocalAuth, PublicUrl, is_host_name, split_authority};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,6 +32,10 @@ pub struct Guard {
     names: Vec<String>,
     addresses: Vec<IpAddr>,
     origins: Vec<String>,
+    /// The origin by which people reach a hub, where it was told of one.
+    public: Option<String>,
+    /// The scheme that we speak ourselves.
+    scheme: &'static str,
     /// Admitted uids; none: every local user.
     users: Option<Vec<u32>>,
     frame_ancestors: String,
@@ -41,6 +45,20 @@ impl Guard {
     /// The guard that a configuration asks for; our own uid is the process's.
     pub fn new(config: &Config) -> Self {
         Self::of_user(config, peer::own_uid())
+    }
+
+    /// The guard of a hub: accounts stand in the place of the caller's uid, and the name that people type is one of ours.
+    pub fn of_hub(config: &Config, public: &PublicUrl) -> Self {
+        let mut guard = Guard { users: None, public: Some(public.origin.clone()), ..Self::new(config) };
+        match public.host().parse() {
+            Ok(ip) => guard.addresses.push(ip),
+            Err(_) => guard.names.push(public.host().to_string()),
+        }
+        guard.origins.push(public.origin.clone());
+        if config.tls_cert.is_some() {
+            guard.scheme = "https";
+        }
+        guard
     }
 
     fn of_user(config: &Config, own_uid: u32) -> Self {
@@ -58,6 +76,8 @@ impl Guard {
             names: config.hosts.clone(),
             addresses,
             origins: config.origins.clone(),
+            public: None,
+            scheme: "http",
             users: (config.local_auth == LocalAuth::Uid).then(|| users.collect()),
             frame_ancestors,
         }
@@ -87,6 +107,28 @@ impl Guard {
             (None, _) if kind == Resource::Data => own_site(headers),
             (None, _) => Ok(()),
         }
+    }
+
+    /// Lets through what a page of our own asks, for requests that change something by what a browser sends by itself.
+    ///
+    /// # Errors
+    /// [`Refusal`]: 403 without exactly one Origin that is ours by scheme, host and port, or from another site.
+    pub fn own_page(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let foreign = || {
+            Refusal::new(
+                StatusCode::FORBIDDEN,
+                "only this hub's own page may do this; if people reach it by another address, start it with --public-url; a program sends a key",
+            )
+        };
+        let host = self.host(target, headers)?;
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let (Some(origin), None) = (origins.next(), origins.next()) else { return Err(foreign()) };
+        let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
+        // A proxy that has TLS may leave the name as people typed it.
+        let by_name = is(&format!("{}://{}", self.scheme, host.text));
+        let ours = by_name || self.public.as_deref().is_some_and(is);
+        let same = headers.get_all(SEC_FETCH_SITE).iter().all(|site| site.as_bytes() == b"same-origin");
+        if ours && same { Ok(()) } else { Err(foreign()) }
     }
 
     /// The one Host, when it names this server.
@@ -119,7 +161,7 @@ impl Guard {
     fn origin(&self, origin: &HeaderValue, host: &Host<'_>) -> Result<(), Refusal> {
         let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
         let with = |scheme: &str| is(&format!("{scheme}://{}", host.text));
-        if with("http") || (host.listed && with("https")) || self.origins.iter().any(|own| is(own)) {
+        if with(self.scheme) || (host.listed && with("https")) || self.origins.iter().any(|own| is(own)) {
             return Ok(());
         }
         let sentence =

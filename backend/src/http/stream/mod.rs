@@ -1,5 +1,6 @@
 //! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts.
 
+mod rights;
 mod script;
 mod socket;
 mod viewer;
@@ -7,12 +8,15 @@ mod viewer;
 pub(super) use script::Broadcast;
 
 use crate::export::fitting;
+use crate::http::admit::Asker;
 use crate::http::api::Params;
+use crate::http::hub::counted_as;
 use crate::http::{App, Refusal};
 use crate::live::Live;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
+use rights::Rights;
 use script::{MAX_SCRIPT_SOURCES, script};
 use socket::{End, Opcode, Socket};
 use std::sync::Arc;
@@ -23,6 +27,7 @@ use viewer::page;
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
+    asker: Asker,
     params: Params,
     request: Request,
 ) -> Result<Response<Body>, Refusal> {
@@ -37,13 +42,21 @@ pub(super) async fn get(
             "source= chooses what a script is told of, with format=json; a page names its machine itself",
         ));
     }
-    let chosen = fitting(&app.live.store().sources(), &patterns);
+    let patterns = asker.sources(&app, patterns).await;
+    let chosen = fitting(&asker.reader(&app).sources(), &patterns);
     let chosen = chosen.map_err(|unknown| Refusal::bad(unknown.to_string()))?.len();
     if json && chosen > MAX_SCRIPT_SOURCES {
         return Err(Refusal::bad(format!(
             "these are {chosen} machines, and a script follows {MAX_SCRIPT_SOURCES} at most: name them by source=, * for any text"
         )));
     }
+    let (rights, seat) = match (&app.hub, &asker.who) {
+        (Some(hub), Some(who)) => {
+            let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
+            (rights, Some(hub.seats.take(counted_as(who))?))
+        }
+        _ => (Rights::unbound(), None),
+    };
     let (response, upgraded) = match socket::accept(request) {
         Ok(accepted) => accepted,
         Err(refused) => {
@@ -60,10 +73,10 @@ pub(super) async fn get(
         let Some(socket) = upgraded.await else { return };
         // On the heap, so that each viewer takes what its own kind needs.
         match json {
-            true => Box::pin(script(socket, app, patterns)).await,
-            false => Box::pin(page(socket, app)).await,
+            true => Box::pin(script(socket, app, patterns, rights)).await,
+            false => Box::pin(page(socket, app, rights)).await,
         }
-        drop(slot);
+        drop((slot, seat));
     });
     Ok(response)
 }

@@ -3,6 +3,7 @@
 //! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no queue:
 //! it holds its place, and where that is gone it goes on from the newest, which the jump in `t` shows.
 
+use super::rights::{Changed, Rights};
 use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
@@ -13,12 +14,14 @@ use axum::body::Bytes;
 use serde_json::{Map, Value, json as object};
 use shared::catalog::glob;
 use shared::record::Record;
+use shared::scope::Scope;
 use shared::wire::Source;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 /// Ticks that are kept of each source, as texts, with the records between them.
 const KEPT_TICKS: usize = 4;
@@ -38,6 +41,7 @@ pub(in crate::http) struct Broadcast {
 
 /// The newest texts of a source.
 struct SourceTexts {
+    key: String,
     name: String,
     /// The newest first, each with whether it is a tick.
     texts: VecDeque<(Bytes, bool)>,
@@ -63,8 +67,9 @@ impl Broadcast {
     }
 
     /// Takes in sources that are new.
-    fn add(&self, names: impl Iterator<Item = String>) {
-        self.texts().extend(names.map(|name| SourceTexts { name, texts: VecDeque::new(), count: 0 }));
+    fn add(&self, sources: impl Iterator<Item = (String, String)>) {
+        let new = sources.map(|(key, name)| SourceTexts { key, name, texts: VecDeque::new(), count: 0 });
+        self.texts().extend(new);
     }
 
     /// Adds the newest text of a source; `tick` says whether it is one, and not a record.
@@ -80,10 +85,8 @@ impl Broadcast {
     /// The next text for a script.
     fn next(&self, listener: &mut Listener) -> Option<Bytes> {
         let texts = self.texts();
-        let Listener { patterns, had } = listener;
-        let wants = |own: &SourceTexts| patterns.is_empty() || patterns.iter().any(|pattern| glob(pattern, &own.name));
-        had.extend(texts[had.len()..].iter().map(|own| wants(own).then_some(0)));
-        texts.iter().zip(had).find_map(|(own, had)| {
+        listener.look(&texts);
+        texts.iter().zip(&mut listener.had).find_map(|(own, had)| {
             let had = had.as_mut()?;
             let missing = usize::try_from(own.count - *had).unwrap_or(usize::MAX);
             // It begins with the newest tick, and goes on from it where the next text is gone.
@@ -98,12 +101,40 @@ impl Broadcast {
 }
 
 /// What one script wants, and what it has been sent.
-#[derive(Default)]
 struct Listener {
     /// Patterns of the sources' names; without one it wants all.
     patterns: Vec<String>,
+    /// What is there for it.
+    scope: Scope,
     /// By source, how many texts it has had; none where it does not want them.
     had: Vec<Option<u64>>,
+    /// Sources that it has looked at.
+    looked: usize,
+}
+
+impl Listener {
+    fn new(patterns: Vec<String>, scope: Scope) -> Self {
+        Listener { patterns, scope, had: Vec::new(), looked: 0 }
+    }
+
+    /// More is there for it from now on.
+    fn widen(&mut self, scope: Scope) {
+        (self.scope, self.looked) = (scope, 0);
+    }
+
+    /// Looks which of these it wants that it did not look at.
+    fn look(&mut self, texts: &[SourceTexts]) {
+        for (at, own) in texts.iter().enumerate().skip(self.looked) {
+            let called = || self.patterns.iter().any(|text| glob(text, &own.name) || *text == own.key);
+            let wants = self.scope.sees(&own.key) && (self.patterns.is_empty() || called());
+            let wanted = wants.then_some(0);
+            match self.had.get_mut(at) {
+                Some(had) => *had = had.or(wanted),
+                None => self.had.push(wanted),
+            }
+        }
+        self.looked = texts.len();
+    }
 }
 
 /// Follows all sources and publishes their ticks, until nobody listens any more.
@@ -135,7 +166,7 @@ fn catch_up(live: &Live, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcas
     let known = followed.len();
     followed.extend(live.store().sources().into_iter().skip(known).map(Followed::new));
     let broadcast = broadcast.upgrade()?;
-    broadcast.add(followed[known..].iter().map(|one| one.name.clone()));
+    broadcast.add(followed[known..].iter().map(|one| (one.key.clone(), one.name.clone())));
     for (at, one) in followed.iter_mut().enumerate() {
         let (news, records) = {
             let store = live.store();
@@ -166,6 +197,7 @@ fn catch_up(live: &Live, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcas
 
 /// A source that is followed for all scripts.
 struct Followed {
+    key: String,
     name: String,
     cursor: Cursor,
     /// The tag of each series, by its id.
@@ -174,7 +206,12 @@ struct Followed {
 
 impl Followed {
     fn new(source: Arc<Source>) -> Self {
-        Followed { name: source.name.clone(), cursor: Cursor::new(source.id).with_state(), tags: Vec::new() }
+        Followed {
+            key: source.key.clone(),
+            name: source.name.clone(),
+            cursor: Cursor::new(source.id).with_state(),
+            tags: Vec::new(),
+        }
     }
 
     /// The ticks that are new; none where it goes on from the newest, which the cursor then holds. A source is followed
@@ -220,10 +257,16 @@ pub(super) async fn script<S: AsyncRead + AsyncWrite + Unpin>(
     mut socket: Socket<S>,
     app: Arc<App>,
     patterns: Vec<String>,
+    mut rights: Rights,
 ) {
     let broadcast = Broadcast::of(&app);
-    let listener = Listener { patterns, had: Vec::new() };
-    if let Err(End::Told(code, reason)) = listen(&mut socket, &app, &broadcast, listener).await {
+    let listener = Listener::new(patterns, rights.scope());
+    let cut = rights.cut();
+    let ended = tokio::select! {
+        ended = listen(&mut socket, &app, &broadcast, listener, &mut rights) => ended,
+        () = cut => return,
+    };
+    if let Err(End::Told(code, reason)) = ended {
         Box::pin(socket.close(code, &reason)).await;
     }
 }
@@ -234,6 +277,7 @@ async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
     app: &App,
     broadcast: &Broadcast,
     mut listener: Listener,
+    rights: &mut Rights,
 ) -> Result<(), End> {
     let mut news = Wakes::from(broadcast.newest.subscribe());
     loop {
@@ -242,7 +286,23 @@ async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
             send(socket, &app.live, Opcode::Text, &text).await?;
         }
         // A script has nothing to say.
-        while let SocketEvent::Said(_) = socket.next(&mut news, None).await? {}
+        loop {
+            let event = tokio::select! {
+                biased;
+                changed = rights.changed() => match changed {
+                    Changed::Ended(why) => return Err(End::Told(CloseCode::Policy, why)),
+                    // It hears of machines that came later, like a page.
+                    Changed::Sees(scope) => {
+                        listener.widen(scope);
+                        continue;
+                    }
+                },
+                event = socket.next(&mut news, None) => event?,
+            };
+            if !matches!(event, SocketEvent::Said(_)) {
+                break;
+            }
+        }
     }
 }
 
@@ -255,9 +315,9 @@ mod tests {
     fn records_go_with_the_ticks_around_them_and_take_no_ticks_place() {
         let broadcast = Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) };
         let text = |n: usize| Bytes::from(n.to_string());
-        broadcast.add(std::iter::once("a".to_string()));
+        broadcast.add(std::iter::once(("a".to_string(), "a".to_string())));
         broadcast.publish(0, text(0), true);
-        let (mut early, mut late) = (Listener::default(), Listener::default());
+        let (mut early, mut late) = (Listener::new(Vec::new(), Scope::All), Listener::new(Vec::new(), Scope::All));
         assert_eq!(broadcast.next(&mut early), Some(text(0)));
         (1..11).for_each(|n| broadcast.publish(0, text(n), false));
         broadcast.publish(0, text(11), true);
@@ -273,9 +333,9 @@ mod tests {
     fn a_script_is_told_each_tick_and_one_that_is_late_the_newest() {
         let broadcast = Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) };
         let text = |n: usize| Bytes::from(n.to_string());
-        broadcast.add(["a", "b"].map(String::from).into_iter());
-        let (mut early, mut late) = (Listener::default(), Listener::default());
-        let mut other = Listener { patterns: vec!["a*".into()], had: Vec::new() };
+        broadcast.add(["a", "b"].map(|name| (format!("key of {name}"), name.to_string())).into_iter());
+        let (mut early, mut late) = (Listener::new(Vec::new(), Scope::All), Listener::new(Vec::new(), Scope::All));
+        let mut other = Listener::new(vec!["a*".into()], Scope::All);
         broadcast.publish(1, text(0), true);
         assert_eq!((broadcast.next(&mut early), broadcast.next(&mut early)), (Some(text(0)), None));
         for n in 1..10 {
@@ -303,7 +363,7 @@ mod tests {
     /// The newest text says exactly what the source's newest tick holds.
     fn says_the_newest(broadcast: &Broadcast, fleeting: &Fleeting) {
         let tick = fleeting.ticks - 1;
-        let text = broadcast.next(&mut Listener::default()).expect("a text");
+        let text = broadcast.next(&mut Listener::new(Vec::new(), Scope::All)).expect("a text");
         let said: Value = serde_json::from_slice(&text).expect("JSON");
         let tag = |n| fleeting.live.store().catalog().tag(&Fleeting::def(n));
         let values: Map<String, Value> = Fleeting::values(tick).map(|(n, v)| (tag(n), number(v))).collect();
@@ -314,7 +374,8 @@ mod tests {
     #[test]
     fn a_script_is_told_records_between_the_ticks() {
         let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
-        let (mut fleeting, mut followed, mut script) = (Fleeting::new(), Vec::new(), Listener::default());
+        let (mut fleeting, mut followed, mut script) =
+            (Fleeting::new(), Vec::new(), Listener::new(Vec::new(), Scope::All));
         fleeting.tick();
         catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
         assert!(broadcast.next(&mut script).is_some());

@@ -2,13 +2,12 @@
 //! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
 
 use crate::http::transport::Transport;
-use crate::http::write_timeout::WriteTimeout;
+use crate::http::upgrade::upgrade;
 use crate::live::Wakes;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Response;
 use futures_util::{SinkExt, StreamExt};
-use hyper_util::rt::TokioIo;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::time::Duration;
@@ -16,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
-use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -79,12 +77,10 @@ pub(super) struct Socket<S> {
 pub(super) fn accept(
     request: Request,
 ) -> Result<(Response<Body>, impl Future<Output = Option<Socket<Transport>>>), String> {
-    let response = create_response_with_body(&request, Body::empty).map_err(|why| why.to_string())?;
-    let upgrade = hyper::upgrade::on(request);
+    let (response, stream) = upgrade(request)?;
     let socket = async move {
-        let parts = upgrade.await.ok()?.downcast::<TokioIo<WriteTimeout<Transport>>>().ok()?;
-        let stream = parts.io.into_inner().into_inner();
-        Some(Socket::new(stream, &parts.read_buf).await)
+        let (stream, read) = stream.await?;
+        Some(Socket::new(stream, &read).await)
     };
     Ok((response, socket))
 }

@@ -1,11 +1,11 @@
 //! A page on its socket: it is told what its [`Viewer`] has for it, as fast as it takes it.
 
+use super::rights::{Changed, Rights};
 use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::live::{Live, Outgoing, Overview, Viewer};
 use axum::body::Bytes;
-use shared::scope::Scope;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, decode_page};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,8 +27,14 @@ async fn read(next: Outgoing) -> Result<(Option<Bytes>, Option<Outgoing>), End> 
     }
 }
 
-pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>) {
-    if let Err(End::Told(code, reason)) = follow(&mut socket, &app).await {
+pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>, mut rights: Rights) {
+    let cut = rights.cut();
+    let ended = tokio::select! {
+        ended = follow(&mut socket, &app, &mut rights) => ended,
+        // It takes nothing, not even the word that it has to go.
+        () = cut => return,
+    };
+    if let Err(End::Told(code, reason)) = ended {
         // In words first: proxies drop close codes. Who takes nothing is not waited for.
         let _ = timeout(GOODBYE_TIMEOUT, send(&mut socket, &app.live, Opcode::Binary, &Viewer::goodbye(&reason))).await;
         Box::pin(socket.close(code, &reason)).await;
@@ -36,9 +42,13 @@ pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S
 }
 
 /// Serves a page until its connection ends.
-async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: &App) -> Result<(), End> {
+async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut Socket<S>,
+    app: &App,
+    rights: &mut Rights,
+) -> Result<(), End> {
     let live = &app.live;
-    let mut viewer = Viewer::new(live.clone(), Scope::All);
+    let mut viewer = Viewer::new(live.clone(), rights.scope());
     // Which source it follows is what it says first.
     let mut news = live.subscribe(&[]);
     let heartbeat = Duration::from_millis(HEARTBEAT_MS);
@@ -60,7 +70,21 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut Socket<S>, app: 
             more = true;
         }
         let wake = if more { ready } else { said + heartbeat };
-        match socket.next(&mut news, Some(wake)).await? {
+        let event = tokio::select! {
+            biased;
+            changed = rights.changed() => match changed {
+                Changed::Ended(why) => return Err(End::Told(CloseCode::Policy, why)),
+                Changed::Sees(scope) => {
+                    for overview in viewer.widen(scope) {
+                        tokio::spawn(beats(live.clone(), Arc::downgrade(&overview)));
+                    }
+                    news = viewer.wakes();
+                    SocketEvent::News
+                }
+            },
+            event = socket.next(&mut news, Some(wake)) => event?,
+        };
+        match event {
             SocketEvent::News => more = true,
             SocketEvent::Time => {}
             SocketEvent::Said(Message::Binary(bytes)) => {

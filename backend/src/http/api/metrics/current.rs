@@ -1,7 +1,7 @@
 //! The current values of all series.
 
 use super::SERIES_AT_ONCE;
-use crate::live::Live;
+use crate::live::{Live, Reader};
 use crate::store::Snapshot;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
@@ -39,9 +39,9 @@ struct Slow {
 
 impl Gathering {
     /// Nothing is gathered yet.
-    pub(super) fn new(live: &Live) -> Self {
-        let store = live.store();
-        let (catalog, sources) = (store.catalog().clone(), store.sources().into());
+    pub(super) fn new(reader: &Reader) -> Self {
+        let catalog = reader.live().store().catalog().clone();
+        let sources = reader.sources().into();
         Gathering { catalog, sources, ..Gathering::default() }
     }
 

@@ -7,6 +7,7 @@ mod exposition;
 use super::answer::stream;
 use super::health::health;
 use crate::export::openmetrics::{OPENMETRICS, PROMETHEUS};
+use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::body::Body;
 use axum::extract::State;
@@ -16,11 +17,15 @@ use exposition::Exposition;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(in crate::http) async fn get(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response<Body>, Refusal> {
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    headers: HeaderMap,
+) -> Result<Response<Body>, Refusal> {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let open = accept.contains("application/openmetrics-text");
     let slot = app.answers.metrics.take()?;
-    Ok(stream(slot, if open { OPENMETRICS } else { PROMETHEUS }, page(app, open)).await)
+    Ok(stream(slot, if open { OPENMETRICS } else { PROMETHEUS }, page(app, asker, open)).await)
 }
 
 /// How long a page is made before the turn is given away, and nothing more is done for a caller who has gone.
@@ -29,8 +34,9 @@ const TURN: Duration = Duration::from_millis(50);
 const SERIES_AT_ONCE: usize = 1_000;
 
 /// Makes the page, in as many turns as it takes: of most machines it takes one.
-fn page(app: Arc<App>, open: bool) -> impl FnMut() -> (String, bool) + Send + 'static {
-    let mut gathering = Some(Gathering::new(&app.live));
+fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, bool) + Send + 'static {
+    let reader = asker.reader(&app);
+    let mut gathering = Some(Gathering::new(&reader));
     let mut writing = None;
     move || {
         let begun = Instant::now();
@@ -40,7 +46,7 @@ fn page(app: Arc<App>, open: bool) -> impl FnMut() -> (String, bool) + Send + 's
             }
             if !values.gather(&app.live) {
                 let mut own = String::new();
-                super::gpus::rows(&app, &mut own);
+                super::gpus::rows(&app, &reader, &mut own);
                 health(&app, &mut own, open);
                 let (catalog, current) = std::mem::take(values).end();
                 (gathering, writing) = (None, Some(Exposition::new(catalog, current, &own, open)));

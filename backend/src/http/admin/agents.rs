@@ -1,0 +1,81 @@
+//! `/api/v1/teams/T/agents`: the machines that joined, their names and labels, their approval and their end.
+
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode};
+use shared::session::{Agent, AgentChange, Agents};
+use shared::standing::Standing;
+use std::sync::Arc;
+
+pub(in crate::http) async fn list(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(team): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    let mut agents = app.hub()?.accounts.agents(asker.principal()?, &team).await?;
+    app.live.find_late();
+    agents.iter_mut().for_each(|agent| stands(&app, agent));
+    Ok(json(StatusCode::OK, &Agents { agents }))
+}
+
+pub(in crate::http) async fn change(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, source)): Path<(String, String)>,
+    Json(body): Json<AgentChange>,
+) -> Result<Response<Body>, Refusal> {
+    let changed = app.hub()?.accounts.change(asker.principal()?, &team, &source, &body).await?;
+    Ok(told(&app, changed))
+}
+
+pub(in crate::http) async fn approve(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, source)): Path<(String, String)>,
+) -> Result<Response<Body>, Refusal> {
+    let approved = app.hub()?.accounts.approve(asker.principal()?, &team, &source).await?;
+    Ok(told(&app, approved))
+}
+
+/// Its key ends, its samples stay.
+pub(in crate::http) async fn revoke(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, source)): Path<(String, String)>,
+) -> Result<Response<Body>, Refusal> {
+    let revoked = app.hub()?.accounts.revoke(asker.principal()?, &team, &source).await?;
+    Ok(told(&app, revoked))
+}
+
+/// `DELETE /api/v1/sources/ID`: the machine is gone from the hub.
+pub(in crate::http) async fn remove(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(source): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    let id = app.hub()?.accounts.remove(asker.principal()?, &source).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
+
+fn told(app: &App, mut agent: Agent) -> Response<Body> {
+    stands(app, &mut agent);
+    json(StatusCode::OK, &agent)
+}
+
+/// How its link stands, where it has a key that holds.
+fn stands(app: &App, agent: &mut Agent) {
+    if agent.state != "active" {
+        return;
+    }
+    let id = app.live.store().sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
+    let Some(id) = id else {
+        // It has joined, and no link of it has begun yet.
+        agent.state = Standing::Unreachable.word().into();
+        return;
+    };
+    let (standing, since) = app.live.source(id).standing();
+    (agent.state, agent.since) = (standing.word().into(), Some(since / 1_000));
+}

@@ -1,0 +1,257 @@
+//! Who asks, and whether they may: by a key, by the cookie of a session, or by the socket in our own folder. This stands in
+//! front of every route.
+
+use super::body::is_json;
+use super::hub::{Hub, counted_as};
+use super::need::{Carries, Need};
+use super::{App, Caller, Refusal};
+use crate::accounts::{Network, Principal};
+use crate::live::Reader;
+use axum::RequestExt;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::IntoResponse;
+use shared::role::KeyScope;
+use shared::scope::Scope;
+use shared::session::Secret;
+use std::sync::Arc;
+
+/// Who asks, and what is there for them. A server without accounts has one reader, who sees all.
+#[derive(Clone)]
+pub(super) struct Asker {
+    /// None where nobody is signed in, and in a server without accounts.
+    pub who: Option<Principal>,
+    /// What may be seen.
+    pub scope: Scope,
+    /// From where it is asked.
+    pub network: Network,
+    /// The token of the session that came along, whether it holds or not.
+    pub token: Option<Secret>,
+    /// The key that came along, whether it holds or not.
+    pub bearer: Option<Secret>,
+}
+
+impl Asker {
+    /// The stream as it is there for who asks.
+    pub fn reader(&self, app: &App) -> Reader {
+        Reader::new(app.live.clone(), self.scope.clone())
+    }
+
+    /// Names of sources as they are called now, where they are called by one that they had once.
+    pub async fn sources(&self, app: &App, names: Vec<String>) -> Vec<String> {
+        let Some(hub) = &app.hub else { return names };
+        let known = self.reader(app).sources();
+        let mut found = Vec::with_capacity(names.len());
+        for name in names {
+            let once = match name.contains('*') || known.iter().any(|source| source.is_called(&name)) {
+                true => None,
+                // What lies beyond the scope is called by no name.
+                false => hub.accounts.find(&name).await.ok().flatten().filter(|key| self.scope.sees(key)),
+            };
+            found.push(once.unwrap_or(name));
+        }
+        found
+    }
+
+    /// Who is signed in.
+    ///
+    /// # Errors
+    /// 401: nobody.
+    pub fn principal(&self) -> Result<&Principal, Refusal> {
+        self.who.as_ref().ok_or_else(Refusal::sign_in)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Asker {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        // Every route stands behind `admit`, which puts it there.
+        let missing =
+            || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "nobody asked who calls; this is a fault of ours");
+        parts.extensions.get::<Asker>().cloned().ok_or_else(missing)
+    }
+}
+
+/// Lets those through who may ask for what a route has.
+pub(super) async fn admit(
+    State((app, need, carries)): State<(Arc<App>, Need, Carries)>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    let asker = match &app.hub {
+        None => alone(need),
+        Some(hub) => at_hub(&app, hub, need, carries, &mut request).await,
+    };
+    match asker {
+        Ok(asker) => {
+            request.extensions_mut().insert(asker);
+            request.extensions_mut().insert(carries);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
+fn alone(need: Need) -> Result<Asker, Refusal> {
+    match need {
+        Need::Open | Need::Role(..) => {
+            let network = Network::local();
+            Ok(Asker { who: None, scope: Scope::All, network, token: None, bearer: None })
+        }
+        _ => Err(super::no_accounts()),
+    }
+}
+
+async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mut Request) -> Result<Asker, Refusal> {
+    let caller = request.extensions().get::<Caller>().copied().unwrap_or_default();
+    let path = request.extract_parts::<RawPathParams>().await.ok();
+    let team = path.as_ref().and_then(|path| path.iter().find(|(name, _)| *name == "team")).map(|(_, value)| value);
+    let headers = request.headers();
+    let network = hub.network(caller, headers);
+    let (token, bearer) = (hub.cookie.read(headers)?, bearer(headers)?);
+    let mut asker = Asker { who: None, scope: Scope::nothing(), network, token, bearer };
+    if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
+        && is_for(key, scope)
+    {
+        // Who has it is looked at where it is used: a key that has ended is told so on its link.
+        return if carries == Carries::Socket { Ok(asker) } else { is_json(headers).map(|()| asker) };
+    }
+    if need == Need::Open {
+        return Ok(asker);
+    }
+    asker.who = identify(hub, caller, &asker).await?;
+    if let Some(who) = &asker.who {
+        hub.requests.ask(&counted_as(who))?;
+        asker.scope = who.scope();
+    }
+    let changes = !request.method().is_safe();
+    // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
+    if asker.bearer.is_none()
+        && (changes || carries == Carries::Socket)
+        && (asker.who.is_some() || need == Need::Session)
+    {
+        app.guard.own_page(request.uri(), headers)?;
+    }
+    if asker.bearer.is_some() && asker.who.is_none() {
+        return Err(Refusal::new(StatusCode::UNAUTHORIZED, "this key does not hold, or not any more; make a new one"));
+    }
+    match &asker.who {
+        None if need == Need::Session => {}
+        None if !need.before_setup() && !hub.accounts.is_set_up() => {
+            let sentence = "this hub is not set up yet; its log says by which address the first admin is made";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
+        }
+        None => return Err(Refusal::sign_in()),
+        Some(who) => need.check(who, team)?,
+    }
+    if changes {
+        is_json(headers)?;
+    }
+    Ok(asker)
+}
+
+/// Who asks: a key counts alone, whatever else came along.
+async fn identify(hub: &Hub, caller: Caller, asker: &Asker) -> Result<Option<Principal>, Refusal> {
+    Ok(match (&asker.bearer, caller.local, &asker.token) {
+        (Some(key), ..) => hub.accounts.key(key.reveal(), &asker.network).await?,
+        (None, Some(uid), _) => Some(Principal::local(uid)),
+        (None, None, Some(token)) => hub.accounts.session(token.reveal(), &asker.network).await?,
+        (None, None, None) => None,
+    })
+}
+
+/// The key that a request has, if it has one. Another kind of `Authorization` is a proxy's affair.
+fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, second) = (values.next(), values.next());
+    if second.is_some() {
+        return Err(Refusal::bad("send one Authorization header, not several"));
+    }
+    let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (scheme, key) = text.split_once(' ').unwrap_or((text, ""));
+    Ok(scheme.eq_ignore_ascii_case("bearer").then(|| Secret::new(key.trim())))
+}
+
+/// Whether a key says to be of the kind that has this scope.
+fn is_for(key: &Secret, scope: KeyScope) -> bool {
+    let kind = match scope {
+        KeyScope::AgentJoin => "wg_j_",
+        KeyScope::AgentWrite => "wg_a_",
+        _ => return false,
+    };
+    key.reveal().starts_with(kind)
+}
+
+/// A text in a query that looks like a key: it is in somebody's log now.
+pub(super) fn key_in(query: &str) -> Option<Secret> {
+    let decoded = percent_decoded(query);
+    let at = decoded.find("wg_")?;
+    let text = &decoded[at..];
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    // Shorter ones hold no secret: a metric may be called so.
+    (text[..end].matches('_').count() == 3 && end >= 40).then(|| Secret::new(&text[..end]))
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn a_key_in_a_query_is_found_however_it_is_written() {
+        let key = format!("wg_s_abcdefghijkl_{}", "x".repeat(49));
+        for query in [
+            format!("key={key}"),
+            format!("tag=cpu&access_token={key}&x=1"),
+            format!("key=Bearer%20{}", key.replace('_', "%5F")),
+            format!("{}=1", key.replace('w', "%77")),
+            format!("match=a{key}"),
+        ] {
+            assert_eq!(key_in(&query).map(|found| found.reveal().to_string()), Some(key.clone()), "{query}");
+        }
+        for query in ["", "tag=wg_", "tag=wg_self_ticks_total", "source=%zz%", "tag=cpu"] {
+            assert!(key_in(query).is_none(), "{query}");
+        }
+    }
+
+    #[test]
+    fn one_key_comes_in_one_header() {
+        let of = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            bearer(&headers).map(|key| key.map(|key| key.reveal().to_string()))
+        };
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&["Bearer wg_p_1"]), Ok(Some("wg_p_1".into())));
+        assert_eq!(of(&["bearer  wg_p_1 "]), Ok(Some("wg_p_1".into())));
+        assert_eq!(of(&["Basic dXNlcg=="]), Ok(None), "a proxy's own");
+        assert_eq!(of(&["Bearer"]), Ok(Some(String::new())), "an empty key is no session");
+        assert!(of(&["Bearer a", "Bearer b"]).is_err() && of(&["Basic a", "Bearer b"]).is_err());
+    }
+}

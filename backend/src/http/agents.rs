@@ -1,0 +1,125 @@
+//! The routes of agents: `POST /api/v1/ingest/enrol`, by which a machine joins, and `GET /api/v1/ingest`, its link.
+
+use super::admit::Asker;
+use super::body::Json;
+use super::upgrade::upgrade;
+use super::{App, Refusal, json};
+use crate::accounts::{Enrolment, LinkDenied};
+use crate::ingest::Arrival;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use shared::agent::PROTOCOL_NAME;
+use shared::enrol::EnrolRequest;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+/// How long an agent waits when too many come at once: so long that not all of them come back together.
+const COME_BACK: (u64, u64) = (1, 10);
+
+pub(super) async fn enrol(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<EnrolRequest>,
+) -> Result<Response<Body>, Refusal> {
+    let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
+    match app.hub()?.accounts.enrol(key.reveal(), &body, &asker.network).await? {
+        Enrolment::Enrolled(enrolled) => Ok(json(StatusCode::CREATED, &enrolled)),
+        Enrolment::Pending => Ok(json(StatusCode::ACCEPTED, &serde_json::json!({ "pending": true }))),
+    }
+}
+
+pub(super) async fn link(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    request: Request,
+) -> Result<Response<Body>, Response<Body>> {
+    let hub = app.hub()?;
+    let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
+    if hub.handshakes.count("").is_err() {
+        let (least, most) = COME_BACK;
+        let wait = Duration::from_secs(least + spread(asker.network.text()) % (most - least + 1));
+        let sentence = "many agents begin at once; come back in a few seconds";
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence).again_in(wait).into());
+    }
+    let spoken = common_protocol(request.headers()).map_err(upgrade_required)?;
+    // A key that has ended is told so on its link: what to do differs, and no status says it.
+    let identity = match hub.accounts.agent(key.reveal(), &asker.network).await {
+        Ok(identity) => Ok(identity),
+        Err(denied) => match denied.close_code() {
+            Some(code) => Err((code, denied.to_string())),
+            None => return Err(refused(denied).into()),
+        },
+    };
+    let (mut response, stream) = upgrade(request).map_err(|why| {
+        let sentence = format!("this is the link of agents, a WebSocket ({why})");
+        upgrade_required(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))
+    })?;
+    response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(spoken));
+    let (ingest, accounts) = (hub.ingest.clone(), hub.accounts.clone());
+    tokio::spawn(async move {
+        let Some((stream, read)) = stream.await else { return };
+        let config = Some(crate::ingest::socket_config());
+        let socket = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, config).await;
+        match identity {
+            Ok(identity) => {
+                let mut ended = accounts.watch_agent(&identity);
+                let labels = identity.labels.into_iter().collect();
+                let arrival = Arrival { source: identity.source, name: identity.name, labels };
+                // Cut without a word; the agent is told why when it comes back.
+                tokio::select! {
+                    () = ingest.link(arrival, socket) => {}
+                    _ = ended.wait_for(Option::is_some) => {}
+                }
+            }
+            Err((code, why)) => ingest.refuse(socket, code, &why).await,
+        }
+        // The server has ended when nobody holds it any more.
+        drop(app);
+    });
+    Ok(response)
+}
+
+/// A number that differs from caller to caller and from time to time.
+fn spread(text: &str) -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(text)
+}
+
+/// The newest protocol that the agent and we speak.
+fn common_protocol(headers: &HeaderMap) -> Result<&'static str, Refusal> {
+    let lists = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|value| value.to_str().ok());
+    let offered: Vec<&str> = lists.flat_map(|list| list.split(',')).map(str::trim).collect();
+    if offered.contains(&PROTOCOL_NAME) {
+        return Ok(PROTOCOL_NAME);
+    }
+    let theirs = if offered.is_empty() { "none".into() } else { offered.join(", ") };
+    let sentence = format!(
+        "this hub ({}) speaks {PROTOCOL_NAME}, the agent offers {theirs}; bring the older of the two up to date",
+        env!("CARGO_PKG_VERSION")
+    );
+    Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))
+}
+
+/// 426 says to what.
+fn upgrade_required(refusal: Refusal) -> Response<Body> {
+    let mut response: Response<Body> = refusal.into();
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    response
+}
+
+/// The answer before the upgrade.
+fn refused(denied: LinkDenied) -> Refusal {
+    let sentence = denied.to_string();
+    match denied {
+        LinkDenied::Throttled { retry_after } => {
+            Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence).again_in(retry_after)
+        }
+        LinkDenied::Unavailable => {
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence).again_in(Duration::from_secs(5))
+        }
+        _ => Refusal::new(StatusCode::UNAUTHORIZED, sentence),
+    }
+}

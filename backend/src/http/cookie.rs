@@ -1,0 +1,101 @@
+//! The cookie of a session: its name, how it is read, and how it is set.
+
+use super::Refusal;
+use axum::http::{HeaderMap, HeaderValue, header};
+use cookie::{Cookie, SameSite};
+use shared::session::Secret;
+
+/// The cookie of the sessions of one hub.
+pub struct SessionCookie {
+    name: String,
+    secure: bool,
+}
+
+impl SessionCookie {
+    /// That of a hub: behind TLS no other site and no other port can set it. `instance` tells hubs apart, `port` those of
+    /// one machine, whose cookies a browser does not keep apart.
+    pub fn new(https: bool, instance: &str, port: u16) -> Self {
+        let name = if https { format!("__Host-wg-{instance}") } else { format!("wg-{instance}-{port}") };
+        SessionCookie { name, secure: https }
+    }
+
+    /// The token that a request has, if it has one.
+    ///
+    /// # Errors
+    /// 400: it has two, and which of them counts would be a matter of taste.
+    pub fn read(&self, headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
+        let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut own = texts.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == self.name);
+        match (own.next(), own.next()) {
+            (token, None) => Ok(token.map(|token| Secret::new(token.value()))),
+            (_, Some(_)) => {
+                Err(Refusal::bad("this request has two cookies of one session; delete this site's cookies"))
+            }
+        }
+    }
+
+    /// What sets it.
+    pub fn set(&self, token: &Secret) -> HeaderValue {
+        self.header(token.reveal(), false)
+    }
+
+    /// What removes it.
+    pub fn clear(&self) -> HeaderValue {
+        self.header("", true)
+    }
+
+    fn header(&self, value: &str, gone: bool) -> HeaderValue {
+        let mut cookie =
+            Cookie::build((self.name.as_str(), value)).path("/").http_only(true).same_site(SameSite::Strict);
+        if self.secure {
+            cookie = cookie.secure(true);
+        }
+        let mut text = cookie.build().to_string();
+        if gone {
+            text.push_str("; Max-Age=0");
+        }
+        let mut header = HeaderValue::try_from(text).expect("tokens and names are plain letters");
+        header.set_sensitive(true);
+        header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: HeaderValue) -> String {
+        value.to_str().expect("plain").to_string()
+    }
+
+    #[test]
+    fn behind_tls_it_has_the_prefix_that_no_other_site_can_set() {
+        let cookie = SessionCookie::new(true, "abcdefgh", 443);
+        let set = text(cookie.set(&Secret::new("t0ken")));
+        assert_eq!(set, "__Host-wg-abcdefgh=t0ken; HttpOnly; SameSite=Strict; Secure; Path=/");
+        assert!(text(cookie.clear()).ends_with("Path=/; Max-Age=0") && !text(cookie.clear()).contains("t0ken"));
+        let plain = SessionCookie::new(false, "abcdefgh", 7171);
+        assert_eq!(text(plain.set(&Secret::new("t0ken"))), "wg-abcdefgh-7171=t0ken; HttpOnly; SameSite=Strict; Path=/");
+    }
+
+    #[test]
+    fn it_is_read_by_its_whole_name_and_once() {
+        let cookie = SessionCookie::new(true, "abcdefgh", 443);
+        let read = |values: &[&str]| {
+            let values = values.iter().map(|value| (header::COOKIE, HeaderValue::from_str(value).expect("plain")));
+            let mut headers = HeaderMap::new();
+            for (name, value) in values {
+                headers.append(name, value);
+            }
+            cookie.read(&headers).map(|token| token.map(|token| token.reveal().to_string()))
+        };
+        assert_eq!(read(&[]), Ok(None));
+        assert_eq!(read(&["a=1; __Host-wg-abcdefgh=x; b=2"]), Ok(Some("x".into())));
+        assert_eq!(read(&["a=1", "__Host-wg-abcdefgh=x"]), Ok(Some("x".into())));
+        for other in ["wg-abcdefgh=x", "__Host-wg-abcdefgh2=x", "__host-wg-abcdefgh=x", "=; ;;", "__Host-wg-abcdefgh"] {
+            assert_eq!(read(&[other]), Ok(None), "{other}");
+        }
+        assert!(read(&["__Host-wg-abcdefgh=x; __Host-wg-abcdefgh=y"]).is_err());
+        assert!(read(&["__Host-wg-abcdefgh=x", "__Host-wg-abcdefgh=x"]).is_err());
+    }
+}

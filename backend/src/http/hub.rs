@@ -1,0 +1,118 @@
+//! What a hub has beside the stream: accounts, the machines that joined, and its address.
+
+use super::Caller;
+use super::cookie::SessionCookie;
+use super::pace::{Pace, Seats};
+use crate::accounts::{Accounts, Network, Principal, Who};
+use crate::config::{AddressRange, Config, PublicUrl};
+use crate::ingest::Ingest;
+use axum::http::HeaderMap;
+
+/// Requests of one principal: at once, and a second.
+const REQUESTS_AT_ONCE: u32 = 200;
+const REQUESTS_A_SECOND: u32 = 50;
+
+/// What the handlers of a hub share.
+pub struct Hub {
+    /// People, keys and machines.
+    pub accounts: Accounts,
+    /// The hub's end of the links of agents.
+    pub ingest: Ingest,
+    /// The address that people and agents type.
+    pub public: PublicUrl,
+    /// Other machines reach it without TLS, which every page says.
+    pub unencrypted: bool,
+    pub(super) cookie: SessionCookie,
+    pub(super) requests: Pace,
+    pub(super) seats: Seats,
+    /// Links that begin, of all agents together.
+    pub(super) handshakes: Pace,
+    trusted: Vec<AddressRange>,
+}
+
+impl Hub {
+    /// A hub of a configuration that listens on this port.
+    pub fn new(config: &Config, accounts: Accounts, ingest: Ingest, public: PublicUrl, port: u16) -> Self {
+        let handshakes = config.agent_limits.handshakes.max(1);
+        Hub {
+            unencrypted: Self::is_unencrypted(config, &public),
+            cookie: SessionCookie::new(public.is_https(), accounts.instance(), port),
+            requests: Pace::per_second(REQUESTS_AT_ONCE, REQUESTS_A_SECOND),
+            seats: Seats::default(),
+            handshakes: Pace::per_second(handshakes, handshakes),
+            trusted: config.trusted_proxies.trusted.clone(),
+            accounts,
+            ingest,
+            public,
+        }
+    }
+
+    /// Whether other machines reach a hub without TLS.
+    pub fn is_unencrypted(config: &Config, public: &PublicUrl) -> bool {
+        config.plain_http && !public.is_https() && !public.is_loopback()
+    }
+
+    /// From where a request comes. Of what a proxy says of it the right-most address counts that is no trusted proxy's: all
+    /// that stands left of it anybody may have written.
+    pub(super) fn network(&self, caller: Caller, headers: &HeaderMap) -> Network {
+        let Some(peer) = caller.peer else { return Network::local() };
+        Network::of(origin_of(peer, headers, &self.trusted))
+    }
+}
+
+fn origin_of(peer: std::net::IpAddr, headers: &HeaderMap, trusted: &[AddressRange]) -> std::net::IpAddr {
+    let is_trusted = |ip| trusted.iter().any(|range| range.contains(ip));
+    if !is_trusted(peer) {
+        return peer;
+    }
+    let lists = headers.get_all("x-forwarded-for").iter().rev();
+    let mut nearest = peer;
+    for list in lists {
+        let Ok(list) = list.to_str() else { return nearest };
+        for text in list.rsplit(',') {
+            // What is no address was not written by a proxy that we trust.
+            let Ok(ip) = text.trim().parse() else { return nearest };
+            nearest = ip;
+            if !is_trusted(ip) {
+                return ip;
+            }
+        }
+    }
+    nearest
+}
+
+/// By what requests and sockets of a principal are counted.
+pub(super) fn counted_as(principal: &Principal) -> String {
+    match &principal.who {
+        Who::Account { id, .. } => format!("account {id}"),
+        Who::Key { id, .. } => format!("key {id}"),
+        Who::Local { uid } => format!("uid {uid}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn only_trusted_proxies_say_for_whom_they_ask() {
+        let config = |text: &str| toml::from_str::<crate::config::Proxies>(text).expect("a table").trusted;
+        let trusted = config("trusted = [\"10.0.0.5\", \"10.1.0.0/16\"]");
+        let from = |peer: &str, lists: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for list in lists {
+                headers.append("x-forwarded-for", HeaderValue::from_static(list));
+            }
+            origin_of(peer.parse().expect("an address"), &headers, &trusted).to_string()
+        };
+        assert_eq!(from("192.0.2.1", &["198.51.100.7"]), "192.0.2.1", "anybody may write it");
+        assert_eq!(from("10.0.0.5", &["198.51.100.7"]), "198.51.100.7");
+        assert_eq!(from("10.0.0.5", &[]), "10.0.0.5");
+        assert_eq!(from("10.0.0.5", &["203.0.113.9, 198.51.100.7, 10.1.2.3"]), "198.51.100.7", "the right-most other");
+        assert_eq!(from("10.0.0.5", &["203.0.113.9", "198.51.100.7"]), "198.51.100.7", "the last header counts first");
+        assert_eq!(from("10.0.0.5", &["evil, 10.1.2.3"]), "10.1.2.3");
+        assert_eq!(from("10.0.0.5", &["unknown"]), "10.0.0.5");
+        assert_eq!(from("10.0.0.4", &["198.51.100.7"]), "10.0.0.4", "its neighbour is not trusted");
+    }
+}

@@ -1,0 +1,135 @@
+//! How often one caller may ask, and how many sockets one may hold. All counts are in memory and bounded.
+
+use super::Refusal;
+use axum::http::StatusCode;
+use governor::clock::{Clock, DefaultClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Callers that are counted at once; beyond it those who have rested longest are forgotten, and then no new one is counted.
+const MAX_CALLERS: usize = 100_000;
+/// Sockets of one principal.
+const MAX_SOCKETS: usize = 100;
+
+const fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("it is written above 0")
+}
+
+/// A limit of requests for each caller.
+pub struct Pace {
+    limiter: RateLimiter<String, HashMapStateStore<String>, DefaultClock>,
+    clock: DefaultClock,
+}
+
+impl Pace {
+    /// So many at once, and so many a second from then on.
+    pub fn per_second(burst: u32, rate: u32) -> Self {
+        Self::of(Quota::per_second(number(rate)).allow_burst(number(burst)))
+    }
+
+    /// So many an hour.
+    #[cfg(test)]
+    fn per_hour(rate: u32) -> Self {
+        Self::of(Quota::per_hour(number(rate)))
+    }
+
+    fn of(quota: Quota) -> Self {
+        let clock = DefaultClock::default();
+        Pace { limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()), clock }
+    }
+
+    /// Counts one; whether it was too soon: then how long to wait.
+    pub fn count(&self, caller: &str) -> Result<(), Duration> {
+        if self.limiter.len() >= MAX_CALLERS {
+            self.limiter.retain_recent();
+            if self.limiter.len() >= MAX_CALLERS {
+                return Err(Duration::from_secs(1));
+            }
+        }
+        let waits = self.limiter.check_key(&caller.to_string());
+        waits.map_err(|until| until.wait_time_from(self.clock.now()))
+    }
+
+    /// Likewise, as the answer to who asks too often.
+    ///
+    /// # Errors
+    /// 429.
+    pub fn ask(&self, caller: &str) -> Result<(), Refusal> {
+        self.count(caller).map_err(too_often)
+    }
+}
+
+/// 429, with the time to wait.
+pub fn too_often(wait: Duration) -> Refusal {
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; wait a little and ask again").again_in(wait)
+}
+
+/// Who holds how many sockets.
+#[derive(Clone, Default)]
+pub struct Seats(Arc<Mutex<HashMap<String, usize>>>);
+
+/// A socket that is held.
+pub struct Seat {
+    seats: Seats,
+    holder: String,
+}
+
+impl Seats {
+    /// One more socket of a holder.
+    ///
+    /// # Errors
+    /// 429: it holds as many as one may.
+    pub fn take(&self, holder: String) -> Result<Seat, Refusal> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.entry(holder.clone()).or_default();
+        if *count >= MAX_SOCKETS {
+            let sentence = format!("you hold {MAX_SOCKETS} streams; close one and try again");
+            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
+        }
+        *count += 1;
+        drop(held);
+        Ok(Seat { seats: self.clone(), holder })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut held = self.seats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = held.get_mut(&self.holder) {
+            *count -= 1;
+            if *count == 0 {
+                held.remove(&self.holder);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_who_asks_too_often_waits_and_others_do_not() {
+        let pace = Pace::per_hour(3);
+        assert!((0..3).all(|_| pace.count("a").is_ok()));
+        let wait = pace.count("a").expect_err("too often");
+        assert!(wait > Duration::ZERO && wait <= Duration::from_secs(3_600), "{wait:?}");
+        assert!(pace.count("b").is_ok());
+        let refused = pace.ask("a").expect_err("too often");
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    }
+
+    #[test]
+    fn sockets_are_counted_by_their_holder_and_given_back() {
+        let seats = Seats::default();
+        let held: Vec<Seat> = (0..MAX_SOCKETS).map(|_| seats.take("a".into()).expect("room")).collect();
+        assert!(seats.take("a".into()).is_err() && seats.take("b".into()).is_ok());
+        drop(held);
+        assert!(seats.0.lock().expect("no panic").is_empty());
+        assert!(seats.take("a".into()).is_ok());
+    }
+}

@@ -1,0 +1,143 @@
+//! What lies outside a scope does not exist, whichever route is asked and however it is called.
+
+use super::*;
+use crate::accounts::Network;
+use crate::clock::Manual;
+use crate::config::Config;
+use crate::http::admit::Asker;
+use crate::http::guard::Guard;
+use crate::live::Live;
+use crate::store::{Limits, Store};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::Response;
+use axum::middleware::{Next, from_fn_with_state};
+use shared::catalog::{Catalog, cpu};
+use shared::processes::{Process, ProcessTable};
+use shared::scope::Scope;
+use shared::series::SeriesDef;
+use shared::wire::{Check, CheckState};
+use std::time::Duration;
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+const NOW: i64 = 1_700_000_000_000;
+/// The machine that is granted, and the one that is not: by id and by name.
+const GRANTED: (&str, &str) = ("aaaaaaaaaaaaaaaaaaaaaaaaaa", "alpha");
+const HIDDEN: (&str, &str) = ("bbbbbbbbbbbbbbbbbbbbbbbbbb", "beta");
+/// The value of the hidden machine, which no other number looks like.
+const SECRET: f64 = 48.2391;
+
+fn live() -> Arc<Live> {
+    let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+    let mut store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
+    for ((key, name), value) in [(HIDDEN, SECRET), (GRANTED, 12.0)] {
+        let source = store.add_source(key.into(), 1_000, vec![("name".into(), name.into())]);
+        store.intern(source, SeriesDef { metric: 0, instance: String::new() }).expect("a row");
+        for t in [NOW - 2_000, NOW - 1_000, NOW] {
+            store.append(source, t, false, &[value]).expect("a source");
+        }
+    }
+    let check = Check {
+        id: "cpu".into(),
+        state: CheckState::Ok,
+        tried: Vec::new(),
+        found: "all of it".into(),
+        reason: String::new(),
+        remedy: String::new(),
+    };
+    store.set_check(&check);
+    let live = Live::new(store, Arc::new(Manual::at(NOW, Duration::ZERO)), 1, 60_000);
+    let row = |name: &str| Process { pid: 1, name: name.into(), ..Process::default() };
+    for (source, name) in [(0, HIDDEN.1), (1, GRANTED.1)] {
+        let table = ProcessTable { t: NOW, total: 1, whole: true, rows: vec![row(name)] };
+        live.source(source).processes.put(table);
+    }
+    live
+}
+
+async fn as_asker(State(asker): State<Asker>, mut request: Request, next: Next) -> Response<Body> {
+    request.extensions_mut().insert(asker);
+    next.run(request).await
+}
+
+/// All routes that read, for who sees this.
+fn readers(scope: Scope) -> Router {
+    let (_, stop) = watch::channel(false);
+    let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
+    let asker = Asker { who: None, scope, network: Network::local(), token: None, bearer: None };
+    let reads = ROUTES.iter().filter(|route| matches!(route.need, Need::Role(..)) && route.carries == NOTHING);
+    let routes = reads.fold(Router::new(), |router, route| {
+        let method = MethodFilter::try_from(route.method.clone()).expect("a plain method");
+        router.route(route.path, (route.handler)(method).layer(from_fn_with_state(asker.clone(), as_asker)))
+    });
+    routes.with_state(app)
+}
+
+async fn ask(routes: &Router, path: &str) -> (u16, String) {
+    let request = Request::get(path).body(Body::empty()).expect("a request");
+    let answer = routes.clone().oneshot(request).await.expect("routes do not fail");
+    let status = answer.status().as_u16();
+    let bytes = to_bytes(answer.into_body(), 1 << 22).await.expect("a body");
+    (status, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The questions of every route that reads, those about all machines.
+const ALL: &[(&str, &str)] = &[
+    ("/api/v1/catalog", ""),
+    ("/api/v1/sources", ""),
+    ("/api/v1/fleet", "?row=cpu"),
+    ("/api/v1/series", ""),
+    ("/api/v1/query", "?tag=*&from=1699999990"),
+    ("/api/v1/export", "?tag=*&from=1699999990&format=openmetrics"),
+    ("/api/v1/record", ""),
+    ("/api/v1/processes", ""),
+    ("/api/v1/doctor", ""),
+    ("/metrics", ""),
+];
+
+#[tokio::test]
+async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
+    let scope = Scope::only(["t".to_string()], [GRANTED.0.to_string()]);
+    let (some, all, none) = (readers(scope), readers(Scope::All), readers(Scope::nothing()));
+    let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
+    for route in ROUTES.iter().filter(|route| matches!(route.need, Need::Role(..)) && route.carries == NOTHING) {
+        assert!(asked.contains(&route.path), "{} is not asked here", route.path);
+    }
+    let secrets = |text: &str| text.contains(HIDDEN.0) || text.contains(HIDDEN.1) || text.contains("48.239");
+    for (path, query) in ALL {
+        let question = format!("{path}{query}");
+        let (status, text) = ask(&some, &question).await;
+        assert_eq!(status, 200, "{question}: {text}");
+        assert!(!secrets(&text), "{question}: {text}");
+        let knows = ["/api/v1/catalog", "/api/v1/record"].contains(path) || secrets(&ask(&all, &question).await.1);
+        assert!(knows, "{question} tells who sees all of both");
+        let (_, text) = ask(&none, &question).await;
+        assert!(!secrets(&text) && !text.contains(GRANTED.0) && !text.contains(GRANTED.1), "{question}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_machine_is_answered_like_one_that_was_never_there() {
+    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]));
+    for called in [HIDDEN.0, HIDDEN.1, "bet*", "*eta", "b*"] {
+        for (path, query) in [
+            ("/api/v1/query", "?tag=*&source="),
+            ("/api/v1/export", "?tag=*&source="),
+            ("/api/v1/processes", "?source="),
+            ("/api/v1/fleet", "?row=cpu&source="),
+            ("/api/v1/query", "?tag=cpu/l:"),
+            ("/api/v1/series", "?match=cpu/l:"),
+        ] {
+            let never = called.replace(['b', 'B'], "q").replace("eta", "xyz");
+            let (theirs, nobodys) = (
+                ask(&routes, &format!("{path}{query}{called}")).await,
+                ask(&routes, &format!("{path}{query}{never}")).await,
+            );
+            let told = |(status, text): (u16, String), name: &str| (status, text.replace(name, "NAME"));
+            assert_eq!(told(theirs, called), told(nobodys, &never), "{path}{query}{called}");
+        }
+    }
+    let (status, text) = ask(&routes, &format!("/api/v1/query?tag=*&source={}&from=1699999990", GRANTED.0)).await;
+    assert!(status == 200 && text.contains(GRANTED.1), "by its id: {text}");
+}

@@ -1,0 +1,80 @@
+//! `/api/v1/session`: who is signed in, signing in and out, the first admin.
+
+use super::admit::Asker;
+use super::body::Json;
+use super::hub::Hub;
+use super::{App, Refusal, json};
+use crate::accounts::{Begun, Principal, Who};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode, header};
+use shared::session::{Again, Session, Setup, SignIn, SignedIn};
+use std::sync::Arc;
+
+/// What a page is told of who is signed in.
+async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
+    let mut session = Session {
+        ways: vec!["password".into()],
+        setup: !hub.accounts.is_set_up(),
+        plain_http: hub.unencrypted,
+        ..Session::default()
+    };
+    if let Some(principal) = who
+        && let Who::Account { id, name } = &principal.who
+    {
+        session.account = Some(SignedIn { id: id.clone(), name: name.clone(), hub_admin: principal.hub_admin });
+        session.teams = hub.accounts.teams(principal).await?;
+    }
+    Ok(session)
+}
+
+pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    Ok(json(StatusCode::OK, &told(app.hub()?, asker.who.as_ref()).await?))
+}
+
+pub(super) async fn sign_in(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<SignIn>,
+) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    let old = asker.token.as_ref().map(|token| token.reveal());
+    begun(hub, hub.accounts.sign_in(&body, &asker.network, old).await?).await
+}
+
+pub(super) async fn setup(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<Setup>,
+) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    begun(hub, hub.accounts.setup(&body, &asker.network).await?).await
+}
+
+/// The session that has begun, and its cookie.
+async fn begun(hub: &Hub, begun: Begun) -> Result<Response<Body>, Refusal> {
+    let mut response = json(StatusCode::OK, &told(hub, Some(&begun.principal)).await?);
+    response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set(&begun.token));
+    Ok(response)
+}
+
+pub(super) async fn again(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<Again>,
+) -> Result<Response<Body>, Refusal> {
+    let (hub, principal) = (app.hub()?, asker.principal()?);
+    hub.accounts.again(principal, &body).await?;
+    Ok(json(StatusCode::OK, &told(hub, Some(principal)).await?))
+}
+
+/// Who is not signed in any more may sign out, too.
+pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    if let Some(principal) = &asker.who {
+        hub.accounts.sign_out(principal).await?;
+    }
+    let mut response = json(StatusCode::OK, &told(hub, None).await?);
+    response.headers_mut().insert(header::SET_COOKIE, hub.cookie.clear());
+    Ok(response)
+}

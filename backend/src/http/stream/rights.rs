@@ -1,0 +1,138 @@
+//! What a viewer's socket rests on: a session or a key. When that ends, or may see less, the socket closes within a second;
+//! when it may see more, the socket shows it.
+
+use crate::accounts::{Accounts, Ended, Principal};
+use crate::clock::Clock;
+use shared::scope::Scope;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
+
+/// Time between two marks that a session is in use: what a socket shows counts as use.
+const USE_INTERVAL: Duration = Duration::from_secs(60);
+/// The longest time after which the end of a session is looked at anew: the wall clock may step.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a viewer that takes nothing may still be told why it ends.
+const LAST_WORDS: Duration = Duration::from_millis(700);
+
+/// What has changed for a viewer.
+pub(super) enum Changed {
+    /// It has to go, and why.
+    Ended(String),
+    /// It sees this from now on, which is more than before.
+    Sees(Scope),
+}
+
+/// What a viewer's socket rests on; in a server without accounts nothing that could end.
+pub(super) struct Rights(Option<Held>);
+
+struct Held {
+    accounts: Accounts,
+    clock: Arc<dyn Clock>,
+    principal: Principal,
+    scope: Scope,
+    ended: watch::Receiver<Option<Ended>>,
+    sources: watch::Receiver<u64>,
+    used: Interval,
+    /// Sources have changed, and what may be seen was not looked at since.
+    stale: bool,
+}
+
+impl Rights {
+    /// Those of whoever reads without accounts.
+    pub fn unbound() -> Self {
+        Rights(None)
+    }
+
+    /// Those of a principal who sees this now.
+    pub fn of(accounts: &Accounts, clock: Arc<dyn Clock>, principal: Principal, scope: Scope) -> Self {
+        let mut used = interval_at(Instant::now() + USE_INTERVAL, USE_INTERVAL);
+        used.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (ended, sources) = (accounts.watch(&principal), accounts.sources_changed());
+        Rights(Some(Held { accounts: accounts.clone(), clock, principal, scope, ended, sources, used, stale: false }))
+    }
+
+    /// What may be seen.
+    pub fn scope(&self) -> Scope {
+        self.0.as_ref().map_or(Scope::All, |held| held.scope.clone())
+    }
+
+    /// Resolves when something changes. It may be dropped before that, and nothing is lost.
+    pub async fn changed(&mut self) -> Changed {
+        let Some(held) = &mut self.0 else { return std::future::pending().await };
+        loop {
+            // What waits for us may be dropped at any time: so it is a note that is looked at, not the news itself.
+            if held.stale {
+                let changed = held.look().await;
+                held.stale = false;
+                if let Some(changed) = changed {
+                    return changed;
+                }
+            }
+            tokio::select! {
+                biased;
+                why = gone(&mut held.ended) => return Changed::Ended(why),
+                () = over(&*held.clock, held.principal.ends) => return Changed::Ended("your sign-in has ended; sign in again".into()),
+                news = held.sources.changed() => {
+                    // Nobody is left who could tell: the server ends, which the viewer hears elsewhere.
+                    if news.is_err() {
+                        return std::future::pending().await;
+                    }
+                    held.stale = true;
+                }
+                _ = held.used.tick() => held.accounts.touch(&held.principal).await,
+            }
+        }
+    }
+
+    /// Resolves some time after the end, for a viewer that takes no words.
+    pub fn cut(&self) -> impl Future<Output = ()> + use<> {
+        let held = self.0.as_ref().map(|held| (held.ended.clone(), held.clock.clone(), held.principal.ends));
+        async move {
+            let Some((mut ended, clock, ends)) = held else { return std::future::pending().await };
+            tokio::select! {
+                _ = gone(&mut ended) => {}
+                () = over(&*clock, ends) => {}
+            }
+            sleep(LAST_WORDS).await;
+        }
+    }
+}
+
+impl Held {
+    /// What may be seen now, where that is not what was seen before.
+    async fn look(&mut self) -> Option<Changed> {
+        // A database that is away changes no right; who is revoked is told by the other way.
+        let scope = self.accounts.scope(&self.principal).await.ok()?;
+        if scope == self.scope {
+            return None;
+        }
+        if !scope.includes(&self.scope) {
+            return Some(Changed::Ended(Ended::Rights.to_string()));
+        }
+        self.scope = scope.clone();
+        Some(Changed::Sees(scope))
+    }
+}
+
+/// Why it has ended, once it has.
+async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> String {
+    match ended.wait_for(Option::is_some).await {
+        Ok(why) => why.as_ref().map(ToString::to_string).unwrap_or_default(),
+        // Who would tell is gone, so nothing is granted any more.
+        Err(_) => Ended::Rights.to_string(),
+    }
+}
+
+/// Resolves at a time of the wall clock.
+async fn over(clock: &dyn Clock, ends: Option<i64>) {
+    let Some(ends) = ends else { return std::future::pending().await };
+    loop {
+        let left = u64::try_from(ends - clock.wall()).unwrap_or(0);
+        if left == 0 {
+            return;
+        }
+        sleep_until(Instant::now() + Duration::from_millis(left).min(LOOK_INTERVAL)).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
+
+use super::{Served, Serving, idle, machine, serve};
+use crate::accounts::Accounts;
+use crate::clock;
+use crate::config::{Config, PublicUrl};
+use crate::data::Data;
+use crate::http::hub::Hub;
+use crate::http::join_line;
+use crate::http::tls::Certificate;
+use crate::ingest::{Ingest, IngestLimits};
+use shared::session::Secret;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// What a hub needs before it answers anybody.
+pub struct Opened {
+    data: Data,
+    accounts: Accounts,
+    certificate: Option<Arc<Certificate>>,
+    public: PublicUrl,
+    port: u16,
+    /// For who starts it: how the first admin is made and the first machine joins. Empty once there is an account.
+    pub sentences: Vec<Secret>,
+}
+
+/// Opens the accounts in the data folder, and reads the certificate.
+///
+/// # Errors
+/// The exit status, and a sentence for it.
+pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Opened, (u8, String)> {
+    let certificate = match (&config.tls_cert, &config.tls_key) {
+        (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key).map_err(|why| (2, why))?)),
+        _ => None,
+    };
+    let accounts = Accounts::open(data.path(), Arc::new(clock::System)).await.map_err(|why| (4, why.to_string()))?;
+    let public = public(config, address.port());
+    let failed = |why: crate::accounts::Denied| (4, why.to_string());
+    let code = accounts.setup_code().await.map_err(failed)?;
+    let join = accounts.printed_join().await.map_err(failed)?;
+    let unencrypted = Hub::is_unencrypted(config, &public);
+    let first = code.map(|code| {
+        let code = code.reveal();
+        Secret::new(format!("No account yet. Open {public}#setup={code} to become its first admin (24 h, once)."))
+    });
+    let machine = join.map(|key| {
+        let line = join_line(&public, unencrypted, &key, true);
+        Secret::new(format!("To add a machine, start there (24 h, any number of machines):\n  {line}"))
+    });
+    let sentences = first.into_iter().chain(machine).collect();
+    Ok(Opened { data, accounts, certificate, public, port: address.port(), sentences })
+}
+
+/// The address that people and agents type: the one they were told of, else a name of ours and the port.
+fn public(config: &Config, port: u16) -> PublicUrl {
+    config.public_url.clone().unwrap_or_else(|| {
+        let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+        let host = config.hosts.first().cloned().unwrap_or_else(|| Ipv4Addr::LOCALHOST.to_string());
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        PublicUrl { origin: format!("{scheme}://{host}:{port}"), base: config.base_path.clone() }
+    })
+}
+
+/// Serves until `stop` becomes true, and returns within some seconds of that.
+pub async fn run(config: Config, opened: Opened, serving: Serving) {
+    let Opened { data, accounts, certificate, public, port, .. } = opened;
+    let own = (!config.no_local).then(machine::name);
+    if let Some(name) = &own
+        && let Err(error) = accounts.own_machine(name).await
+    {
+        return tracing::error!(%error, "the hub's own machine cannot be entered among its sources");
+    }
+    let Some((live, archive, source)) = machine::stream(&config, Some(data), own) else { return };
+    let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
+    let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), public, port);
+    let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate };
+    let mut stop = serving.stop.clone();
+    let farewell = tokio::spawn(async move {
+        let _ = stop.wait_for(|stop| *stop).await;
+        ingest.end();
+    });
+    match source {
+        Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source)).await,
+        None => serve(&config, served, serving, idle).await,
+    }
+    farewell.abort();
+    accounts.close().await;
+}

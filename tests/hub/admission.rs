@@ -1,0 +1,126 @@
+//! The whole table of routes, asked by everybody.
+
+use super::JSON;
+use backend::http::routes::ROUTES;
+use std::collections::BTreeSet;
+use watchglass_tests::hub::Hub;
+
+/// Everybody: the letter in the table below, and their header line.
+fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
+    let person = |letter, name| (letter, Some(hub.cookie(name)));
+    let key = |letter, name| (letter, Some(hub.key(name)));
+    vec![
+        ('0', None),
+        person('V', "vera"),
+        person('M', "mike"),
+        person('A', "ada"),
+        person('H', "root"),
+        key('d', "data"),
+        key('m', "metrics"),
+        key('t', "team"),
+        key('g', "agent"),
+        key('j', "join"),
+    ]
+}
+
+/// Method, path as the table of routes has it, path as it is asked, who may, and what they are answered: what is asked is
+/// wrong or unknown wherever it would change something, so that the order of callers means nothing.
+const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
+    ("GET", "/{*file}", "/", "0VMAHdmtgj", 200),
+    ("GET", "/healthz", "/healthz", "0VMAHdmtgj", 200),
+    ("GET", "/api/{*rest}", "/api/v1/nothing", "0VMAHdmtgj", 404),
+    ("GET", "/metrics", "/metrics", "AHm", 200),
+    ("GET", "/api/v1/session", "/api/v1/session", "0VMAH", 200),
+    ("POST", "/api/v1/session", "/api/v1/session", "0VMAH", 400),
+    ("POST", "/api/v1/session/setup", "/api/v1/session/setup", "0VMAH", 400),
+    ("POST", "/api/v1/session/again", "/api/v1/session/again", "VMAH", 400),
+    ("GET", "/api/v1/catalog", "/api/v1/catalog", "VMAHd", 200),
+    ("GET", "/api/v1/sources", "/api/v1/sources", "VMAHd", 200),
+    ("GET", "/api/v1/fleet", "/api/v1/fleet", "VMAHd", 400),
+    ("GET", "/api/v1/series", "/api/v1/series", "VMAHd", 200),
+    ("GET", "/api/v1/query", "/api/v1/query", "VMAHd", 400),
+    ("GET", "/api/v1/export", "/api/v1/export", "VMAHd", 400),
+    ("GET", "/api/v1/record", "/api/v1/record?from=2&to=1", "VMAHd", 400),
+    ("GET", "/api/v1/processes", "/api/v1/processes?at=soon", "VMAHd", 400),
+    ("GET", "/api/v1/doctor", "/api/v1/doctor", "VMAHd", 200),
+    ("GET", "/api/v1/live", "/api/v1/live", "VMAHd", 400),
+    ("GET", "/api/v1/teams/{team}/join", "/api/v1/teams/main/join", "AHt", 200),
+    ("POST", "/api/v1/teams/{team}/join", "/api/v1/teams/main/join", "AHt", 400),
+    ("DELETE", "/api/v1/teams/{team}/join/{id}", "/api/v1/teams/main/join/none", "AHt", 404),
+    ("GET", "/api/v1/teams/{team}/agents", "/api/v1/teams/main/agents", "AHt", 200),
+    ("PATCH", "/api/v1/teams/{team}/agents/{source}", "/api/v1/teams/main/agents/none", "AHt", 400),
+    ("DELETE", "/api/v1/teams/{team}/agents/{source}", "/api/v1/teams/main/agents/none", "AHt", 404),
+    ("POST", "/api/v1/teams/{team}/agents/{source}/approve", "/api/v1/teams/main/agents/none/approve", "AHt", 404),
+    ("DELETE", "/api/v1/sources/{source}", "/api/v1/sources/none", "H", 404),
+    ("POST", "/api/v1/ingest/enrol", "/api/v1/ingest/enrol", "j", 400),
+    ("GET", "/api/v1/ingest", "/api/v1/ingest", "g", 426),
+    // Last: who signs out may nothing any more.
+    ("DELETE", "/api/v1/session", "/api/v1/session", "0VMAH", 200),
+];
+
+/// What no route takes.
+const WRONG: &str = "{\"unheard\": 1";
+
+#[test]
+fn every_route_answers_those_whom_the_table_names_and_nobody_else() {
+    let hub = Hub::start(["--no-local"]);
+    let written: BTreeSet<(&str, &str)> = EXPECTED.iter().map(|(method, path, ..)| (*method, *path)).collect();
+    let there: BTreeSet<(&str, &str)> = ROUTES.iter().map(|route| (route.method.as_str(), route.path)).collect();
+    assert_eq!(written, there, "every route has its line here");
+    let origin = hub.origin();
+    let mut faults = Vec::new();
+    for (method, _, path, may, status) in EXPECTED {
+        for (letter, header) in everybody(&hub) {
+            let mut headers = vec![JSON];
+            headers.extend(header.as_deref());
+            // A page of ours says where it is from; a program does not.
+            if !"dmtgj".contains(letter) {
+                headers.push(&origin);
+            }
+            let answer = hub.send(method, path, &headers, if *method == "GET" { "" } else { WRONG });
+            let is_right = match (may.contains(letter), letter) {
+                (true, _) => answer.status == *status,
+                (false, '0') => answer.status == 401,
+                // A key that is for machines alone is none elsewhere; many of them are slowed down.
+                (false, 'g' | 'j') => [401, 429].contains(&answer.status),
+                (false, _) => answer.status == 403,
+            };
+            if !is_right {
+                faults.push(format!("{letter} {method} {path}: {} {}", answer.status, answer.body));
+            }
+            if !may.contains(letter) {
+                assert!(!answer.error().is_empty(), "{method} {path}");
+                let asks = answer.body.contains("\"sign_in\":true");
+                assert_eq!(asks, letter == '0', "{letter} {method} {path}: only who is nobody is asked to sign in");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_team_of_others_is_answered_like_one_that_was_never_there() {
+    let hub = Hub::start(["--no-local"]);
+    for team in ["other", "00000000000000000000000000", "main%20", "Main", "*"] {
+        for path in ["join", "agents"] {
+            let answer = hub.send("GET", &format!("/api/v1/teams/{team}/{path}"), &[&hub.cookie("ada")], "");
+            assert_eq!((answer.status, answer.error().as_str()), (404, "there is no such thing here"), "{team}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_is_seen_by_its_team_under_its_name() {
+    let hub = Hub::start(["--no-local"]);
+    let answer = hub.send("GET", "/api/v1/teams/main/agents", &[&hub.cookie("ada")], "");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let agents: shared::session::Agents = serde_json::from_str(&answer.body).expect("agents");
+    let names: Vec<(&str, &str)> = agents.agents.iter().map(|one| (one.name.as_str(), one.state.as_str())).collect();
+    assert_eq!(names, [("gpu-7", "unreachable")], "it has joined, and no link of it has begun");
+    let change = "{\"name\":\"node-7\",\"labels\":{\"rack\":\"r1\"}}";
+    let path = format!("/api/v1/teams/main/agents/{}", agents.agents[0].id);
+    let answer = hub.send("PATCH", &path, &[&hub.cookie("ada"), &hub.origin(), JSON], change);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let renamed: shared::session::Agent = serde_json::from_str(&answer.body).expect("an agent");
+    assert_eq!((renamed.name.as_str(), renamed.labels["rack"].as_str()), ("node-7", "r1"));
+}

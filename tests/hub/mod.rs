@@ -1,0 +1,11 @@
+//! The hub itself, attacked first: who may ask for what, what a foreign page can bring a browser to do, how sessions end.
+
+mod admission;
+mod begin;
+mod forgery;
+mod links;
+mod sockets;
+mod tls;
+
+/// What every request with JSON says.
+const JSON: &str = "Content-Type: application/json";

@@ -1,0 +1,122 @@
+//! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
+
+use crate::server::{Answer, Server, ask_with, watchglass};
+use backend::accounts::{Accounts, Enrolment, Network, Principal};
+use backend::clock;
+use shared::enrol::EnrolRequest;
+use shared::people::{NewPerson, NewServiceKey};
+use shared::role::{KeyScope, Role};
+use shared::session::{NewJoin, Secret, Setup, SignIn};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The password of everybody.
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A hub that runs, and who may ask it.
+pub struct Hub {
+    /// The hub.
+    pub server: Server,
+    /// Cookies by name: `vera` (viewer), `mike` (member), `ada` (admin), `root` (admin of the hub).
+    pub cookies: BTreeMap<&'static str, String>,
+    /// Keys by what they are for: `data`, `metrics`, `team`, `agent`, `join`.
+    pub keys: BTreeMap<&'static str, String>,
+    /// The data folder, which goes with it.
+    pub folder: tempfile::TempDir,
+}
+
+/// Sessions and keys, before it is known on which port the hub listens.
+struct Cast {
+    instance: String,
+    tokens: Vec<(&'static str, Secret)>,
+    keys: BTreeMap<&'static str, String>,
+}
+
+async fn cast(folder: &std::path::Path) -> Cast {
+    let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
+    let network = Network::local();
+    let code = accounts.setup_code().await.expect("a database").expect("there is no account yet");
+    let setup = Setup { code, name: "root".into(), password: Secret::new(PASSWORD) };
+    let begun = accounts.setup(&setup, &network).await.expect("the first admin");
+    let root: Principal = begun.principal;
+    let mut tokens = vec![("root", begun.token)];
+    for (name, role) in [("vera", Role::Viewer), ("mike", Role::Member), ("ada", Role::Admin)] {
+        let password = Some(Secret::new(PASSWORD));
+        let person = NewPerson { name: name.into(), password, role: Some(role), ..NewPerson::default() };
+        accounts.add_person(&root, &person).await.expect("an account");
+        let sign_in = SignIn { name: name.into(), password: Secret::new(PASSWORD) };
+        tokens.push((name, accounts.sign_in(&sign_in, &network, None).await.expect("signed in").token));
+    }
+    let mut keys = BTreeMap::new();
+    for (name, scope) in
+        [("data", KeyScope::DataRead), ("metrics", KeyScope::MetricsRead), ("team", KeyScope::TeamAdmin)]
+    {
+        let wanted = NewServiceKey { name: name.into(), scopes: vec![scope], expires: None };
+        let made = accounts.add_service_key(&root, "main", &wanted).await.expect("a key");
+        keys.insert(name, made.key.reveal().to_string());
+    }
+    let join = accounts.new_join(&root, "main", &NewJoin::default()).await.expect("a join key").key;
+    let machine =
+        EnrolRequest { request: "0123456789abcdef".repeat(2), host: "gpu-7".into(), ..EnrolRequest::default() };
+    let enrolled = accounts.enrol(join.reveal(), &machine, &network).await.expect("it joins");
+    let Enrolment::Enrolled(enrolled) = enrolled else { panic!("nobody has to confirm it") };
+    keys.insert("agent", enrolled.key.reveal().to_string());
+    keys.insert("join", join.reveal().to_string());
+    let instance = accounts.instance().to_string();
+    accounts.close().await;
+    Cast { instance, tokens, keys }
+}
+
+impl Hub {
+    /// Starts a hub with everybody in it.
+    pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_path_buf();
+        // On a thread of its own: the test itself may be on a runtime.
+        let made = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(cast(&path))
+        });
+        let Cast { instance, tokens, keys } = made.join().expect("everybody is there");
+        let server = Self::server(folder.path(), args);
+        let port = server.addr().port();
+        let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());
+        let cookies = tokens.into_iter().map(|(name, token)| (name, cookie(token))).collect();
+        Hub { server, cookies, keys, folder }
+    }
+
+    /// Starts the hub of a folder on a free port.
+    pub fn server<'a>(folder: &std::path::Path, args: impl IntoIterator<Item = &'a str>) -> Server {
+        let mut command = watchglass(["hub", "--port", "0", "--data-dir"]);
+        command.arg(folder).args(args);
+        Server::start_as_it_is(command)
+    }
+
+    /// Sends a request with these header lines and a body. `Host` and `Content-Length` are added.
+    pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+        send(&self.server, method, path, headers, body)
+    }
+
+    /// The header line of somebody's cookie.
+    pub fn cookie(&self, name: &str) -> String {
+        format!("Cookie: {}", self.cookies[name])
+    }
+
+    /// The header line of a key.
+    pub fn key(&self, name: &str) -> String {
+        format!("Authorization: Bearer {}", self.keys[name])
+    }
+
+    /// The header line of our own page.
+    pub fn origin(&self) -> String {
+        format!("Origin: http://{}", self.server.addr())
+    }
+}
+
+/// Sends a request with these header lines and a body. `Host` and `Content-Length` are added.
+pub fn send(server: &Server, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+    let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+    let addr = server.addr();
+    ask_with(addr, &format!("{method} {path} HTTP/1.1\r\nHost: {addr}\r\n{lines}{length}"), body)
+}
