@@ -14,6 +14,7 @@ mod guard;
 mod history;
 mod house;
 mod hub;
+mod ledger;
 mod options;
 mod overview;
 mod prometheus;

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod browser;
 pub mod cutter;
+pub mod fleet;
 pub mod hub;
 pub mod kills;
 pub mod ledger;

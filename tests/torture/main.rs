@@ -1,6 +1,8 @@
 //! `cargo xtask torture`: checks that samples of a ledger that were seen once survive any end of a server.
 //!
 //! - kills: SIGKILL at random moments, also during the start ([`watchglass_tests::kills`]).
+//! - a fleet: the link of an agent is cut, its hub and it are killed, at random; each sample is at both, once
+//!   ([`watchglass_tests::fleet`]).
 //! - power cuts ([`power`]): a file system of our own stops with what is on its disk at that moment.
 //! - a full disk ([`full`]): the live page goes on, and writing goes on by itself when there is space again.
 //!
@@ -18,31 +20,33 @@ use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::kills;
 use watchglass_tests::ledger::Ledger;
 
-const USAGE: &str = "usage: cargo xtask torture [-- [--kills N] [--cuts N] [--seed N] [--minutes N]]";
+const USAGE: &str = "usage: cargo xtask torture [-- [--kills N] [--harms N] [--cuts N] [--seed N] [--minutes N]]";
 
 /// The settings of a run.
 struct Plan {
     kills: u32,
+    harms: u32,
     cuts: u32,
     seed: u64,
     until: Instant,
 }
 
 fn plan() -> Option<Plan> {
-    let (mut kills, mut cuts, mut minutes) = (200, 5, 15);
+    let (mut kills, mut harms, mut cuts, mut minutes) = (200, 100, 5, 15);
     let mut seed = System.wall().unsigned_abs();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let n: u64 = args.next()?.parse().ok()?;
         match arg.as_str() {
             "--kills" => kills = u32::try_from(n).ok()?,
+            "--harms" => harms = u32::try_from(n).ok()?,
             "--cuts" => cuts = u32::try_from(n).ok()?,
             "--seed" => seed = n,
             "--minutes" => minutes = n,
             _ => return None,
         }
     }
-    Some(Plan { kills, cuts, seed, until: Instant::now() + Duration::from_secs(60 * minutes) })
+    Some(Plan { kills, harms, cuts, seed, until: Instant::now() + Duration::from_secs(60 * minutes) })
 }
 
 fn main() -> ExitCode {
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
     // This comes before any thread starts. A namespace belongs to a thread, and the threads that it starts inherit it.
     let own = mount::own_namespace();
     eprintln!("--seed {} repeats this run", plan.seed);
-    let mut rows = vec![killed(&plan)];
+    let mut rows = vec![killed(&plan), harmed(&plan)];
     match own {
         Ok(()) => rows.extend([power::cuts(&plan), full::full(&plan)]),
         Err(why) => rows.extend(["power cuts", "a full disk"].map(|what| Row::left_out(what, &why))),
@@ -69,6 +73,13 @@ fn killed(plan: &Plan) -> Row {
     eprintln!("{} kills", plan.kills);
     let (kills, audit) = kills(folder.path(), &ledger, plan.kills, plan.seed, plan.until);
     Row::of("kills", kills, plan.kills, &audit)
+}
+
+fn harmed(plan: &Plan) -> Row {
+    eprintln!("{} harms to a hub and an agent", plan.harms);
+    let until = plan.until + Duration::from_secs(1_800);
+    let (harms, audit) = watchglass_tests::fleet::harms(plan.harms, plan.seed, until);
+    Row::of("a hub and an agent", harms, plan.harms, &audit)
 }
 
 /// The result of one kind of torture.

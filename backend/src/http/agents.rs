@@ -9,7 +9,7 @@ use crate::ingest::Arrival;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use shared::agent::PROTOCOL_NAME;
+use shared::agent::{PROTOCOL_NAME, close};
 use shared::enrol::EnrolRequest;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,11 +68,13 @@ pub(super) async fn link(
                 let mut ended = accounts.watch_agent(&identity);
                 let labels = identity.labels.into_iter().collect();
                 let arrival = Arrival { source: identity.source, name: identity.name, labels };
-                // Cut without a word; the agent is told why when it comes back.
-                tokio::select! {
-                    () = ingest.link(arrival, socket) => {}
-                    _ = ended.wait_for(Option::is_some) => {}
-                }
+                let denied = std::pin::pin!(async move {
+                    let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+                    // Where nobody can say why, the agent comes back and is told then.
+                    let code = why.as_ref().and_then(LinkDenied::close_code).unwrap_or(close::GOING);
+                    (code, why.map_or_else(|| "the hub ends".to_owned(), |why| why.to_string()))
+                });
+                ingest.link_until(arrival, socket, denied).await;
             }
             Err((code, why)) => ingest.refuse(socket, code, &why).await,
         }

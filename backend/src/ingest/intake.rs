@@ -100,8 +100,10 @@ pub(super) struct Intake {
     fetch: Fetch,
     /// First sequence of the agent's life.
     life: u64,
-    /// A tick has come over this link.
+    /// A tick has come over this link,
     ticked: bool,
+    /// and the newest one so long after its stamp, milliseconds.
+    behind: Option<u64>,
     began: Duration,
     /// When it was looked what is lacking; none where it is to be looked anew.
     looked: Option<Duration>,
@@ -200,6 +202,7 @@ impl Intake {
             fetch: Fetch::new(offers),
             life: hello.life,
             ticked: false,
+            behind: None,
             began: steady,
             looked: None,
             damages: 0,
@@ -353,6 +356,7 @@ impl Intake {
         let live = &self.ingest.live;
         let (now, steady) = (live.clock.wall(), live.clock.steady());
         let t = t.saturating_add(self.clock.shift());
+        self.behind = u64::try_from(now.saturating_sub(t)).ok();
         let values = {
             let mut store = live.store();
             if store.state(self.source).is_none_or(|state| seq <= state.seq()) {
@@ -500,7 +504,7 @@ impl Intake {
         live.set_link_figures(
             self.source,
             LinkFigures {
-                behind_ms: None,
+                behind_ms: self.behind,
                 skew_ms: self.clock.skew().map(|measured| measured.skew_ms),
                 version: text(&self.version),
                 host: text(&self.host),

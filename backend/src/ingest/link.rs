@@ -51,6 +51,9 @@ pub fn socket_config() -> WebSocketConfig {
         .max_write_buffer_size(MAX_MESSAGE)
 }
 
+/// Resolves when a key is not let in any more: with one of [`close`], and a sentence.
+pub type Denial<'a> = Pin<&'a mut (dyn Future<Output = (u16, String)> + Send)>;
+
 /// An agent's socket.
 struct Socket<S> {
     inner: Box<WebSocketStream<S>>,
@@ -113,8 +116,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 impl super::Ingest {
     /// Takes in what an agent sends, until its link ends.
     pub async fn link<S: AsyncRead + AsyncWrite + Unpin>(&self, arrival: Arrival, socket: WebSocketStream<S>) {
+        self.link_until(arrival, socket, std::pin::pin!(std::future::pending())).await;
+    }
+
+    /// Likewise, at most until its key is `denied`, which resolves with one of [`close`] and a sentence.
+    pub async fn link_until<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        arrival: Arrival,
+        socket: WebSocketStream<S>,
+        denied: Denial<'_>,
+    ) {
         let mut socket = Socket::new(socket);
-        let end = match run(&self.0, &arrival, &mut socket).await {
+        let end = match run(&self.0, &arrival, &mut socket, denied).await {
             Ok(never) => match never {},
             Err(end) => end,
         };
@@ -136,6 +149,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Arc<Inner>,
     arrival: &Arrival,
     socket: &mut Socket<S>,
+    denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
     let hello = hello.map_err(|_| LinkEnd::frame_error("no hello came within 10 s"))??;
@@ -149,7 +163,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     ingest.live.set_standing(intake.source, Standing::Live);
     let mut ended = Standings { ingest, source: intake.source, place, end: LinkEnd::Gone };
     let end = match socket.send(&welcome).await {
-        Ok(()) => follow(ingest, arrival, &mut intake, socket, &mut ended.place).await,
+        Ok(()) => follow(ingest, arrival, (&mut intake, socket, &mut ended.place), denied).await,
         Err(end) => Err(end),
     };
     if let Err(end) = &end {
@@ -214,9 +228,8 @@ impl Drop for Standings<'_> {
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     ingest: &Inner,
     arrival: &Arrival,
-    intake: &mut Intake,
-    socket: &mut Socket<S>,
-    place: &mut Place,
+    (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut Place),
+    mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut end = ingest.end.subscribe();
     let (mut acknowledged, mut credit) = (0, None::<Instant>);
@@ -245,6 +258,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         tokio::select! {
             biased;
             going = going(&mut end, &place.source) => return Err(going),
+            (code, reason) = &mut denied => return Err(LinkEnd::told(code, reason)),
             order = ordered(&mut place.orders) => match order {
                 Order::Leave => return Err(LinkEnd::Gone),
                 Order::Ask => socket.ask().await?,

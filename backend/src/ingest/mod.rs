@@ -14,7 +14,7 @@ mod map;
 mod presence;
 
 pub use limits::{Cause, IngestLimits, Refusals};
-pub use link::socket_config;
+pub use link::{Denial, socket_config};
 
 use crate::accounts::Accounts;
 use crate::live::Live;

@@ -185,6 +185,26 @@ async fn a_second_process_with_the_key_of_one_that_answers_is_refused_by_name() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_is_ended_ends_its_link_with_the_reason() {
+    let hub = Hub::new();
+    let (end, mut ended) = tokio::sync::watch::channel(false);
+    let arrival = Arrival { source: KEY.into(), name: "node-7".into(), labels: Vec::new() };
+    let ingest = hub.ingest.clone();
+    let mut agent = Agent::over(|socket| async move {
+        let denied = std::pin::pin!(async move {
+            let _ = ended.wait_for(|end| *end).await;
+            (close::REVOKED, "an admin has ended the key".to_owned())
+        });
+        ingest.link_until(arrival, socket, denied).await;
+    });
+    agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    end.send_replace(true);
+    assert_eq!(agent.goodbye().await.0, close::REVOKED);
+    assert_eq!(hub.standing(), Standing::Refused("an admin has ended the key".into()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hub_that_ends_says_so_and_after_its_start_its_machines_are_unreachable() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;

@@ -2,6 +2,7 @@
 
 use crate::export::text::number;
 use crate::http::App;
+use crate::ingest::IngestCounts;
 use crate::live::Live;
 use crate::store::{Counts, Figures};
 use std::fmt::Write;
@@ -28,16 +29,46 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     for (name, kind, help, value) in app.remote.iter().flat_map(|remote| remote.figures()) {
         rows.push((name, kind == "counter", help, value as f64));
     }
-    for (name, counts, help, value) in rows {
-        let total = if counts { "_total" } else { "" };
-        // In OpenMetrics a counter's samples alone end in `_total`.
-        let family = if open { "" } else { total };
-        let _ = writeln!(text, "# HELP watchglass_self_{name}{family} {help}");
-        let _ = writeln!(text, "# TYPE watchglass_self_{name}{family} {}", if counts { "counter" } else { "gauge" });
-        let _ = write!(text, "watchglass_self_{name}{total} ");
+    rows.into_iter().for_each(|row| family(text, open, "self", row, &[]));
+    if let Ok(hub) = app.hub() {
+        let counts = hub.ingest.counts();
+        ingest(&counts).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
+        family(text, open, "ingest", REFUSED, &counts.refused);
+    }
+}
+
+/// Writes a family of one sample, or of one for each `cause`.
+fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, value): Row, causes: &[(String, u64)]) {
+    let total = if counts { "_total" } else { "" };
+    // In OpenMetrics a counter's samples alone end in `_total`.
+    let named = if open { "" } else { total };
+    let _ = writeln!(text, "# HELP watchglass_{prefix}_{name}{named} {help}");
+    let _ = writeln!(text, "# TYPE watchglass_{prefix}_{name}{named} {}", if counts { "counter" } else { "gauge" });
+    let mut sample = |labels: &str, value: f64| {
+        let _ = write!(text, "watchglass_{prefix}_{name}{total}{labels} ");
         number(text, value);
         text.push('\n');
+    };
+    if causes.is_empty() {
+        sample("", value);
     }
+    for (cause, value) in causes {
+        sample(&format!("{{cause=\"{cause}\"}}"), *value as f64);
+    }
+}
+
+const REFUSED: Row = counts("refused", "Things of agents that were left out, by cause.", 0);
+
+fn ingest(counted: &IngestCounts) -> [Row; 7] {
+    [
+        stands("links", "Agents that are linked now.", counted.links),
+        counts("ticks", "Ticks of agents that were appended.", counted.ticks),
+        counts("samples", "Samples of agents that were appended.", counted.samples),
+        counts("duplicates", "Ticks of agents that were here already, and were dropped.", counted.duplicates),
+        counts("bytes", "Bytes of the messages of agents.", counted.bytes),
+        counts("fills", "Ranges of ticks that were asked for because they were lacking.", counted.fills),
+        counts("fill_bytes", "Bytes of what was asked for.", counted.fill_bytes),
+    ]
 }
 
 fn store(kept: &Counts) -> [Row; 12] {

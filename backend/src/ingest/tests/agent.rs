@@ -55,10 +55,16 @@ pub fn row(tag: &'static str) -> Metric {
 
 impl Agent {
     pub fn connect(ingest: Ingest, arrival: Arrival) -> Agent {
+        Self::over(|socket| async move { ingest.link(arrival, socket).await })
+    }
+
+    /// An agent of whose socket the other end is served so.
+    pub fn over<F: Future<Output = ()> + Send + 'static>(
+        serve: impl FnOnce(WebSocketStream<DuplexStream>) -> F + Send + 'static,
+    ) -> Agent {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let hub = tokio::spawn(async move {
-            let socket = WebSocketStream::from_raw_socket(theirs, Role::Server, Some(socket_config())).await;
-            ingest.link(arrival, socket).await;
+            serve(WebSocketStream::from_raw_socket(theirs, Role::Server, Some(socket_config())).await).await;
         });
         let socket = futures_util::FutureExt::now_or_never(WebSocketStream::from_raw_socket(ours, Role::Client, None));
         Agent { socket, hub, state: TickState::default() }
