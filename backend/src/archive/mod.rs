@@ -80,7 +80,7 @@ impl Archive {
 
     /// Cuts the heads of all sources off and turns them into columns.
     pub fn cut(&mut self) {
-        let (cut, through) = {
+        let (cut, through, outdated) = {
             // Nothing is appended between the cut and the beginning of the next log file.
             let mut writing = self.live.writing();
             let mut store = self.live.store();
@@ -89,10 +89,12 @@ impl Archive {
             store.rest_rows();
             let idle = cut.iter().filter(|(_, stretch, _)| stretch.is_none()).map(|(id, ..)| *id).collect();
             let opening = writing.log.is_some().then(|| writing.told.opening_at_cut(&store, &idle));
+            let outdated = store.take_outdated();
             drop(store);
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
-            (cut, number.saturating_sub(1))
+            (cut, number.saturating_sub(1), outdated)
         };
+        drop(outdated);
         let sealed = cut.into_iter().map(|(source, stretch, records)| {
             let chunks = stretch.map(|stretch| self.seal(source, &stretch)).unwrap_or_default();
             Unwritten { source, chunks, records }

@@ -7,7 +7,6 @@ use super::{Block, Frame, QUARTER, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Check, Source};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// One source.
@@ -40,11 +39,10 @@ pub(super) struct Kept {
     pub life: u64,
     /// Cut off the head and not sealed yet, oldest first.
     cuts: Vec<Arc<Stretch>>,
-    /// Frames of the head, and before them those from which a page can still resume: all that are not sealed, and those
-    /// of the cut before.
-    pub frames: VecDeque<Arc<Frame>>,
-    /// How many of `frames` are the head.
-    pub head: usize,
+    /// Those behind which a page can still resume: at the newest cut that one, and those before it that were not sealed.
+    resumable: Vec<Arc<Stretch>>,
+    /// The frames since the newest cut, oldest first.
+    head: Vec<Arc<Frame>>,
     /// The earliest time in the head.
     head_from: i64,
     pub instants: Instants,
@@ -74,8 +72,8 @@ impl Kept {
             first_of_life: 0,
             life: 0,
             cuts: Vec::new(),
-            frames: VecDeque::new(),
-            head: 0,
+            resumable: Vec::new(),
+            head: Vec::new(),
             head_from: i64::MAX,
             instants: Instants::default(),
             records: Records::default(),
@@ -143,27 +141,33 @@ impl Kept {
         }
         self.instants.take(t);
         self.head_from = self.head_from.min(t);
-        self.frames.push_back(Arc::new(frame));
-        self.head += 1;
+        self.head.push(Arc::new(frame));
         samples
     }
 
-    pub fn cut(&mut self) -> Option<Arc<Stretch>> {
-        if self.head == 0 {
+    /// The head, and what nobody resumes behind any more.
+    pub fn cut(&mut self) -> Option<(Arc<Stretch>, Vec<Arc<Stretch>>)> {
+        if self.head.is_empty() {
             return None;
         }
-        let head = self.frames.range(self.frames.len() - self.head..).cloned().collect();
-        let stretch = Arc::new(Stretch::new(&self.base, self.state.steps(), head));
-        // Of what is older, only what a page that opens now is sent frame by frame.
-        let needed = self.cuts.first().map_or(self.base.seq(), |cut| cut.base.seq());
-        while self.frames.front().is_some_and(|f| f.seq <= needed) {
-            self.frames.pop_front();
-        }
+        let stretch = Arc::new(Stretch::new(&self.base, self.state.steps(), std::mem::take(&mut self.head)));
         self.cuts.push(stretch.clone());
+        // Of what is older, only what a page that opens now is sent frame by frame.
+        let outdated = std::mem::replace(&mut self.resumable, self.cuts.clone());
         self.base = self.state.clone();
-        (self.head, self.head_from) = (0, i64::MAX);
+        self.head_from = i64::MAX;
         self.let_go();
-        Some(stretch)
+        Some((stretch, outdated))
+    }
+
+    /// The frames behind a sequence, oldest first; none where the first of them is not in memory any more.
+    pub fn after(&self, seq: u64) -> Option<Vec<Arc<Frame>>> {
+        let parts = self.resumable.iter().map(|stretch| &stretch.frames).chain([&self.head]);
+        // Nearly always all are in the head.
+        let parts = parts.filter(|part| part.last().is_some_and(|last| last.seq > seq));
+        let behind = |part: &Vec<Arc<Frame>>| part[part.partition_point(|frame| frame.seq <= seq)..].to_vec();
+        let frames: Vec<Arc<Frame>> = parts.flat_map(behind).collect();
+        frames.first().is_some_and(|first| first.before == seq).then_some(frames)
     }
 
     /// Lets go what is known of what is not kept any more.
@@ -173,7 +177,8 @@ impl Kept {
         let (seq, idle, values) = (self.state.seq(), self.max_idle_ticks(), self.state.values());
         self.series.let_go((seq, self.ticks), idle, oldest, |id| values[id as usize].is_finite());
         // Who stands further back than the frames is sent everything anew.
-        self.series.forget_renamed(self.frames.front().map_or(seq, |frame| frame.before));
+        let first = self.resumable.iter().flat_map(|stretch| &stretch.frames).chain(&self.head).next();
+        self.series.forget_renamed(first.map_or(seq, |frame| frame.before));
     }
 
     pub fn sealed(&mut self, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
@@ -206,16 +211,14 @@ impl Kept {
 
     /// The frames of what is not sealed, oldest first.
     pub fn unsealed_frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
-        let head = self.frames.range(self.frames.len() - self.head..);
-        self.cuts.iter().flat_map(|cut| &cut.frames).chain(head)
+        self.cuts.iter().flat_map(|cut| &cut.frames).chain(&self.head)
     }
 
     /// What is not sealed and reaches to `from` or beyond, oldest first.
     pub fn unsealed(&self, from: i64) -> Vec<Arc<Stretch>> {
         let mut all = self.cuts.clone();
-        let head = self.frames.range(self.frames.len() - self.head..);
-        if head.clone().any(|f| f.t >= from) {
-            all.push(Arc::new(Stretch::new(&self.base, self.state.steps(), head.cloned().collect())));
+        if self.head.iter().any(|f| f.t >= from) {
+            all.push(Arc::new(Stretch::new(&self.base, self.state.steps(), self.head.clone())));
         }
         all
     }
@@ -229,7 +232,7 @@ impl Kept {
             .chain(cuts)
             .min()
             .into_iter()
-            .chain((self.head > 0).then_some(self.head_from))
+            .chain((!self.head.is_empty()).then_some(self.head_from))
             .min()
     }
 
@@ -240,7 +243,7 @@ impl Kept {
         self.records.drop_old(before);
         let most = (retention / self.info.interval.max(1)) as u64;
         // Sequences do not tell how many came after a block: they may have gaps.
-        let unsealed = self.head + self.cuts.iter().map(|cut| cut.frames.len()).sum::<usize>();
+        let unsealed = self.head.len() + self.cuts.iter().map(|cut| cut.frames.len()).sum::<usize>();
         let newer = self.sealed_ticks + unsealed as u64;
         let is_old = |b: &Block, after: u64| b.in_memory() && (b.to() < before || !b.late() && after > most);
         let ticks = |b: &Block| if b.late() { 0 } else { b.ticks() as u64 };

@@ -150,6 +150,8 @@ pub struct Store {
     rows: rows::Rows,
     limits: Limits,
     sources: Vec<Kept>,
+    /// See [`take_outdated`](Self::take_outdated).
+    outdated: Vec<Arc<Stretch>>,
     /// Bytes of the blocks of all sources that are in memory.
     memory: usize,
     counts: Counts,
@@ -171,7 +173,7 @@ impl Store {
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
         let rows = rows::Rows::new(catalog.metrics.len());
         let (counts, damages) = (Counts::default(), Arc::default());
-        Store { catalog, rows, limits, sources: Vec::new(), memory: 0, counts, damages, facts: 0 }
+        Store { catalog, rows, limits, sources: Vec::new(), outdated: Vec::new(), memory: 0, counts, damages, facts: 0 }
     }
 
     /// The table.
@@ -368,7 +370,14 @@ impl Store {
     /// Takes the head of a source off it; its ticks are read from the stretch until that is [sealed](Self::sealed). None
     /// where the head is empty.
     pub fn cut(&mut self, source: SourceId) -> Option<Arc<Stretch>> {
-        self.sources.get_mut(usize::from(source))?.cut()
+        let (stretch, outdated) = self.sources.get_mut(usize::from(source))?.cut()?;
+        self.outdated.extend(outdated);
+        Some(stretch)
+    }
+
+    /// What cuts have left over: to be dropped where nobody waits, since it is a million frames of a thousand machines.
+    pub fn take_outdated(&mut self) -> Vec<Arc<Stretch>> {
+        std::mem::take(&mut self.outdated)
     }
 
     /// Puts blocks in the place of a stretch that was cut.
@@ -387,6 +396,7 @@ impl Store {
             let chunks = stretch.transpose().expect("this store encoded these frames one after the other");
             let blocks = chunks.into_iter().map(|chunk| Block::Memory(Arc::new(chunk)));
             self.sealed(source, &stretch, blocks.collect());
+            self.outdated.clear();
         }
     }
 
@@ -418,11 +428,7 @@ impl Store {
         if place == newest {
             return Since::Frames(Vec::new());
         }
-        let at = kept.frames.partition_point(|frame| frame.seq <= place);
-        match kept.frames.get(at) {
-            Some(next) if next.before == place => Since::Frames(kept.frames.range(at..).cloned().collect()),
-            _ => Since::Lost,
-        }
+        kept.after(place).map_or(Since::Lost, Since::Frames)
     }
 
     /// Everything of a source between two times, to be decoded outside the lock.
