@@ -59,11 +59,12 @@ fn eight_gpus_are_served_with_their_history_and_said_to_be_simulated() {
 fn two_runs_of_one_seed_agree_at_the_same_instants() {
     let (one, two) = (start(&["--gpus=2", "--hosts=2", "--seed=7"]), start(&["--gpus=2", "--hosts=2", "--seed=7"]));
     let last = |server: &Server| json(server, "/api/v1/sources")["sources"][1]["last"].as_f64().expect("ticks");
-    let to = last(&one).min(last(&two)) - 1.0;
+    // Of the simulated past alone: a loaded machine may leave out ticks of the live seconds, which both say.
+    let to = last(&one).min(last(&two)) - 100.0;
     // The tags have counters from the machine's start, and values that move from second to second.
     let path = format!(
         "/api/v1/query?tag=gpu.*.powerWatts&tag=gpu.*.energyJoules&tag=network.recv&tag=cpu.*.cpu_percent&from={}&to={to}",
-        to - 120.0
+        to - 100.0
     );
     let (a, b) = (json(&one, &path), json(&two, &path));
     assert!(list(&a, "series").len() >= 2 * (2 + 2 + 1 + 16));

@@ -30,6 +30,9 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a wait looks at the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// How long a tool that is being written, as by its update, is tried again.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long the pipes of a process that has ended are waited for.
 const PIPE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -172,7 +175,18 @@ fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     die_with_thread(&mut command);
     #[cfg(unix)]
     guard::announce(&mut command);
-    let child = command.spawn().map_err(|error| {
+    let begin = Instant::now();
+    let spawned = loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ExecutableFileBusy && begin.elapsed() < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(POLL_INTERVAL);
+            }
+            spawned => break spawned,
+        }
+    };
+    let child = spawned.map_err(|error| {
         #[cfg(unix)]
         guard::renew();
         ExecError::Start(path.into(), error)

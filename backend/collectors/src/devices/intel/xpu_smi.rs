@@ -194,33 +194,33 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
             super::open(path.clone(), &Options::default()).remove(0)
         };
-        let until = |part: &mut Part, done: &dyn Fn(&Out, &Result<(), CollectError>) -> bool| {
+        // Values and outcome of readings until they are as wanted. A reading may come between two lines of the tool.
+        type Seen = std::collections::BTreeMap<String, f64>;
+        let until = |part: &mut Part, done: &dyn Fn(&Seen, &Result<(), CollectError>) -> bool| {
             let begin = std::time::Instant::now();
+            let mut seen = Seen::new();
             loop {
                 let mut out = Out::default();
                 out.begin(begin.elapsed());
                 let outcome = part.collector.collect(&mut out);
-                if done(&out, &outcome) {
-                    return outcome;
+                seen.extend(out.present());
+                if done(&seen, &outcome) {
+                    return seen;
                 }
-                assert!(begin.elapsed() < Duration::from_secs(10), "{outcome:?}");
-                std::thread::yield_now();
+                assert!(begin.elapsed() < Duration::from_secs(60), "{outcome:?}, {seen:?}");
+                std::thread::sleep(Duration::from_millis(1));
             }
         };
         std::fs::write(dir.path().join("lines"), OURS).unwrap();
         let mut part = script(&format!("cat {}; exec sleep 60", dir.path().join("lines").display()));
-        until(&mut part, &|out, outcome| outcome.is_ok() && out.present().len() == 4).unwrap();
+        until(&mut part, &|seen, outcome| outcome.is_ok() && seen.len() == 4);
         let options = Options { gpus: vec![1], ..Options::default() };
         let mut part = super::open(path.clone(), &options).remove(0);
-        let kept = |out: &Out, _: &Result<(), CollectError>| {
-            let present = out.present();
-            assert!(present.iter().all(|(tag, _)| tag.contains(".1.")), "{present:?}");
-            present.len() == 2
-        };
-        until(&mut part, &kept).unwrap();
+        let seen = until(&mut part, &|seen, _| seen.len() == 2);
+        assert!(seen.keys().all(|tag| tag.contains(".1.")), "{seen:?}");
         drop(part);
         let mut part = script("echo 'Error: XPUM service is not running' >&2; exit 1");
-        let error = until(&mut part, &|_, outcome| outcome.is_err()).unwrap_err();
-        assert!(error.reason.contains("XPUM service is not running"), "{}", error.reason);
+        let said = |error: &CollectError| error.reason.contains("XPUM service is not running");
+        until(&mut part, &|_, outcome| outcome.as_ref().is_err_and(said));
     }
 }
