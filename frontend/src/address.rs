@@ -3,7 +3,8 @@
 //!
 //! `w=90s` is the window; `from=&to=` the frozen span, in Unix seconds as in the API (older links have ms); `theme` and
 //! `source` are names; `hide=a,b` are charts that are left out; `open=a,b` and `shut=a,b`
-//! are sections that a person unfolded and folded; `only=CHART~SERIES`, `off=CHART~SERIES` and
+//! are sections that a person unfolded and folded; `front=a,b` are charts that stand first, in this order; `layout` is the
+//! name of the layout that these four came from; `only=CHART~SERIES`, `off=CHART~SERIES` and
 //! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
 //! `heat=mean.values` is the order of the rows of heat maps and what their cells show.
@@ -28,6 +29,10 @@ pub struct View {
     pub open: Vec<String>,
     /// Ids of sections that a person folded.
     pub shut: Vec<String>,
+    /// Ids of charts that stand before all others, in this order.
+    pub front: Vec<String>,
+    /// Name of the layout that folds, hidden charts and their order came from; None for none.
+    pub layout: Option<String>,
     /// Isolated series as id of the chart and name: the chart shows these alone.
     pub only: Vec<(String, String)>,
     /// Hidden series as id of the chart and name.
@@ -63,8 +68,14 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 14] =
-    ["w", "from", "to", "theme", "source", "hide", "open", "shut", "only", "off", "pin", "over", "vs", "heat"];
+pub const NAMES: [&str; 16] = [
+    "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
+    "vs", "heat",
+];
+/// Names of the parameters that make a layout.
+const LAYOUT: [&str; 4] = ["hide", "open", "shut", "front"];
+/// Most characters of the name of a layout.
+pub const MAX_NAME_CHARS: usize = 40;
 /// Largest number of parameters that are read; the others are ignored.
 const MAX_LIST_ENTRIES: usize = 200;
 
@@ -102,6 +113,8 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "hide" => view.hide.extend(ids(&value)),
             "open" => view.open.extend(ids(&value)),
             "shut" => view.shut.extend(ids(&value)),
+            "front" => view.front.extend(ids(&value)),
+            "layout" => view.layout = Some(value.chars().take(MAX_NAME_CHARS).collect()),
             "vs" if value == "before" => view.versus = Some(0),
             "vs" => view.versus = range::length(&value).filter(|ms| *ms >= range::MIN_WINDOW_MS),
             _ => {}
@@ -140,11 +153,12 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     if let Some(source) = &view.source {
         pairs.push(("source", source.clone()));
     }
-    for (name, list) in [("hide", &view.hide), ("open", &view.open), ("shut", &view.shut)] {
+    for (name, list) in LAYOUT.into_iter().zip([&view.hide, &view.open, &view.shut, &view.front]) {
         if !list.is_empty() {
             pairs.push((name, list.join(",")));
         }
     }
+    pairs.extend(view.layout.iter().map(|name| ("layout", name.clone())));
     for (name, list) in [("only", &view.only), ("off", &view.off), ("over", &view.over)] {
         pairs.extend(list.iter().map(|(a, b)| (name, format!("{a}~{b}"))));
     }
@@ -179,6 +193,8 @@ mod tests {
             hide: vec!["load".into(), "swap".into()],
             open: vec!["gpu".into(), "processes".into()],
             shut: vec!["disk".into()],
+            front: vec!["gpu.temp".into(), "disk".into()],
+            layout: Some("heat & air".into()),
             only: vec![two("temp", "GPU 3"), two("disk", "/mnt/a, b~c")],
             off: vec![two("power", "GPU 1")],
             pin: vec!["GPU 3".into(), "GPU 4".into()],

@@ -6,7 +6,7 @@ use crate::browser::{self, document, preferred, window};
 use crate::gestures::roving;
 use crate::keys::{self, KeyList};
 use crate::link::Link;
-use crate::pages::banner::Banner;
+use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
@@ -16,6 +16,7 @@ use crate::state::{Dialog, LinkState, Page};
 use crate::tools::about::About;
 use crate::tools::changed::Changed;
 use crate::tools::find::Find;
+use crate::tools::layouts::Layouts;
 use crate::tools::table::ChartTable;
 use crate::tools::{menu, take};
 use crate::widgets::modal::Modal;
@@ -48,6 +49,7 @@ pub fn App() -> impl IntoView {
                 let _ = keys::act(board, action, false);
             })/> }
             .into_any(),
+            Dialog::Layouts => view! { <Layouts/> }.into_any(),
             Dialog::Keys => view! { <KeyList recorded=page.is_recorded()/> }.into_any(),
             Dialog::Table(chart) => view! { <ChartTable chart/> }.into_any(),
             Dialog::About(id) => view! { <About id section=false/> }.into_any(),
@@ -57,6 +59,7 @@ pub fn App() -> impl IntoView {
     let title = Signal::derive(move || {
         page.dialog.get().map(|dialog| match dialog {
             Dialog::Find => "Find".to_string(),
+            Dialog::Layouts => "Layouts".to_string(),
             Dialog::Keys => "Keys".to_string(),
             Dialog::Table(id) | Dialog::About(id) => page.title_of(&id).unwrap_or_default(),
             Dialog::AboutSection(id) => page.title_of_section(&id).unwrap_or_default(),
@@ -67,6 +70,7 @@ pub fn App() -> impl IntoView {
         <Overview/>
         <PlayerBar/>
         <Banner/>
+        <OpeningBar/>
         <Tooltip tip=board.tip/>
         <Said said=board.said/>
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>

@@ -85,6 +85,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
             None => return false,
         },
         Action::Find => page.dialog.set(Some(Dialog::Find)),
+        Action::Layouts => page.dialog.set(Some(Dialog::Layouts)),
         Action::Closer => zoom(0.5),
         Action::Wider => zoom(2.0),
         Action::Pan(halves) => page.pan((to - from) / 2 * halves),

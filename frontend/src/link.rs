@@ -132,8 +132,12 @@ impl Link {
             all.iter().for_each(|message| link.inner.write_value().ask(message));
         });
         Effect::new(move || {
-            if page.over.get() {
+            let over = page.over.get();
+            if over {
                 link.end();
+            } else if std::mem::take(&mut link.inner.write_value().over) {
+                link.inner.write_value().anew = true;
+                link.connect();
             }
         });
         link.connect();

@@ -19,6 +19,8 @@ pub enum Action {
     Window(usize),
     /// Opens the field that finds anything: charts, machines, processes, times, actions.
     Find,
+    /// Lists the layouts that are kept.
+    Layouts,
     /// Halves the span.
     Closer,
     /// Doubles the span.
@@ -147,6 +149,7 @@ pub static KEYS: [Group; 4] = [
                 &[("d", Action::Changed), ("w", Action::Differs)],
             ),
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
+            row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
             row("?", "this list", &[("?", Action::Keys)]),
         ],

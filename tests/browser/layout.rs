@@ -237,3 +237,47 @@ fn a_chart_is_hidden_by_its_menu_and_a_line_brings_it_back() {
     browser.until(&format!("{} && !document.querySelector('.absent.hidden')", there("gpu.power")));
     no_faults(&browser);
 }
+
+#[test]
+fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link() {
+    let (server, browser) = super::start("");
+    let order = "[...document.querySelectorAll('.charts article.chart')].map(a => a.dataset.panel).join()";
+    let before = browser.eval(order).as_str().expect("a list").to_string();
+    let all: Vec<&str> = before.split(',').collect();
+    let choose = |chart: &str, what: &str| {
+        browser.click(&format!("article[data-panel='{chart}'] h3 button"));
+        browser.until(&format!("document.querySelector('#menu:not([hidden]) [data-do={what}]')"));
+        browser.click(&format!("#menu [data-do={what}]"));
+    };
+    choose(all[3], "earlier");
+    browser.until(&format!("{order}.startsWith('{},{},{},{}')", all[0], all[1], all[3], all[2]));
+    choose(all[3], "first");
+    browser.until(&format!("{order}.startsWith('{},{},{},{}')", all[3], all[0], all[1], all[2]));
+    browser.until(&format!("location.search.includes('front={}')", all[3]));
+    // It is kept under a name, the page goes back to how it is at first, and the layout comes back by its name.
+    browser.press("v");
+    browser.until("document.getElementById('layout')");
+    browser.eval("(document.getElementById('layout').focus(), 0)");
+    browser.insert("third first");
+    browser.click("[data-do=keep-layout]");
+    browser.until("location.search.includes('layout=third')");
+    browser.click(".layouts [data-do=layout]");
+    browser.until(&format!("{order} === '{before}' && !location.search.includes('front=')"));
+    browser.press("Escape");
+    browser.until("!document.getElementById('dialog').open");
+    // The link of the layout shows it in a browser that keeps it, and the next visit has the list.
+    browser.open(&format!("{}?front={},{}&layout=sent", server.url, all[2], all[1]));
+    super::live(&browser);
+    browser.until(&format!("{order}.startsWith('{},{},{}')", all[2], all[1], all[0]));
+    browser.until("document.querySelector('[data-do=layouts]').innerText === 'Layout: sent'");
+    browser.click("[data-do=layouts]");
+    browser.until("document.querySelectorAll('.layouts li').length === 2");
+    browser.click(".layouts li:nth-child(2) [data-do=layout]");
+    browser.until(&format!("{order}.startsWith('{},{}')", all[3], all[0]));
+    browser.click(".layouts li:nth-child(2) [data-do=forget]");
+    browser.until("document.querySelectorAll('.layouts li').length === 1");
+    browser.press("Escape");
+    choose(all[3], "own-place");
+    browser.until(&format!("{order} === '{before}'"));
+    no_faults(&browser);
+}

@@ -12,9 +12,9 @@ const SAMPLES: &str =
     r#"[...document.querySelectorAll("article[data-panel]")].reduce((n, p) => n + Number(p.dataset.samples), 0)"#;
 const MACHINE: &str = r#"document.querySelector(".source .source-name").innerText"#;
 
-/// An expression for the number of times that the page has loaded the module that opens files.
+/// An expression for the number of times that the page has loaded the worker that opens files.
 const READERS: &str =
-    "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.wasm$/.test(e.name)).length";
+    "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.js$/.test(e.name)).length";
 const BANNER: &str = r#"(document.querySelector(".banner") || { innerText: "" }).innerText"#;
 
 /// An expression for the bytes of a recorded demo with one GPU; `minutes` is its length.
@@ -95,7 +95,9 @@ fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     live(&browser);
     assert_eq!(browser.eval(READERS), 0, "most visits open no file");
     drop_file(&browser, "notes.txt", "Promise.resolve('hello')");
-    browser.until(&format!(r#"{BANNER}.includes("notes.txt")"#));
+    browser.until(&format!(
+        r#"{BANNER}.startsWith("◌ Not a recording: notes.txt: ") && {BANNER}.includes("what can be opened")"#
+    ));
     assert_eq!(browser.eval(READERS), 1, "what opens files came when it was needed");
     assert_eq!(browser.eval(LINK), "live", "what cannot be opened changes nothing");
     drop_file(&browser, "run.watchglass", &bytes);
@@ -162,11 +164,9 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
-    // No file is known that stops the reader, so the test uses a reader that stops at any file.
+    // No file is known that stops the reader, so the test uses a module that stops at any file.
     browser.script(
-        "const stop = () => { throw new WebAssembly.RuntimeError('unreachable') };
-         const memory = new WebAssembly.Memory({ initial: 1 });
-         WebAssembly.instantiateStreaming = async () => ({ instance: { exports: { memory, room: () => 8, open: stop } } });",
+        "window.Worker = class { postMessage() { setTimeout(() => this.onmessage({ data: 'stopped' })) } terminate() {} };",
     );
     drop_file(&browser, "strange.watchglass", "Promise.resolve('hello')");
     browser.until(&format!(r#"{BANNER}.includes("strange.watchglass") && {BANNER}.includes("its reader stop")"#));
@@ -185,19 +185,12 @@ fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() 
     live(&browser);
     browser.eval(r#"(document.querySelector(".processes summary").click(), true)"#);
     browser.until(&format!("{PROCESSES} > 3"));
-    // Both readers become ready at the same moment, and so do both files.
     browser.script(
-        "const load = WebAssembly.instantiateStreaming, ready = [];
-         WebAssembly.instantiateStreaming = (...given) => new Promise(done => load(...given).then(came => {
-           ready.push(() => done(came));
-           if (ready.length === 2) ready.forEach(go => go());
-         }));
-         const table = (machine, tag) => ['time,source,tag,value', ...[6, 7, 8].map(s => [171456689 + '' + s, machine, tag, 63])];
+        "const table = (machine, tag) => ['time,source,tag,value', ...[6, 7, 8].map(s => [171456689 + '' + s, machine, tag, 63])];
          const text = { 'a.csv': table('node-a', 'gpu.0.temp'), 'b.csv': table('node-b', 'gpu.0.powerWatts') };
-         File.prototype.arrayBuffer = async function () { return new TextEncoder().encode(text[this.name].join('\\n')).buffer };
          for (const name of Object.keys(text)) {
            const data = new DataTransfer();
-           data.items.add(new File([''], name));
+           data.items.add(new File([text[name].join('\\n')], name));
            document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
          }",
     );
@@ -205,6 +198,57 @@ fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() 
     let charts = "[...document.querySelectorAll('article.chart')].map(chart => chart.dataset.panel).join()";
     assert_eq!(browser.eval(charts), "gpu.power", "its own chart, and nothing of the other file");
     assert_eq!(browser.eval(PROCESSES), 0, "no process of the machine before");
+    no_faults(&browser);
+}
+
+/// A table of 60 MB, as an expression for its content.
+const LARGE: &str = r#"(async () => {
+    const rows = t => Array.from({ length: 40 }, (_, g) => `${t},node-7,gpu.${g % 8}.${["gpu", "temp", "powerWatts", "sm_clock", "memory"][g >> 3]},63`);
+    const part = Array.from({ length: 1000 }, (_, t) => rows(1714560000 + t).join("\n")).join("\n");
+    return new Blob(["time,source,tag,value\n", ...Array.from({ length: 50 }, () => part + "\n")]);
+})()"#;
+
+#[test]
+fn a_large_file_shows_how_far_it_is_and_is_given_up_by_a_button_while_the_page_goes_on() {
+    let server = Server::start(["demo", "--gpus", "1"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    drop_file(&browser, "large.csv", LARGE);
+    browser.until("document.querySelector('.opening progress')?.value > 0.2");
+    assert_eq!(browser.eval("document.querySelector('.opening b').innerText"), "large.csv");
+    assert_eq!(browser.eval(LINK), "live", "the page is that of the server");
+    let before = browser.eval(SAMPLES).as_u64().expect("a count");
+    browser.click(".opening [data-do=cancel-file]");
+    browser.until("!document.querySelector('.opening')");
+    browser.until(&format!("{SAMPLES} > {before}"));
+    assert_eq!(browser.eval(LINK), "live");
+    // The same file opens when it is not given up.
+    drop_file(&browser, "large.csv", LARGE);
+    browser.until(&format!(r#"{LINK} === "recorded" && {MACHINE} === "node-7""#));
+    browser.until(&format!("{SAMPLES} >= 1000 && !document.querySelector('.opening')"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_file_lies_under_what_is_live_until_it_is_taken_away() {
+    let bytes = recorded(5);
+    let server = Server::start(["demo", "--gpus", "2", "--retention", "20m"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=1m", server.url));
+    live(&browser);
+    drop_file(&browser, "run.watchglass", &bytes);
+    browser.until(&format!(r#"{LINK} === "recorded" && {SAMPLES} > 50"#));
+    browser.click(".player [data-do=compare-file]");
+    live(&browser);
+    browser.until("document.querySelector('.compared').innerText.includes('faint lines are')");
+    assert_eq!(browser.eval("document.querySelector('.player')"), serde_json::Value::Null);
+    // The values of both stand in the tooltip: of GPU 0, which both have, and of GPU 1, which the file has not.
+    browser.move_to(super::plot_at(&browser, 0.5, 0.5));
+    let rows = r##"[...document.querySelectorAll("#tip .row")].map(r => r.innerText.replace(/\s+/g, " ")).join("; ")"##;
+    browser.until(&format!(r"/GPU 0 [0-9.]+ was [0-9.]+/.test({rows}) && /GPU 1 [0-9.]+($|;)/.test({rows})"));
+    browser.click(".compared button");
+    browser.until(&format!("!document.querySelector('.compared') && !{rows}.includes('was')"));
     no_faults(&browser);
 }
 

@@ -15,8 +15,10 @@ pub const STEP: &str = "page";
 pub const PACKAGE: &str = "watchglass-frontend";
 /// Name of the package of the module that opens files. The page loads this module when it is first needed.
 const READER: &str = "watchglass-reader";
-/// The text in frontend/index.html that the address of this module replaces in the built page.
+/// The text in frontend/reader/worker.js that the name of this module replaces in the built page.
 const READER_PLACE: &str = "reader.wasm";
+/// The text in frontend/index.html that the name of the worker replaces in the built page.
+const WORKER_PLACE: &str = "reader.js";
 /// The cargo profile that frontend/index.html names. Checks use it too, so that procedural macros are compiled only
 /// once.
 pub const PROFILE: &str = "page";
@@ -139,25 +141,33 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
     }
 }
 
-/// Builds the module that opens files, and puts it beside the page. Its name holds the hash of its content, and the
-/// page gets this name.
+/// Builds the module that opens files, and puts it and its worker beside the page. Their names hold the hashes of their
+/// contents; the worker gets the name of the module, and the page that of the worker.
 fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
     wasm(tools, &["--package", READER])?;
     let built = paths::page_target().join(TARGET).join(PROFILE).join(READER_PLACE);
     let wasm = paths::page_target().join(READER_PLACE);
     std::fs::copy(&built, &wasm).map_err(|e| format!("{}: {e}", built.display()))?;
     let result = smaller(tools, &wasm)?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?);
-    let name = format!("reader-{:016x}.wasm", hasher.finish());
-    std::fs::copy(&wasm, dist.join(&name)).map_err(|e| format!("{name}: {e}"))?;
+    let named = |kind: &str, bytes: &[u8]| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(bytes);
+        format!("reader-{:016x}.{kind}", hasher.finish())
+    };
+    let module = named("wasm", &std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?);
+    std::fs::copy(&wasm, dist.join(&module)).map_err(|e| format!("{module}: {e}"))?;
+    let source = paths::root().join("frontend").join("reader").join("worker.js");
+    let script = replaced(&paths::read(&source)?, READER_PLACE, &module)?;
+    let worker = named("js", script.as_bytes());
+    paths::write(&dist.join(&worker), &script)?;
     let page = dist.join("index.html");
-    let html = paths::read(&page)?;
-    if !html.contains(READER_PLACE) {
-        return Err(format!("frontend/index.html does not name {READER_PLACE}"));
-    }
-    paths::write(&page, &html.replace(READER_PLACE, &name))?;
+    paths::write(&page, &replaced(&paths::read(&page)?, WORKER_PLACE, &worker)?)?;
     Ok(result)
+}
+
+/// A text in which a name stands in its place; an error when it has no such place.
+fn replaced(text: &str, place: &str, name: &str) -> Result<String, String> {
+    if text.contains(place) { Ok(text.replace(place, name)) } else { Err(format!("nothing names {place}")) }
 }
 
 /// An error when the page holds an address that begins with a slash: behind a proxy with a path such an address is

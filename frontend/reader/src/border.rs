@@ -1,9 +1,19 @@
-//! The calls that the page makes, without generated glue code. The page calls [`room`] for memory, writes the file and
-//! after it the file's name there, and calls [`open`]. Then it calls [`next`] for the address of each message and
+//! The calls that the worker of the page makes, without generated glue code. It calls [`room`] for memory, writes the
+//! file and after it the file's name there, and calls [`open`]. Then it calls [`next`] for the address of each message and
 //! [`length`] for its size in bytes.
 
 use shared::wire::{self, ServerMessage};
 use std::cell::RefCell;
+
+// SAFETY: the worker gives the module this function, which takes the share of the file that was read.
+#[cfg(target_family = "wasm")]
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    safe fn progress(share: f64);
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn progress(_: f64) {}
 
 #[derive(Default)]
 struct State {
@@ -39,7 +49,7 @@ pub extern "C" fn open(name: usize) {
     with(|state| {
         let room = std::mem::take(&mut state.room);
         let (file, name) = room.split_at(room.len().saturating_sub(name));
-        state.messages = crate::messages(file, &String::from_utf8_lossy(name));
+        state.messages = crate::messages(file, &String::from_utf8_lossy(name), &mut |share| progress(share));
         state.messages.reverse();
     });
 }

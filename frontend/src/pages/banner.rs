@@ -1,6 +1,7 @@
 //! Messages about the server: it is away, or it cannot keep history. They lie over the page, so that nothing moves.
 
 use crate::browser::offset;
+use crate::recording;
 use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
@@ -33,6 +34,24 @@ pub fn Banner() -> impl IntoView {
     }
 }
 
+/// How far a file is that is being opened, and the button that gives it up.
+#[component]
+pub fn OpeningBar() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let name = Memo::new(move |_| page.opening.with(|file| file.as_ref().map(|file| file.name.clone())));
+    let share = move || page.opening.with(|file| file.as_ref().map_or(1.0, |file| file.share));
+    view! {
+        <Show when=move || name.with(Option::is_some)>
+            <div class="banner opening" role="group" aria-label="Opening a file">
+                <span role="status">"Opening " <b>{name}</b></span>
+                <progress aria-label="How far it is" prop:value=share></progress>
+                <span class="percent">{move || format!("{:.0} %", share() * 100.0)}</span>
+                <button data-do="cancel-file" on:click=move |_| recording::cancel(page)>"Cancel"</button>
+            </div>
+        </Show>
+    }
+}
+
 type Said = Option<(&'static str, String)>;
 
 /// The message about a machine that the address names and the server does not know; None when all is right.
@@ -46,7 +65,7 @@ fn unknown(page: Page) -> Said {
 
 fn said(page: Page) -> Said {
     match page.state.get() {
-        _ if page.refused.with(|why| !why.is_empty()) => Some(("Not opened:", page.refused.get())),
+        _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),
         LinkState::Connecting | LinkState::Reconnecting | LinkState::Lost if !page.blocked.get().is_empty() => {
             Some(("No live data:", page.blocked.get().into()))
         }

@@ -1,11 +1,12 @@
 //! The page of one machine: tiles, the charts on top, the families below, and what is not available.
 
 use super::processes::Processes;
-use super::sections::{AbsentLine, ChartCard, Family, Hidden, Missing, ReadOnce};
+use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
 use crate::gestures::pointer;
 use crate::panels::board::Board;
 use crate::panels::panel::TileCard;
-use crate::state::Page;
+use crate::shortcuts::{self, Action};
+use crate::state::{Dialog, Page};
 use crate::store::plan::PROCESSES;
 use charts::axis;
 use leptos::html;
@@ -29,6 +30,7 @@ pub fn Overview() -> impl IntoView {
                 />
                 <ReadOnce/>
                 <Hidden/>
+                <Compared/>
             </div>
             <section class="tiles" aria-label="Now">
                 <For
@@ -57,6 +59,9 @@ pub fn Overview() -> impl IntoView {
             </section>
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
+                <button data-do="layouts" title=shortcuts::title("Kept layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
+                    {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}
+                </button>
             </footer>
         </main>
     }

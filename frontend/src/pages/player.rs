@@ -1,7 +1,8 @@
 //! The bar of a recording, shown while a recording is open: play and pause, speed, position and title.
 
-use crate::browser::{now, offset, window};
+use crate::browser::{now, offset};
 use crate::player::{Player, SLIDER_POSITIONS, SPEEDS};
+use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
 use crate::widgets::icons::Play;
@@ -49,12 +50,6 @@ fn Controls() -> impl IntoView {
             page.play(|p| p.place(position));
         }
     };
-    // The page begins anew: what the address says of the file means nothing to the server.
-    let close = move |_| {
-        let location = window().location();
-        // Where that is refused, a person can still load the page again.
-        let _ = location.pathname().and_then(|path| location.set_href(&path));
-    };
     let keys = shortcuts::title("Faster, with shift slower", &[Action::Speed(-1), Action::Speed(1)]);
     view! {
         <footer class="player" aria-label="Recording">
@@ -85,7 +80,10 @@ fn Controls() -> impl IntoView {
                 <span class="note" role="status" title=notes>{notes}</span>
             </Show>
             <Show when=move || page.over.get()>
-                <button class="speed" data-do="close-file" title="Close the file and go back to the server" on:click=close>
+                <button class="speed" data-do="compare-file" title="Back to the server, with this file under its lines" on:click=move |_| page.compare_with_live()>
+                    "Compare with live"
+                </button>
+                <button class="speed" data-do="close-file" title="Close the file and go back to the server" on:click=move |_| recording::close()>
                     "Close"
                 </button>
             </Show>

@@ -188,6 +188,22 @@ pub fn Hidden() -> impl IntoView {
     }
 }
 
+/// A line that says which recording lies under the lines, and takes it away.
+#[component]
+pub fn Compared() -> impl IntoView {
+    let page = expect_context::<Page>();
+    view! {
+        <Show when=move || page.compared.with(Option::is_some)>
+            <div class="absent compared" tabindex="0">
+                <span>
+                    "The faint lines are " <b>{page.compared}</b> ", laid under now."
+                </span>
+                <button data-do="end-comparison" on:click=move |_| page.end_comparison()>"End"</button>
+            </div>
+        </Show>
+    }
+}
+
 /// The list of all that is not available on this machine, with the reasons.
 #[component]
 pub fn Missing() -> impl IntoView {

@@ -43,10 +43,7 @@ pub fn tip(
 ) -> Tip {
     let picture = &panel.picture;
     let at = picture.snap(hover.t).unwrap_or(hover.t);
-    let then = panel.past.as_ref().map(|past| {
-        let look = past.look(look);
-        past.picture.values(Some(past.picture.snap(at - past.shift).unwrap_or(at - past.shift)), look.span.1)
-    });
+    let then = panel.past.as_ref().map(|past| past.values(picture, at - past.shift, look));
     let most = if hover.pinned { MAX_ROWS.1 } else { MAX_ROWS.0 };
     let (rows, rest) = rows(picture, at, look.span.1, then.as_deref(), most, panel.row(hover));
     let other = panel.other.as_ref().map(|other| {

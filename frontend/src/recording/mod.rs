@@ -1,28 +1,28 @@
-//! Opens a recording that a person drops on the page or chooses in a dialog. The browser reads the file; nothing is
-//! sent.
+//! Opens a recording that a person drops on the page or chooses in a dialog. A worker of the
+//! browser reads the file; nothing is sent.
 
 mod reader;
 
 use crate::browser;
 use crate::range;
-use crate::state::{LinkState, Page};
-use js_sys::{ArrayBuffer, Promise};
+use crate::state::{LinkState, Opening, Page};
 use leptos::ev;
 use leptos::prelude::*;
-use reader::Reader;
+use reader::{Heard, Reader};
 use shared::wire::{Received, ServerMessage, decode_server};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
-use wasm_bindgen::JsCast;
-use wasm_bindgen::prelude::*;
 
 /// Size in bytes of the largest file that a page opens. The file is held in memory while it is read, its columns for
 /// longer.
 const MAX_FILE_BYTES: f64 = 1_000_000_000.0;
 
 thread_local! {
-    /// Number of files that were shown. Of two files that are opened at the same time, only the later one is shown.
-    static SHOWN: Cell<u32> = const { Cell::new(0) };
+    /// Number of files that were opened or given up. Of two files that are opened at the same time, only the later one
+    /// is shown.
+    static NEWEST: Cell<u32> = const { Cell::new(0) };
+    /// What opens the newest file; None when none is being opened.
+    static READER: RefCell<Option<Reader>> = const { RefCell::new(None) };
 }
 
 /// Opens files that are dropped anywhere on the page.
@@ -48,102 +48,113 @@ pub fn choose(page: Page) {
 /// Saves the shown span of all machines as a file. The server makes the recording and its name.
 pub fn save(page: Page) {
     if page.over.get_untracked() {
-        return refuse(page, "This recording", "it is a file on this machine already");
+        return refuse(page, NOT_OPENED, "This recording", "it is a file on this machine already");
     }
     let (from, to) = page.span();
     browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), "");
 }
 
-/// Opens a file. The page says what is wrong with a file that cannot be opened.
+/// Opens a file in a worker. The page says how far it is, and what is wrong with a file that cannot be opened.
 pub fn open(page: Page, file: web_sys::File) {
-    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
-                        When it is back, reload the page and try again";
+    cancel(page);
     let name = file.name();
     if file.size() > MAX_FILE_BYTES {
-        return refuse(page, &name, "too large for a page; watchglass replay shows it");
+        return refuse(page, NOT_OPENED, &name, "too large for a page; watchglass replay shows it");
     }
-    let failed = name.clone();
-    // The file is read only when the module for it is there, so that the page holds no file in vain.
-    let on_loaded = move |came: JsValue| {
-        let failed = name.clone();
-        let on_bytes = move |bytes: JsValue| read(page, name, &came, bytes.unchecked_into());
-        then(file.array_buffer().unchecked_into(), on_bytes, move || {
-            refuse(page, &failed, "not read; of a run's folder, drop the file run-*.wandb")
-        });
+    let number = NEWEST.get();
+    page.opening.set(Some(Opening { name: name.clone(), share: 0.0 }));
+    let hear = move |heard| {
+        // What a worker of before said may still be on its way.
+        if NEWEST.get() == number {
+            self::heard(page, &name, number, heard);
+        }
     };
-    match reader::load() {
-        Ok(coming) => then(coming, on_loaded, move || refuse(page, &failed, AWAY)),
-        Err(_) => refuse(page, &failed, AWAY),
+    match Reader::start(&file, hear.clone()) {
+        Ok(reader) => READER.set(Some(reader)),
+        Err(_) => hear(Heard::Away),
     }
 }
 
-fn read(page: Page, name: String, came: &JsValue, file: ArrayBuffer) {
-    let opened = reader::loaded(came).and_then(|reader| {
-        reader.give(&file, &name)?;
-        Ok((reader.take()?, reader))
-    });
-    match opened {
-        Ok((first, reader)) => match decode_server(&first) {
-            Ok(Received::Control(ServerMessage::Goodbye { reason })) => refuse(page, &name, &reason),
-            _ => show(page, name, first, reader),
-        },
-        Err(_) => refuse(page, &name, STOPPED),
+/// Gives up the file that is being opened, if there is one.
+pub fn cancel(page: Page) {
+    NEWEST.set(NEWEST.get() + 1);
+    READER.set(None);
+    page.opening.set(None);
+}
+
+/// Closes the file that is shown: the page begins anew, because what its address says of the file means nothing to the
+/// server.
+pub fn close() {
+    let location = browser::window().location();
+    // Where that is refused, a person can still load the page again.
+    let _ = location.pathname().and_then(|path| location.set_href(&path));
+}
+
+fn heard(page: Page, name: &str, number: u32, heard: Heard) {
+    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
+                        When it is back, reload the page and try again";
+    const UNREAD: &str = "not read; of a run's folder, drop the file run-*.wandb";
+    let messages = match heard {
+        Heard::Share(share) => {
+            let (name, share) = (name.to_string(), share.clamp(0.0, 1.0));
+            return page.opening.set(Some(Opening { name, share }));
+        }
+        Heard::Messages(messages) => messages,
+        Heard::Away => return refuse(page, NOT_OPENED, name, AWAY),
+        Heard::Unread => return refuse(page, NOT_OPENED, name, UNREAD),
+        Heard::Stopped => return refuse(page, NOT_OPENED, name, STOPPED),
+    };
+    if messages.is_empty() {
+        return cancel(page);
     }
+    if let Ok(Received::Control(message)) = decode_server(&messages[0]) {
+        match message {
+            ServerMessage::Goodbye { reason } => return refuse(page, "Not a recording:", name, &reason),
+            // The first message of a file begins anew.
+            ServerMessage::Hello(_) => begin(page),
+            _ => {}
+        }
+    }
+    // The panels of the machine before leave the page first, because they keep what they drew.
+    set_timeout(
+        move || {
+            if NEWEST.get() == number {
+                for bytes in &messages {
+                    page.receive(bytes);
+                }
+                READER.with_borrow(|reader| reader.iter().for_each(Reader::go_on));
+            }
+        },
+        Duration::ZERO,
+    );
 }
 
 /// The message about a file that made the module stop.
 const STOPPED: &str =
     "it made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
 
-/// Calls `done` or `failed` when a promise ends. Both closures stay in memory as long as the page exists, which is
-/// little, since files are few.
-fn then(promise: Promise, done: impl FnOnce(JsValue) + 'static, failed: impl FnOnce() + 'static) {
-    let done = Closure::once(done);
-    let failed = Closure::once(move |_: JsValue| failed());
-    // The two closures handle the result.
-    let _ = promise.then2(&done, &failed);
-    done.forget();
-    failed.forget();
-}
+/// How the message begins about a file that may be a recording.
+const NOT_OPENED: &str = "Not opened:";
 
 /// Shows on the page for 20 s why a file was not opened.
-fn refuse(page: Page, name: &str, why: &str) {
+fn refuse(page: Page, head: &'static str, name: &str, why: &str) {
+    cancel(page);
     let words = format!("{name}: {why}.");
-    page.refused.set(words.clone());
+    page.refused.set((head, words.clone()));
     let over = move || {
         // A newer message has its own time.
-        if page.refused.with_untracked(|now| *now == words) {
-            page.refused.set(String::new());
+        if page.refused.with_untracked(|now| now.1 == words) {
+            page.refused.set(Default::default());
         }
     };
     set_timeout(over, Duration::from_secs(20));
 }
 
-fn show(page: Page, name: String, first: Vec<u8>, reader: Reader) {
-    let number = SHOWN.get() + 1;
-    SHOWN.set(number);
+/// Forgets the machine that is shown, because a file follows.
+fn begin(page: Page) {
     page.over.set(true);
     page.goodbye.set(String::new());
     page.state.set(LinkState::Live);
-    page.refused.set(String::new());
+    page.refused.set(Default::default());
     page.begin_anew();
-    // The panels of the machine before leave the page first, because they keep what they drew.
-    set_timeout(
-        move || {
-            if SHOWN.get() != number {
-                return;
-            }
-            let mut message = Ok(first);
-            while let Ok(bytes) = &message
-                && !bytes.is_empty()
-            {
-                page.receive(bytes);
-                message = reader.take();
-            }
-            if message.is_err() {
-                refuse(page, &name, STOPPED);
-            }
-        },
-        Duration::ZERO,
-    );
 }

@@ -1,61 +1,75 @@
-//! The module that opens files. It is loaded with the first file. Each file gets an instance of its own, whose memory
-//! is freed with the instance.
+//! The worker that opens a file. It is started for each file, loads the module that opens files, and is ended with all
+//! of its memory when the file was taken over or given up.
 
-use crate::browser::{document, window};
-use js_sys::{ArrayBuffer, Object, Promise, Reflect, Uint8Array, WebAssembly};
+use crate::browser::document;
+use js_sys::Array;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
+use web_sys::{MessageEvent, Worker};
 
-#[wasm_bindgen]
-extern "C" {
-    /// The functions of an instance of the module. Each throws when the file makes the module stop.
-    pub type Reader;
-    #[wasm_bindgen(method, getter)]
-    fn memory(this: &Reader) -> WebAssembly::Memory;
-    #[wasm_bindgen(method, catch)]
-    fn room(this: &Reader, bytes: u32) -> Result<u32, JsValue>;
-    #[wasm_bindgen(method, catch)]
-    fn open(this: &Reader, name: u32) -> Result<(), JsValue>;
-    #[wasm_bindgen(method, catch)]
-    fn next(this: &Reader) -> Result<u32, JsValue>;
-    #[wasm_bindgen(method)]
-    fn length(this: &Reader) -> u32;
+/// What the worker says.
+pub enum Heard {
+    /// This share is done, 0 to 1.
+    Share(f64),
+    /// The next messages, in the form in which a server sends them; none after the last.
+    Messages(Vec<Vec<u8>>),
+    /// The module could not be loaded.
+    Away,
+    /// The browser could not read the file.
+    Unread,
+    /// The file made the module stop.
+    Stopped,
 }
 
-/// Starts to load a new instance; the promise may fail.
-pub fn load() -> Result<Promise, JsValue> {
-    let named = document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
-    let address = named.get_attribute("content").unwrap_or_default();
-    Ok(WebAssembly::instantiate_streaming(&window().fetch_with_str(&address), &Object::new()).unchecked_into())
-}
-
-/// The instance in the result of the promise.
-pub fn loaded(came: &JsValue) -> Result<Reader, JsValue> {
-    let get = |of: &JsValue, name: &str| Reflect::get(of, &name.into());
-    Ok(get(&get(came, "instance")?, "exports")?.unchecked_into())
+/// A worker with its file. It ends when this is dropped.
+pub struct Reader {
+    worker: Worker,
+    _heard: Closure<dyn FnMut(MessageEvent)>,
+    _failed: Closure<dyn FnMut()>,
 }
 
 impl Reader {
-    /// Gives a file to the instance, which then has messages for [`take`](Self::take).
-    pub fn give(&self, file: &ArrayBuffer, name: &str) -> Result<(), JsValue> {
-        let (file, name) = (Uint8Array::new(file), Uint8Array::from(name.as_bytes()));
-        let at = self.room(file.length() + name.length())?;
-        let room = self.bytes(at, file.length() + name.length());
-        room.set(&file, 0);
-        room.set(&name, file.length());
-        self.open(name.length())
+    /// Starts to open a file; `hear` is called with all that the worker says, never before this returns.
+    pub fn start(file: &web_sys::File, hear: impl Fn(Heard) + Clone + 'static) -> Result<Self, JsValue> {
+        let named = document().query_selector("meta[name=reader]")?.ok_or(JsValue::NULL)?;
+        let worker = Worker::new(&named.get_attribute("content").unwrap_or_default())?;
+        let failed = {
+            let hear = hear.clone();
+            Closure::<dyn FnMut()>::new(move || hear(Heard::Away))
+        };
+        let heard = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| hear(understood(&event.data())));
+        worker.set_onmessage(Some(heard.as_ref().unchecked_ref()));
+        worker.set_onerror(Some(failed.as_ref().unchecked_ref()));
+        worker.post_message(file)?;
+        Ok(Reader { worker, _heard: heard, _failed: failed })
     }
 
-    /// The next message, in the form in which a server sends it; empty after the last.
-    pub fn take(&self) -> Result<Vec<u8>, JsValue> {
-        Ok(match self.next()? {
-            0 => Vec::new(),
-            at => self.bytes(at, self.length()).to_vec(),
-        })
+    /// Asks for the next messages.
+    pub fn go_on(&self) {
+        // A null can always be posted.
+        let _ = self.worker.post_message(&JsValue::NULL);
     }
+}
 
-    /// A view of the instance's memory. It is made for each call, because the memory moves when it grows.
-    fn bytes(&self, at: u32, length: u32) -> Uint8Array {
-        Uint8Array::new_with_byte_offset_and_length(&self.memory().buffer(), at, length)
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.worker.set_onmessage(None);
+        self.worker.set_onerror(None);
+        self.worker.terminate();
+    }
+}
+
+fn understood(said: &JsValue) -> Heard {
+    if let Some(share) = said.as_f64() {
+        return Heard::Share(share);
+    }
+    match said.as_string().as_deref() {
+        Some("away") => Heard::Away,
+        Some("unread") => Heard::Unread,
+        Some(_) => Heard::Stopped,
+        None => {
+            let list: &Array = said.unchecked_ref();
+            Heard::Messages(list.iter().map(|message| js_sys::Uint8Array::new(&message).to_vec()).collect())
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What of the page is folded and hidden. It stands in the address, so that a link shows the same, and in the browser's
+//! What of the page is folded, hidden and put first. It stands in the address, so that a link shows the same, and in the browser's
 //! storage for each machine, so that the next visit shows the same.
 
 use super::Page;
@@ -10,9 +10,14 @@ use leptos::prelude::*;
 /// Key in the browser's storage, before the name of the machine.
 const KEY: &str = "watchglass-folds-";
 
+/// Key in the browser's storage of the layouts: a line each, of name, tab and lists.
+const LAYOUTS_KEY: &str = "watchglass-layouts";
+/// Most layouts that are kept.
+const MAX_LAYOUTS: usize = 24;
+
 /// The lists that are kept.
-fn lists(view: &mut View) -> [&mut Vec<String>; 3] {
-    [&mut view.hide, &mut view.open, &mut view.shut]
+fn lists(view: &mut View) -> [&mut Vec<String>; 4] {
+    [&mut view.hide, &mut view.open, &mut view.shut, &mut view.front]
 }
 
 impl Page {
@@ -35,11 +40,11 @@ impl Page {
     /// chart goes first.
     pub(super) fn recall_folds(self) {
         let new = self.plan.with_untracked(|plan| plan.sections.is_empty());
-        if !new || self.view.with_untracked(|v| !(v.hide.is_empty() && v.open.is_empty() && v.shut.is_empty())) {
+        if !new || lists(&mut self.view_now()).iter().any(|list| !list.is_empty()) {
             return;
         }
         let kept = browser::storage().zip(self.fold_key()).and_then(|(s, key)| s.get_item(&key).ok().flatten());
-        if let Some(kept) = kept.filter(|kept| kept.len() > 2) {
+        if let Some(kept) = kept.filter(|kept| kept.len() > 3) {
             self.change(|v| {
                 for (list, kept) in lists(v).into_iter().zip(kept.split(';')) {
                     *list = address::ids(kept).collect();
@@ -72,6 +77,69 @@ impl Page {
         self.step(|v| match chart {
             Some(chart) => v.hide.push(chart),
             None => v.hide.clear(),
+        });
+        self.replace_plan();
+    }
+
+    /// Puts a chart that is on top `by` places on, or back where less than 0; a chart below goes to the top. 0 takes it
+    /// back to its own place.
+    pub fn put(self, chart: &str, by: i32) {
+        let top: Vec<String> = self.plan.with_untracked(|p| p.top.iter().map(|panel| panel.id.clone()).collect());
+        let at = top.iter().position(|id| id == chart);
+        self.step(|v| match (by, at) {
+            (0, _) => v.front.retain(|id| id != chart),
+            (_, None) => v.front.insert(0, chart.to_string()),
+            (_, Some(at)) => {
+                // All that stands before it keeps its place.
+                let to = at.saturating_add_signed(by as isize).min(top.len() - 1);
+                let mut order = top;
+                let chart = order.remove(at);
+                order.insert(to, chart);
+                let kept = v.front.iter().filter_map(|id| order.iter().position(|other| other == id)).max();
+                order.truncate(kept.unwrap_or(0).max(to).max(if by > 0 { at } else { 0 }) + 1);
+                v.front = order;
+            }
+        });
+        self.replace_plan();
+    }
+
+    /// The layouts that this browser keeps, as name and query.
+    pub fn layouts(&self) -> Vec<(String, String)> {
+        let kept = browser::storage().and_then(|s| s.get_item(LAYOUTS_KEY).ok().flatten()).unwrap_or_default();
+        let line = |line: &str| line.split_once('\t').map(|(name, query)| (name.to_string(), query.to_string()));
+        kept.lines().filter_map(line).take(MAX_LAYOUTS).collect()
+    }
+
+    /// Keeps what is folded, hidden and put first as a layout of this name, or forgets the layout for `keep` false.
+    /// False where the browser keeps nothing, the name is empty, or too many are kept.
+    pub fn keep_layout(self, name: &str, keep: bool) -> bool {
+        let plain = name.replace(|c: char| c.is_control(), " ");
+        let name: String = plain.trim().chars().take(address::MAX_NAME_CHARS).collect();
+        let mut all = self.layouts();
+        all.retain(|(other, _)| *other != name);
+        if name.is_empty() || keep && all.len() >= MAX_LAYOUTS {
+            return false;
+        }
+        if keep {
+            let query = lists(&mut self.view_now()).map(|list| list.join(",")).join(";");
+            all.push((name.clone(), query));
+        }
+        let text: String = all.iter().map(|(name, query)| format!("{name}\t{query}\n")).collect();
+        let kept = browser::storage().is_some_and(|s| s.set_item(LAYOUTS_KEY, &text).is_ok());
+        self.change(|v| v.layout = if keep { Some(name) } else { v.layout.take().filter(|other| *other != name) });
+        kept
+    }
+
+    /// Shows a layout, or the page as it is at first for None.
+    pub fn show_layout(self, layout: Option<(String, String)>) {
+        self.step(|v| {
+            let (name, query) = layout.unzip();
+            let query = query.unwrap_or_default();
+            let mut parts = query.split(';');
+            for list in lists(v) {
+                *list = address::ids(parts.next().unwrap_or_default()).collect();
+            }
+            v.layout = name;
         });
         self.replace_plan();
     }

@@ -14,6 +14,7 @@ mod view;
 mod wanted;
 
 pub use received::Received;
+pub use recorded::Beside;
 
 use crate::address::{self, Tone, View};
 use crate::browser::{now, preferred, window};
@@ -64,6 +65,15 @@ pub enum Sheet {
     Differs,
 }
 
+/// A file on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opening {
+    /// Its name.
+    pub name: String,
+    /// The share of the work that is done, 0 to 1.
+    pub share: f64,
+}
+
 /// The content of the dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dialog {
@@ -71,6 +81,8 @@ pub enum Dialog {
     Keys,
     /// The field that finds anything.
     Find,
+    /// The layouts that this browser keeps.
+    Layouts,
     /// The table of the chart with this id.
     Table(String),
     /// What the chart with this id shows.
@@ -113,8 +125,14 @@ pub struct Page {
     pub player: RwSignal<Option<Player>>,
     /// True when a file is shown, and no server is asked any more.
     pub over: RwSignal<bool>,
-    /// Why a file was not opened; empty when there is nothing to say.
-    pub refused: RwSignal<String>,
+    /// The recording that lies under what is live; None for none.
+    pub beside: StoredValue<Option<Beside>>,
+    /// Its title.
+    pub compared: RwSignal<Option<String>>,
+    /// The file that is being opened; None when none is.
+    pub opening: RwSignal<Option<Opening>>,
+    /// Why a file was not opened, as the begin of the message and its rest; empty when there is nothing to say.
+    pub refused: RwSignal<(&'static str, String)>,
     /// What is blocked on the way to a server that is there; empty when nothing is.
     pub blocked: RwSignal<&'static str>,
     /// Which parts of the address cannot be shown, and why; empty when all can.
@@ -177,6 +195,9 @@ impl Page {
             beat: RwSignal::new(0),
             player: RwSignal::new(None),
             over: RwSignal::new(false),
+            beside: StoredValue::new(None),
+            compared: RwSignal::new(None),
+            opening: RwSignal::new(None),
             refused: RwSignal::default(),
             blocked: RwSignal::new(""),
             wrong: RwSignal::new(wrong.join("; ")),
@@ -257,16 +278,18 @@ impl Page {
         }
     }
 
-    /// Makes the plan anew. A server that has started again greets first and names its machines later; in between the
-    /// old plan stays.
+    /// Makes the plan anew. A server that has started again greets first, names its machines later and what they
+    /// measure later still; in between the old plan stays.
     fn replan(self) {
         self.recall_folds();
         let plan = {
             let store = self.store.read_value();
-            if store.sources.is_empty() {
+            let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
+            let comes_back = matches!(self.state.get_untracked(), LinkState::Reconnecting | LinkState::Lost);
+            if source.is_none_or(|s| comes_back && s.charts.is_empty()) {
                 return;
             }
-            self.view.with_untracked(|v| plan::plan(&store, store.source(v.source.as_deref()), &v.hide))
+            self.view.with_untracked(|v| plan::plan(&store, source, &v.hide, &v.front))
         };
         if self.plan.with_untracked(|p| *p != plan) {
             self.plan.set(plan);

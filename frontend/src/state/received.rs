@@ -72,6 +72,7 @@ impl Page {
     fn live(self) {
         self.goodbye.set(String::new());
         self.state.set(LinkState::Live);
+        self.changed(Changed { plan: true, ..Changed::default() });
     }
 
     fn control(self, message: ServerMessage) -> Received {

@@ -1,6 +1,6 @@
-//! A recording in place of a live machine: what is shown of it, and its clock.
+//! A recording in place of a live machine: what is shown of it, and its clock; or below a live machine, to compare.
 
-use super::Page;
+use super::{LinkState, Page};
 use crate::browser::window;
 use crate::player::Player;
 use crate::store::Store;
@@ -9,7 +9,36 @@ use leptos::prelude::*;
 use shared::window::WINDOWS;
 use shared::wire::Recorded;
 
+/// A recording that lies under what is live.
+pub struct Beside {
+    /// Its machines.
+    pub store: Store,
+    /// The instant at which it stood, ms since the epoch: it lies where now is.
+    pub at: i64,
+    /// How much earlier it lies than what is shown, ms.
+    pub shift: i64,
+}
+
 impl Page {
+    /// Lays the recording that is shown under the live machine, whose server is asked again.
+    pub fn compare_with_live(self) {
+        let Some(player) = self.player.get_untracked() else { return };
+        let store = std::mem::take(&mut *self.store.write_value());
+        self.begin_anew();
+        self.beside.set_value(Some(Beside { store, at: player.t, shift: 0 }));
+        self.compared.set(Some(player.recorded.title));
+        self.state.set(LinkState::Connecting);
+        self.over.set(false);
+        self.write_address();
+    }
+
+    /// Takes the recording away that lies under the live machine.
+    pub fn end_comparison(self) {
+        self.beside.set_value(None);
+        self.compared.set(None);
+        self.redraw();
+    }
+
     /// True while a recording is shown.
     pub fn is_recorded(&self) -> bool {
         self.player.with_untracked(Option::is_some)
@@ -45,6 +74,7 @@ impl Page {
     /// Forgets everything that is shown, because the data of another machine follow.
     pub fn begin_anew(self) {
         self.player.set(None);
+        self.end_comparison();
         self.processes.set(None);
         self.plan.set(Plan::default());
         self.forget_steps();

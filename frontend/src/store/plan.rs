@@ -9,6 +9,8 @@ use shared::wire::CheckState;
 const MAX_OPEN_PANELS: usize = 24;
 /// Largest number of panels on top, the wide one included.
 const MAX_TOP_PANELS: usize = 7;
+/// Largest number of charts that a person puts before all others.
+const MAX_FRONT_PANELS: usize = 24;
 /// Largest number of tiles.
 const MAX_TILES: usize = 4;
 
@@ -76,8 +78,9 @@ pub struct Plan {
     pub missing: Vec<Absent>,
 }
 
-/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out.
-pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
+/// Makes the plan for a source; empty while there is no source. Charts in `hide` are left out, those in `front` stand
+/// before all others.
+pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[String]) -> Plan {
     let layout = &store.catalog.layout;
     let Some(source) = source else { return Plan::default() };
     let waiting = source.charts.is_empty();
@@ -105,7 +108,16 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     let rest = layout.lead.iter().filter(|id| shown(id) && !lead.contains(id));
     let top = lead.iter().copied().chain(rest).filter(|id| !hides(id));
     let top: Vec<&String> = top.take(MAX_TOP_PANELS).collect();
-    let first = top.first().and_then(|id| source.charts.get(*id)).map(|m| m.lines.len());
+    // Who leads does not depend on what stands before it either.
+    let mut chosen: Vec<&String> = Vec::new();
+    for id in front.iter().filter(|id| has(id) && !hides(id)) {
+        if chosen.len() < MAX_FRONT_PANELS && !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    let behind = top.iter().copied().filter(|id| !front.contains(id));
+    let top: Vec<&String> = chosen.iter().copied().chain(behind).collect();
+    let first = wide.filter(|id| top.contains(id)).and_then(|id| source.charts.get(id)).map(|m| m.lines.len());
     let panel = |id: &str| Panel {
         id: id.to_string(),
         title: layout.charts.iter().find(|c| c.id == id).map_or_else(String::new, |c| c.title.clone()),
@@ -136,7 +148,13 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String]) -> Plan {
     Plan {
         tiles: tiles(layout.tiles.iter().filter(|t| tile_has_data(store, source, t, &expected)).collect()),
         absent: absent.iter().filter(|a| leads(&a.id)).cloned().collect(),
-        top: map.into_iter().chain(top.into_iter().map(|id| panel(id))).collect(),
+        top: {
+            let mut all: Vec<Panel> = top.into_iter().map(|id| panel(id)).collect();
+            let at = front.iter().position(|id| map.as_ref().is_some_and(|map| map.id == *id));
+            let before = |at: usize| front[..at].iter().filter(|id| chosen.contains(id)).count();
+            map.into_iter().for_each(|map| all.insert(at.map_or(chosen.len(), before), map));
+            all
+        },
         many: first.filter(|n| charts::Chart::for_series(*n).traits().shows == charts::Shows::Outliers),
         hidden,
         sections: first_of_all.into_iter().chain(charts).chain(last_of_all).collect(),
@@ -212,7 +230,7 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        plan(&store, Some(&source), &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+        plan(&store, Some(&source), &[], &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
     }
 
     #[test]
@@ -223,9 +241,27 @@ mod tests {
         let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
-        let plan = plan(&store, Some(&source), &[]);
+        let plan = plan(&store, Some(&source), &[], &[]);
         assert_eq!(plan.top.iter().map(|p| (p.id.as_str(), p.wide)).collect::<Vec<_>>(), [("cpu.cores", true)]);
         assert_eq!(plan.many, Some(96));
+    }
+
+    #[test]
+    fn what_a_person_puts_first_stands_first_in_its_order() {
+        let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        let def = |tag| SeriesDef { metric: catalog.position(tag).unwrap(), instance: String::new() };
+        let tags = [cpu::PERCENT.tag, "memory.used", "disk.in", "network.recv", "swap.used"];
+        source.announce(0, tags.map(def).to_vec(), &catalog);
+        let store = Store { catalog, ..Store::default() };
+        let ids = |hide: &[&str], front: &[&str]| -> Vec<String> {
+            let list = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+            let plan = plan(&store, Some(&source), &list(hide), &list(front));
+            plan.top.into_iter().map(|p| p.id).collect()
+        };
+        assert_eq!(ids(&[], &[]), ["cpu", "memory", "disk", "network"]);
+        assert_eq!(ids(&[], &["network", "swap", "network", "gone"]), ["network", "swap", "cpu", "memory", "disk"]);
+        assert_eq!(ids(&["network"], &["network", "memory"]), ["memory", "cpu", "disk"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::gestures::series::{self, Choice};
 use crate::panels::board::Board;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, Menu as State, Page};
+use crate::store::plan::Panel;
 use leptos::html;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -116,6 +117,25 @@ fn Offers(chart: String) -> impl IntoView {
             request_animation_frame(|| browser::all(".hidden button").iter().for_each(browser::focus));
         });
     };
+    let (first_of_all, last) = page.plan.with_untracked(|p| {
+        let is = |panel: Option<&Panel>| panel.is_some_and(|panel| panel.id == chart);
+        (is(p.top.first()), is(p.top.last()))
+    });
+    let on_top = page.plan.with_untracked(|p| p.top.iter().any(|panel| panel.id == chart));
+    let put_first = page.view.with_untracked(|v| v.front.contains(&chart));
+    let place = move |offered: bool, what: &'static str, words: &'static str, title: &'static str, by: i32| {
+        let put = move |_| {
+            close(page);
+            here.with_value(|chart| page.put(chart, by));
+        };
+        offered.then(|| view! { <button data-do=what title=title on:click=put>{words}</button> })
+    };
+    let places = view! {
+        {place(!first_of_all, "first", "To the top", "Before all other charts", i32::MIN)}
+        {place(on_top && !first_of_all, "earlier", "Earlier", "One place up", -1)}
+        {place(on_top && !last, "later", "Later", "One place down", 1)}
+        {place(put_first, "own-place", "To its own place", "Where it stands at first", 0)}
+    };
     let link = move |live: bool| {
         if let Some(menu) = open(page) {
             did.set(take::link(page, &menu, live));
@@ -130,6 +150,7 @@ fn Offers(chart: String) -> impl IntoView {
             <CsvOffer chart=chart.clone()/>
             <button data-do="link" title="The address of what is seen now" on:click=move |_| link(false)>"Copy link"</button>
             <button data-do="live-link" title="The address of this view, which goes on with the time" on:click=move |_| link(true)>"Live link"</button>
+            {places}
             <button data-do="hide" title="Out of the page; a line on top brings it back" on:click=hide>"Hide this chart"</button>
         </div>
         <p class="did" role="status">{did}</p>

@@ -1,11 +1,12 @@
 //! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] what changed,
 //! [`differs`] who differs, [`find`] the way to anything, [`menu`] the menu of a chart, [`about`] what a chart shows,
-//! [`table`] a chart as a table, [`take`] pictures and data to save.
+//! [`layouts`] kept layouts, [`table`] a chart as a table, [`take`] pictures and data to save.
 
 pub mod about;
 pub mod changed;
 pub mod differs;
 pub mod find;
+pub mod layouts;
 pub mod menu;
 pub mod span;
 pub mod table;

@@ -14,6 +14,7 @@ mod steps;
 mod sums;
 mod tags;
 mod text;
+mod told;
 
 use serde_json::Value;
 use shared::catalog::Catalog;
@@ -25,6 +26,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
+use told::Told;
 
 /// Largest number of samples that are taken from one file. Each needs 16 bytes while the file is read.
 const MAX_SAMPLES: usize = 200_000_000;
@@ -214,35 +216,52 @@ pub fn open(path: &Path, opener: Opener, catalog: Catalog) -> Result<Recording, 
     let mut raw = Raw::default();
     metadata(&path, opener, &mut raw);
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    opened(&bytes, &name, raw, catalog)
+    opened(&bytes, &name, raw, catalog, &mut |_| {})
 }
 
-/// Opens the bytes of a file whose name is `name`.
+/// Opens the bytes of a file whose name is `name`. `tell` gets the share that was read, 0 to 1, once for a while.
 ///
 /// # Errors
 /// Returns the same errors as [`open`].
-pub fn from_bytes(bytes: &[u8], name: &str, catalog: Catalog) -> Result<Recording, ImportError> {
-    opened(bytes, name, Raw::default(), catalog)
+pub fn from_bytes(
+    bytes: &[u8],
+    name: &str,
+    catalog: Catalog,
+    tell: &mut dyn FnMut(f64),
+) -> Result<Recording, ImportError> {
+    opened(bytes, name, Raw::default(), catalog, tell)
 }
 
 /// Opens the bytes of a file. `name` is the title when the file has none; `raw` holds facts from files beside it. Notes
 /// and errors are made safe for display, because their text may come from the file.
-fn opened(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<Recording, ImportError> {
-    match as_recording(bytes, name, raw, catalog) {
+fn opened(
+    bytes: &[u8],
+    name: &str,
+    raw: Raw,
+    catalog: Catalog,
+    tell: &mut dyn FnMut(f64),
+) -> Result<Recording, ImportError> {
+    match as_recording(bytes, name, raw, catalog, tell) {
         Ok(recording) => Ok(Recording { notes: text::all_safe(&recording.notes), ..recording }),
         Err(ImportError::Unknown(sentence)) => Err(ImportError::Unknown(text::safe(&sentence))),
         Err(error) => Err(error),
     }
 }
 
-fn as_recording(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<Recording, ImportError> {
+fn as_recording(
+    bytes: &[u8],
+    name: &str,
+    raw: Raw,
+    catalog: Catalog,
+    tell: &mut dyn FnMut(f64),
+) -> Result<Recording, ImportError> {
     let mut recording = match Recording::open(bytes) {
         Ok(recording) if recording.span().is_some() => recording,
         Ok(recording) => {
             let why = recording.notes.join("; ");
             return Err(ImportError::Unknown(format!("the recording holds no sample that can be read: {why}")));
         }
-        Err(SegmentError::NotASegment) => recording(imported(bytes, name, raw, catalog)?),
+        Err(SegmentError::NotASegment) => recording(imported(Told::new(bytes, tell), name, raw, catalog)?),
         Err(error @ SegmentError::Newer { .. }) => return Err(ImportError::Unknown(error.to_string())),
         Err(error) => {
             let text = format!("{error}, and so is what would say what is in it; what can be opened is {ACCEPTED}");
@@ -256,8 +275,8 @@ fn as_recording(bytes: &[u8], name: &str, raw: Raw, catalog: Catalog) -> Result<
 }
 
 /// Reads a foreign file. `name` stands for a machine that the file does not name.
-fn imported(bytes: &[u8], name: &str, mut raw: Raw, catalog: Catalog) -> Result<Recorded, ImportError> {
-    read(bytes, &mut raw)?;
+fn imported(file: impl BufRead, name: &str, mut raw: Raw, catalog: Catalog) -> Result<Recorded, ImportError> {
+    read(file, &mut raw)?;
     let name = Path::new(name).file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy());
     tags::assemble(raw, &name, catalog)
 }

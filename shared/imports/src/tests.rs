@@ -260,8 +260,9 @@ fn memory_in_use_is_drawn_where_w_and_b_told_nothing_better() {
     assert_eq!(drawn(&both), [line("memory.working_set_percent"), hidden("memory_percent")]);
     // The row is drawn in a recording made of the file too.
     let file = log::tests::write(&run("0.15.12", &[&[("memory", "40"), (r"disk.\.usageGB", "5")]]));
-    let recording = from_bytes(&file, "file", catalog()).expect("a run");
-    let again = from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog()).expect("a recording");
+    let recording = from_bytes(&file, "file", catalog(), &mut |_| {}).expect("a run");
+    let again =
+        from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog(), &mut |_| {}).expect("a recording");
     let tags =
         again.machines[0].series.iter().map(|def| (again.catalog.tag(def), again.catalog.metric(def).map(|m| m.draw)));
     let mut tags: Vec<_> = tags.collect();
@@ -279,7 +280,7 @@ fn a_line_of_200_000_keys_is_read_once_and_no_more_series_than_a_source_may_have
     assert_eq!((raw.series.len(), raw.left_out), (MAX_SERIES, 100_000));
     // Another test counts the work of understanding tags. Here the known ones are kept, and the others are named.
     raw.series.truncate(1_000);
-    let recorded = tags::assemble(raw, "file", catalog()).expect("known");
+    let recorded = tags::assemble(raw, "file", catalog(), &mut |_| {}).expect("known");
     assert_eq!(recorded.sources[0].series.len(), 1_000);
     assert_eq!(
         recorded.notes,
@@ -315,12 +316,13 @@ fn what_a_file_names_is_fit_for_a_terminal() {
     let keys: Vec<String> = names.iter().map(|name| format!("{}:1", Value::from(*name))).collect();
     let known = format!(r#"{{"_timestamp":1,"gpu.0.temp":1,{}}}"#, keys.join(","));
     let unknown = format!(r#"{{"_timestamp":1,{}}}"#, keys.join(","));
-    let error = from_bytes(unknown.as_bytes(), "file", catalog()).expect_err("no tag").to_string();
-    let note = from_bytes(known.as_bytes(), "file", catalog()).expect("a tag").notes.join("\n");
+    let error = from_bytes(unknown.as_bytes(), "file", catalog(), &mut |_| {}).expect_err("no tag").to_string();
+    let note = from_bytes(known.as_bytes(), "file", catalog(), &mut |_| {}).expect("a tag").notes.join("\n");
     // A recording brings notes of its own.
-    let mut recording = from_bytes(known.as_bytes(), "file", catalog()).expect("a tag");
+    let mut recording = from_bytes(known.as_bytes(), "file", catalog(), &mut |_| {}).expect("a tag");
     recording.notes = vec![names.join(" ")];
-    let opened = from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog()).expect("a recording");
+    let opened =
+        from_bytes(&recording.write(Vec::new()).expect("memory"), "file", catalog(), &mut |_| {}).expect("a recording");
     for text in [&error, &note, &opened.notes.join("\n")] {
         assert!(!text.chars().any(|c| c.is_control() && c != '\n') && text.contains("\\u{1b}"), "{text:?}");
         assert!(text.len() < 1_500, "{} letters", text.len());

@@ -178,9 +178,7 @@ fn start(path: &Path, args: &[impl AsRef<OsStr>]) -> Result<Child, ExecError> {
     let begin = Instant::now();
     let spawned = loop {
         match command.spawn() {
-            Err(error)
-                if error.kind() == std::io::ErrorKind::ExecutableFileBusy && begin.elapsed() < BUSY_TIMEOUT =>
-            {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy && begin.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(POLL_INTERVAL);
             }
             spawned => break spawned,

@@ -3,7 +3,7 @@
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
 use frontend::address::View;
-use frontend::panels::board::view::PanelView;
+use frontend::panels::board::view::{Data, PanelView};
 use frontend::panels::picture::Look;
 use frontend::state::Hover;
 use frontend::store::Store;
@@ -135,7 +135,7 @@ impl BenchBoard {
         let source = self.store.source(None);
         for panel in &mut self.panels {
             panel.say(source, &look, "");
-            panel.draw(&self.store, source, &self.view, &look, None);
+            panel.draw(&Data { store: &self.store, source, beside: None }, &self.view, &look, None);
             panel.draw_over(&look, hover(at).as_ref(), None);
         }
     }

@@ -16,7 +16,9 @@ use super::tiles::TileView;
 use crate::address::Tone;
 use crate::browser::{offset, window};
 use crate::range;
-use crate::state::{Hover, LinkState, Page};
+use crate::state::{Beside, Hover, LinkState, Page};
+use crate::store::Store;
+use crate::store::source::Source;
 use crate::widgets::tooltip::Tip;
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
@@ -24,7 +26,7 @@ use leptos::prelude::*;
 use measures::measures;
 use observers::Observers;
 use std::ops::Deref;
-use view::PanelView;
+use view::{Data, PanelView};
 use web_sys::Element;
 
 /// Everything that the board draws.
@@ -193,20 +195,22 @@ impl Board {
         let store = page.store.read_value();
         let view = page.view.read_untracked();
         let source = store.source(view.source.as_deref());
+        let beside = follow(page, &look);
+        let data = Data { store: &store, source, beside: beside.as_ref().map(|beside| under(beside, source)) };
         let plot = drawn.hovered(hover.as_ref());
         let window = range::name(look.span.1 - look.span.0);
         for panel in &mut drawn.panels {
             panel.say(source, &look, &window);
             if panel.in_view || drawn.paper {
                 let focus = drawn.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
-                panel.draw(&store, source, &view, &look, focus);
+                panel.draw(&data, &view, &look, focus);
                 panel.draw_over(&look, hover.as_ref(), focus);
             }
         }
         for tile in &mut drawn.tiles {
             tile.draw(&store, source, &look);
         }
-        drop((store, view, hover));
+        drop((beside, store, view, hover));
         self.tell(drawn, &look, plot);
     }
 
@@ -246,6 +250,22 @@ impl Board {
             self.tip.set(tip);
         }
     }
+}
+
+/// The recording under the charts; its place in time follows a live span and stays with a frozen one.
+fn follow(page: Page, look: &Look) -> impl Deref<Target = Option<Beside>> + use<> {
+    page.beside.update_value(|beside| {
+        if let Some(beside) = beside.as_mut().filter(|beside| !look.frozen || beside.shift == 0) {
+            beside.shift = look.span.1 - beside.at;
+        }
+    });
+    page.beside.read_value()
+}
+
+/// The parts of a recording that a panel is drawn from: of its machines the one that is called as the shown one.
+fn under<'a>(beside: &'a Beside, source: Option<&Source>) -> (&'a Store, Option<&'a Source>, i64) {
+    let name = source.map(|source| source.info.name.as_str());
+    (&beside.store, beside.store.source(name), beside.shift)
 }
 
 impl Drawn {

@@ -2,7 +2,7 @@
 
 use super::Board;
 use super::layer::Layer;
-use super::view::Poster;
+use super::view::{Data, Poster};
 use crate::browser;
 use crate::panels::picture::Look;
 use charts::Measures;
@@ -27,6 +27,8 @@ impl Board {
         let store = page.store.read_value();
         let view = page.view_now();
         let source = store.source(view.source.as_deref());
+        let beside = super::follow(page, &look);
+        let data = Data { store: &store, source, beside: beside.as_ref().map(|beside| super::under(beside, source)) };
         let panel = drawn.panels.iter_mut().find(|p| p.id == id)?;
         let scale = if svg { 1 } else { POSTER_SCALE };
         let measures = Measures { text: 12.0, left: 48.0, right: 140.0, line: 1.5 };
@@ -35,8 +37,8 @@ impl Board {
         let at = at.map(|t| panel.picture.snap(t).unwrap_or(t));
         let size = (POSTER_WIDTH_PX as u32 * scale, (panel.height() + TITLE_HEIGHT_PX) as u32 * scale);
         let mut layer = Layer::apart(browser::canvas()?, size, &family, svg)?;
-        panel.poster((&store, source), &view, &look, Poster { layer: &mut layer, words: words.to_string(), at });
-        drop((store, drawn));
+        panel.poster(&data, &view, &look, Poster { layer: &mut layer, words: words.to_string(), at });
+        drop((beside, store, drawn));
         page.redraw();
         Some(layer)
     }

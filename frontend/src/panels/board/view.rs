@@ -26,14 +26,38 @@ pub struct Under {
     pub picture: Picture,
     /// How much earlier the period lies, in ms; 0 for another chart.
     pub shift: i64,
+    /// True when the period is of a recording, whose series may be others.
+    pub recorded: bool,
 }
 
 impl Under {
+    /// The values at an instant, by position of the panel's own series; NaN where there is none of the same name.
+    pub fn values(&self, own: &Picture, at: i64, look: &Look) -> Vec<f64> {
+        let values = self.picture.values(Some(self.picture.snap(at).unwrap_or(at)), self.look(look).span.1);
+        if !self.recorded {
+            return values;
+        }
+        let place = |name: &str| self.picture.names.iter().position(|other| other.full == name);
+        let value = |name: &str| values.get(place(name)?).copied();
+        own.names.iter().map(|name| value(&name.full).unwrap_or(f64::NAN)).collect()
+    }
+
     /// The look for this picture, whose span is earlier by `shift`.
     pub fn look(&self, look: &Look) -> Look {
         let (from, to) = look.span;
         Look { span: (from - self.shift, to - self.shift), frozen: true, live: false, ..look.clone() }
     }
+}
+
+/// What a panel is drawn from.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    /// All data of the page.
+    pub store: &'a Store,
+    /// The machine that is shown.
+    pub source: Option<&'a Source>,
+    /// The recording that lies under it, its machine, and how much earlier it lies in ms.
+    pub beside: Option<(&'a Store, Option<&'a Source>, i64)>,
 }
 
 /// A panel on the page.
@@ -152,9 +176,9 @@ impl PanelView {
 
     /// Draws the data if the picture would differ from the one on the canvas. `focus` is the position of the
     /// highlighted series.
-    pub fn draw(&mut self, store: &Store, source: Option<&Source>, view: &View, look: &Look, focus: Option<usize>) {
+    pub fn draw(&mut self, data: &Data, view: &View, look: &Look, focus: Option<usize>) {
         let units = self.base.units();
-        let keys = self.prepare(store, source, view, look, (units, self.wide), focus);
+        let keys = self.prepare(data, view, look, (units, self.wide), focus);
         if self.drawn.as_ref() != Some(&keys) {
             let PanelView { picture, past, other, base, .. } = self;
             picture.with_frame(look, units, focus, |frame| {
@@ -167,10 +191,10 @@ impl PanelView {
     }
 
     /// Draws the whole panel, with a title and labels, on the layer of a poster.
-    pub fn poster(&mut self, (store, source): (&Store, Option<&Source>), view: &View, look: &Look, poster: Poster) {
+    pub fn poster(&mut self, data: &Data, view: &View, look: &Look, poster: Poster) {
         let (all, head) = (poster.layer.units(), (TITLE_HEIGHT_PX * look.css).round() as i32);
         let units = (all.0, all.1 - head);
-        self.prepare(store, source, view, look, (units, true), None);
+        self.prepare(data, view, look, (units, true), None);
         // The next drawing on the page has another width.
         self.drawn = None;
         let PanelView { picture, past, other, article, .. } = self;
@@ -199,43 +223,57 @@ impl PanelView {
     /// redraw keys of the panel, the earlier period and the other chart.
     fn prepare(
         &mut self,
-        store: &Store,
-        source: Option<&Source>,
+        data: &Data,
         view: &View,
         look: &Look,
         (units, wide): ((i32, i32), bool),
         focus: Option<usize>,
     ) -> [Option<RedrawKey>; 3] {
+        let Data { store, source, beside } = *data;
         let epoch = source.map_or(0, |s| s.epoch);
         (self.picture.muted, self.picture.dim) = masks(view, store, source, &self.id);
         self.picture.rows = Rows::read(&view.heat);
         self.picture.update(store, source, &self.id, wide, look, units.0);
-        self.choose_under(store, view, look);
+        self.choose_under(data, view, look);
         let mut keys = [Some(self.picture.redraw_key(look, units, focus, epoch)), None, None];
         for (under, key) in [&mut self.past, &mut self.other].into_iter().zip(&mut keys[1..]) {
             let Some(under) = under else { continue };
             let look = under.look(look);
-            under.picture.muted.clone_from(&self.picture.muted);
+            let (store, source) = match beside {
+                Some((store, source, _)) if under.recorded => {
+                    under.picture.muted = masks(view, store, source, &under.id).0;
+                    (store, source)
+                }
+                _ => {
+                    under.picture.muted.clone_from(&self.picture.muted);
+                    (store, source)
+                }
+            };
             under.picture.update(store, source, &under.id, false, &look, units.0);
             *key = Some(under.picture.redraw_key(&look, units, None, epoch));
         }
         keys
     }
 
-    fn choose_under(&mut self, store: &Store, view: &View, look: &Look) {
+    fn choose_under(&mut self, data: &Data, view: &View, look: &Look) {
         let (from, to) = look.span;
-        let shift = view.versus.map(|ms| if ms == 0 { to - from } else { ms });
-        let keep = |under: &mut Option<Under>, id: Option<&str>, shift: i64| match (id, &under) {
-            (None, _) => *under = None,
-            (Some(id), Some(u)) if u.id == id && u.shift == shift => {}
-            (Some(id), _) => {
-                let title = store.catalog.layout.charts.iter().find(|c| c.id == id).map_or("", |c| &c.title);
-                *under = Some(Under { id: id.into(), title: title.into(), picture: Picture::default(), shift });
+        let earlier = view.versus.map(|ms| if ms == 0 { to - from } else { ms });
+        let recorded = data.beside.map(|(_, _, shift)| shift);
+        let keep = |under: &mut Option<Under>, id: Option<&str>, shift: i64, recorded: bool| match (id, under) {
+            (None, under) => *under = None,
+            (Some(id), Some(u)) if u.id == id && (u.shift, u.recorded) == (shift, recorded) => {}
+            // A recording stays where it is while time goes on.
+            (Some(id), Some(u)) if u.id == id && u.recorded && recorded => u.shift = shift,
+            (Some(id), under) => {
+                let title = data.store.catalog.layout.charts.iter().find(|c| c.id == id).map_or("", |c| &c.title);
+                let (id, title) = (id.into(), title.into());
+                *under = Some(Under { id, title, picture: Picture::default(), shift, recorded });
             }
         };
-        keep(&mut self.past, shift.map(|_| self.id.as_str()), shift.unwrap_or(0));
+        let shift = recorded.or(earlier);
+        keep(&mut self.past, shift.map(|_| self.id.as_str()), shift.unwrap_or(0), recorded.is_some());
         let other = view.over.iter().find(|(on, _)| *on == self.id).map(|(_, other)| other.as_str());
-        keep(&mut self.other, other, 0);
+        keep(&mut self.other, other, 0, false);
     }
 
     /// Writes the chart in a sentence where a screen reader finds it.
@@ -263,7 +301,10 @@ impl PanelView {
             note += &format!(", {hidden} hidden");
         }
         if let Some(past) = self.past.as_ref().filter(|past| past.picture.blank) {
-            note += &format!(", no data {} earlier", axis::duration(past.shift));
+            note += &match past.recorded {
+                true => ", not in the recording".to_string(),
+                false => format!(", no data {} earlier", axis::duration(past.shift)),
+            };
         }
         if let Some((axis, unit)) = self.other.as_ref().and_then(|o| Some((o.picture.axis()?, o.picture.unit))) {
             let title = self.other.as_ref().map_or("", |o| &o.title);

@@ -1,0 +1,53 @@
+//! The list of layouts: what is folded, hidden and put first, under names that this browser keeps. The link of the page
+//! holds the shown one, so that whoever opens it sees the same and can keep it too.
+
+use crate::state::Page;
+use leptos::html;
+use leptos::prelude::*;
+
+/// The content of the dialog.
+#[component]
+pub fn Layouts() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (kept, said) = (RwSignal::new(page.layouts()), RwSignal::new(String::new()));
+    let field = NodeRef::<html::Input>::new();
+    let shown = move || page.view.with(|v| v.layout.clone()).unwrap_or_default();
+    let keep = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let name = field.get_untracked().map(|field| field.value()).unwrap_or_default();
+        said.set(match page.keep_layout(&name, true) {
+            true => format!("Kept in this browser. Copy the link of the page to show it to others: {}", name.trim()),
+            false => "Not kept: it needs a name, a browser that keeps things, and less than 24 others".into(),
+        });
+        kept.set(page.layouts());
+    };
+    let row = move |layout: (String, String)| {
+        let (name, own, this) = (layout.0.clone(), layout.0.clone(), layout.0.clone());
+        let forget = move |_| {
+            page.keep_layout(&own, false);
+            kept.set(page.layouts());
+        };
+        view! {
+            <li>
+                <button class="name" data-do="layout" aria-pressed=move || (shown() == this).to_string() on:click=move |_| page.show_layout(Some(layout.clone()))>
+                    {name.clone()}
+                </button>
+                <button data-do="forget" aria-label=format!("Forget {name}") on:click=forget>"Forget"</button>
+            </li>
+        }
+    };
+    view! {
+        <div class="body layouts">
+            <p>"A layout is what you folded, hid and put first by the charts' menus."</p>
+            <ul>
+                <li><button class="name" data-do="layout" on:click=move |_| page.show_layout(None)>"As it is at first"</button></li>
+                <For each=move || kept.get() key=Clone::clone children=row/>
+            </ul>
+            <form class="take" on:submit=keep>
+                <input node_ref=field id="layout" aria-label="Name" placeholder="name of this layout" maxlength="40" autocomplete="off" value=shown/>
+                <button data-do="keep-layout">"Keep"</button>
+            </form>
+            <p class="did" role="status">{said}</p>
+        </div>
+    }
+}
