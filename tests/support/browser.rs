@@ -72,6 +72,9 @@ const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.d
     p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
   text: document.body && document.body.innerText.slice(0, 300) }"#;
 
+/// How often a browser is started before a test fails.
+const MAX_STARTS: usize = 3;
+
 /// The control key as a modifier of the mouse.
 pub const CTRL: u8 = 2;
 /// The shift key as a modifier of the mouse and of keys.
@@ -92,6 +95,14 @@ impl Browser {
     /// # Panics
     /// Panics when chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
     pub fn start() -> Self {
+        // On a machine with much load a browser may lose its driver while it starts; nothing of the page is there yet.
+        let again = (1..MAX_STARTS).find_map(|_| Self::try_start().ok());
+        again.unwrap_or_else(|| {
+            Self::try_start().expect("Chromium starts; it is installed by: cargo xtask setup --browser")
+        })
+    }
+
+    fn try_start() -> Result<Self, String> {
         let mut driver = command("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -111,12 +122,11 @@ impl Browser {
         flags.push(format!("--user-data-dir={}", profile.path().display()));
         let mut browser = Browser { driver, addr, session: String::new(), _profile: profile };
         let wanted = json!({ "goog:chromeOptions": { "args": flags }, "goog:loggingPrefs": { "browser": "ALL" } });
-        let session = browser.post("/session", json!({ "capabilities": { "alwaysMatch": wanted } }));
-        let session = session.expect("Chromium starts; it is installed by: cargo xtask setup --browser");
+        let session = browser.post("/session", json!({ "capabilities": { "alwaysMatch": wanted } }))?;
         browser.session = format!("/session/{}", session["sessionId"].as_str().expect("a session has an id"));
-        browser.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }));
+        browser.try_cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }))?;
         browser.size(1440, 900);
-        browser
+        Ok(browser)
     }
 
     /// Goes to an address and waits until the document is loaded.
@@ -325,7 +335,11 @@ impl Browser {
 
     /// Sends a command of the Chrome DevTools Protocol, and returns its answer.
     pub fn cdp(&self, name: &str, params: Value) -> Value {
-        self.in_session("/goog/cdp/execute", json!({ "cmd": name, "params": params })).expect("the browser knows it")
+        self.try_cdp(name, params).expect("the browser knows it")
+    }
+
+    fn try_cdp(&self, name: &str, params: Value) -> Result<Value, String> {
+        self.in_session("/goog/cdp/execute", json!({ "cmd": name, "params": params }))
     }
 
     fn in_session(&self, path: &str, body: Value) -> Result<Value, String> {

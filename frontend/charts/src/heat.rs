@@ -15,7 +15,7 @@ const RAMP_LEVELS: usize = 100;
 /// Share of the axis: a value that is this far from the median gets the last colour of the ramp.
 const RAMP_AXIS_SHARE: f64 = 0.31;
 /// Number of rows between two spaces.
-const ROWS_PER_GROUP: usize = 8;
+pub(crate) const ROWS_PER_GROUP: usize = 8;
 
 /// Places of the rows.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 
 use crate::axis;
 use crate::frame::{Frame, Hue, Plot};
-use crate::heat::Rows;
+use crate::heat::{ROWS_PER_GROUP, Rows};
 use crate::kind::Shows;
 use crate::labels::{Label, Place, Room, apart, joined, ordered};
 use crate::lanes;
@@ -128,6 +128,14 @@ fn range(smallest: &str, largest: &str) -> String {
     }
 }
 
+/// The name of devices whose numbers follow each other, such as `GPU 8–15`; None for others.
+fn from_to(members: &[Label]) -> Option<String> {
+    let number = |label: &Label| label.name.rsplit(' ').next()?.parse::<usize>().ok();
+    let (first, last) = (number(members.first()?)?, number(members.last()?)?);
+    let follow = members.len() > 1 && members.iter().enumerate().all(|(i, label)| number(label) == Some(first + i));
+    follow.then(|| format!("{}–{last}", members[0].name))
+}
+
 /// The space for labels between two heights, in units.
 fn room(frame: &Frame, top: i32, bottom: i32) -> Room {
     Room { top, bottom, pitch: frame.px(frame.measures.text + 2.0) }
@@ -147,6 +155,7 @@ fn rows<DB: DrawingBackend>(
     let each = f64::from(rows.pitch) >= frame.measures.text * frame.css;
     let one = labels.iter().any(|l| !l.bright);
     let low = |l: &Label| median.value - l.value > (plot.hi - plot.lo) * 0.06;
+    let (near, mut ranges) = (frame.measures.near(), Vec::new());
     let mut said: Vec<(i32, &Label)> = Vec::new();
     for (i, label) in labels.iter().enumerate() {
         let (x, y) = (plot.right + frame.px(5.0), rows.middle(i));
@@ -165,6 +174,14 @@ fn rows<DB: DrawingBackend>(
         }
     }
     if !each {
+        // A healthy map says the range of each eight.
+        for (group, members) in labels.chunks(ROWS_PER_GROUP).enumerate().filter(|_| said.is_empty() && !near) {
+            if let Some(name) = from_to(members) {
+                let y = rows.y(group * ROWS_PER_GROUP) + rows.pitch * members.len() as i32 / 2;
+                ranges.push((y, Label { name, ..together(&members.iter().collect::<Vec<_>>(), "", false) }));
+            }
+        }
+        said.extend(ranges.iter().map(|(y, label)| (*y, label)));
         // Labels that do not fit are left out, those of the lowest rows first.
         let fit = ((plot.bottom - plot.top) / frame.px(frame.measures.text + 2.0) - 2).max(0) as usize;
         said.truncate(fit);
@@ -172,7 +189,6 @@ fn rows<DB: DrawingBackend>(
     }
     let end = rows.y(rows.count - 1) + rows.pitch;
     let ys = apart(room(frame, plot.top, end), said.iter().map(|s| s.0).collect());
-    let near = frame.measures.near();
     for ((_, label), y) in said.iter().zip(ys) {
         let right = frame.size.0 - frame.px(if near { 10.0 } else { 12.0 });
         area.draw_text(&label.text, &words(frame, frame.theme.text, true, HPos::Right), (right, y))?;
@@ -266,6 +282,22 @@ mod tests {
         assert_eq!(range("72.5", "75.6"), "72–76");
         assert_eq!(range("0.26", "0.33"), "0.26–0.33");
         assert_eq!((range("99", "99"), range("1,204", "1,388")), ("99".into(), "1,204–1,388".into()));
+    }
+
+    #[test]
+    fn devices_that_follow_each_other_have_a_name_together() {
+        let labels = |names: &[&str]| -> Vec<Label> {
+            let label = |name: &&str| Label {
+                name: name.to_string(),
+                value: 1.0,
+                text: "1".into(),
+                hue: Hue::Ink,
+                bright: true,
+            };
+            names.iter().map(label).collect()
+        };
+        assert_eq!(from_to(&labels(&["GPU 8", "GPU 9", "GPU 10"])).as_deref(), Some("GPU 8–10"));
+        assert_eq!((from_to(&labels(&["GPU 9", "GPU 8"])), from_to(&labels(&["sda", "sdb"]))), (None, None));
     }
 
     #[test]

@@ -9,12 +9,20 @@ use shared::wire::SERVER_ENDS;
 
 /// Id of the server's check of its data folder.
 const HISTORY_CHECK: &str = "history";
+/// How the message begins about a history that is kept in memory only.
+const NOT_ON_DISK: &str = "Live, but not on disk.";
 
 /// The banner, while there is a message.
 #[component]
 pub fn Banner() -> impl IntoView {
     let page = expect_context::<Page>();
     let said = Memo::new(move |_| said(page));
+    let dismiss = move |_| {
+        if page.refused.with_untracked(|(_, why)| why.is_empty()) {
+            said.get_untracked().iter().for_each(|(_, words)| page.dismiss(words));
+        }
+        page.refused.set(Default::default());
+    };
     let astray = Memo::new(move |_| page.wrong.with(|w| !w.is_empty()) || unknown(page).is_some());
     view! {
         <Show when=move || said.with(Option::is_some)>
@@ -27,6 +35,9 @@ pub fn Banner() -> impl IntoView {
                 </span>
                 <Show when=move || astray.get()>
                     <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button>
+                </Show>
+                <Show when=move || said.with(|said| said.as_ref().is_some_and(|(head, _)| page.refused.with(|r| r.0 == *head) || *head == NOT_ON_DISK))>
+                    <button data-do="dismiss-line" aria-label="Dismiss" on:click=dismiss>"✕"</button>
                 </Show>
                 <span class="end">{page.goodbye}</span>
             </div>
@@ -100,7 +111,8 @@ fn said(page: Page) -> Said {
                 if let Some(first) = reason.get_mut(..1) {
                     first.make_ascii_uppercase();
                 }
-                Some(("Live, but not on disk.", format!("{reason}. To do: {}.", history.remedy)))
+                let words = format!("{reason}. To do: {}.", history.remedy);
+                (!page.is_dismissed(&words)).then_some((NOT_ON_DISK, words))
             })
         }),
     }

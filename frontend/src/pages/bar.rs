@@ -1,6 +1,7 @@
 //! The top bar: machine, state of the link, windows, tools.
 
 use crate::browser::{document, offset};
+use crate::range;
 use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, LinkState, Page};
@@ -20,6 +21,17 @@ pub fn Bar() -> impl IntoView {
         <header class="bar">
             <Machine/>
             <span class="stretch"></span>
+            <button
+                class="finder"
+                data-do="find"
+                title=shortcuts::title("Find", &[Action::Find])
+                aria-label="Find"
+                on:click=move |_| page.dialog.set(Some(Dialog::Find))
+            >
+                <Glass/>
+                <span>"Find a chart, a process, a time"</span>
+                <kbd>"/"</kbd>
+            </button>
             <button
                 class="link"
                 data-do="freeze"
@@ -45,20 +57,14 @@ fn Icons() -> impl IntoView {
         <span class="icons">
             <button
                 class="icon"
-                data-do="find"
-                title=shortcuts::title("Find", &[Action::Find])
-                aria-label="Find"
-                on:click=move |_| page.dialog.set(Some(Dialog::Find))
-            >
-                <Glass/>
-            </button>
-            <button
-                class="icon narrow-only"
                 data-do="tools"
-                aria-label="Span and comparison"
+                aria-label="Span, comparison, what changed"
+                title="A span, a comparison, what changed"
+                aria-expanded=move || page.tools.get().to_string()
                 on:click=move |_| page.tools.update(|open| *open = !*open)
             >
                 <Clock/>
+                <small>{move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)))}</small>
             </button>
             <button
                 class="icon wide"

@@ -7,7 +7,7 @@ use crate::panels::board::Board;
 use crate::panels::panel::TileCard;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, Page};
-use crate::store::plan::PROCESSES;
+use crate::store::plan::{Absent, PROCESSES};
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
@@ -19,15 +19,21 @@ pub fn Overview() -> impl IntoView {
     let page = board.page;
     let main = NodeRef::<html::Main>::new();
     main.on_load(move |main| pointer::listen(board, &main));
-    // The lines hang from the bar over an empty strip, so that a line which appears later moves nothing.
+    let lines = move |trouble: bool| {
+        let each = move || {
+            let fits = |absent: &&Absent| absent.is_trouble() == trouble && !page.is_dismissed(&absent.said());
+            page.plan.with(|p| p.absent.iter().filter(fits).cloned().collect::<Vec<_>>())
+        };
+        let key = |absent: &Absent| (absent.id.clone(), absent.reason.clone());
+        view! { <For each=each key=key children=|absent| view! { <AbsentLine absent/> }/> }
+    };
+    // What comes later, which is trouble, hangs from the bar over an empty strip, so that it moves nothing. What is there
+    // from the first on, or comes by what a person does, has a row of its own.
     view! {
         <main node_ref=main id="page">
-            <div class="lines" role="status">
-                <For
-                    each=move || page.plan.with(|p| p.absent.clone())
-                    key=|absent| (absent.id.clone(), absent.reason.clone())
-                    children=|absent| view! { <AbsentLine absent/> }
-                />
+            <div class="lines" role="status">{lines(true)}</div>
+            <div class="notices" role="status">
+                {lines(false)}
                 <ReadOnce/>
                 <Hidden/>
                 <Compared/>

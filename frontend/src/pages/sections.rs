@@ -108,6 +108,18 @@ fn why(absent: &Absent) -> String {
     }
 }
 
+impl Absent {
+    /// By what it is known that a person has dismissed the line.
+    pub fn said(&self) -> String {
+        format!("{} {}", self.id, why(self))
+    }
+
+    /// Whether the family was there and has trouble, or is just not there.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self.state, CheckState::Hung | CheckState::Failed | CheckState::Partial)
+    }
+}
+
 /// A line about a family of the top that is not available or has trouble: the reason and the remedy.
 #[component]
 pub fn AbsentLine(
@@ -116,18 +128,18 @@ pub fn AbsentLine(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let title = &absent.title;
-    let (trouble, head) = match absent.state {
-        CheckState::Hung => (true, format!("{title} hangs:")),
-        CheckState::Failed => (true, format!("{title} fails:")),
-        CheckState::Partial => (true, format!("{title} incomplete:")),
-        CheckState::Denied => (false, format!("{title} may not be read:")),
-        _ => (false, format!("No {title} here:")),
+    let head = match absent.state {
+        CheckState::Hung => format!("{title} hangs:"),
+        CheckState::Failed => format!("{title} fails:"),
+        CheckState::Partial => format!("{title} incomplete:"),
+        CheckState::Denied => format!("{title} may not be read:"),
+        _ => format!("No {title} here:"),
     };
-    let (class, mark, shape) = match trouble {
+    let (class, mark, shape) = match absent.is_trouble() {
         true => ("absent trouble", "shape is-warn", "▲"),
         false => ("absent", "shape is-unknown", "◌"),
     };
-    let words = why(&absent);
+    let (words, said) = (why(&absent), absent.said());
     view! {
         <article
             class=class
@@ -139,6 +151,7 @@ pub fn AbsentLine(
         >
             <span class=mark>{shape}</span>
             <span><b>{head}</b>" "<span>{words}</span></span>
+            <button data-do="dismiss-line" aria-label="Dismiss" title="Not again, as long as it says the same" on:click=move |_| page.dismiss(&said)>"✕"</button>
         </article>
     }
 }

@@ -8,7 +8,7 @@ use crate::store::{Store, reading};
 use charts::value::{self, Spark};
 use shared::catalog::{Fold, Note, Tile};
 use shared::series::SeriesId;
-use shared::unit::{Scale, Unit};
+use shared::unit::{Scale, Unit, number};
 use std::collections::BTreeMap;
 use web_sys::{Element, HtmlCanvasElement};
 
@@ -16,6 +16,11 @@ use web_sys::{Element, HtmlCanvasElement};
 const SPARKLINE_MS: i64 = 300_000;
 /// Width of the sparkline's columns in ms.
 const SPARKLINE_STEP_MS: i64 = 5_000;
+
+/// A device is named that was behind for so long, in ms, by more than so many percentage points, and by more than half as
+/// much again as the others lie apart.
+const STRAGGLER_MS: i64 = 60_000;
+const STRAGGLER_POINTS: f64 = 6.0;
 
 /// Beginning of a note about series without data; such notes get another colour.
 const MISSING_PREFIX: &str = "▲ ";
@@ -28,6 +33,8 @@ pub struct TileView {
     pub layer: Layer,
     corner: Words,
     number: Words,
+    /// Width of the longest number that was shown, in digits.
+    width: f64,
     symbol: Words,
     note: Words,
     traces: BTreeMap<SeriesId, Trace>,
@@ -43,6 +50,7 @@ impl TileView {
             layer: Layer::new(canvas)?,
             corner: Words::find(element, ".corner")?,
             number: Words::find(element, ".number")?,
+            width: 0.0,
             symbol: Words::find(element, ".symbol")?,
             note: Words::find(element, ".note")?,
             traces: BTreeMap::default(),
@@ -60,7 +68,10 @@ impl TileView {
         let unit = say.unit();
         let scale = unit.scale(of.or(value).unwrap_or(0.0));
         let number = value.map_or("–".to_string(), |v| scale.steady(v));
-        self.number.mark("zero", number == "0");
+        // The unit stands close, and moves only where the number becomes longer than it ever was.
+        let width = number.bytes().map(|b| if b == b'.' || b == b',' { 0.45 } else { 1.0 }).sum::<f64>();
+        self.width = self.width.max(width);
+        self.number.style("min-width", &format!("{}ch", if number == "0" { 1.0 } else { self.width }));
         self.number.set(&number);
         let symbol = match of {
             Some(of) => format!("of {} {}", scale.number(of), scale.symbol),
@@ -68,10 +79,31 @@ impl TileView {
         };
         self.symbol.set(if value.is_some() { &symbol } else { "" });
         self.corner.set(&say.corner());
-        let note = say.note(scale);
+        self.line(&say, look, of, unit);
+        let note = self.straggler(&say, look.span.1).unwrap_or_else(|| say.note(scale));
         self.note.mark("lost", note.starts_with(MISSING_PREFIX));
         self.note.set(&note);
-        self.line(&say, look, of, unit);
+    }
+
+    /// Who has been below its peers for a minute, where the note is about the lowest: `▲ GPU 3 at 77 %`.
+    fn straggler(&self, say: &Say, to: i64) -> Option<String> {
+        let Note::Lowest(tag, _) = &say.tile.note else { return None };
+        if say.unit() != Unit::Percent || !say.tile.metrics.contains(tag) || !say.ended().is_empty() {
+            return None;
+        }
+        let mean = |id: SeriesId| {
+            let means: Vec<f64> =
+                self.traces.get(&id)?.within(to - STRAGGLER_MS, to).iter().map(|column| column.mean()).collect();
+            (means.len() > 3).then(|| means.iter().sum::<f64>() / means.len() as f64)
+        };
+        let mut means: Vec<(f64, SeriesId)> =
+            say.series(tag).into_iter().filter_map(|id| Some((mean(id)?, id))).collect();
+        means.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let ([(lowest, id), others @ ..], [_, _, _, ..]) = (&means[..], &means[..]) else { return None };
+        let (median, width) = (others[others.len() / 2].0, others[others.len() - 1].0 - others[0].0);
+        let (value, def) = (say.at(*id)?, &say.source.defs[*id as usize]);
+        let far = median - lowest > STRAGGLER_POINTS.max(1.5 * width);
+        far.then(|| format!("{MISSING_PREFIX}{} at {} %", say.store.catalog.label(def), number(value)))
     }
 
     fn line(&mut self, say: &Say, look: &Look, of: Option<f64>, unit: Unit) {

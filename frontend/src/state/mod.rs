@@ -3,10 +3,11 @@
 //!
 //! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
 //! and the board draws that. [`view`] changes what is shown, [`folds`] what is
-//! folded and hidden, [`recorded`] plays a recording, [`received`] takes in the
+//! folded and hidden, [`notices`] what was dismissed, [`recorded`] plays a recording, [`received`] takes in the
 //! messages of the server, [`wanted`] asks for history that the page lacks.
 
 mod folds;
+mod notices;
 mod received;
 mod recorded;
 mod steps;
@@ -133,6 +134,8 @@ pub struct Page {
     pub opening: RwSignal<Option<Opening>>,
     /// Why a file was not opened, as the begin of the message and its rest; empty when there is nothing to say.
     pub refused: RwSignal<(&'static str, String)>,
+    /// The messages that a person has dismissed.
+    pub dismissed: RwSignal<Vec<String>>,
     /// What is blocked on the way to a server that is there; empty when nothing is.
     pub blocked: RwSignal<&'static str>,
     /// Which parts of the address cannot be shown, and why; empty when all can.
@@ -199,6 +202,7 @@ impl Page {
             compared: RwSignal::new(None),
             opening: RwSignal::new(None),
             refused: RwSignal::default(),
+            dismissed: RwSignal::new(notices::kept()),
             blocked: RwSignal::new(""),
             wrong: RwSignal::new(wrong.join("; ")),
             silent: RwSignal::new(false),

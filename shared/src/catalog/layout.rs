@@ -122,7 +122,7 @@ type LaneRow = (&'static str, &'static str, &'static str, bool, &'static [(u32, 
 const LANES: &[LaneRow] = &[
     (
         "gpu",
-        "Cap",
+        "slowed",
         "gpu.{i}.throttleReasons",
         true,
         &[
@@ -158,11 +158,11 @@ const BESIDE: &[&str] =
     &["gpu.power", "gpu.temp", "tpu.memory", "tpu.throttle", "ipu.power", "ipu.temp.die", "trn.memory"];
 
 const LEAD: &[&str] = &[
-    "cpu",
-    "memory",
     "gpu.memory",
     "gpu.power",
     "gpu.temp",
+    "cpu",
+    "memory",
     "gpu",
     "gpu.memory.activity",
     "disk",

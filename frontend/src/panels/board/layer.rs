@@ -192,6 +192,11 @@ impl Words {
         }
     }
 
+    /// Sets a property of the element's style.
+    pub fn style(&self, name: &str, value: &str) {
+        browser::set_style(&self.element, name, value);
+    }
+
     /// Sets the text of the element.
     pub fn set(&mut self, text: &str) {
         if self.text != text {

@@ -86,7 +86,7 @@ fn place(lane: &Lane, value: f64) -> Option<usize> {
 /// A value in words. A number that is no known state is written as it is.
 pub fn word(lane: Option<&Lane>, value: f64) -> String {
     let known = lane.and_then(|l| Some(l.states[place(l, value)?].word.replace("{n}", &shared::unit::number(value))));
-    known.unwrap_or_else(|| if value == 0.0 { "none".into() } else { shared::unit::number(value) })
+    known.unwrap_or_else(|| if value == 0.0 { "no".into() } else { shared::unit::number(value) })
 }
 
 /// Two neighbouring columns with the same key make one bar. The key is the state, the number of series in this state,
@@ -158,7 +158,7 @@ mod tests {
         let bars = bars(&lane(), &[&series(&[0.0, 4.0, 4.0, f64::NAN, 4.0, 36.0])], 1, 1000);
         let said: Vec<(i64, i64, &str, bool)> = bars.iter().map(|b| (b.from, b.to, b.word.as_str(), b.alert)).collect();
         let expected = [
-            (-1000, 0, "none", false),
+            (-1000, 0, "no", false),
             (0, 2000, "power", false),
             (3000, 4000, "power", false),
             (4000, 5000, "heat", true),
@@ -178,7 +178,7 @@ mod tests {
     fn an_unknown_number_stands_for_itself() {
         assert_eq!(
             (word(None, 79.0), word(None, 0.0), word(Some(&lane()), 4.0)),
-            ("79".into(), "none".into(), "power".into())
+            ("79".into(), "no".into(), "power".into())
         );
     }
 }
