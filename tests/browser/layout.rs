@@ -245,9 +245,12 @@ fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link()
     let before = browser.eval(order).as_str().expect("a list").to_string();
     let all: Vec<&str> = before.split(',').collect();
     let choose = |chart: &str, what: &str| {
-        browser.click(&format!("article[data-panel='{chart}'] h3 button"));
-        browser.until(&format!("document.querySelector('#menu:not([hidden]) [data-do={what}]')"));
-        browser.click(&format!("#menu [data-do={what}]"));
+        let open = format!("document.querySelector('#menu[data-chart=\"{chart}\"]:not([hidden]) [data-do={what}]')");
+        // By a script, because charts below may still be moving, and a pointer would then miss.
+        let press = |selector: &str| browser.eval(&format!("(document.querySelector(`{selector}`).click(), 0)"));
+        press(&format!("article[data-panel='{chart}'] h3 button"));
+        browser.until(&open);
+        press(&format!("#menu [data-do={what}]"));
     };
     choose(all[3], "earlier");
     browser.until(&format!("{order}.startsWith('{},{},{},{}')", all[0], all[1], all[3], all[2]));
@@ -277,6 +280,7 @@ fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link()
     browser.click(".layouts li:nth-child(2) [data-do=forget]");
     browser.until("document.querySelectorAll('.layouts li').length === 1");
     browser.press("Escape");
+    browser.until("!document.getElementById('dialog').open");
     choose(all[3], "own-place");
     browser.until(&format!("{order} === '{before}'"));
     no_faults(&browser);

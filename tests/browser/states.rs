@@ -61,15 +61,15 @@ fn without_a_gpu_the_cores_lead_and_one_line_says_why_and_what_to_type() {
     // It has a row of its own and wraps on a phone; dismissed it stays so, as long as it says the same.
     browser.size(390, 844);
     browser.until("innerWidth === 390");
-    let cut = r#"(s => s.scrollWidth > s.clientWidth || s.getClientRects().length < 1)(document.querySelector(".notices .absent > span:not(.shape)"))"#;
+    let cut = r#"(s => s.scrollWidth > s.clientWidth || s.getClientRects().length < 1)(document.querySelector(".notices article > span:not(.shape)"))"#;
     assert_eq!(browser.eval(cut), false, "the line is cut");
-    let [_, top, _, height] = browser.rect(".notices .absent");
+    let [_, top, _, height] = browser.rect(".notices article");
     assert!(top + height <= browser.rect(".tile")[1], "it covers a tile");
     browser.click(".notices [data-do=dismiss-line]");
-    browser.until("!document.querySelector('.notices .absent')");
+    browser.until("!document.querySelector('.notices article')");
     browser.reload();
     browser.until(r#"document.querySelector('article.hero[data-panel="cpu.cores"][data-state="live"]')"#);
-    assert_eq!(browser.eval("document.querySelector('.notices .absent') === null"), true);
+    assert_eq!(browser.eval("document.querySelector('.notices article') === null"), true);
     stage.check("nvidia", CheckState::Absent, "the library has another version", "install the same version");
     browser.until(&format!("{LINES}.includes('another version')"));
     no_faults(&browser);

@@ -22,6 +22,16 @@ pub fn Bar() -> impl IntoView {
             <Machine/>
             <span class="stretch"></span>
             <button
+                class="link"
+                data-do="freeze"
+                title=shortcuts::title("Freeze or go on", &[Action::Freeze])
+                on:click=move |_| page.toggle_frozen()
+            >
+                <span class="dot"></span>
+                <span role="status">{word}</span>
+                <small>{move || rest(page)}</small>
+            </button>
+            <button
                 class="finder"
                 data-do="find"
                 title=shortcuts::title("Find", &[Action::Find])
@@ -31,16 +41,6 @@ pub fn Bar() -> impl IntoView {
                 <Glass/>
                 <span>"Find a chart, a process, a time"</span>
                 <kbd>"/"</kbd>
-            </button>
-            <button
-                class="link"
-                data-do="freeze"
-                title=shortcuts::title("Freeze or go on", &[Action::Freeze])
-                on:click=move |_| page.toggle_frozen()
-            >
-                <span class="dot"></span>
-                <span role="status">{word}</span>
-                <small>{move || rest(page)}</small>
             </button>
             <Windows/>
             <SpanTools/>

@@ -65,9 +65,11 @@ pub fn Overview() -> impl IntoView {
             </section>
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
+                <Show when=move || page.plan.with(|p| !p.sections.is_empty())>
                 <button data-do="layouts" title=shortcuts::title("Kept layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
                     {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}
                 </button>
+                </Show>
             </footer>
         </main>
     }

@@ -128,7 +128,7 @@ pub fn TileCard(
     view! {
         <div node_ref=tile class="tile">
             <h2><span>{title}</span><span class="u corner"></span></h2>
-            <div class="value"><span class="number">"–"</span>" "<span class="u symbol"></span></div>
+            <div class="value"><span class="number">"–"</span><span class="u symbol"></span></div>
             <div class="note"></div>
             <canvas aria-hidden="true"></canvas>
         </div>

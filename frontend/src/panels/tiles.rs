@@ -77,7 +77,8 @@ impl TileView {
             Some(of) => format!("of {} {}", scale.number(of), scale.symbol),
             None => scale.symbol.to_string(),
         };
-        self.symbol.set(if value.is_some() { &symbol } else { "" });
+        // The space before it is its own: nothing moves when the first value comes.
+        self.symbol.set(&if value.is_some() { format!(" {symbol}") } else { String::new() });
         self.corner.set(&say.corner());
         self.line(&say, look, of, unit);
         let note = self.straggler(&say, look.span.1).unwrap_or_else(|| say.note(scale));
