@@ -11,8 +11,10 @@ pub struct Process {
     pub parent: u32,
     /// Name of its user, or the user's number where it has no name.
     pub user: String,
-    /// Its name as the kernel keeps it, at most 15 bytes; arguments are never read.
+    /// Its name as the kernel keeps it, at most 15 bytes.
     pub name: String,
+    /// Its arguments with what looks like a secret left out, at most 1 KiB; empty unless the operator asked for them.
+    pub args: String,
     /// CPU since the table before, percent of one core; absent in its first table.
     pub cpu: Option<f32>,
     /// Resident set, bytes.
@@ -44,4 +46,56 @@ pub struct ProcessTable {
     pub whole: bool,
     /// Rows, busiest first, then largest.
     pub rows: Vec<Process>,
+}
+
+impl Process {
+    /// What an interpreter runs, by the arguments: the file name of the script, or the module after `-m`. None where
+    /// the arguments are not known or name none.
+    pub fn script(&self) -> Option<&str> {
+        let mut words = self.args.split(' ');
+        let program = words.next()?.rsplit('/').next()?;
+        let named = ["python", "torchrun", "accelerate", "deepspeed", "node", "ruby", "perl", "bash", "sh", "julia"];
+        let digits = |c: char| c.is_ascii_digit() || c == '.';
+        if !named.contains(&program.trim_end_matches(digits)) {
+            return None;
+        }
+        let script = |word: &&str| {
+            [".py", ".pyc", ".sh", ".js", ".mjs", ".rb", ".pl", ".jl"].iter().any(|kind| word.ends_with(kind))
+        };
+        let mut before = "";
+        let found = words.find(|word| std::mem::replace(&mut before, word) == "-m" || script(word))?;
+        found.rsplit('/').next()
+    }
+}
+
+/// One process over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessPast {
+    /// Its number.
+    pub pid: u32,
+    /// When it was among the largest users, ascending: milliseconds since the Unix epoch, CPU in percent of one core,
+    /// resident set in bytes. At most [`MAX_PAST_POINTS`].
+    pub points: Vec<(i64, Option<f32>, u64)>,
+}
+
+/// Most points of a process over time; of more, the largest of each stretch are sent.
+pub const MAX_PAST_POINTS: usize = 720;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_told_by_the_arguments() {
+        for (args, script) in [
+            ("/usr/bin/python3.11 -u train/main.py --lr 1e-4", Some("main.py")),
+            ("python -m torch.distributed.run --nproc 8 x.py", Some("torch.distributed.run")),
+            ("torchrun --nproc_per_node=8 /srv/pretrain.py", Some("pretrain.py")),
+            ("/usr/sbin/sshd -D", None),
+            ("python3", None),
+            ("", None),
+        ] {
+            assert_eq!(Process { args: args.into(), ..Process::default() }.script(), script, "{args}");
+        }
+    }
 }

@@ -12,7 +12,7 @@
 
 use crate::catalog::fleet::Grain;
 use crate::catalog::{Catalog, Chart, Metric};
-use crate::processes::ProcessTable;
+use crate::processes::{ProcessPast, ProcessTable};
 use crate::record::Record;
 use crate::series::SeriesDef;
 use crate::standing::Standing;
@@ -345,6 +345,8 @@ pub enum ServerMessage {
         /// Time between frames, ms.
         interval: i64,
     },
+    /// Answers [`PageMessage::Past`].
+    Past(ProcessPast),
 }
 
 /// Where a page left off.
@@ -407,6 +409,17 @@ pub enum PageMessage {
         grain: Grain,
         /// Whether it is wanted from now on.
         on: bool,
+    },
+    /// Asks for a process over time; answered by [`ServerMessage::Past`].
+    Past {
+        /// Its number.
+        pid: u32,
+        /// Its name: numbers are used again.
+        name: String,
+        /// Start, ms.
+        from: i64,
+        /// End, ms.
+        to: i64,
     },
 }
 

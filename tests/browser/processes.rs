@@ -128,3 +128,45 @@ fn the_finder_leads_to_the_process_that_was_chosen() {
     browser.until(r#"document.querySelector(".processes input").value.startsWith("torchrun ")"#);
     no_faults(&browser);
 }
+
+#[test]
+fn a_process_is_drawn_over_time_by_a_click_on_its_number() {
+    let server = demo("2");
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=1h", server.url));
+    live(&browser);
+    unfold(&browser);
+    press(&browser, ".processes [data-do=past]");
+    // Two lines of several points each, with their largest values in words.
+    browser.until("[...document.querySelectorAll('.past path')].filter(p => p.getAttribute('d').split('L').length > 5).length === 2");
+    browser.until(r"/CPU last [0-9.,]+, most [0-9.,]+ % of a core/.test(document.querySelector('.past').innerText.replace(/\s+/g, ' '))");
+    press(&browser, ".processes [data-do=past][aria-expanded=true]");
+    browser.until("!document.querySelector('.past')");
+    no_faults(&browser);
+}
+
+#[test]
+fn arguments_are_shown_and_searched_only_where_they_were_asked_for() {
+    for asked in [false, true] {
+        let flags: &[&str] = if asked { &["--show-args", "--retention", "7h"] } else { &["--retention", "7h"] };
+        let server = Server::start(flags.iter().copied());
+        let browser = Browser::start();
+        browser.open(&server.url);
+        live(&browser);
+        unfold(&browser);
+        let own = format!(
+            "[...document.querySelectorAll('.processes tbody tr')].find(r => r.querySelector('.pid')?.innerText === '{}')",
+            server.id()
+        );
+        filter(&browser, &server.id().to_string());
+        browser.until(&format!("!!{own}"));
+        if asked {
+            browser.until(&format!("{own}?.querySelector('.cmd').title.includes('--retention 7h')"));
+            filter(&browser, "retention 7h");
+            browser.until(&format!("!!{own}"));
+        } else {
+            assert_eq!(browser.eval(&format!("{own}.querySelector('.cmd').title")), "");
+        }
+        no_faults(&browser);
+    }
+}

@@ -140,6 +140,7 @@ impl Page {
             | ServerMessage::Refilled { .. }
             | ServerMessage::Cells { .. }
             | ServerMessage::Processes(_)
+            | ServerMessage::Past(_)
             | ServerMessage::HistoryEnd { .. }
             | ServerMessage::Minutes(_)
             | ServerMessage::MinutesEnd { .. }

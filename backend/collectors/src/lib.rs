@@ -151,6 +151,8 @@ pub struct Options {
     pub endpoints: Vec<openmetrics::Endpoint>,
     /// Where the process table is put.
     pub processes: Arc<Processes>,
+    /// Whether arguments of processes are read.
+    pub show_args: bool,
 }
 
 impl Options {
@@ -170,6 +172,7 @@ impl Default for Options {
             gpu_numbers: Arc::default(),
             endpoints: Vec::new(),
             processes: Arc::default(),
+            show_args: false,
         }
     }
 }

@@ -153,6 +153,7 @@ impl Config {
             pids: self.pids.clone(),
             gpus: self.gpus.clone(),
             endpoints: self.endpoints.clone(),
+            show_args: self.show_args,
             own: own.collect(),
             ..collectors::Options::default()
         }

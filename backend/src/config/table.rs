@@ -153,6 +153,11 @@ options! {
         flag: "pid", key: "pid", value: "PID", section: MEASURED, commands: MEASURING,
         help: "Process to watch, with all it starts",
     }
+    /// Whether arguments of processes are read and shown, without what looks like a secret.
+    show_args: bool = false, Texts(value::switch) {
+        flag: "show-args", key: "show_args", value: "BOOL", section: MEASURED, commands: MEASURING,
+        help: "Read arguments of processes and show them, without what looks like a secret",
+    }
     /// GPUs to keep, by their vendor's own number; empty: all.
     gpus: Vec<u32> = Vec::new(), Texts(value::gpu) {
         flag: "gpu", key: "gpu", value: "INDEX", section: MEASURED, commands: MEASURING,

@@ -88,6 +88,11 @@ impl Viewer {
         begun
     }
 
+    /// What the page may see.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The sources that the page follows; none before it has opened the stream.
     pub fn sources(&self) -> Vec<SourceId> {
         self.followed.iter().map(|followed| followed.cursor.source()).collect()
@@ -171,7 +176,7 @@ impl Viewer {
                 Ok(())
             }
             // Answered at once where the connection is: nothing of it is followed.
-            PageMessage::Processes { .. } => Ok(()),
+            PageMessage::Processes { .. } | PageMessage::Past { .. } => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@
 pub mod banner;
 pub mod bar;
 pub mod overview;
+mod past;
 pub mod player;
 pub mod processes;
 pub mod sections;

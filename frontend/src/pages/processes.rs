@@ -1,5 +1,6 @@
 //! The process table, of now or of the instant that is looked at.
 
+use super::past::Past;
 use crate::browser::offset;
 use crate::state::Page;
 use crate::store::plan::PROCESSES;
@@ -46,6 +47,17 @@ pub fn Processes() -> impl IntoView {
     let page = expect_context::<Page>();
     let open = Memo::new(move |_| page.is_open(PROCESSES, false));
     let (choice, all) = (RwSignal::new(Listing::default()), RwSignal::new(false));
+    // The process that is drawn over time, and the span that was asked for.
+    let drawn = RwSignal::new(None::<(u32, String, (i64, i64))>);
+    let draw = Callback::new(move |(pid, name): (u32, String)| {
+        let closes = drawn.with_untracked(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
+        drawn.set((!closes).then(|| (pid, name, page.span())));
+    });
+    Effect::new(move || {
+        if let Some((pid, name, (from, to))) = drawn.get() {
+            page.ask(PageMessage::Past { pid, name, from, to });
+        }
+    });
     let asked = StoredValue::new((REFRESH_SECONDS, None::<i64>));
     Effect::new(move || {
         page.beat.track();
@@ -58,6 +70,7 @@ pub fn Processes() -> impl IntoView {
         if asked.0 >= REFRESH_SECONDS || at != asked.1 {
             *asked = (0, at);
             page.ask(PageMessage::Processes { at });
+            drawn.update(|drawn| drawn.iter_mut().for_each(|drawn| drawn.2 = page.span()));
         } else {
             asked.0 += 1;
         }
@@ -115,7 +128,7 @@ pub fn Processes() -> impl IntoView {
                 view! { " "<button on:click=move |_| all.update(|all| *all = !*all)>{word}</button> }
             });
             view! {
-                {lines.into_iter().take(most).map(|line| row(choice, line)).collect_view()}
+                {lines.into_iter().take(most).map(|line| row(choice, drawn, draw, line)).collect_view()}
                 <tr><td class="rest" colspan="9">{rest}{button}</td></tr>
             }
         })
@@ -175,7 +188,10 @@ fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".into(), |v| if v >= 9999.5 { number(v) } else { fixed(v, decimals) })
 }
 
-fn row(choice: RwSignal<Listing>, line: Line) -> impl IntoView {
+/// The process that is drawn over time: number, name, span in ms since the epoch.
+type Drawn = RwSignal<Option<(u32, String, (i64, i64))>>;
+
+fn row(choice: RwSignal<Listing>, drawn: Drawn, draw: Callback<(u32, String)>, line: Line) -> impl IntoView {
     let p = line.process;
     let more = if line.processes > 1 { format!(" and {} more", line.processes - 1) } else { String::new() };
     let place = if p.container.is_empty() { String::new() } else { format!(" in {}", p.container) };
@@ -185,7 +201,15 @@ fn row(choice: RwSignal<Listing>, line: Line) -> impl IntoView {
     // A process without children stands in line with those that have a triangle.
     let leaf = line.open.is_none() && choice.with_untracked(|choice| choice.tree.is_some());
     let indent = format!("{}px", 16 * (line.depth + usize::from(leaf)));
-    let name = view! { <b>{p.name.clone()}</b> };
+    let script = p.script().map(|script| format!(" {script}"));
+    let name = view! { <b>{p.name.clone()}</b>{script} };
+    let own = p.name.clone();
+    let over_time = move |_| draw.run((pid, own.clone()));
+    let is_drawn = move || drawn.with(|drawn| drawn.as_ref().is_some_and(|drawn| drawn.0 == pid));
+    let past = move || {
+        let span = drawn.with(|drawn| drawn.as_ref().filter(|drawn| drawn.0 == pid).map(|drawn| drawn.2))?;
+        Some(view! { <tr class="past"><td colspan="9"><Past pid span/></td></tr> })
+    };
     let fold = move |_| {
         choice.update(|choice| {
             let open = choice.tree.get_or_insert_default();
@@ -204,8 +228,8 @@ fn row(choice: RwSignal<Listing>, line: Line) -> impl IntoView {
     };
     view! {
         <tr>
-            <td class="cmd l"><span style:padding-left=indent>{name}" "{watched}</span><span>{more + &place}</span></td>
-            <td>{pid}</td>
+            <td class="cmd l" title=p.args.clone()><span style:padding-left=indent>{name}" "{watched}</span><span>{more + &place}</span></td>
+            <td><button class="pid" data-do="past" title="Over time" aria-expanded=move || is_drawn().to_string() on:click=over_time>{pid}</button></td>
             <td class="l">{p.user.clone()}</td>
             <td>{cell(p.cpu.map(f64::from), 1)}</td>
             <td>{cell(Some(mib(p.rss as f64)), 0)}</td>
@@ -214,5 +238,6 @@ fn row(choice: RwSignal<Listing>, line: Line) -> impl IntoView {
             <td>{cell(p.gpu_memory.map(|v| mib(v as f64)), 0)}</td>
             <td>{cell(p.gpu_share.map(f64::from), 0)}</td>
         </tr>
+        {past}
     }
 }

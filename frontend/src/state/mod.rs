@@ -23,7 +23,7 @@ use crate::player::Player;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use leptos::prelude::*;
-use shared::processes::ProcessTable;
+use shared::processes::{ProcessPast, ProcessTable};
 use shared::wire::PageMessage;
 use steps::Steps;
 
@@ -116,6 +116,8 @@ pub struct Page {
     pub plan: RwSignal<Plan>,
     /// The newest process table that arrived; None before the first.
     pub processes: RwSignal<Option<ProcessTable>>,
+    /// The process over time that arrived last; None before the first.
+    pub past: RwSignal<Option<ProcessPast>>,
     /// What the processes are searched for; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
@@ -194,6 +196,7 @@ impl Page {
             goodbye: RwSignal::default(),
             plan: RwSignal::default(),
             processes: RwSignal::new(None),
+            past: RwSignal::new(None),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),
             player: RwSignal::new(None),

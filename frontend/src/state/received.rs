@@ -81,6 +81,10 @@ impl Page {
                 self.processes.set(Some(table.clone()));
                 return Received::Control;
             }
+            ServerMessage::Past(past) => {
+                self.past.set(Some(past.clone()));
+                return Received::Control;
+            }
             ServerMessage::Hello(hello) => self.greeted(hello),
             ServerMessage::Heartbeat { now: theirs } => {
                 self.ahead.set_value(theirs - now());

@@ -87,11 +87,11 @@ fn add(all: &mut Process, process: &Process) {
     all.gpu_share = sum(all.gpu_share, process.gpu_share);
 }
 
-/// The lines of a table: of the processes in whose name, PID or user all `words` occur.
+/// The lines of a table: of the processes in whose name, PID, user or arguments all `words` occur.
 pub fn lines(rows: &[Process], choice: &Listing, words: &str) -> Vec<Line> {
     let words = words.to_ascii_lowercase();
     let fits = |p: &&Process| {
-        let text = || format!("{} {} {}", p.name, p.pid, p.user).to_ascii_lowercase();
+        let text = || format!("{} {} {} {}", p.name, p.pid, p.user, p.args).to_ascii_lowercase();
         (choice.user.is_empty() || p.user == choice.user)
             && (words.is_empty() || words.split_ascii_whitespace().all(|word| text().contains(word)))
     };

@@ -27,7 +27,11 @@ pub fn close_all(page: Page) -> bool {
     if sheet {
         page.sheet.set(None);
     }
-    pointer::cancel() | menu::close(page) | sheet
+    let tools = page.tools.get_untracked();
+    if tools {
+        page.tools.set(false);
+    }
+    pointer::cancel() | menu::close(page) | sheet | tools
 }
 
 /// Id of the chart that has the focus, or is pointed at.

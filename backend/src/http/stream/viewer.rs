@@ -6,7 +6,8 @@ use super::{ended, send};
 use crate::http::App;
 use crate::live::{Live, Outgoing, Overview, Viewer};
 use axum::body::Bytes;
-use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, decode_page};
+use shared::scope::Scope;
+use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, decode_page};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -90,9 +91,19 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             SocketEvent::Said(Message::Binary(bytes)) => {
                 let message = decode_page(&bytes)
                     .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
+                if let PageMessage::Past { pid, name, from, to } = &message {
+                    let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));
+                    let past = viewer.sources().first().map(past).unwrap_or_default();
+                    send(socket, live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
+                    continue;
+                }
                 if let PageMessage::Processes { at } = message {
                     let table = viewer.sources().first().and_then(|source| app.processes(*source, at));
-                    let table = table.map(|table| (*table).clone()).unwrap_or_default();
+                    let mut table = table.map(|table| (*table).clone()).unwrap_or_default();
+                    if *viewer.scope() != Scope::All {
+                        // Arguments are for who sees everything.
+                        table.rows.iter_mut().for_each(|row| row.args.clear());
+                    }
                     let answer = wire::encode(&ServerMessage::Processes(table));
                     send(socket, live, Opcode::Binary, &answer.into()).await?;
                     continue;

@@ -1,6 +1,6 @@
 //! The largest users of CPU and memory over the last hours, so that "what filled the memory at 14:02" has an answer.
 
-use shared::processes::{Process, ProcessTable};
+use shared::processes::{MAX_PAST_POINTS, Process, ProcessPast, ProcessTable};
 use std::collections::{HashMap, VecDeque};
 
 /// Tables kept: 12 hours of one every five seconds.
@@ -79,6 +79,26 @@ impl History {
         });
         Some(ProcessTable { t: *when, total: *total, whole: false, rows: rows.collect() })
     }
+
+    /// A process in a span, as far as it was among the largest users.
+    pub fn past(&self, pid: u32, name: &str, (from, to): (i64, i64)) -> ProcessPast {
+        let within = self.tables.iter().filter(|(t, ..)| (from..=to).contains(t));
+        let of = |rows: &[Row]| {
+            let row = rows.iter().find(|row| row.pid == pid && self.names[row.name as usize].0 == name)?;
+            Some((row.cpu, row.rss))
+        };
+        let mut points: Vec<(i64, Option<f32>, u64)> =
+            within.filter_map(|(t, _, rows)| of(rows).map(|(cpu, rss)| (*t, cpu, rss))).collect();
+        let each = points.len().div_ceil(MAX_PAST_POINTS).max(1);
+        if each > 1 {
+            let largest = |part: &[(i64, Option<f32>, u64)]| {
+                let cpu = part.iter().filter_map(|point| point.1).reduce(f32::max);
+                (part[0].0, cpu, part.iter().map(|point| point.2).max().unwrap_or(0))
+            };
+            points = points.chunks(each).map(largest).collect();
+        }
+        ProcessPast { pid, points }
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +124,21 @@ mod tests {
         assert_eq!(table.rows.iter().max_by_key(|row| row.rss).map(|row| row.pid), Some(50));
         assert_eq!(table.rows[0].pid, 0, "the busiest come first");
         assert!(table.rows.len() <= 2 * MAX_ROWS_OF_A_KIND);
+    }
+
+    #[test]
+    fn a_process_is_found_over_time_by_number_and_name_and_long_spans_are_thinned() {
+        let mut history = History::default();
+        for t in 0..2_000 {
+            let rows = vec![process(3, (t % 50) as f32, t as u64), process(7, 1.0, 5)];
+            history.keep(&ProcessTable { t: t * 5_000, total: 2, whole: true, rows });
+        }
+        let past = history.past(3, "p3", (50_000, 100_000));
+        assert_eq!((past.points.len(), past.points[0]), (11, (50_000, Some(10.0), 10)));
+        assert_eq!(history.past(3, "p7", (0, i64::MAX)).points, []);
+        let all = history.past(3, "p3", (0, i64::MAX)).points;
+        assert!(all.len() <= MAX_PAST_POINTS && all.iter().any(|point| point.1 == Some(49.0)), "{}", all.len());
+        assert_eq!(all.last().map(|point| point.2), Some(1_999));
     }
 
     #[test]

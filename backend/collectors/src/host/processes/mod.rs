@@ -5,7 +5,7 @@
 mod history;
 
 use history::History;
-use shared::processes::ProcessTable;
+use shared::processes::{ProcessPast, ProcessTable};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -28,6 +28,12 @@ impl Processes {
     /// The largest users at the table nearest to `t`.
     pub fn at(&self, t: i64) -> Option<ProcessTable> {
         self.lock().1.at(t)
+    }
+
+    /// A process in a span (ms since the Unix epoch), as far as it was among the largest users. Its name belongs to it,
+    /// because numbers are used again.
+    pub fn past(&self, pid: u32, name: &str, span: (i64, i64)) -> ProcessPast {
+        self.lock().1.past(pid, name, span)
     }
 
     /// What processes use of one GPU; replaces what was said of it before.

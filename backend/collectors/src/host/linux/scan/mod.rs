@@ -2,8 +2,10 @@
 //!
 //! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
 //! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`]):
-//! opening one costs more than reading it. Arguments and environment are never read.
+//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`args`]), the
+//! environment never.
 
+mod args;
 mod fdinfo;
 mod held;
 
@@ -51,6 +53,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         page: facts::page_size(),
         room: Room::by_limit(),
         graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
+        show_args: options.show_args,
     };
     Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
 }
@@ -86,6 +89,8 @@ struct Known {
     /// Bytes read and written, when they were read last.
     disk: Option<(u64, u64)>,
     container: Option<String>,
+    /// Its name when its arguments were read, and these: a program that starts another in its place has others.
+    args: Option<(String, String)>,
     /// It belongs to the watched tree, and goes on to when those above it end.
     watched: bool,
     /// It is among those whose details are read.
@@ -106,6 +111,8 @@ struct Scan {
     room: Room,
     /// There are GPUs whose drivers tell what each process holds.
     graphics: bool,
+    /// Whether arguments are read.
+    show_args: bool,
 }
 
 impl Scan {
@@ -224,6 +231,13 @@ impl Scan {
             .container
             .get_or_insert_with(|| read(&dir().join("cgroup"), buffer).and_then(container_of).unwrap_or_default());
         row.container.clone_from(container);
+        if self.show_args {
+            if known.args.as_ref().is_none_or(|(name, _)| *name != row.name) {
+                let args = read(&dir().join("cmdline"), buffer).map(args::redacted).unwrap_or_default();
+                known.args = Some((row.name.clone(), args));
+            }
+            row.args = known.args.as_ref().map(|(_, args)| args.clone()).unwrap_or_default();
+        }
         if self.graphics && row.watched {
             row.gpu_memory = fdinfo::gpu_memory(&dir(), buffer);
         }

@@ -34,6 +34,7 @@ impl Machine {
             page: 4096,
             room: Room::new(2),
             graphics: false,
+            show_args: false,
         }
     }
 }
@@ -61,6 +62,25 @@ fn cpu_is_of_the_time_between_two_tables() {
     assert_eq!((train.cpu, train.rss, train.threads), (Some(200.0), 200 * 4096, 3));
     assert_eq!((train.gpu_memory, train.gpu_share), (Some(1 << 30), Some(55.0)));
     assert_eq!(second.rows[0].pid, 10, "the busiest first");
+}
+
+#[test]
+fn arguments_are_read_only_where_they_were_asked_for_and_anew_for_another_program() {
+    let machine = Machine::new();
+    machine.process(10, "python3", 1, 500, 100);
+    let cmdline = |text: &str| std::fs::write(machine.0.path().join("10/cmdline"), text).unwrap();
+    cmdline("python3\0train.py\0--token\0abc\0");
+    let mut scan = machine.scan(&[]);
+    assert_eq!(row(&scan.table(at(0), &GpuUse::new()).unwrap(), 10).args, "");
+    scan.show_args = true;
+    let table = scan.table(at(5), &GpuUse::new()).unwrap();
+    assert_eq!(
+        (row(&table, 10).args.as_str(), row(&table, 10).script()),
+        ("python3 train.py --token …", Some("train.py"))
+    );
+    cmdline("sleep\x005\0");
+    machine.process(10, "sleep", 1, 500, 100);
+    assert_eq!(row(&scan.table(at(10), &GpuUse::new()).unwrap(), 10).args, "sleep 5");
 }
 
 #[test]
