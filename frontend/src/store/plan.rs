@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn what_a_person_puts_first_stands_first_in_its_order() {
         let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
-        let mut source = Source::new(wire::Source { id: 0, name: "here".into(), interval: 1000, facts: Vec::new() });
+        let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
         let def = |tag| SeriesDef { metric: catalog.position(tag).unwrap(), instance: String::new() };
-        let tags = [cpu::PERCENT.tag, "memory.used", "disk.in", "network.recv", "swap.used"];
+        let tags = ["system.cpu_percent", "memory.used", "disk.in", "network.recv", "swap.used"];
         source.announce(0, tags.map(def).to_vec(), &catalog);
         let store = Store { catalog, ..Store::default() };
         let ids = |hide: &[&str], front: &[&str]| -> Vec<String> {

@@ -228,7 +228,7 @@ impl Board {
             let plot = drawn.hovered(hover.as_ref());
             for panel in drawn.panels.iter_mut().filter(|p| p.in_view) {
                 let focus = drawn.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
-                panel.draw_over(&look, hover.as_ref(), focus);
+                panel.follow(&look, hover.as_ref(), focus);
             }
             drop(hover);
             self.tell(drawn, &look, plot);

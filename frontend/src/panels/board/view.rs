@@ -85,10 +85,15 @@ pub struct PanelView {
     sums: [Words; 3],
     age: Words,
     drawn: Option<[Option<RedrawKey>; 3]>,
+    /// What the layer over the data shows of a pointer.
+    pointed: Option<Pointed>,
     said: (String, usize, &'static str),
     /// The sentence for screen readers, and when it was written last, ms since the epoch.
     summary: (String, i64),
 }
+
+/// An instant in ms since the epoch, the position of a series, and whether the chart is pointed at itself.
+type Pointed = (Option<i64>, Option<usize>, bool);
 
 /// A sentence for screen readers is written at most once in this time, in ms: nobody listens to each second.
 const SUMMARY_INTERVAL_MS: i64 = 10_000;
@@ -113,6 +118,7 @@ impl PanelView {
             article,
             in_view: true,
             drawn: None,
+            pointed: None,
             said: (String::new(), usize::MAX, ""),
             summary: (String::new(), 0),
         })
@@ -314,17 +320,31 @@ impl PanelView {
         self.sums.iter_mut().zip(&self.picture.sums).for_each(|(w, text)| w.set(text));
     }
 
+    /// Draws the layer over the data anew where a pointer has moved to another instant, series or chart.
+    pub fn follow(&mut self, look: &Look, hover: Option<&Hover>, focus: Option<usize>) {
+        if self.pointed != Some(self.pointed(hover, focus)) {
+            self.draw_over(look, hover, focus);
+        }
+    }
+
+    /// What the layer over the data shows of a pointer: the instant of the sample, the highlighted series, and whether
+    /// the chart is pointed at itself.
+    fn pointed(&self, hover: Option<&Hover>, focus: Option<usize>) -> Pointed {
+        let here = hover.is_some_and(|h| h.panel == self.id);
+        (hover.map(|h| self.picture.snap(h.t).unwrap_or(h.t)), focus.or_else(|| self.row(hover?)), here)
+    }
+
     /// Draws the layer over the data: crosshair and labels. `focus` is the position of the highlighted series.
     pub fn draw_over(&mut self, look: &Look, hover: Option<&Hover>, focus: Option<usize>) {
         // The row of a heat map under the pointer is highlighted on this layer only.
-        let focus = focus.or_else(|| self.row(hover?));
-        let PanelView { id, picture, over, places, .. } = self;
-        let at = hover.map(|h| picture.snap(h.t).unwrap_or(h.t));
+        let (at, focus, here) = self.pointed(hover, focus);
+        self.pointed = Some((at, focus, here));
+        let PanelView { picture, over, places, .. } = self;
         let labels = picture.labels(at, look.span.1, focus);
         let (unit, newest) = (picture.unit, picture.last(look.span.1));
         let units = over.units();
         // Whoever points at a chart is shown its series one by one.
-        let here = focus.is_some() || hover.is_some_and(|h| h.panel == *id);
+        let here = focus.is_some() || here;
         let joined_as = picture.peers().filter(|_| !here);
         let said = Said { labels: &labels, unit, joined_as, before: places };
         let drawn = picture.with_frame(look, units, focus, |frame| {
