@@ -187,7 +187,7 @@ fn a_chart_of_w_and_b_is_read_by_run() {
     assert_eq!(all(&by_wall)[0].2, [(START, 5.0)]);
     let of_api = read_all(b",_wandb,_runtime,_timestamp,system.cpu\n0,True,1,1714566896.789,5\n");
     assert_eq!(all(&of_api), [("file".to_string(), "cpu".to_string(), vec![(START, 5.0)])]);
-    let by_step = imported(b"Step,a - system/cpu\n1,5\n", "file", Raw::default(), catalog()).unwrap_err();
+    let by_step = imported(&b"Step,a - system/cpu\n1,5\n"[..], "file", Raw::default(), catalog()).unwrap_err();
     assert!(by_step.to_string().contains("Wall Time"), "{by_step}");
 }
 
@@ -280,7 +280,7 @@ fn a_line_of_200_000_keys_is_read_once_and_no_more_series_than_a_source_may_have
     assert_eq!((raw.series.len(), raw.left_out), (MAX_SERIES, 100_000));
     // Another test counts the work of understanding tags. Here the known ones are kept, and the others are named.
     raw.series.truncate(1_000);
-    let recorded = tags::assemble(raw, "file", catalog(), &mut |_| {}).expect("known");
+    let recorded = tags::assemble(raw, "file", catalog()).expect("known");
     assert_eq!(recorded.sources[0].series.len(), 1_000);
     assert_eq!(
         recorded.notes,
@@ -374,6 +374,6 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_or_read_but_never_panic(kind in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let head: [&[u8]; 4] = [b"", b":W&B\xe1\xbe\0", b"{\"_timestamp\": 1, ", b"time,tag,value\n"];
-        let _ = imported(&[head[kind], &bytes].concat(), "file", Raw::default(), catalog());
+        let _ = imported(&*[head[kind], &bytes].concat(), "file", Raw::default(), catalog());
     }
 }
