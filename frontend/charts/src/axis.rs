@@ -22,6 +22,10 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// The axis of a drawing that has none.
+    pub(crate) const NONE: Axis =
+        Axis { lo: 0.0, hi: 1.0, ticks: Vec::new(), scale: Scale { divisor: 1.0, symbol: "" }, places: 0, cut: false };
+
     /// Writes a number as this chart does, in the shown unit. Every number gets the same digits behind the point, so
     /// that they stand under each other. A value too small for these digits gets digits of its own.
     pub fn number(&self, base: f64) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`reduce`] (samples to columns), [`frame`] (the input of a chart), [`axis`] (round ticks), [`kind`] (the
 //! table of kinds), the kinds [`line`](mod@line), `area`, `band`, [`heat`] and [`lanes`], [`over`] (labels and crosshair), [`value`]
-//! (sparklines), [`poster`] (the title above a saved chart), [`canvas`] (the backend), and the two outputs of its
+//! (sparklines), [`map`] (hosts and their devices), [`poster`] (the title above a saved chart), [`canvas`] (the backend), and the two outputs of its
 //! calls: [`raster`] (pixels) and [`svg`] (text). This crate knows no metric, no Leptos and no clock, and holds no
 //! state. It is the only user of plotters.
 
@@ -20,6 +20,7 @@ pub mod hit;
 pub mod kind;
 pub mod labels;
 pub mod lanes;
+pub mod map;
 pub mod order;
 pub mod over;
 pub mod poster;

@@ -30,6 +30,8 @@ pub struct Theme {
     pub unknown: RGBAColor,
     /// Colour of a series that is unlike its peers, the same in lines and maps.
     pub odd: RGBAColor,
+    /// Colour of a busy device in a map that is like its peers: the ground on which an outlier stands.
+    pub cell: RGBAColor,
     /// Hues of series, in the order of their use.
     pub hues: [RGBAColor; 8],
     /// Colours from the lowest value to the highest. Their lightness rises in even steps, also for the colour-blind.
@@ -75,6 +77,7 @@ pub const DARK: Theme = Theme {
     warn: rgb(0xf5a524),
     unknown: rgb(0x8b949e),
     odd: rgb(0xe0913f),
+    cell: rgb(0x3a4757),
     heat: [rgb(0x00204d), rgb(0x31446b), rgb(0x666970), rgb(0x958f78), rgb(0xcab969), rgb(0xffea46)],
     diverge: [rgb(0x4f9fe0), rgb(0x2d4f70), rgb(0x20262e), rgb(0x6d4a26), rgb(0xf09a3e)],
     hues: [
@@ -103,6 +106,7 @@ pub const LIGHT: Theme = Theme {
     warn: rgb(0x9a6700),
     unknown: rgb(0x6e7781),
     odd: rgb(0xb9590b),
+    cell: rgb(0xbdc8d4),
     heat: [rgb(0xffea46), rgb(0xcab969), rgb(0x958f78), rgb(0x666970), rgb(0x31446b), rgb(0x00204d)],
     diverge: [rgb(0x1c6fb5), rgb(0x9cc3e4), rgb(0xeef0f2), rgb(0xe9b988), rgb(0xb9590b)],
     hues: [
@@ -149,6 +153,7 @@ mod tests {
                 ("warn", theme.warn),
                 ("unknown", theme.unknown),
                 ("odd", theme.odd),
+                ("cell", theme.cell),
             ];
             let names: Vec<String> = (0..8).map(|i| format!("g{i}")).collect();
             tokens.extend(names.iter().map(String::as_str).zip(theme.hues));

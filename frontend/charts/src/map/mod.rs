@@ -1,0 +1,342 @@
+//! Draws a fleet as a map: a cell for each device, a box of cells for each host, hosts in columns by group. Lightness
+//! says how busy a device is; hue only how far it is from its peers; each state of a host that is not live has a shape
+//! of its own. [`Plan`] has the places, so that a pointer and the arrow keys find the same hosts.
+
+mod plan;
+
+pub use plan::{Manner, Place, Plan};
+
+use crate::frame::{Frame, Measures};
+use crate::paint::{block, dashed, faint, fill, hatch, path, width, words};
+use crate::theme::Theme;
+use crate::{Area, Chart, Drawn};
+use plotters::style::RGBAColor;
+use plotters::style::text_anchor::HPos;
+use plotters_backend::DrawingBackend;
+
+/// Points of busy share by which a device must be apart from its peers to get a hue.
+pub const APART: f64 = 6.0;
+/// Further points after which the hue is full.
+const APART_FULL: f64 = 14.0;
+
+/// A device of a host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Busy share, 0 to 100; NaN where nothing is known.
+    pub busy: f64,
+    /// Points above (positive) or below the median of its peers; NaN where there are none.
+    pub apart: f64,
+}
+
+/// The shape of a host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mark {
+    /// Its cells.
+    Live,
+    /// Its cells, and under them the share (0 to 1) of its past that is here.
+    Filling(f64),
+    /// Its last cells faint, under a hatch.
+    Late,
+    /// A dashed frame with a cross.
+    Lost,
+    /// A frame with a square: somebody stopped it.
+    Stopped,
+    /// A frame with a bar across.
+    Refused,
+}
+
+/// A host of the map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host<'a> {
+    /// Name of the host, as short as it has to be.
+    pub name: &'a str,
+    /// Its devices.
+    pub cells: &'a [Cell],
+    /// Its state as a shape.
+    pub mark: Mark,
+    /// Its state in words, written where there is room; empty while live.
+    pub word: &'a str,
+    /// True when a filter leaves it out.
+    pub dim: bool,
+    /// True when a person chose it.
+    pub chosen: bool,
+    /// True when the pointer or the keys are on it.
+    pub here: bool,
+}
+
+/// Hosts that belong together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Group<'a> {
+    /// Name of the group; may be empty.
+    pub name: &'a str,
+    /// What is said of it beside the name.
+    pub note: &'a str,
+    /// Name of the part of the fleet in which it lies; groups of one part stand together. May be empty.
+    pub part: &'a str,
+    /// What is said of that part, beneath its name.
+    pub part_note: &'a str,
+    /// Number of its hosts. They follow each other in the list of all hosts.
+    pub hosts: usize,
+}
+
+/// All inputs of a map.
+#[derive(Clone, Copy, Debug)]
+pub struct Map<'a> {
+    /// Width and height of the drawing in units.
+    pub size: (i32, i32),
+    /// Units in a CSS pixel.
+    pub css: f64,
+    /// Units in a device pixel.
+    pub device: f64,
+    /// Colours of the drawing.
+    pub theme: &'a Theme,
+    /// Measures in CSS pixels.
+    pub measures: Measures,
+    /// True when cells show values, false when they show what is unlike its peers.
+    pub values: bool,
+    /// True when all of it is old, because the link is lost: it has no hue then.
+    pub stale: bool,
+    /// Groups in their order.
+    pub groups: &'a [Group<'a>],
+    /// All hosts, group after group.
+    pub hosts: &'a [Host<'a>],
+}
+
+/// The colour of a cell; None for one in which nothing runs, or of which nothing is known: it is hollow.
+fn color(map: &Map, cell: Cell) -> Option<RGBAColor> {
+    let theme = map.theme;
+    if !cell.busy.is_finite() || (cell.busy < 1.0 && !map.values) {
+        return None;
+    }
+    if map.values {
+        return Some(Theme::ramp(&theme.heat, cell.busy / 100.0));
+    }
+    if cell.apart.abs() > APART && !map.stale {
+        let hue = if cell.apart < 0.0 { theme.diverge[4] } else { theme.diverge[0] };
+        return Some(Theme::ramp(&[theme.cell, hue], 0.35 + ((cell.apart.abs() - APART) / APART_FULL).min(0.65)));
+    }
+    Some(Theme::ramp(&[theme.card, theme.cell], 0.16 + 0.84 * cell.busy / 100.0))
+}
+
+/// Draws a map. `plan` is the one of the same groups.
+///
+/// # Errors
+/// Returns the error of the drawing backend.
+pub fn draw<DB: DrawingBackend>(area: &Area<DB>, map: &Map, plan: &Plan) -> Drawn<DB> {
+    let frame = &frame(map);
+    let px = |n: i32| frame.px(f64::from(n));
+    let (name, note) =
+        (words(frame, map.theme.text, true, HPos::Left), words(frame, map.theme.text_3, false, HPos::Left));
+    for &(x, y, group, room) in &plan.heads {
+        let group = &map.groups[group];
+        let (style, room) = if plan.manner == Manner::Named { (&name, px(room)) } else { (&note, px(room)) };
+        let text = cut(area, group.name, style, room);
+        area.draw_text(&text, style, (px(x), px(y)))?;
+        let beside = px(x + 8) + width(area, &text, style);
+        if plan.manner == Manner::Named && beside + width(area, group.note, &note) < px(x) + room {
+            area.draw_text(group.note, &note, (beside, px(y)))?;
+        }
+    }
+    for &(x, y, group) in &plan.parts {
+        area.draw_text(&cut(area, map.groups[group].part, &name, px(64)), &name, (px(x), px(y)))?;
+        for (k, line) in map.groups[group].part_note.lines().enumerate() {
+            area.draw_text(line, &note, (px(x), px(y + 18 + 16 * k as i32)))?;
+        }
+    }
+    map.hosts.iter().zip(&plan.boxes).try_for_each(|(host, place)| draw_host(area, map, frame, plan, host, *place))
+}
+
+/// The frame that strokes take their measures from.
+fn frame<'a>(map: &Map<'a>) -> Frame<'a> {
+    const NO_AXIS: &crate::axis::Axis = &crate::axis::Axis::NONE;
+    Frame {
+        chart: Chart::Heat,
+        size: map.size,
+        css: map.css,
+        device: map.device,
+        theme: map.theme,
+        measures: map.measures,
+        from: 0,
+        to: 1,
+        offset: 0,
+        axis: NO_AXIS,
+        step: 1,
+        interval: 1,
+        lines: &[],
+        band: &[],
+        heat: None,
+        lanes: &[],
+        limits: &[],
+        gaps: &[],
+        live: true,
+        age: "",
+    }
+}
+
+/// A text that fits into `room` units: its end is cut off where it does not.
+fn cut<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &plotters::style::TextStyle, room: i32) -> String {
+    if width(area, text, style) <= room {
+        return text.to_string();
+    }
+    let mut short: String = text.to_string();
+    while !short.is_empty() && width(area, &format!("{short}…"), style) > room {
+        short.pop();
+    }
+    short + "…"
+}
+
+fn draw_host<DB: DrawingBackend>(
+    area: &Area<DB>,
+    map: &Map,
+    frame: &Frame,
+    plan: &Plan,
+    host: &Host,
+    (x, y, wide, high): Place,
+) -> Drawn<DB> {
+    let theme = map.theme;
+    let px = |n: i32| frame.whole(f64::from(n) * map.css);
+    let (a, b) = ((px(x), px(y)), (px(x + wide), px(y + high)));
+    let dimmed = |color| if host.dim { faint(color, 0.25) } else { color };
+    let alpha = match host.mark {
+        _ if host.dim => 0.18,
+        Mark::Late => 0.4,
+        _ => 1.0,
+    };
+    if plan.name > 0 {
+        let quiet = if matches!(host.mark, Mark::Live | Mark::Filling(_)) { theme.text_2 } else { theme.text_3 };
+        let style = words(frame, dimmed(if host.here { theme.text } else { quiet }), host.chosen, HPos::Left);
+        let text = cut(area, host.name, &style, px(plan.name - 8));
+        area.draw_text(&text, &style, (px(x - plan.name), (a.1 + b.1) / 2))?;
+    }
+    let line = f64::from(frame.hair());
+    let strong = dimmed(theme.text_3);
+    let mut frame_of = |dash: bool| {
+        let h = frame.hair() / 2;
+        let corners =
+            [(a.0 + h, a.1 + h), (b.0 - h, a.1 + h), (b.0 - h, b.1 - h), (a.0 + h, b.1 - h), (a.0 + h, a.1 + h)];
+        match dash {
+            true => dashed(area, &corners, strong, line, (2.0 * map.css, 2.0 * map.css)),
+            false => path(area, corners.to_vec(), strong, line),
+        }
+    };
+    let middle = ((a.0 + b.0) / 2, (a.1 + b.1) / 2);
+    let reach = ((b.1 - a.1) * 3 / 10).min(px(5));
+    match host.mark {
+        Mark::Live | Mark::Late | Mark::Filling(_) => cells(area, map, frame, host, (a, b), alpha)?,
+        Mark::Lost => frame_of(true)?,
+        Mark::Stopped | Mark::Refused => frame_of(false)?,
+    }
+    let worded = !host.word.is_empty() && plan.manner == Manner::Named;
+    match host.mark {
+        Mark::Late => hatch(area, &Frame { theme: &strong_hatch(theme), ..frame.clone() }, a, b)?,
+        Mark::Filling(share) => {
+            let end = a.0 + (f64::from(b.0 - a.0) * share.clamp(0.0, 1.0)).round() as i32;
+            let high = px(2).max(frame.device as i32);
+            block(area, (a.0, b.1), (b.0, b.1 + high), dimmed(theme.hair_strong))?;
+            block(area, (a.0, b.1), (end, b.1 + high), dimmed(theme.ink))?;
+        }
+        Mark::Lost if !worded => {
+            let (x, y) = middle;
+            path(area, vec![(x - reach, y - reach), (x + reach, y + reach)], strong, map.css)?;
+            path(area, vec![(x - reach, y + reach), (x + reach, y - reach)], strong, map.css)?;
+        }
+        Mark::Stopped if !worded => {
+            let r = reach.max(px(1));
+            block(area, (middle.0 - r, middle.1 - r), (middle.0 + r, middle.1 + r), strong)?;
+        }
+        Mark::Refused if !worded => path(area, vec![(a.0, middle.1), (b.0, middle.1)], strong, map.css)?,
+        _ => {}
+    }
+    if worded && !matches!(host.mark, Mark::Filling(_)) {
+        let style = words(frame, dimmed(theme.text_2), false, HPos::Left);
+        let text = cut(area, host.word, &style, b.0 - a.0 - px(10));
+        let end = a.0 + px(8) + width(area, &text, &style);
+        block(area, (a.0 + px(2), a.1 + px(2)), (end, b.1 - px(2)), theme.card)?;
+        area.draw_text(&text, &style, (a.0 + px(5), middle.1))?;
+    }
+    if host.here || host.chosen {
+        let (r, thick) = (px(2), (1.5 * map.css).round());
+        let color = if host.here { theme.text } else { theme.ink };
+        let corners =
+            [(a.0 - r, a.1 - r), (b.0 + r, a.1 - r), (b.0 + r, b.1 + r), (a.0 - r, b.1 + r), (a.0 - r, a.1 - r)];
+        path(area, corners.to_vec(), color, thick)?;
+    }
+    if host.chosen && plan.name > 0 {
+        let left = px(x - plan.name - 9);
+        let (y, r) = (middle.1, px(3));
+        fill(area, vec![(left - r, y), (left, y - r), (left + r, y), (left, y + r)], theme.ink)?;
+    }
+    Ok(())
+}
+
+/// A theme whose hatch can be seen on cells.
+fn strong_hatch(theme: &Theme) -> Theme {
+    Theme { hatch: theme.text_3, ..*theme }
+}
+
+/// The cells of a host: one row of them in a high box of few, else two.
+fn cells<DB: DrawingBackend>(
+    area: &Area<DB>,
+    map: &Map,
+    frame: &Frame,
+    host: &Host,
+    (a, b): ((i32, i32), (i32, i32)),
+    alpha: f64,
+) -> Drawn<DB> {
+    let device = frame.device as i32;
+    let n = host.cells.len().max(1) as i32;
+    let hollow = |a: (i32, i32), b: (i32, i32)| {
+        let (h, color) = (frame.hair(), faint(map.theme.hair_strong, alpha));
+        block(area, a, (b.0, a.1 + h), color)?;
+        block(area, (a.0, b.1 - h), b, color)?;
+        block(area, (a.0, a.1 + h), (a.0 + h, b.1 - h), color)?;
+        block(area, (b.0 - h, a.1 + h), (b.0, b.1 - h), color)
+    };
+    let named = b.1 - a.1 >= frame.px(18.0);
+    if host.cells.is_empty() || (!named && host.cells.iter().all(|c| color(map, *c).is_none())) {
+        return hollow(a, b);
+    }
+    let rows = if named || n == 1 { 1 } else { 2 };
+    let columns = (n + rows - 1) / rows;
+    let seam = if named { frame.px(2.0) } else { frame.px(1.0) }.max(device);
+    let at =
+        |k: i32, of: i32, from: i32, to: i32| from + frame.whole(f64::from((to + seam - from) * k) / f64::from(of));
+    for (i, cell) in host.cells.iter().enumerate() {
+        let (k, row) = (i as i32 % columns, i as i32 / columns);
+        let (x0, y0) = (at(k, columns, a.0, b.0), at(row, rows, a.1, b.1));
+        let (x1, y1) = (at(k + 1, columns, a.0, b.0) - seam, at(row + 1, rows, a.1, b.1) - seam);
+        let (c, d) = ((x0, y0), (x1.max(x0 + device), y1.max(y0 + device)));
+        match color(map, *cell) {
+            Some(color) => block(area, c, d, faint(color, alpha))?,
+            None => hollow(c, d)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_unlike_its_peers_has_a_hue_and_nothing_has_one_when_it_is_old() {
+        let map = |stale| Map {
+            size: (1, 1),
+            css: 1.0,
+            device: 1.0,
+            theme: &crate::theme::DARK,
+            measures: Measures::default(),
+            values: false,
+            stale,
+            groups: &[],
+            hosts: &[],
+        };
+        let hued = |stale, apart| {
+            let RGBAColor(r, _, b, _) = color(&map(stale), Cell { busy: 80.0, apart }).expect("it is busy");
+            r > b
+        };
+        assert!(!hued(false, -5.0) && hued(false, -20.0) && !hued(true, -20.0));
+        assert_eq!(color(&map(false), Cell { busy: 0.0, apart: 0.0 }), None);
+        assert_eq!(color(&map(false), Cell { busy: f64::NAN, apart: f64::NAN }), None);
+    }
+}
