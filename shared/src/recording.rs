@@ -196,6 +196,7 @@ impl Recording {
             retention: to - from,
             simulated,
             recorded: Some(recorded),
+            accounts: false,
         };
         let mut messages = vec![
             ServerMessage::Hello(hello),

@@ -65,6 +65,8 @@ pub struct Hello {
     pub simulated: bool,
     /// Nothing here is live: all of it was recorded in this span, and the page has a clock of its own.
     pub recorded: Option<Recorded>,
+    /// The server has accounts: the page may ask who is signed in.
+    pub accounts: bool,
 }
 
 /// A recording that is replayed.

@@ -37,6 +37,7 @@ struct Followed {
 pub struct Viewer {
     live: Arc<Live>,
     scope: Scope,
+    accounts: bool,
     opened: bool,
     /// None before the page has opened the stream, and where it follows no source.
     followed: Vec<Followed>,
@@ -61,6 +62,7 @@ impl Viewer {
         Viewer {
             live,
             scope,
+            accounts: false,
             opened: false,
             followed: Vec::new(),
             overviews: Vec::new(),
@@ -91,6 +93,12 @@ impl Viewer {
     /// What the page may see.
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// Says to the page whether there are accounts, of which it then asks.
+    pub fn with_accounts(mut self, accounts: bool) -> Self {
+        self.accounts = accounts;
+        self
     }
 
     /// The sources that the page follows; none before it has opened the stream.
@@ -213,6 +221,7 @@ impl Viewer {
             retention: self.live.retention,
             simulated: self.live.provenance.simulated,
             recorded: self.live.provenance.recorded.clone(),
+            accounts: self.accounts,
         }));
         let (catalog, version) = {
             let store = self.live.store();

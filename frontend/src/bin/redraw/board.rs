@@ -90,6 +90,7 @@ impl BenchBoard {
             retention: RETENTION,
             simulated: true,
             recorded: None,
+            accounts: false,
         }));
         board.take(ServerMessage::Catalog(catalog));
         let info = Source::new(0, "bench".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());

@@ -66,6 +66,7 @@ impl Server {
             retention: 43_200_000,
             simulated: true,
             recorded: None,
+            accounts: false,
         }));
         store.take(ServerMessage::Catalog(catalog));
         let info = Source::new(0, "here".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new());
