@@ -46,6 +46,9 @@ const PROCESSES_INTERVAL_MS: i64 = 5_000;
 /// Process tables of the time before the start, over all machines; more would delay it.
 const MAX_TABLES_BEFORE: i64 = 720;
 
+/// Machines of a simulated rack.
+const HOSTS_A_RACK: usize = 8;
+
 /// Collectors whose families the demo simulates.
 const SIMULATED_COLLECTORS: &[&str] =
     &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
@@ -148,8 +151,16 @@ impl Demo {
         }
     }
 
+    /// Puts the machines of a fleet into racks, by which pages group and filter.
+    fn label(&self, live: &Live) {
+        for (n, feed) in self.feeds.iter().enumerate().filter(|_| self.feeds.len() > 1) {
+            live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", n / HOSTS_A_RACK + 1))]);
+        }
+    }
+
     /// Appends a tick at each boundary until `stop`.
     pub fn run(mut self, live: Arc<Live>, stop: Arc<AtomicBool>) {
+        self.label(&live);
         self.recall(&live);
         self.catch_up(&live);
         let mut listed = live.clock.wall();
