@@ -34,6 +34,7 @@ cargo xtask COMMAND
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   screenshots        the pictures of the page in static/, taken anew
+  page               the page alone, into frontend/dist; the next build of a binary takes it in
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
   help               this text
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
+        "page" => no_more(&args).and_then(|()| run::page()),
         "check-page" => page::check(&args),
         "help" | "--help" | "-h" => {
             eprint!("{HELP}");

@@ -19,6 +19,13 @@ pub fn build() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Builds the page alone.
+pub fn page() -> Result<(), Failure> {
+    let mut steps = Steps::new();
+    let tools = setup::page_tools(&mut steps)?;
+    Ok(steps.step(page::STEP, || page::build(&tools))?)
+}
+
 /// Builds the binary and replaces xtask by it.
 pub fn run(args: &[String]) -> Result<(), Failure> {
     let binary = release(&mut Steps::new())?;
