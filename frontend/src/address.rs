@@ -7,7 +7,8 @@
 //! name of the layout that these four came from; `only=CHART~SERIES`, `off=CHART~SERIES` and
 //! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
-//! `heat=mean.values` is the order of the rows of heat maps and what their cells show.
+//! `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
+//! that of one machine; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it.
 
 use crate::range;
 use shared::window;
@@ -44,8 +45,43 @@ pub struct View {
     /// How much earlier the period lies that is compared with, in ms. 0 stands for the length of the span; None for no
     /// comparison.
     pub versus: Option<i64>,
+    /// The page that is asked for; None for the one that fits what there is.
+    pub place: Option<Route>,
+    /// Names of further machines, which are compared with the shown one.
+    pub with: Vec<String>,
+    /// What the fleet is filtered by; empty for all machines.
+    pub find: String,
+    /// The label by which the fleet is grouped; empty for the usual one.
+    pub by: String,
     /// Order and values of the rows of heat maps, as text that [`Rows`](crate::panels::picture::Rows) writes and reads.
     pub heat: String,
+}
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// One machine.
+    Host,
+    /// All machines.
+    Fleet,
+    /// Some machines on one chart each.
+    Compare,
+    /// The machines of a team: their keys, names and labels.
+    Machines,
+}
+
+impl Route {
+    const ALL: [Route; 4] = [Route::Host, Route::Fleet, Route::Compare, Route::Machines];
+
+    /// Its name in the address.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::Host => "host",
+            Route::Fleet => "fleet",
+            Route::Compare => "compare",
+            Route::Machines => "machines",
+        }
+    }
 }
 
 /// The theme of the page.
@@ -68,9 +104,9 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 20] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat",
+    "vs", "heat", "page", "with", "find", "by",
 ];
 /// Names of the parameters that make a layout.
 const LAYOUT: [&str; 4] = ["hide", "open", "shut", "front"];
@@ -110,6 +146,10 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "theme" if value == "light" => view.theme = Some(Tone::Light),
             "source" => view.source = Some(value),
             "heat" => view.heat = value,
+            "page" => view.place = Route::ALL.into_iter().find(|place| place.name() == value),
+            "with" => view.with.push(value),
+            "find" => view.find = value,
+            "by" => view.by = value,
             "hide" => view.hide.extend(ids(&value)),
             "open" => view.open.extend(ids(&value)),
             "shut" => view.shut.extend(ids(&value)),
@@ -163,8 +203,12 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
         pairs.extend(list.iter().map(|(a, b)| (name, format!("{a}~{b}"))));
     }
     pairs.extend(view.pin.iter().map(|name| ("pin", name.clone())));
-    if !view.heat.is_empty() {
-        pairs.push(("heat", view.heat.clone()));
+    pairs.extend(view.place.map(|place| ("page", place.name().to_string())));
+    pairs.extend(view.with.iter().map(|name| ("with", name.clone())));
+    for (name, text) in [("heat", &view.heat), ("find", &view.find), ("by", &view.by)] {
+        if !text.is_empty() {
+            pairs.push((name, text.clone()));
+        }
     }
     match view.versus {
         Some(0) => pairs.push(("vs", "before".into())),
@@ -200,6 +244,10 @@ mod tests {
             pin: vec!["GPU 3".into(), "GPU 4".into()],
             over: vec![two("temp", "power")],
             heat: "mean.values".into(),
+            place: Some(Route::Compare),
+            with: vec!["node-7".into(), "node-8".into()],
+            find: "rack:r1 state:late".into(),
+            by: "pod".into(),
             versus: Some(0),
         };
         assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), (view.clone(), vec![]));

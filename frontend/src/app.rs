@@ -1,15 +1,21 @@
 //! The root of the page. It creates the shared state, then the parts that follow this state (server, canvases, window),
 //! then the elements in their order.
 
-use crate::address::Tone;
+use crate::access::{Access, Gate};
+use crate::address::{Route, Tone};
 use crate::browser::{self, document, preferred, window};
 use crate::gestures::roving;
 use crate::keys::{self, KeyList};
 use crate::link::Link;
 use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
+use crate::pages::fleet::FleetPage;
+use crate::pages::fleet::bar::FleetBar;
+use crate::pages::fleet::compare::ComparePage;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
+use crate::pages::team::gate::{AgainDialog, GatePage, PlainHttp};
+use crate::pages::team::machines::MachinesPage;
 use crate::panels::board::Board;
 use crate::recording;
 use crate::state::{Dialog, LinkState, Page};
@@ -30,10 +36,12 @@ use wasm_bindgen::prelude::*;
 #[component]
 pub fn App() -> impl IntoView {
     let page = Page::from_address();
+    let access = Access::start(page);
     let board = Board::start(page);
     let link = Link::start(page);
     provide_context(page);
     provide_context(board);
+    provide_context(access);
     mark(page);
     keys::listen(board);
     menu::listen(page);
@@ -65,15 +73,23 @@ pub fn App() -> impl IntoView {
             Dialog::AboutSection(id) => page.title_of_section(&id).unwrap_or_default(),
         })
     });
+    let place = Memo::new(move |_| (access.gate.get() == Gate::Open).then(|| page.place()));
+    let pages = move || match place.get() {
+        None => view! { <GatePage/> }.into_any(),
+        Some(Route::Host) => view! { <Bar/> <PlainHttp/> <Overview/> }.into_any(),
+        Some(Route::Fleet) => view! { <FleetBar/> <PlainHttp/> <FleetPage/> }.into_any(),
+        Some(Route::Compare) => view! { <FleetBar/> <PlainHttp/> <ComparePage/> }.into_any(),
+        Some(Route::Machines) => view! { <FleetBar/> <PlainHttp/> <MachinesPage/> }.into_any(),
+    };
     view! {
-        <Bar/>
-        <Overview/>
+        {pages}
         <PlayerBar/>
         <Banner/>
         <OpeningBar/>
         <Tooltip tip=board.tip/>
         <Said said=board.said/>
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
+        <AgainDialog/>
         <p id="how" class="away">
             "Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."
         </p>

@@ -1,6 +1,7 @@
 //! Keys of the page, heard once for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an action;
 //! this file carries the actions out.
 
+use crate::browser;
 use crate::gestures::{crosshair, roving};
 use crate::panels::board::Board;
 use crate::player::Player;
@@ -15,11 +16,12 @@ use web_sys::Element;
 
 /// Listens for keys until the component that calls this is removed.
 pub fn listen(board: Board) {
-    let handle = window_event_listener(ev::keydown, move |event| pressed(board, &event));
+    let going = StoredValue::new(false);
+    let handle = window_event_listener(ev::keydown, move |event| pressed(board, &event, going));
     on_cleanup(move || handle.remove());
 }
 
-fn pressed(board: Board, event: &KeyboardEvent) {
+fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     let page = board.page;
     let key = event.key();
     // Letters mean the same with caps lock.
@@ -33,13 +35,17 @@ fn pressed(board: Board, event: &KeyboardEvent) {
         return;
     }
     if key == "k" && (event.ctrl_key() || event.meta_key()) {
-        act(board, Action::Find, false);
+        page.dialog.set(Some(Dialog::Find));
         event.prevent_default();
         return;
     }
     let again = event.repeat() && !(key.starts_with("Arrow") || "+-=[]".contains(&key));
     if event.ctrl_key() || event.meta_key() || event.alt_key() || again {
         return;
+    }
+    if std::mem::take(&mut *going.write_value()) && key == "f" {
+        act(board, Action::Go, false);
+        return event.prevent_default();
     }
     let focused = event.target().and_then(|t| t.dyn_into::<Element>().ok());
     let tag = focused.as_ref().map(|e| e.tag_name()).unwrap_or_default();
@@ -60,6 +66,9 @@ fn pressed(board: Board, event: &KeyboardEvent) {
     // Outside of a plot these keys scroll the page, or mean nothing.
     let at_plot = plot || !matches!(key.as_str(), "Home" | "End" | "Enter" | "ArrowUp" | "ArrowDown");
     let meant = shortcuts::action(&key, page.is_recorded()).filter(|_| !theirs && at_plot);
+    if meant == Some(Action::Go) {
+        return going.set_value(true);
+    }
     if meant.is_some_and(|action| act(board, action, event.shift_key())) {
         event.prevent_default();
     }
@@ -68,6 +77,19 @@ fn pressed(board: Board, event: &KeyboardEvent) {
 /// Carries out an action; `far` is true with shift. Returns false when the action is not possible now.
 pub fn act(board: Board, action: Action, far: bool) -> bool {
     let page = board.page;
+    if !page.is_host() {
+        let finder = (action == Action::Find).then(|| browser::by_id("filter")).flatten();
+        if let Some(finder) = finder {
+            browser::focus(&finder);
+            return true;
+        }
+        if action == Action::Compare {
+            return page.compare_ticked();
+        }
+        if !action.anywhere() {
+            return false;
+        }
+    }
     let (from, to) = page.span();
     let zoom = |factor| {
         page.begin_step();
@@ -103,6 +125,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Open => recording::choose(page),
         Action::Theme => page.toggle_theme(),
         Action::Keys => page.dialog.set(Some(Dialog::Keys)),
+        Action::Go => page.go_to_fleet(),
         Action::Play => page.play(Player::toggle),
         Action::Speed(by) => page.play(|p| p.shift(by)),
         Action::Jump(tenths) => {

@@ -8,7 +8,7 @@ use crate::state::{LinkState, Page, Received};
 use crate::store::source::Source;
 use leptos::prelude::*;
 use shared::window::MAX_SAMPLES_SPAN_MS;
-use shared::wire::{self, CREDIT, HEARTBEAT_MS, PROTOCOL, PageMessage};
+use shared::wire::{self, CREDIT, HEARTBEAT_MS, PROTOCOL, PageMessage, ServerMessage};
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
@@ -66,6 +66,8 @@ struct Connection {
     looked: bool,
     /// True when a file is shown, so that there is nothing to ask a server.
     over: bool,
+    /// True while somebody must sign in first.
+    shut: bool,
     /// The wall clock (ms since the epoch) and the fine clock (ms) of this machine at the last beat.
     clocks: (i64, f64),
 }
@@ -93,6 +95,12 @@ impl Connection {
     fn ack(&mut self) {
         (self.acked, self.told_of) = (now(), self.taken);
         self.send(&PageMessage::Ack { messages: self.taken });
+    }
+
+    /// Holds no socket and waits for none.
+    fn rest(&mut self) {
+        self.close();
+        self.waiting = false;
     }
 
     fn close(&mut self) {
@@ -140,6 +148,31 @@ impl Link {
                 link.connect();
             }
         });
+        Effect::new(move |before: Option<bool>| {
+            let shut = page.shut.get();
+            link.inner.write_value().shut = shut;
+            match before {
+                Some(true) if !shut => link.connect(),
+                _ if shut => link.inner.write_value().rest(),
+                _ => {}
+            }
+            shut
+        });
+        // Another page follows other machines.
+        let follows = Memo::new(move |_| {
+            page.machines.track();
+            (page.place(), page.followed())
+        });
+        Effect::new(move |before: Option<()>| {
+            // A memo that nobody has read is told of nothing.
+            follows.with(|_| ());
+            if before.is_some() {
+                // What came of another page's machines has holes for this one.
+                page.store.write_value().take(ServerMessage::Resync);
+                link.inner.write_value().anew = true;
+                link.connect();
+            }
+        });
         link.connect();
         set_interval(move || link.beat(), Duration::from_secs(1));
         link
@@ -151,7 +184,7 @@ impl Link {
             let mut link = self.inner.write_value();
             link.close();
             link.waiting = false;
-            if link.hidden || link.over {
+            if link.hidden || link.over || link.shut {
                 return;
             }
             (link.taken, link.told_of, link.heard, link.acked, link.asked) = (0, 0, now(), now(), 0);
@@ -168,6 +201,9 @@ impl Link {
             self.inner.write_value().opened = true;
             // A socket that is closing reports it by its own event.
             let _ = opened.send_with_u8_array(&wire::encode(&self.opening()));
+            for overview in self.page.overviews() {
+                let _ = opened.send_with_u8_array(&wire::encode(&overview));
+            }
         });
         socket.set_onopen(Some(on_open.unchecked_ref()));
         let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
@@ -194,8 +230,7 @@ impl Link {
             far if far > MAX_SAMPLES_SPAN_MS => 3_600_000,
             near => near + 5_000,
         };
-        let source = page.view.with_untracked(|view| view.source.clone());
-        PageMessage::Open { protocol: PROTOCOL, window, resume, sources: vec![source.unwrap_or_default()] }
+        PageMessage::Open { protocol: PROTOCOL, window, resume, sources: page.followed() }
     }
 
     fn receive(self, bytes: &[u8], number: u32) {
@@ -236,8 +271,13 @@ impl Link {
         self.look(number);
         let (wait, many) = {
             let mut link = self.inner.write_value();
-            if link.number != number || link.waiting || link.hidden || link.over {
+            if link.number != number || link.waiting || link.hidden || link.over || link.shut {
                 return;
+            }
+            // A server that is away turns nobody away, but nobody can tell from here.
+            let new = self.page.state.get_untracked() == LinkState::Connecting;
+            if !link.opened && (new || self.page.accounts.get_untracked()) {
+                self.page.turned_away.update(|n| *n += 1);
             }
             link.close();
             link.waiting = true;
@@ -343,8 +383,7 @@ impl Link {
             }
             link.hidden = hidden;
             if hidden {
-                link.close();
-                link.waiting = false;
+                link.rest();
                 return;
             }
         }

@@ -47,6 +47,8 @@ pub enum Action {
     Theme,
     /// Shows the list of keys.
     Keys,
+    /// Goes to the page of all machines. Pressed as a key, it waits for the letter of a page.
+    Go,
     /// Plays the recording, or pauses it.
     Play,
     /// Changes the speed of the recording by this number of steps.
@@ -151,6 +153,7 @@ pub static KEYS: [Group; 4] = [
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
             row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
+            row("G F", "to the page of all machines", &[("g", Action::Go)]),
             row("?", "this list", &[("?", Action::Keys)]),
         ],
     },
@@ -174,6 +177,11 @@ fn all(recorded: bool) -> impl Iterator<Item = &'static (&'static str, Action)> 
 }
 
 impl Action {
+    /// True when the action makes sense on every page, not only on that of one machine.
+    pub fn anywhere(self) -> bool {
+        matches!(self, Action::Find | Action::Keys | Action::Theme | Action::Go | Action::Leave)
+    }
+
     /// True when the action needs no chart, and is not a choice among several: it can be offered by its name.
     pub fn alone(self) -> bool {
         use Action::{About, Chart, Find, Menu, Pin, Read, Window};

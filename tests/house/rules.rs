@@ -93,6 +93,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "signals", &[]),
     ("backend/src", "record", &[]),
     ("frontend/src", "range", &[]),
+    ("frontend/src", "fetch", &[]),
+    ("frontend/src", "access", &["browser", "fetch", "state"]),
     ("frontend/src", "address", &["range"]),
     ("frontend/src", "browser", &["address"]),
     ("frontend/src", "player", &[]),
@@ -111,7 +113,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "frontend/src",
         "pages",
         &[
+            "access",
+            "address",
             "browser",
+            "fetch",
             "gestures",
             "panels",
             "player",
@@ -124,7 +129,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "widgets",
         ],
     ),
-    ("frontend/src", "keys", &["gestures", "panels", "player", "recording", "shortcuts", "state", "tools"]),
+    ("frontend/src", "keys", &["browser", "gestures", "panels", "player", "recording", "shortcuts", "state", "tools"]),
 ];
 
 /// What puts the rooms together may import them all.

@@ -1,5 +1,6 @@
 //! The top bar: machine, state of the link, windows, tools.
 
+use super::fleet::bar::{Nav, Person};
 use crate::browser::{document, offset};
 use crate::range;
 use crate::recording;
@@ -20,6 +21,7 @@ pub fn Bar() -> impl IntoView {
     view! {
         <header class="bar">
             <Machine/>
+            <Nav/>
             <span class="stretch"></span>
             <button
                 class="link"
@@ -102,6 +104,7 @@ fn Icons() -> impl IntoView {
             >
                 <Theme/>
             </button>
+            <Person/>
         </span>
     }
 }
@@ -153,6 +156,9 @@ fn facts(source: &Source) -> String {
     source.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ")
 }
 
+/// Most machines in the list of the bar; of more, the fleet's page and the finder have them.
+const MAX_CHOICES: usize = 64;
+
 /// The name of the machine, or the choice among several machines, and the machine's facts.
 #[component]
 fn Machine() -> impl IntoView {
@@ -163,7 +169,7 @@ fn Machine() -> impl IntoView {
         page.plan.track();
         page.store.read_value().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
     });
-    let several = Memo::new(move |_| names.with(Vec::len) > 1);
+    let several = Memo::new(move |_| names.with(|names| (2..=MAX_CHOICES).contains(&names.len())));
     let simulated = Memo::new(move |_| {
         page.plan.track();
         page.store.read_value().hello.as_ref().is_some_and(|h| h.simulated)

@@ -1,10 +1,12 @@
-//! The pages, of which there is one so far, and the parts around it: [`overview`] with its [`sections`] and
-//! [`processes`]; [`bar`] above, [`player`] below, [`banner`] over the page.
+//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
+//! all machines; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
 
 pub mod banner;
 pub mod bar;
+pub mod fleet;
 pub mod overview;
 mod past;
 pub mod player;
 pub mod processes;
 pub mod sections;
+pub mod team;

@@ -4,16 +4,18 @@
 //! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
 //! and the board draws that. [`view`] changes what is shown, [`folds`] what is
 //! folded and hidden, [`notices`] what was dismissed, [`recorded`] plays a recording, [`received`] takes in the
-//! messages of the server, [`wanted`] asks for history that the page lacks.
+//! messages of the server, [`wanted`] asks for history that the page lacks, [`place`] says which page is shown.
 
 mod folds;
 mod notices;
+mod place;
 mod received;
 mod recorded;
 mod steps;
 mod view;
 mod wanted;
 
+pub use place::FEW;
 pub use received::Received;
 pub use recorded::Beside;
 
@@ -114,6 +116,18 @@ pub struct Page {
     pub goodbye: RwSignal<String>,
     /// The plan: panels, sections and tiles.
     pub plan: RwSignal<Plan>,
+    /// Number of machines that the server knows; None before it has said so.
+    pub machines: RwSignal<Option<usize>>,
+    /// Names of the machines of the fleet that a person ticked.
+    pub ticked: RwSignal<Vec<String>>,
+    /// True when the server has accounts.
+    pub accounts: RwSignal<bool>,
+    /// Rises when the server turned a socket away, or ended one for a reason: somebody may have to sign in.
+    pub turned_away: RwSignal<u32>,
+    /// True while something stands before the page, so that no socket is opened.
+    pub shut: RwSignal<bool>,
+    /// Fires when the index of machines or an overview of them has changed.
+    pub fleet: Trigger,
     /// The newest process table that arrived; None before the first.
     pub processes: RwSignal<Option<ProcessTable>>,
     /// The process over time that arrived last; None before the first.
@@ -195,6 +209,12 @@ impl Page {
             state: RwSignal::new(LinkState::Connecting),
             goodbye: RwSignal::default(),
             plan: RwSignal::default(),
+            machines: RwSignal::new(None),
+            ticked: RwSignal::default(),
+            accounts: RwSignal::new(false),
+            turned_away: RwSignal::new(0),
+            shut: RwSignal::new(false),
+            fleet: Trigger::new(),
             processes: RwSignal::new(None),
             past: RwSignal::new(None),
             seek: RwSignal::default(),
@@ -280,7 +300,11 @@ impl Page {
         if what.history {
             self.history.notify();
         }
-        if what.ticks || what.plan || what.history {
+        if what.fleet {
+            self.count();
+            self.fleet.notify();
+        }
+        if what.ticks || what.plan || what.history || what.fleet {
             self.redraw();
         }
     }
@@ -319,6 +343,18 @@ impl Page {
         if let Some(t) = self.player.with_untracked(|p| p.as_ref().map(|p| p.t)) {
             self.store.write_value().sources.values_mut().for_each(|source| source.until = t);
         }
+    }
+
+    /// Forgets all data: whoever could see them is signed out.
+    pub fn forget(self) {
+        *self.store.write_value() = Store::default();
+        self.machines.set(None);
+        self.plan.set(Plan::default());
+        self.processes.set(None);
+        self.hover.set_value(None);
+        self.dialog.set(None);
+        self.fleet.notify();
+        self.redraw();
     }
 
     /// A copy of the view.

@@ -35,8 +35,14 @@ impl Page {
                 }
                 Received::Ticks
             }
-            // Not asked for yet, and counted all the same.
-            Ok(wire::Received::Overview(..)) => Received::Ticks,
+            Ok(wire::Received::Overview(grain, frames)) => {
+                let applied = self.store.write_value().fleet.apply(grain, &frames);
+                match applied {
+                    Ok(_) => self.surveyed(),
+                    Err(_) => return self.broken(),
+                }
+                Received::Ticks
+            }
             Ok(wire::Received::Control(message)) => self.control(message),
             Err(_) => self.broken(),
         }
@@ -75,6 +81,25 @@ impl Page {
         self.changed(Changed { plan: true, ..Changed::default() });
     }
 
+    /// An overview has new values.
+    fn surveyed(self) {
+        if self.state.get_untracked() != LinkState::Live {
+            self.live();
+        }
+        self.changed(Changed { fleet: true, ..Changed::default() });
+    }
+
+    /// Notes how many machines there are. Where there is none, nothing else would say that the server is there.
+    pub(super) fn count(self) {
+        let count = self.store.read_value().index.len();
+        if self.machines.get_untracked() != Some(count) {
+            self.machines.set(Some(count));
+        }
+        if count == 0 && self.state.get_untracked() != LinkState::Live && !self.is_recorded() {
+            self.live();
+        }
+    }
+
     fn control(self, message: ServerMessage) -> Received {
         match &message {
             ServerMessage::Processes(table) => {
@@ -93,7 +118,12 @@ impl Page {
                     self.live();
                 }
             }
-            ServerMessage::Goodbye { reason } => self.goodbye.set(reason.clone()),
+            ServerMessage::Goodbye { reason } => {
+                self.goodbye.set(reason.clone());
+                if self.accounts.get_untracked() {
+                    self.turned_away.update(|n| *n += 1);
+                }
+            }
             _ => {}
         }
         let answered = matches!(message, ServerMessage::HistoryEnd { .. } | ServerMessage::MinutesEnd { .. });
@@ -116,6 +146,7 @@ impl Page {
 
     fn greeted(self, hello: &Hello) {
         self.ahead.set_value(hello.now - now());
+        self.accounts.set(hello.accounts);
         let known = self.player.with_untracked(|p| p.as_ref().map(|p| p.recorded.clone()));
         if let Some(recorded) = hello.recorded.clone().filter(|recorded| known.as_ref() != Some(recorded)) {
             self.recorded(recorded);

@@ -3,12 +3,13 @@
 //!
 //! [`source`] is one machine, [`days`] its days as minutes, [`spans`] the spans that are held; [`trace`] is one series
 //! reduced to columns, updated as ticks arrive; [`presence`] counts the instants of a chart; [`reading`] gives the
-//! newest value of a series; [`difference`] says what changed; [`plan`] says which panels, tiles and sections there
+//! newest value of a series; [`difference`] says what changed; [`fleet`] is all machines at once; [`plan`] says which panels, tiles and sections there
 //! are.
 
 pub mod csv;
 pub mod days;
 pub mod difference;
+pub mod fleet;
 pub mod plan;
 pub mod presence;
 pub mod processes;
@@ -17,6 +18,7 @@ pub mod source;
 pub mod spans;
 pub mod trace;
 
+use fleet::Fleet;
 use shared::catalog::Catalog;
 use shared::wire::{self, CheckState, Hello, IndexEntry, Resume, ServerMessage, SourceId};
 use source::Source;
@@ -31,6 +33,8 @@ pub struct Changed {
     pub plan: bool,
     /// Older history arrived, so reduced columns are incomplete.
     pub history: bool,
+    /// The index of machines or an overview of them changed.
+    pub fleet: bool,
 }
 
 /// All data that the server sent.
@@ -42,6 +46,10 @@ pub struct Store {
     pub catalog: Catalog,
     /// Machines by their number.
     pub sources: BTreeMap<SourceId, Source>,
+    /// Lines of the index of machines, rising by their number.
+    pub index: Vec<IndexEntry>,
+    /// What is shown of all machines at once.
+    pub fleet: Fleet,
 }
 
 impl Store {
@@ -73,12 +81,13 @@ impl Store {
             }
             ServerMessage::Sources(list) => {
                 self.sources.retain(|id, _| list.iter().any(|s| s.id == *id));
+                self.index.clear();
                 list.into_iter().for_each(|entry| self.enter(entry));
-                changed.plan = true;
+                (changed.plan, changed.fleet) = (true, true);
             }
             ServerMessage::Changed(list) => {
                 list.into_iter().for_each(|entry| self.enter(entry));
-                changed.plan = true;
+                (changed.plan, changed.fleet) = (true, true);
             }
             ServerMessage::Facts { source, facts } => {
                 if let Some(s) = self.sources.get_mut(&source) {
@@ -124,6 +133,9 @@ impl Store {
                     changed.history = true;
                 }
             }
+            ServerMessage::Cells { grain, first, cells, left_out, interval } => {
+                self.fleet.announce(grain, first, cells, left_out, interval);
+            }
             ServerMessage::Resync => {
                 self.sources.values_mut().for_each(|s| *s = Source::new(s.info.clone()));
                 changed.plan = true;
@@ -136,7 +148,11 @@ impl Store {
 
     /// Takes in a line of the index of sources.
     fn enter(&mut self, entry: IndexEntry) {
-        let IndexEntry { id, key, name, interval, .. } = entry;
+        let IndexEntry { id, key, name, interval, .. } = entry.clone();
+        match self.index.binary_search_by_key(&id, |known| known.id) {
+            Ok(at) => self.index[at] = entry,
+            Err(at) => self.index.insert(at, entry),
+        }
         let source = self
             .sources
             .entry(id)
@@ -244,6 +260,7 @@ mod tests {
                 retention: 43_200_000,
                 simulated: false,
                 recorded: None,
+                accounts: false,
             };
             let info = wire::Source::new(0, "here".into(), 1000, Vec::new()).entry(Standing::Live, START, Vec::new());
             store.take(ServerMessage::Hello(hello));

@@ -152,7 +152,8 @@ pub fn Find(
         page.dialog.set(None);
         match hit.goal {
             Goal::Chart(id) => super::open_chart(id),
-            Goal::Machine(name) => page.show_source(name),
+            Goal::Machine(name) if page.is_host() => page.show_source(name),
+            Goal::Machine(name) => page.go_to(None, &[name]),
             Goal::Process(words) => {
                 page.seek.set(words);
                 for fold in browser::all("details.processes") {

@@ -2,4 +2,5 @@
 
 pub mod icons;
 pub mod modal;
+pub mod parts;
 pub mod tooltip;

@@ -7,6 +7,9 @@ use leptos::prelude::*;
 /// A dialog that is open while `title` has a text. `closed` is called when a person or the browser closes it.
 #[component]
 pub fn Modal(
+    /// Id of the element; a page has several dialogs.
+    #[prop(default = "dialog")]
+    id: &'static str,
     /// Title of the dialog; None closes the dialog.
     #[prop(into)]
     title: Signal<Option<String>>,
@@ -16,6 +19,8 @@ pub fn Modal(
     children: Children,
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
+    let heading = format!("{id}-title");
+    let labelled = heading.clone();
     Effect::new(move || {
         let Some(dialog) = dialog.get() else { return };
         match title.with(Option::is_some) {
@@ -28,9 +33,9 @@ pub fn Modal(
         }
     });
     view! {
-        <dialog node_ref=dialog id="dialog" class="dialog" aria-labelledby="dialog-title" on:close=move |_| closed.run(())>
+        <dialog node_ref=dialog id=id class="dialog" aria-labelledby=labelled on:close=move |_| closed.run(())>
             <header>
-                <h2 id="dialog-title">{move || title.get().unwrap_or_default()}</h2>
+                <h2 id=heading>{move || title.get().unwrap_or_default()}</h2>
                 <button data-do="dismiss" aria-label="Close" on:click=move |_| closed.run(())>"✕"</button>
             </header>
             {children()}

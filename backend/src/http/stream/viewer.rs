@@ -49,7 +49,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     rights: &mut Rights,
 ) -> Result<(), End> {
     let live = &app.live;
-    let mut viewer = Viewer::new(live.clone(), rights.scope());
+    let mut viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
     // Which source it follows is what it says first.
     let mut news = live.subscribe(&[]);
     let heartbeat = Duration::from_millis(HEARTBEAT_MS);

@@ -4,7 +4,7 @@
 
 mod plan;
 
-pub use plan::{Manner, Place, Plan};
+pub use plan::{Manner, Plan, Spot};
 
 use crate::frame::{Frame, Measures};
 use crate::paint::{block, dashed, faint, fill, hatch, path, width, words};
@@ -191,7 +191,7 @@ fn draw_host<DB: DrawingBackend>(
     frame: &Frame,
     plan: &Plan,
     host: &Host,
-    (x, y, wide, high): Place,
+    (x, y, wide, high): Spot,
 ) -> Drawn<DB> {
     let theme = map.theme;
     let px = |n: i32| frame.whole(f64::from(n) * map.css);
@@ -210,7 +210,7 @@ fn draw_host<DB: DrawingBackend>(
     }
     let line = f64::from(frame.hair());
     let strong = dimmed(theme.text_3);
-    let mut frame_of = |dash: bool| {
+    let frame_of = |dash: bool| {
         let h = frame.hair() / 2;
         let corners =
             [(a.0 + h, a.1 + h), (b.0 - h, a.1 + h), (b.0 - h, b.1 - h), (a.0 + h, b.1 - h), (a.0 + h, a.1 + h)];

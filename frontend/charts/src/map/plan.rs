@@ -19,15 +19,15 @@ pub enum Manner {
 }
 
 /// A place in CSS pixels: left, top, width, height.
-pub type Place = (i32, i32, i32, i32);
+pub type Spot = (i32, i32, i32, i32);
 
 /// The places of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The manner that fits the number of hosts and the width.
     pub manner: Manner,
-    /// Place of each host's cells.
-    pub boxes: Vec<Place>,
+    /// Spot of each host's cells.
+    pub boxes: Vec<Spot>,
     /// Where names of groups stand (left, middle of the text), the group, and the room for it.
     pub(super) heads: Vec<(i32, i32, usize, i32)>,
     /// Where names of parts stand, and a group of each.
@@ -116,7 +116,7 @@ impl Plan {
                 }
                 let n = rest.min(COLUMN);
                 let wide = (pitch as i32 - 6).max(4);
-                plan.boxes.extend((0..n as i32).map(|row| (x, top + 18 + row * 12, wide, 8)));
+                plan.boxes.extend((0..n as i32).map(|row| (x, top + 18 + row * SMALL_PITCH, wide, 8)));
                 rest -= n;
                 k += 1;
             }
@@ -158,7 +158,7 @@ impl Plan {
     /// The host that an arrow leads to from `from`: the nearest in the direction (`dx`, `dy`).
     pub fn beside(&self, from: usize, (dx, dy): (i32, i32)) -> Option<usize> {
         let &(x0, y0, ..) = self.boxes.get(from)?;
-        let far = |&(x, y, ..): &Place| {
+        let far = |&(x, y, ..): &Spot| {
             let (ahead, aside) = ((x - x0) * dx + (y - y0) * dy, ((x - x0) * dy).abs() + ((y - y0) * dx).abs());
             (ahead > 0).then_some(ahead + 3 * aside)
         };
@@ -168,7 +168,9 @@ impl Plan {
 }
 
 /// Height of a band of small boxes.
-const SMALL_BAND: i32 = 18 + COLUMN as i32 * 12 + 10;
+const SMALL_BAND: i32 = 18 + COLUMN as i32 * SMALL_PITCH + 8;
+/// Distance from one small box to the next below it.
+const SMALL_PITCH: i32 = 11;
 
 /// A part of a group in a column.
 struct Piece {
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(plan.boxes.len(), hosts);
         for (i, &(x, y, w, h)) in plan.boxes.iter().enumerate() {
             assert!(x >= 0 && y >= 0 && x + w <= wide && y + h <= plan.height, "{i}: {x} {y} {w} {h} in {wide}");
-            let over = |&(x2, y2, w2, h2): &Place| x < x2 + w2 && x2 < x + w && y < y2 + h2 && y2 < y + h;
+            let over = |&(x2, y2, w2, h2): &Spot| x < x2 + w2 && x2 < x + w && y < y2 + h2 && y2 < y + h;
             assert!(!plan.boxes[..i].iter().any(over), "{i} lies over another");
         }
     }

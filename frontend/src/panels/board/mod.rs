@@ -23,7 +23,7 @@ use crate::widgets::tooltip::Tip;
 use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
 use leptos::prelude::*;
-use measures::measures;
+pub(super) use measures::measures;
 use observers::Observers;
 use std::ops::Deref;
 use view::{Data, PanelView};

@@ -1,0 +1,200 @@
+//! The bar above the pages of many machines, and its parts that other pages have, too: the ways between pages, and who is
+//! signed in.
+
+use crate::access::Access;
+use crate::address::Route;
+use crate::shortcuts::{self, Action};
+use crate::state::{Dialog, FEW, LinkState, Page};
+use crate::widgets::icons::{Glass, Keyboard, Mark, Theme};
+use crate::widgets::parts::{Each, If, flag, text};
+use leptos::prelude::*;
+
+/// The bar above the fleet.
+#[component]
+pub fn FleetBar() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let place = Memo::new(move |_| page.place());
+    let title = move || match place.get() {
+        Route::Compare => "Compare",
+        Route::Machines => "Machines",
+        Route::Host | Route::Fleet => "Fleet",
+    };
+    Effect::new(move || crate::browser::document().set_title(&format!("{} – Watchglass", title())));
+    let word = move || match page.state.get() {
+        LinkState::Connecting => "CONNECTING",
+        LinkState::Live => "LIVE",
+        LinkState::Reconnecting => "LINK LOST",
+        LinkState::Lost => "NO SERVER",
+    };
+    let simulated = flag(move || {
+        page.fleet.track();
+        page.store.read_value().hello.as_ref().is_some_and(|h| h.simulated)
+    });
+    // Where charts of time are shown, their window can be chosen.
+    let timed = flag(move || match place.get() {
+        Route::Compare => true,
+        Route::Fleet => page.machines.get().is_some_and(|n| (2..=FEW).contains(&n)),
+        Route::Host | Route::Machines => false,
+    });
+    view! {
+        <header class="bar">
+            <div class="source">
+                <Mark/>
+                <h1 class="away">{text(title)}</h1>
+                <span class="source-name" aria-hidden="true">"Watchglass"</span>
+                <If when=simulated>
+                    <span class="simulated">"simulated"</span>
+                </If>
+            </div>
+            <Nav/>
+            <span class="stretch"></span>
+            <If when=flag(move || place.get() == Route::Fleet)>
+                <Finder/>
+            </If>
+            <span class="link" role="status"><span class="dot"></span><span>{text(word)}</span></span>
+            <If when=timed>
+                <Windows/>
+            </If>
+            <span class="icons">
+                <button
+                    class="icon wide"
+                    data-do="help"
+                    aria-label="Keys"
+                    title=shortcuts::title("Keys", &[Action::Keys])
+                    on:click=move |_| page.dialog.set(Some(Dialog::Keys))
+                >
+                    <Keyboard/>
+                </button>
+                <button
+                    class="icon"
+                    data-do="theme"
+                    aria-label="Theme"
+                    title=shortcuts::title("Theme", &[Action::Theme])
+                    on:click=move |_| page.toggle_theme()
+                >
+                    <Theme/>
+                </button>
+                <Person/>
+            </span>
+        </header>
+    }
+}
+
+/// The windows of the charts of a few machines. The page is loaded anew, because each machine's history is asked for
+/// with the opening.
+#[component]
+fn Windows() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let windows = Signal::derive(move || {
+        page.fleet.track();
+        page.plan.track();
+        page.windows().take(6).map(|window| window.name.to_string()).collect::<Vec<String>>()
+    });
+    let choose = move |ms: i64| {
+        page.view.update(|v| v.window = ms);
+        let view = page.view_now();
+        let machines: Vec<String> = view.source.into_iter().chain(view.with).collect();
+        page.go_to(view.place, &machines);
+    };
+    let button = move |name: String| {
+        let Some(window) = page.windows().find(|window| window.name == name) else { return ().into_any() };
+        let pressed = text(move || page.view.with(|v| v.window == window.ms).to_string());
+        view! {
+            <button data-do="window" data-window-choice=name.clone() aria-pressed=pressed on:click=move |_| choose(window.ms)>
+                {name.clone()}
+            </button>
+        }
+        .into_any()
+    };
+    view! {
+        <div class="windows" role="group" aria-label="Window"><Each keys=windows row=Callback::new(button)/></div>
+    }
+}
+
+/// The field that filters the fleet. Enter opens the machine when one is left.
+#[component]
+fn Finder() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let pressed = move |event: leptos::ev::KeyboardEvent| {
+        if event.key() == "Enter" {
+            let filter = page.view.with_untracked(|v| v.find.to_lowercase());
+            let store = page.store.read_value();
+            let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
+            let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
+            if let (Some(only), None) = (found.next(), found.next()) {
+                page.go_to(None, std::slice::from_ref(&only.name));
+            }
+        }
+    };
+    view! {
+        <label class="filter">
+            <Glass/>
+            <input
+                id="filter"
+                type="search"
+                aria-label="Filter machines: name, rack:r01, state:lost"
+                placeholder="name, rack:r01, state:lost"
+                autocomplete="off"
+                spellcheck="false"
+                prop:value=text(move || page.view.with(|v| v.find.clone()))
+                on:input=move |event| page.change(|v| v.find = event_target_value(&event))
+                on:keydown=pressed
+            />
+            <kbd aria-hidden="true">"/"</kbd>
+        </label>
+    }
+}
+
+/// The ways to other pages; nothing where there is one page only.
+#[component]
+pub fn Nav() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let several = flag(move || page.machines.get().is_some_and(|n| n > 1) && !page.player.with(Option::is_some));
+    let team = flag(move || access.team().is_some());
+    let to = move |place: Route| text(move || page.address_of(Some(place), &[]));
+    let current = move |place: Route| text(move || if page.place() == place { "page" } else { "false" });
+    view! {
+        <If when=flag(move || several.get() || team.get())>
+            <nav class="nav" aria-label="Pages">
+                <a href=to(Route::Fleet) aria-current=current(Route::Fleet)>"Fleet"</a>
+                <If when=team>
+                    <a href=to(Route::Machines) aria-current=current(Route::Machines)>"Machines"</a>
+                </If>
+            </nav>
+        </If>
+    }
+}
+
+/// Who is signed in, and the way out.
+#[component]
+pub fn Person() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let name = move || {
+        access.session.with(|s| s.as_ref().and_then(|s| s.account.as_ref()).map(|account| account.name.clone()))
+    };
+    let initials = move || {
+        name().unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).take(2).collect::<String>().to_uppercase()
+    };
+    let role = move || {
+        access.session.with(|session| {
+            let Some(session) = session else { return String::new() };
+            let teams = session.teams.iter().map(|team| format!("{} of {}", team.role.text(), team.name));
+            let admin =
+                session.account.as_ref().filter(|account| account.hub_admin).map(|_| "admin of this hub".to_string());
+            admin.into_iter().chain(teams).collect::<Vec<_>>().join(", ")
+        })
+    };
+    view! {
+        <If when=flag(move || name().is_some())>
+            <details class="person">
+                <summary aria-label=text(move || format!("Signed in as {}", name().unwrap_or_default()))>{text(initials)}</summary>
+                <div>
+                    <b>{text(move || name().unwrap_or_default())}</b>
+                    <p>{text(role)}</p>
+                    <button class="btn" data-do="sign-out" on:click=move |_| access.sign_out()>"Sign out"</button>
+                </div>
+            </details>
+        </If>
+    }
+}

@@ -1,0 +1,71 @@
+//! A fleet of two to four machines: their charts, in place of a map.
+
+use super::Crowd;
+use super::table::shape;
+use crate::panels::fleet::lines::{HostLines, Newest};
+use crate::state::Page;
+use crate::store::fleet::words;
+use crate::widgets::parts::{Each, text};
+use leptos::prelude::*;
+use shared::catalog::fleet::{self, FleetRow};
+
+/// What is shown of a machine with GPUs, and of one without.
+static WITH_GPUS: [&FleetRow; 3] = [&fleet::GPU_BUSY, &fleet::GPU_POWER, &fleet::NETWORK_IN];
+static WITHOUT: [&FleetRow; 3] = [&fleet::CPU, &fleet::MEMORY, &fleet::NETWORK_IN];
+
+/// A card for each machine.
+#[component]
+pub fn Few() -> impl IntoView {
+    let crowd = expect_context::<Crowd>();
+    let names = Memo::new(move |_| {
+        crowd.hosts.with(|hosts| hosts.iter().map(|host| host.entry.name.clone()).collect::<Vec<String>>())
+    });
+    view! {
+        <section class="few" aria-label="Machines">
+            <Each keys=names row=Callback::new(|name: String| view! { <Card name/> }.into_any())/>
+        </section>
+    }
+}
+
+#[component]
+fn Card(name: String) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = expect_context::<Crowd>();
+    let own = StoredValue::new(name);
+    let state = crowd.of(own, |host, _| host.entry.state.word().to_string());
+    let words = crowd.of(own, words::explained);
+    let glyph = crowd.of(own, |host, _| shape(&host.entry.state).0.to_string());
+    let class = crowd.of(own, |host, _| shape(&host.entry.state).1.to_string());
+    let what = crowd.of(own, |host, _| match host.values.gpus.len() {
+        0 => String::new(),
+        n => words::count(n, "GPU", "GPUs"),
+    });
+    let rows = Memo::new(move |_| {
+        let gpus = crowd.with(own, |host| host.values.gpus.len()).unwrap_or(0);
+        (if gpus > 0 { WITH_GPUS } else { WITHOUT }).map(|row| row.id.to_string()).to_vec()
+    });
+    let name = own.get_value();
+    let names = Signal::stored(vec![name.clone()]);
+    let chart = move |id: String| {
+        let Some(row) = WITH_GPUS.into_iter().chain(WITHOUT).find(|row| row.id == id) else { return ().into_any() };
+        let newest: RwSignal<Newest> = RwSignal::new(Vec::new());
+        let value = text(move || newest.with(|all| all.first().map_or(String::new(), |(_, value)| value.clone())));
+        view! {
+            <h3>{row.title}<b>{value}</b></h3>
+            <div class="lines-plot"><HostLines row names newest/></div>
+        }
+        .into_any()
+    };
+    let link = page.address_of(None, std::slice::from_ref(&name));
+    view! {
+        <article class="panel" data-host=name.clone() data-state=state>
+            <header>
+                <span class=class aria-hidden="true">{glyph}</span>
+                <h2><a class="source-name" href=link>{name.clone()}</a></h2>
+                <span class="u">{what}</span>
+                <span class="end u">{words}</span>
+            </header>
+            <Each keys=rows row=Callback::new(chart)/>
+        </article>
+    }
+}

@@ -1,0 +1,283 @@
+//! The page of all machines: the sentence that leads, [`tiles`], the map or, of a few machines, their charts ([`few`]),
+//! and the [`table`]. [`compare`] is the page of some machines on one chart each; [`bar`] stands above both.
+
+pub mod bar;
+pub mod compare;
+pub mod few;
+pub mod table;
+mod tiles;
+
+use crate::panels::board::Board;
+use crate::panels::fleet::map::{FleetMap, Shown};
+use crate::state::{FEW, LinkState, Page};
+use crate::store::fleet::hosts::{self, Host, Totals};
+use crate::store::fleet::words::{self, Sentence};
+use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::tooltip::{Tip, TipRow};
+use charts::{Hue, axis};
+use few::Few;
+use leptos::prelude::*;
+use std::sync::Arc;
+use table::Table;
+use tiles::Tiles;
+
+/// What all parts of the page read; a copy is the same.
+#[derive(Clone, Copy)]
+pub struct Crowd {
+    /// Machines in the order of their names.
+    pub hosts: Memo<Arc<Vec<Host>>>,
+    /// All of them together.
+    pub totals: Memo<Totals>,
+    /// Names of machines that a person chose.
+    pub chosen: RwSignal<Vec<String>>,
+}
+
+impl Crowd {
+    /// Follows the overview as long as the component that calls this is there.
+    fn start(page: Page) -> Self {
+        let hosts = Memo::new(move |_| {
+            page.fleet.track();
+            let store = page.store.read_value();
+            Arc::new(hosts::hosts(&store.index, &store.fleet.values()))
+        });
+        let totals = Memo::new(move |_| Totals::of(&hosts.get()));
+        Effect::new(move || {
+            page.fleet.track();
+            let instant = totals.with(|totals| totals.instant(page.store.with_value(|store| store.fleet.t())));
+            if instant.t > 0 {
+                page.store.write_value().fleet.remember(instant);
+            }
+        });
+        Crowd { hosts, totals, chosen: page.ticked }
+    }
+}
+
+impl Crowd {
+    /// Reads something of the machine of this name; None where there is none.
+    pub fn with<T>(self, name: StoredValue<String>, read: impl FnOnce(&Host) -> T) -> Option<T> {
+        self.hosts.with(|hosts| hosts.iter().find(|host| name.with_value(|name| host.entry.name == *name)).map(read))
+    }
+
+    /// A text about the machine of this name, at the server's time in ms since the epoch.
+    pub fn of(self, name: StoredValue<String>, read: fn(&Host, i64) -> String) -> Signal<String> {
+        let page = expect_context::<Page>();
+        Signal::derive(move || {
+            page.beat.track();
+            self.with(name, |host| read(host, page.server_now())).unwrap_or_default()
+        })
+    }
+}
+
+/// The page of all machines.
+#[component]
+pub fn FleetPage() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = Crowd::start(page);
+    provide_context(crowd);
+    let hosts = move || crowd.hosts.with(|hosts| hosts.len());
+    view! {
+        <main id="page" class="fleet" data-hosts=text(move || hosts().to_string())>
+            <If when=flag(move || hosts() == 0)>
+                <Nobody/>
+            </If>
+            <If when=flag(move || hosts() > FEW)>
+                <Tiles/>
+            </If>
+            <If when=flag(move || hosts() > 0)>
+                <Say/>
+            </If>
+            <If when=flag(move || (1..=FEW).contains(&hosts()))>
+                <Few/>
+            </If>
+            <If when=flag(move || hosts() > FEW)>
+                <MapCard/>
+                <Table/>
+            </If>
+            <Foot/>
+        </main>
+    }
+}
+
+/// The page before a machine is there.
+#[component]
+fn Nobody() -> impl IntoView {
+    view! {
+        <section class="empty">
+            <h2>"No machine has joined yet"</h2>
+            <p>"Paste one line on a machine, and it stands here a second later."</p>
+            <crate::pages::team::join::JoinHere/>
+        </section>
+    }
+}
+
+/// The sentence that leads the page.
+#[component]
+fn Say() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = expect_context::<Crowd>();
+    let said = Memo::new(move |_| {
+        page.beat.track();
+        let totals = crowd.totals.get();
+        crowd.hosts.with(|hosts| words::sentence(hosts, &totals, page.server_now()))
+    });
+    let calm = flag(move || said.with(|said| said.calm));
+    let words = move |of: fn(&Sentence) -> &String| text(move || said.with(|said| of(said).clone()));
+    let about = move || said.with(|said| said.about.clone());
+    let lost = "state:lost";
+    let troubled = flag(move || !calm.get() && about().is_none());
+    view! {
+        <section
+            class=text(move || if calm.get() { "say calm" } else { "say" })
+            data-calm=text(move || calm.get().to_string())
+        >
+            <span class=text(move || if calm.get() { "shape is-ok" } else { "shape is-warn" }) aria-hidden="true">
+                {text(move || if calm.get() { "●" } else { "▲" })}
+            </span>
+            <div>
+                <p><b>{words(|s| &s.head)}</b>" "{words(|s| &s.rest)}</p>
+                <p class="below">{words(|s| &s.below)}</p>
+            </div>
+            <If when=flag(move || about().is_some())>
+                <a class="btn" href=text(move || page.address_of(None, &about().into_iter().collect::<Vec<_>>()))>
+                    {text(move || format!("Open {}", about().unwrap_or_default()))}
+                </a>
+            </If>
+            <If when=troubled>
+                <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show the lost"</button>
+            </If>
+        </section>
+    }
+}
+
+/// The map with its heading.
+#[component]
+fn MapCard() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let crowd = expect_context::<Crowd>();
+    let board = expect_context::<Board>();
+    let labels = Memo::new(move |_| crowd.hosts.with(|hosts| hosts::labels(hosts)));
+    let by = Memo::new(move |_| {
+        let asked = page.view.with(|v| v.by.clone());
+        labels.with(|labels| match asked.is_empty() {
+            true => labels.iter().find(|l| *l == "rack").cloned().unwrap_or_default(),
+            false => asked,
+        })
+    });
+    let groups = Memo::new(move |_| Arc::new(crowd.hosts.with(|hosts| hosts::grouped(hosts, &by.get()))));
+    let filter = Signal::derive(move || page.view.with(|v| v.find.clone()));
+    let (here, spot) = (RwSignal::new(None), RwSignal::new((0.0, 0.0)));
+    let shown = Shown { hosts: crowd.hosts, groups, filter, chosen: crowd.chosen, here, spot };
+    Effect::new(move || {
+        let host = here.get().and_then(|name| crowd.hosts.with(|h| h.iter().find(|h| h.entry.name == name).cloned()));
+        board.tip.set(host.map(|host| tip(&host, page.server_now(), spot.get())));
+    });
+    on_cleanup(move || board.tip.set(None));
+    let heading = move || {
+        let (hosts, gpus) = crowd.totals.with(|t| (t.hosts, t.gpus));
+        let gpus = if gpus == 0 { String::new() } else { format!(", {}", words::count(gpus, "GPU", "GPUs")) };
+        format!("{}{gpus}", words::count(hosts, "host", "hosts"))
+    };
+    let what = move || {
+        page.fleet.track();
+        let every = page.store.with_value(|store| store.fleet.interval());
+        let of = if crowd.totals.with(|t| t.gpus) == 0 { "processors" } else { "GPUs" };
+        match page.state.get() {
+            LinkState::Live if every > 0 => format!("how busy the {of} are, every {}", axis::duration(every)),
+            LinkState::Live => String::new(),
+            _ => {
+                let t = page.store.with_value(|store| store.fleet.t());
+                format!("as they were at {}", axis::clock(t + crate::browser::offset(t), true))
+            }
+        }
+    };
+    let found = move || {
+        let filter = page.view.with(|v| v.find.to_lowercase());
+        let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
+        words::count(n, "host", "hosts")
+    };
+    let group_by = move |label: String| {
+        let (own, name) = (label.clone(), label.clone());
+        let pressed = text(move || by.with(|by| *by == own).to_string());
+        let choose = move |_| page.step(|v| v.by = name.clone());
+        view! { <button data-do="by" aria-pressed=pressed on:click=choose>{label}</button> }.into_any()
+    };
+    let choices = Signal::derive(move || labels.get().into_iter().take(4).collect::<Vec<String>>());
+    view! {
+        <section class="panel mapcard" aria-label="Map">
+            <header>
+                <h2>{text(heading)}</h2>
+                <span class="u">{text(what)}</span>
+                <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
+                    <button class="chip" data-do="all" aria-label="End the filter" on:click=move |_| page.step(|v| v.find.clear())>
+                        {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
+                    </button>
+                </If>
+                <span class="end">
+                    <span class="legend" aria-hidden="true">
+                        <span><i class="l-low"></i>"below its peers"</span>
+                        <span><i class="l-as"></i>"busy"</span>
+                        <span><i class="l-high"></i>"above"</span>
+                        <span><i class="l-idle"></i>"idle"</span>
+                        <span><i class="l-late"></i>"late"</span>
+                        <span><i class="l-lost"></i>"lost"</span>
+                    </span>
+                    <If when=flag(move || labels.with(|l| !l.is_empty()))>
+                        <span class="choice" role="group" aria-label="Group by">
+                            <Each keys=choices row=Callback::new(group_by)/>
+                        </span>
+                    </If>
+                </span>
+            </header>
+            <FleetMap
+                shown
+                open=Callback::new(move |name: String| page.go_to(None, &[name]))
+                say=Callback::new(move |text: String| board.said.set(text))
+            />
+            <p id="how-map" class="away">
+                "Arrows walk from machine to machine, Enter opens one, Space ticks it, C compares those ticked."
+            </p>
+        </section>
+    }
+}
+
+/// What the pointer says of a machine.
+fn tip(host: &Host, now: i64, place: (f64, f64)) -> Tip {
+    let row = |name: &str, value: String| TipRow { hue: Hue::Ink, name: name.into(), value, then: String::new() };
+    let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite());
+    let mut rows: Vec<TipRow> = known.map(|(r, _)| row(r.title, table::number(r, host.values.of(r)))).collect();
+    let odd = (0..).zip(host.cells()).filter(|(_, (_, apart))| apart.abs() > charts::map::APART);
+    let odd: Vec<String> = odd
+        .map(|(i, (busy, apart)): (usize, _)| {
+            let side = if apart < 0.0 { "below" } else { "above" };
+            format!("GPU {i} {busy:.0} %, {:.0} points {side} the others", apart.abs())
+        })
+        .take(4)
+        .collect();
+    rows.truncate(9);
+    let labels: Vec<String> = host.entry.labels.iter().map(|(k, v)| format!("{k}:{v}")).collect();
+    let rest = [words::explained(host, now)].into_iter().chain(odd).chain([labels.join(" ")]);
+    let rest = rest.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
+    Tip { when: host.entry.name.clone(), unit: String::new(), rows, rest, other: None, place, pinned: false }
+}
+
+/// The texts at the foot of the page.
+#[component]
+fn Foot() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let words = Signal::derive(move || {
+        page.fleet.track();
+        let store = page.store.read_value();
+        let Some(hello) = &store.hello else { return Vec::new() };
+        let kept = format!("{} kept", axis::duration(hello.retention));
+        let left = match store.fleet.left_out() {
+            0 => None,
+            n => Some(format!("{} have no cell: a map has 10,240", words::count(n as usize, "GPU", "GPUs"))),
+        };
+        [format!("Watchglass {}", hello.version), kept].into_iter().chain(left).collect::<Vec<String>>()
+    });
+    view! {
+        <footer class="foot">
+            <Each keys=words row=Callback::new(|word: String| view! { <span>{word}</span> }.into_any())/>
+        </footer>
+    }
+}

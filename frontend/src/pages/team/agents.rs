@@ -1,0 +1,97 @@
+//! The machines of a team as the hub lists them.
+
+use crate::access::Access;
+use crate::fetch::Json;
+use leptos::prelude::*;
+use shared::session::Agent;
+use std::time::Duration;
+use wasm_bindgen::JsValue;
+
+/// How often the list is asked for while it is seen.
+const ASK_EVERY: Duration = Duration::from_secs(2);
+
+/// The machines of a team as the hub lists them; a copy is the same list.
+#[derive(Clone, Copy)]
+pub struct Agents {
+    access: Access,
+    /// By name.
+    pub list: RwSignal<Vec<Agent>>,
+    /// What the hub said to the last change that it refused; empty when there is nothing to say.
+    pub wrong: RwSignal<String>,
+    /// True once the list has come.
+    pub known: RwSignal<bool>,
+}
+
+impl Agents {
+    /// Asks for the list now and then, as long as the component that calls this is there.
+    pub fn follow(access: Access) -> Self {
+        let list = RwSignal::new(Vec::new());
+        let agents = Agents { access, list, wrong: RwSignal::default(), known: RwSignal::new(false) };
+        // Nothing is asked before it is known who asks, and again when that changes.
+        Effect::new(move || {
+            access.session.track();
+            agents.ask();
+        });
+        if let Ok(handle) = set_interval_with_handle(move || agents.ask(), ASK_EVERY) {
+            on_cleanup(move || handle.clear());
+        }
+        agents
+    }
+
+    /// The path of the list; None for who may not change it.
+    pub fn path(self) -> Option<String> {
+        Some(format!("api/v1/teams/{}/agents", untrack(|| self.access.team())?.id))
+    }
+
+    fn ask(self) {
+        let Some(path) = self.path() else { return };
+        crate::fetch::ask("GET", &path, None, move |answer| {
+            if answer.is_ok() {
+                let read: Vec<Agent> = answer.body.get("agents").list().iter().map(read).collect();
+                // The component may be gone.
+                let _ = self.list.try_update(|list| {
+                    if *list != read {
+                        *list = read;
+                    }
+                });
+                let _ = self.known.try_set(true);
+            } else if answer.status == 401 {
+                self.access.look();
+            }
+        });
+    }
+
+    /// Changes something, and asks for the list again.
+    pub fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
+        self.access.ask(method, path, body, move |answer| {
+            let _ = self.wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
+            self.ask();
+        });
+    }
+
+    /// Lets a machine in that asked to join.
+    pub fn approve(self, id: &str) {
+        if let Some(path) = self.path() {
+            self.change("POST", format!("{path}/{id}/approve"), Vec::new());
+        }
+    }
+}
+
+fn read(agent: &Json) -> Agent {
+    let text = |name: &str| agent.get(name).text();
+    let time = |name: &str| agent.get(name).number().map(|seconds| seconds as i64);
+    Agent {
+        id: text("id"),
+        name: text("name"),
+        team: text("team"),
+        state: text("state"),
+        since: time("since"),
+        host: agent.get("host").maybe(),
+        platform: agent.get("platform").maybe(),
+        version: agent.get("version").maybe(),
+        labels: agent.get("labels").pairs().into_iter().collect(),
+        joined: time("joined").unwrap_or(0),
+        seen: time("seen"),
+        key: agent.get("key").maybe(),
+    }
+}

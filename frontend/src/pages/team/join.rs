@@ -1,0 +1,227 @@
+//! Adding machines: the line to paste, and the machines that came by it, each as soon as it is there.
+
+use super::agents::Agents;
+use crate::access::Access;
+use crate::browser::{self, now};
+use crate::pages::fleet::table::{number, shape};
+use crate::state::Page;
+use crate::store::fleet::hosts::{COLUMNS, Host};
+use crate::store::fleet::words;
+use crate::widgets::parts::{Each, If, flag, text};
+use charts::axis;
+use leptos::html;
+use leptos::prelude::*;
+use shared::catalog::fleet::Grain;
+use shared::session::Agent;
+use shared::wire::{PageMessage, SourceId};
+use wasm_bindgen::JsValue;
+
+/// How long lines hold, as the hub reads it, and in words.
+const TIMES: [(&str, &str); 4] = [("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("never", "no end")];
+/// How many machines may join by a line; 0 is any number.
+const USES: [(u32, &str); 3] = [(0, "any number"), (1, "one"), (16, "16")];
+
+/// The line with its button, and below it the machines that joined since this was opened.
+#[component]
+pub fn JoinHere() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let team = Memo::new(move |_| access.team());
+    let before: Vec<SourceId> = page.store.with_value(|store| store.index.iter().map(|entry| entry.id).collect());
+    // The first values of a machine are those of the overview.
+    page.ask(PageMessage::Overview { grain: Grain::Sources, on: true });
+    page.ask(PageMessage::Overview { grain: Grain::Gpus, on: true });
+    let (line, wrong) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let (uses, ends, approve) = (RwSignal::new(0u32), RwSignal::new("24h".to_string()), RwSignal::new(false));
+    let make = move || {
+        let Some(team) = team.get_untracked() else { return };
+        let mut body = vec![("expires", JsValue::from(ends.get_untracked()))];
+        if uses.get_untracked() > 0 {
+            body.push(("uses", f64::from(uses.get_untracked()).into()));
+        }
+        if approve.get_untracked() {
+            body.push(("approve", true.into()));
+        }
+        access.ask("POST", format!("api/v1/teams/{}/join", team.id), body, move |answer| match answer.is_ok() {
+            true => {
+                wrong.set(String::new());
+                line.set(answer.body.get("line").text());
+            }
+            false => wrong.set(answer.problem()),
+        });
+    };
+    let agents = Agents::follow(access);
+    let made = flag(move || line.with(|line| !line.is_empty()));
+    let before = StoredValue::new(before);
+    view! {
+        <If when=flag(move || team.with(Option::is_none))>
+            <p class="below">"An admin of the team can make a line that adds machines."</p>
+        </If>
+        <If when=flag(move || team.with(Option::is_some))>
+            <div class="join" data-form="join">
+                <If when=flag(move || !made.get())>
+                    <div class="join-options">
+                        <label>
+                            <span>"for"</span>
+                            <select
+                                name="uses"
+                                aria-label="How many machines"
+                                on:change=move |event| uses.set(event_target_value(&event).parse().unwrap_or(0))
+                            >
+                                {USES.map(|(n, words)| view! { <option value=n.to_string()>{words}</option> }).collect_view()}
+                            </select>
+                        </label>
+                        <label>
+                            <span>"holds"</span>
+                            <select
+                                name="expires"
+                                aria-label="How long it holds"
+                                on:change=move |event| ends.set(event_target_value(&event))
+                            >
+                                {TIMES
+                                    .map(|(value, words)| view! {
+                                        <option value=value selected=value == "24h">{words}</option>
+                                    })
+                                    .collect_view()}
+                            </select>
+                        </label>
+                        <label class="tick">
+                            <input
+                                type="checkbox"
+                                name="approve"
+                                on:change=move |event| approve.set(event_target_checked(&event))
+                            />
+                            <span>"I confirm each machine"</span>
+                        </label>
+                        <button class="btn primary" data-do="join" on:click=move |_| make()>"Make the line"</button>
+                    </div>
+                </If>
+                <If when=made>
+                    <Line line/>
+                    <p class="below">"Paste it on each machine: a terminal, a job's prolog, a service. It is shown this once."</p>
+                </If>
+                <p class="wrong" role="alert">{wrong}</p>
+                <Came before=before.get_value() agents/>
+                <p class="below">
+                    "Nothing after a minute? On the machine: "
+                    <code>{format!("watchglass doctor --hub {}", origin())}</code>
+                </p>
+            </div>
+        </If>
+    }
+}
+
+fn origin() -> String {
+    browser::window().location().origin().unwrap_or_default()
+}
+
+/// The line with a button that copies it.
+#[component]
+fn Line(line: RwSignal<String>) -> impl IntoView {
+    let code = NodeRef::<html::Code>::new();
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        if let Some(code) = code.get_untracked() {
+            copied.set(code.parent_element().is_some_and(|near| browser::copy(&line.get_untracked(), &near)));
+        }
+    };
+    view! {
+        <div class="codeline">
+            <code node_ref=code id="join-line">{line}</code>
+            <button class="btn primary" data-do="copy" on:click=copy>
+                {text(move || if copied.get() { "Copied" } else { "Copy" })}
+            </button>
+        </div>
+    }
+}
+
+/// The machines that are there now and were not before, the newest first, and those that wait to be confirmed.
+#[component]
+fn Came(before: Vec<SourceId>, agents: Agents) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let seen = StoredValue::new(Vec::<(SourceId, i64)>::new());
+    let came = Memo::new(move |_| {
+        page.fleet.track();
+        page.beat.track();
+        let store = page.store.read_value();
+        let values = store.fleet.values();
+        let mut hosts = Vec::new();
+        for entry in store.index.iter().filter(|entry| !before.contains(&entry.id)) {
+            let known = seen.with_value(|seen| seen.iter().find(|(id, _)| *id == entry.id).map(|(_, at)| *at));
+            let at = known.unwrap_or_else(|| {
+                seen.write_value().push((entry.id, now()));
+                now()
+            });
+            let values = values.get(usize::from(entry.id)).cloned().unwrap_or_default();
+            hosts.push((at, Host { entry: entry.clone(), values }));
+        }
+        hosts.reverse();
+        hosts
+    });
+    let each = Signal::derive(move || {
+        came.with(|came| came.iter().map(|(_, host)| host.entry.name.clone()).collect::<Vec<String>>())
+    });
+    let row = move |name: String| {
+        let own = StoredValue::new(name.clone());
+        let of = move |read: fn(&Host, i64, i64) -> String| {
+            text(move || {
+                came.with(|came| {
+                    let found = came.iter().find(|(_, host)| own.with_value(|own| host.entry.name == *own));
+                    found.map_or(String::new(), |(at, host)| read(host, *at, page.server_now()))
+                })
+            })
+        };
+        let link = page.address_of(None, std::slice::from_ref(&name));
+        view! {
+            <li data-came=name.clone()>
+                <span class=of(|host, _, _| shape(&host.entry.state).1.to_string()) aria-hidden="true">
+                    {of(|host, _, _| shape(&host.entry.state).0.to_string())}
+                </span>
+                <span><b class="source-name">{name.clone()}</b>" "{of(first_words)}</span>
+                <a href=link>"Open"</a>
+            </li>
+        }
+        .into_any()
+    };
+    let pending = Signal::derive(move || {
+        let waits = |agent: &&Agent| agent.state == "pending";
+        agents.list.with(|all| all.iter().filter(waits).map(|agent| agent.id.clone()).collect::<Vec<String>>())
+    });
+    let asks = move |id: String| {
+        let agent =
+            agents.list.with_untracked(|all| all.iter().find(|agent| agent.id == id).cloned()).unwrap_or_default();
+        let own = id.clone();
+        view! {
+            <li data-row=id>
+                <span class="shape is-warn" aria-hidden="true">"▲"</span>
+                <span><b class="source-name">{agent.name}</b>" asks to join, from "{agent.host.unwrap_or_default()}</span>
+                <button class="btn" data-do="approve" on:click=move |_| agents.approve(&own)>"Approve"</button>
+            </li>
+        }
+        .into_any()
+    };
+    let waiting = text(move || {
+        format!("{} so far; waiting for the next one …", words::count(came.with(Vec::len), "machine", "machines"))
+    });
+    view! {
+        <ul class="steps" role="status">
+            <Each keys=each row=Callback::new(row)/>
+            <Each keys=pending row=Callback::new(asks)/>
+            <li class="wait"><span class="spin" aria-hidden="true"></span><span>{waiting}</span></li>
+        </ul>
+    }
+}
+
+/// What is said of a machine that has just come: since when, its GPUs and first values.
+fn first_words(host: &Host, at: i64, server_now: i64) -> String {
+    let since = axis::duration((now() - at).max(0));
+    let gpus = host.values.gpus.len();
+    let gpus = if gpus == 0 { None } else { Some(words::count(gpus, "GPU", "GPUs")) };
+    let values = COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite()).take(3);
+    let values: Vec<String> =
+        values.map(|(row, name)| format!("{name} {}", number(row, host.values.of(row)))).collect();
+    let state = words::explained(host, server_now);
+    let known = if values.is_empty() { vec!["waiting for its first values".to_string()] } else { values };
+    let all: Vec<String> = gpus.into_iter().chain(known).chain((state != "live").then_some(state)).collect();
+    format!("joined {since} ago: {}", all.join(", "))
+}

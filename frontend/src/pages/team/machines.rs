@@ -1,0 +1,275 @@
+//! The list of a team's machines: names, states, labels, keys.
+
+use super::agents::Agents;
+use super::join::JoinHere;
+use crate::access::Access;
+use crate::browser::{self, now};
+use crate::fetch::Json;
+use crate::state::Page;
+use crate::widgets::modal::Modal;
+use crate::widgets::parts::{Each, If, flag, text};
+use charts::axis;
+use leptos::html;
+use leptos::prelude::*;
+use shared::session::Agent;
+use wasm_bindgen::JsValue;
+
+/// What is done with a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Rename,
+    Label,
+    Revoke,
+    Remove,
+}
+
+impl Deed {
+    fn name(self) -> &'static str {
+        match self {
+            Deed::Rename => "rename",
+            Deed::Label => "label",
+            Deed::Revoke => "revoke",
+            Deed::Remove => "remove",
+        }
+    }
+}
+
+/// The page.
+#[component]
+pub fn MachinesPage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let agents = Agents::follow(access);
+    let (joining, deed) = (RwSignal::new(false), RwSignal::new(None::<(Deed, Agent)>));
+    let admin = flag(move || access.team().is_some());
+    let count = text(move || {
+        let (all, live) =
+            agents.list.with(|l| (l.len(), l.iter().filter(|a| a.state == "live" || a.state == "filling").count()));
+        format!("{all} joined, {live} answer")
+    });
+    let join_title = Signal::derive(move || joining.get().then(|| "Add machines".to_string()));
+    let deed_title = Signal::derive(move || {
+        deed.with(|deed| {
+            deed.as_ref().map(|(deed, agent)| match deed {
+                Deed::Rename => format!("Rename {}", agent.name),
+                Deed::Label => format!("Labels of {}", agent.name),
+                Deed::Revoke => format!("Revoke the key of {}?", agent.name),
+                Deed::Remove => format!("Remove {} and its samples?", agent.name),
+            })
+        })
+    });
+    let form = move || {
+        deed.get().map(|(deed_of, agent)| view! { <DeedForm agents deed=deed_of agent done=move || deed.set(None)/> })
+    };
+    let each = Signal::derive(move || {
+        agents.list.with(|list| list.iter().map(|agent| agent.id.clone()).collect::<Vec<String>>())
+    });
+    let empty = flag(move || agents.known.get() && agents.list.with(Vec::is_empty));
+    let row = move |id: String| view! { <Row agents id deed/> }.into_any();
+    view! {
+        <main id="page" class="fleet machines">
+            <If when=flag(move || !admin.get())>
+                <p class="say calm">"Machines are added and named by an admin of the team."</p>
+            </If>
+            <If when=admin>
+                <section class="panel flush" aria-label="Machines">
+                    <header>
+                        <h2>"Machines"</h2>
+                        <span class="u">{count}</span>
+                        <span class="end">
+                            <button class="btn primary" data-do="add" on:click=move |_| joining.set(true)>"Add machines…"</button>
+                        </span>
+                    </header>
+                    <p class="wrong" role="alert">{agents.wrong}</p>
+                    <div class="scroll" tabindex="0" role="region" aria-label="Table of machines">
+                        <table class="rows" id="agents">
+                            <thead>
+                                <tr>
+                                    <th scope="col">"machine"</th>
+                                    <th scope="col">"state"</th>
+                                    <th scope="col">"labels"</th>
+                                    <th scope="col">"host"</th>
+                                    <th scope="col">"joined"</th>
+                                    <th scope="col">"version"</th>
+                                    <td></td>
+                                </tr>
+                            </thead>
+                            <tbody>
+                                <Each keys=each row=Callback::new(row)/>
+                            </tbody>
+                        </table>
+                    </div>
+                    <If when=empty>
+                        <p class="below pad">"No machine has joined yet."</p>
+                    </If>
+                </section>
+            </If>
+            <Modal id="join" title=join_title closed=Callback::new(move |()| joining.set(false))>
+                {move || joining.get().then(|| view! { <div class="body"><JoinHere/></div> })}
+            </Modal>
+            <Modal id="deed" title=deed_title closed=Callback::new(move |()| deed.set(None))>{form}</Modal>
+        </main>
+    }
+}
+
+/// The shape of a state's word.
+fn shape(state: &str) -> (&'static str, &'static str) {
+    match state {
+        "live" => ("●", "shape is-ok"),
+        "filling" => ("◐", "shape is-ok"),
+        "pending" | "refused" => ("▲", "shape is-warn"),
+        "unreachable" => ("✕", "shape is-unknown"),
+        "revoked" | "stopped" => ("■", "shape is-unknown"),
+        _ => ("◌", "shape is-unknown"),
+    }
+}
+
+fn ago(seconds: Option<i64>) -> String {
+    seconds.map_or(String::new(), |t| format!("{} ago", axis::duration((now() - t * 1_000).max(0))))
+}
+
+#[component]
+fn Row(agents: Agents, id: String, deed: RwSignal<Option<(Deed, Agent)>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let hub_admin = access.session.with_untracked(|session| {
+        session.as_ref().and_then(|s| s.account.as_ref()).is_some_and(|account| account.hub_admin)
+    });
+    let own = StoredValue::new(id.clone());
+    let agent = move || {
+        let is_own = |agent: &&Agent| own.with_value(|own| agent.id == *own);
+        agents.list.with(|all| all.iter().find(is_own).cloned()).unwrap_or_default()
+    };
+    let of = move |read: fn(&Agent) -> String| {
+        text(move || {
+            page.beat.track();
+            read(&agent())
+        })
+    };
+    let begin = move |what: Deed| move |_| deed.set(Some((what, untrack(agent))));
+    view! {
+        <tr data-row=id data-state=of(|a| a.state.clone())>
+            <th scope="row">
+                <a class="source-name" href=text(move || page.address_of(None, &[agent().name]))>{of(|a| a.name.clone())}</a>
+            </th>
+            <td class="state">
+                <span class=of(|a| shape(&a.state).1.into()) aria-hidden="true">{of(|a| shape(&a.state).0.into())}</span>
+                " "
+                {of(|a| a.state.clone())}
+                " "
+                <span class="u">{of(since)}</span>
+            </td>
+            <td>{of(labels_of)}</td>
+            <td>{of(|a| [a.host.clone(), a.platform.clone()].into_iter().flatten().collect::<Vec<_>>().join(", "))}</td>
+            <td>{of(|a| ago(Some(a.joined)))}</td>
+            <td>{of(|a| a.version.clone().unwrap_or_default())}</td>
+            <td class="deeds">
+                <If when=flag(move || agent().state == "pending")>
+                    <button data-do="approve" on:click=move |_| own.with_value(|own| agents.approve(own))>"Approve"</button>
+                </If>
+                <button data-do="rename" on:click=begin(Deed::Rename)>"Rename…"</button>
+                <button data-do="label" on:click=begin(Deed::Label)>"Labels…"</button>
+                <If when=flag(move || agent().state != "revoked")>
+                    <button data-do="revoke" on:click=begin(Deed::Revoke)>"Revoke…"</button>
+                </If>
+                <If when=flag(move || hub_admin)>
+                    <button data-do="remove" on:click=begin(Deed::Remove)>"Remove…"</button>
+                </If>
+            </td>
+        </tr>
+    }
+}
+
+fn since(agent: &Agent) -> String {
+    if agent.state == "live" { String::new() } else { ago(agent.since.or(agent.seen)) }
+}
+
+fn labels_of(agent: &Agent) -> String {
+    agent.labels.iter().map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Texts under their names, as JSON.
+fn texts(pairs: &[(String, String)]) -> JsValue {
+    Json::object(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str().into())))
+}
+
+/// Labels as a person types them: `rack=r1 room=2`. None where a word is none.
+fn labels(typed: &str) -> Option<Vec<(String, String)>> {
+    let word = |word: &str| {
+        let (key, value) = word.split_once(['=', ':'])?;
+        (!key.is_empty() && !value.is_empty()).then(|| (key.to_string(), value.to_string()))
+    };
+    typed.split([' ', ',']).filter(|word| !word.is_empty()).map(word).collect()
+}
+
+#[component]
+fn DeedForm(agents: Agents, deed: Deed, agent: Agent, done: impl Fn() + Copy + 'static) -> impl IntoView {
+    let field = NodeRef::<html::Input>::new();
+    field.on_load(|input| {
+        browser::focus(&input);
+        input.select();
+    });
+    let wrong = RwSignal::new(String::new());
+    let (id, name) = (agent.id.clone(), agent.name.clone());
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let typed = field.get_untracked().map(|input| input.value()).unwrap_or_default();
+        let Some(path) = agents.path() else { return };
+        let path = format!("{path}/{id}");
+        match deed {
+            Deed::Rename => agents.change("PATCH", path, vec![("name", typed.trim().into())]),
+            Deed::Label => match labels(&typed) {
+                Some(pairs) => agents.change("PATCH", path, vec![("labels", texts(&pairs))]),
+                None => return wrong.set("Write labels as key=value, with a space between each two.".into()),
+            },
+            Deed::Revoke => agents.change("DELETE", path, Vec::new()),
+            Deed::Remove if typed.trim() == name => agents.change("DELETE", format!("api/v1/sources/{id}"), Vec::new()),
+            Deed::Remove => return wrong.set(format!("Type {name} to remove it.")),
+        }
+        done();
+    };
+    let asks = |label: &'static str, value: String| {
+        view! {
+            <label>
+                <span>{label}</span>
+                <input node_ref=field name="value" type="text" autocomplete="off" spellcheck="false" value=value/>
+            </label>
+        }
+    };
+    let known = agent.labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
+    let (words, input, button) = match deed {
+        Deed::Rename => ("The old name leads here for 90 days.", Some(asks("New name", agent.name.clone())), "Rename"),
+        Deed::Label => {
+            ("The fleet is grouped and filtered by labels, such as rack=r01.", Some(asks("Labels", known)), "Save")
+        }
+        Deed::Revoke => {
+            ("Its key ends at once; its samples stay. A join line that is made for it brings it back.", None, "Revoke")
+        }
+        Deed::Remove => (
+            "Its key ends, and all of its samples are erased. Nothing brings them back.",
+            Some(asks("Its name, to be sure", String::new())),
+            "Remove",
+        ),
+    };
+    view! {
+        <form class="body form" data-form=deed.name() on:submit=submit>
+            <p>{words}</p>
+            {input}
+            <p class="wrong" role="alert">{wrong}</p>
+            <button class="btn primary">{button}</button>
+        </form>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labels;
+
+    #[test]
+    fn labels_are_read_as_people_write_them() {
+        let two = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(labels("rack=r1  room:2,site=b"), Some(vec![two("rack", "r1"), two("room", "2"), two("site", "b")]));
+        assert_eq!(labels(""), Some(vec![]), "no label is left");
+        assert_eq!(labels("rack"), None);
+        assert_eq!(labels("=r1"), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! The map of a fleet on its canvas: drawing, pointer and keys.
+
+use super::{Brush, follow};
+use crate::browser;
+use crate::panels::board::layer::Layer;
+use crate::state::{LinkState, Page};
+use crate::store::fleet::hosts::{Host, HostGroup};
+use crate::store::fleet::words;
+use charts::map::{self, Cell, Manner, Map, Mark, Plan};
+use leptos::ev::{KeyboardEvent, MouseEvent};
+use leptos::html;
+use leptos::prelude::*;
+use shared::standing::Standing;
+use std::sync::Arc;
+
+/// Below this width in CSS pixels the map is that of a phone.
+const PHONE_PX: f64 = 560.0;
+/// Width of a letter of a name in CSS pixels, about.
+const LETTER_PX: f64 = 7.0;
+
+/// What the map shows; a copy is the same.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// Machines in the order of their names.
+    pub hosts: Memo<Arc<Vec<Host>>>,
+    /// The same in groups.
+    pub groups: Memo<Arc<Vec<HostGroup>>>,
+    /// Text that a machine must fit, in lower case; others are faint.
+    pub filter: Signal<String>,
+    /// Names of machines that a person chose.
+    pub chosen: RwSignal<Vec<String>>,
+    /// Name of the machine at the pointer or the keys.
+    pub here: RwSignal<Option<String>>,
+    /// Place of that machine in the window, in CSS pixels.
+    pub spot: RwSignal<(f64, f64)>,
+}
+
+/// The places of the last drawing, and which host of the list is in each.
+#[derive(Default)]
+struct Drawn {
+    plan: Option<Plan>,
+    order: Vec<usize>,
+}
+
+/// The map. `open` is called with the name of a machine that a person wants to see.
+#[component]
+pub fn FleetMap(
+    /// What it shows.
+    shown: Shown,
+    /// Opens a machine.
+    open: Callback<String>,
+    /// Speaks a text to a screen reader.
+    say: Callback<String>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let canvas = NodeRef::<html::Canvas>::new();
+    let drawn = StoredValue::new(Drawn::default());
+    follow(page, canvas, move |layer, brush| {
+        let next = paint(page, layer, brush, &shown);
+        drawn.set_value(next);
+    });
+    Effect::new(move || {
+        // A new choice or filter is drawn at once, not with the next values.
+        shown.filter.track();
+        shown.chosen.track();
+        shown.here.track();
+        shown.groups.with(|_| ());
+        page.redraw();
+    });
+    let name_at = move |at: Option<usize>| {
+        drawn.with_value(|drawn| {
+            let host = *drawn.order.get(at?)?;
+            shown.hosts.with_untracked(|hosts| hosts.get(host).map(|host| host.entry.name.clone()))
+        })
+    };
+    let under = move |event: &MouseEvent| {
+        let rect = canvas.get_untracked()?.get_bounding_client_rect();
+        let (x, y) = (f64::from(event.client_x()) - rect.left(), f64::from(event.client_y()) - rect.top());
+        let found = drawn.with_value(|drawn| drawn.plan.as_ref()?.at(x, y));
+        if let Some(name) = name_at(found) {
+            shown.spot.set((f64::from(event.client_x()), f64::from(event.client_y())));
+            return Some(name);
+        }
+        None
+    };
+    let pressed = move |event: KeyboardEvent| {
+        if event.ctrl_key() || event.meta_key() || event.alt_key() {
+            return;
+        }
+        let here = shown.here.get_untracked();
+        let at = drawn.with_value(|drawn| {
+            let host =
+                shown.hosts.with_untracked(|hosts| hosts.iter().position(|h| Some(&h.entry.name) == here.as_ref()))?;
+            drawn.order.iter().position(|i| *i == host)
+        });
+        let arrow = match event.key().as_str() {
+            "ArrowLeft" => (-1, 0),
+            "ArrowRight" => (1, 0),
+            "ArrowUp" => (0, -1),
+            "ArrowDown" => (0, 1),
+            "Enter" => {
+                here.into_iter().for_each(|name| open.run(name));
+                return event.prevent_default();
+            }
+            " " => {
+                here.into_iter().for_each(|name| toggle(shown.chosen, name));
+                event.prevent_default();
+                return event.stop_propagation();
+            }
+            _ => return,
+        };
+        event.prevent_default();
+        event.stop_propagation();
+        let next = match at {
+            None => Some(0),
+            Some(at) => drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.beside(at, arrow))),
+        };
+        let Some(name) = name_at(next) else { return };
+        let place = drawn.with_value(|drawn| drawn.plan.as_ref().and_then(|plan| plan.boxes.get(next?).copied()));
+        if let (Some((x, y, wide, high)), Some(canvas)) = (place, canvas.get_untracked()) {
+            let rect = canvas.get_bounding_client_rect();
+            shown.spot.set((rect.left() + f64::from(x + wide), rect.top() + f64::from(y + high / 2)));
+        }
+        let host = shown.hosts.with_untracked(|hosts| hosts.iter().find(|h| h.entry.name == name).cloned());
+        if let Some(host) = host {
+            say.run(spoken(&host, page.server_now()));
+        }
+        shown.here.set(Some(name));
+    };
+    view! {
+        <div
+            class="map"
+            id="map"
+            role="application"
+            aria-roledescription="map"
+            aria-label="Machines"
+            aria-describedby="how-map"
+            tabindex="0"
+            on:pointermove=move |event| shown.here.set(under(&event))
+            on:pointerleave=move |_| shown.here.set(None)
+            on:click=move |event| {
+                if let Some(name) = under(&event) {
+                    match event.ctrl_key() || event.shift_key() || event.meta_key() {
+                        true => toggle(shown.chosen, name),
+                        false => open.run(name),
+                    }
+                }
+            }
+            on:blur=move |_| shown.here.set(None)
+            on:keydown=pressed
+        >
+            <canvas node_ref=canvas aria-hidden="true"></canvas>
+        </div>
+    }
+}
+
+/// Chooses a machine, or lets it go.
+pub fn toggle(chosen: RwSignal<Vec<String>>, name: String) {
+    chosen.update(|chosen| match chosen.iter().position(|known| *known == name) {
+        Some(at) => drop(chosen.remove(at)),
+        None => chosen.push(name),
+    });
+}
+
+fn spoken(host: &Host, now: i64) -> String {
+    let busy = host.busy();
+    let busy = if busy.is_finite() { format!(", {busy:.0} percent busy") } else { String::new() };
+    format!("{}: {}{busy}", host.entry.name, words::explained(host, now))
+}
+
+/// The shape of a machine's state.
+fn mark(state: &Standing) -> Mark {
+    match state {
+        Standing::Live => Mark::Live,
+        // How long the hole was at first is not known; half an hour of it is a full bar of work.
+        Standing::Filling { missing, .. } => Mark::Filling(1.0 - (*missing as f64 / 1_800_000.0).min(1.0)),
+        Standing::Late => Mark::Late,
+        Standing::Unreachable => Mark::Lost,
+        Standing::Stopped(_) | Standing::Ended => Mark::Stopped,
+        Standing::Refused(_) => Mark::Refused,
+    }
+}
+
+/// The name without the domain that all machines share.
+fn short(name: &str) -> &str {
+    match name.split_once('.') {
+        Some((host, _)) if host.contains(|c: char| c.is_ascii_alphabetic()) => host,
+        _ => name,
+    }
+}
+
+fn mean(hosts: &[Host], of: &[usize]) -> String {
+    let known = of.iter().map(|i| hosts[*i].busy()).filter(|v| v.is_finite());
+    let (sum, n) = known.fold((0.0, 0), |(sum, n), v| (sum + v, n + 1));
+    if n == 0 { String::new() } else { format!("{:.0} %", sum / f64::from(n)) }
+}
+
+fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
+    let (hosts, groups) = (shown.hosts.get_untracked(), shown.groups.get_untracked());
+    let now = page.server_now();
+    let filter = shown.filter.get_untracked().to_lowercase();
+    let (chosen, here) = (shown.chosen.get_untracked(), shown.here.get_untracked());
+    let stale = page.state.get_untracked() != LinkState::Live;
+    let order: Vec<usize> =
+        groups.iter().flat_map(|group| group.hosts.iter().copied()).filter(|i| *i < hosts.len()).collect();
+    let notes: Vec<(String, String)> = groups
+        .iter()
+        .map(|group| {
+            let part: Vec<usize> =
+                groups.iter().filter(|g| g.part == group.part).flat_map(|g| g.hosts.iter().copied()).collect();
+            let all = words::count(part.len(), "host", "hosts");
+            (mean(&hosts, &group.hosts), format!("{}\n{all}", mean(&hosts, &part)))
+        })
+        .collect();
+    let drawn_groups: Vec<map::Group> = groups
+        .iter()
+        .zip(&notes)
+        .map(|(group, (note, part_note))| map::Group {
+            name: &group.name,
+            note,
+            part: &group.part,
+            part_note,
+            hosts: group.hosts.len(),
+        })
+        .collect();
+    let longest = hosts.iter().map(|host| short(&host.entry.name).chars().count()).max().unwrap_or(0);
+    let rect = layer.canvas.get_bounding_client_rect();
+    let name = (longest as f64 * LETTER_PX * brush.measures.text / 12.0) as i32;
+    let phone = browser::viewport().0 < PHONE_PX;
+    let plan = Plan::new(&drawn_groups, rect.width() as i32, name, phone);
+    if (rect.height() - f64::from(plan.height)).abs() > 0.5 {
+        browser::set_style(&layer.canvas, "height", &format!("{}px", plan.height));
+        layer.fit(brush.dpr, &brush.family);
+    }
+    let details: Vec<(Vec<Cell>, String)> = order
+        .iter()
+        .map(|i| {
+            let host = &hosts[*i];
+            let cells = host.cells().into_iter().map(|(busy, apart)| Cell { busy, apart }).collect();
+            let word = if plan.manner == Manner::Named { words::state(host, now) } else { String::new() };
+            (cells, word)
+        })
+        .collect();
+    let drawn_hosts: Vec<map::Host> = order
+        .iter()
+        .zip(&details)
+        .map(|(i, (cells, word))| {
+            let host = &hosts[*i];
+            map::Host {
+                name: short(&host.entry.name),
+                cells,
+                mark: mark(&host.entry.state),
+                word,
+                dim: !filter.is_empty() && !host.fits(&filter),
+                chosen: chosen.contains(&host.entry.name),
+                here: here.as_ref() == Some(&host.entry.name),
+            }
+        })
+        .collect();
+    let map = Map {
+        size: layer.units(),
+        css: brush.css(),
+        device: brush.device(),
+        theme: brush.theme,
+        measures: brush.measures,
+        values: false,
+        stale,
+        groups: &drawn_groups,
+        hosts: &drawn_hosts,
+    };
+    // This backend never returns an error.
+    layer.draw(Some(brush.theme), |area| drop(map::draw(area, &map, &plan)));
+    Drawn { plan: Some(plan), order }
+}

@@ -1,0 +1,94 @@
+//! Which page is shown, and ways to others.
+
+use super::Page;
+use crate::address::{self, Route, View};
+use crate::browser::window;
+use leptos::prelude::*;
+use shared::catalog::fleet::Grain;
+use shared::wire::{MAX_OPENED, PageMessage};
+
+/// A fleet of so few machines is shown as their charts, in place of a map.
+pub const FEW: usize = 4;
+
+impl Page {
+    /// The page that is shown: the one that the address names; else that of the named machine, of the only one, or of the
+    /// fleet. While nothing is known of the machines it is that of one.
+    pub fn place(&self) -> Route {
+        let (place, named) = self.view.with(|v| (v.place, v.source.is_some()));
+        place.unwrap_or_else(|| match self.machines.get() {
+            _ if named || self.player.with(Option::is_some) => Route::Host,
+            None | Some(1) => Route::Host,
+            Some(_) => Route::Fleet,
+        })
+    }
+
+    /// The machines whose streams are wanted, by name: `""` stands for the first.
+    pub fn followed(&self) -> Vec<String> {
+        let view = self.view_now();
+        match untrack(|| self.place()) {
+            Route::Host => vec![view.source.unwrap_or_default()],
+            Route::Compare => view.source.into_iter().chain(view.with).take(MAX_OPENED).collect(),
+            Route::Fleet => {
+                let store = self.store.read_value();
+                match store.index.len() {
+                    0..=FEW => store.index.iter().map(|entry| entry.key.clone()).collect(),
+                    _ => Vec::new(),
+                }
+            }
+            Route::Machines => Vec::new(),
+        }
+    }
+
+    /// What is asked for after the opening: the overviews that the page shows.
+    pub fn overviews(&self) -> Vec<PageMessage> {
+        match untrack(|| self.place()) {
+            Route::Host | Route::Compare => Vec::new(),
+            Route::Fleet | Route::Machines => {
+                Grain::ALL.into_iter().map(|grain| PageMessage::Overview { grain, on: true }).collect()
+            }
+        }
+    }
+
+    /// The address of another page, with this theme and window. It is relative, so that a path before it stays.
+    pub fn address_of(&self, place: Option<Route>, machines: &[String]) -> String {
+        let view = self.view_now();
+        let other = View {
+            window: view.window,
+            theme: view.theme,
+            place,
+            source: machines.first().cloned(),
+            with: machines.iter().skip(1).cloned().collect(),
+            ..View::default()
+        };
+        let parameters = address::write(&other).into_iter();
+        let encoded =
+            parameters.map(|(name, value)| format!("{name}={}", String::from(js_sys::encode_uri_component(&value))));
+        format!("?{}", encoded.collect::<Vec<_>>().join("&"))
+    }
+
+    /// True on the page of one machine.
+    pub fn is_host(&self) -> bool {
+        untrack(|| self.place()) == Route::Host
+    }
+
+    /// Compares the machines that are ticked; false where there are not two to eight.
+    pub fn compare_ticked(&self) -> bool {
+        let ticked = self.ticked.get_untracked();
+        let enough = (2..=MAX_OPENED).contains(&ticked.len());
+        if enough {
+            self.go_to(Some(Route::Compare), &ticked);
+        }
+        enough
+    }
+
+    /// Goes to the page of all machines.
+    pub fn go_to_fleet(&self) {
+        self.go_to(Some(Route::Fleet), &[]);
+    }
+
+    /// Goes to another page: it is loaded, so that nothing of this one stays.
+    pub fn go_to(&self, place: Option<Route>, machines: &[String]) {
+        // A person can use the link where the browser refuses this call.
+        let _ = window().location().assign(&self.address_of(place, machines));
+    }
+}

@@ -1,0 +1,364 @@
+//! Machines of the fleet: in groups by rack or by the begin of their names, filtered, sorted, and counted.
+
+use super::{Instant, Values};
+use charts::order;
+use shared::catalog::fleet::{self, FleetRow};
+use shared::standing::Standing;
+use shared::wire::IndexEntry;
+
+/// A GPU counts as busy from this share on.
+const BUSY: f64 = 5.0;
+/// Labels that name a part of the fleet, the first that a machine has.
+const PART_LABELS: [&str; 4] = ["pod", "row", "room", "site"];
+
+/// A machine of the fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Its line of the index.
+    pub entry: IndexEntry,
+    /// Its newest values.
+    pub values: Values,
+}
+
+impl Host {
+    /// How busy it is, 0 to 100: its GPUs, or its processor where it has none; NaN where nothing is known.
+    pub fn busy(&self) -> f64 {
+        let gpus = self.values.of(&fleet::GPU_BUSY);
+        if gpus.is_nan() { self.values.of(&fleet::CPU) } else { gpus }
+    }
+
+    /// Each of its GPUs as how busy it is, and how far from the median of all of them (NaN below three). A machine
+    /// without GPUs has one cell, its processor.
+    pub fn cells(&self) -> Vec<(f64, f64)> {
+        let gpus = &self.values.gpus;
+        if gpus.is_empty() {
+            return vec![(self.values.of(&fleet::CPU), f64::NAN)];
+        }
+        let known: Vec<f64> = gpus.iter().copied().filter(|v| v.is_finite()).collect();
+        let sorted = order::by(known.iter().map(|v| order::key(*v)));
+        let median = if known.len() < 3 { f64::NAN } else { known[sorted[known.len() / 2]] };
+        gpus.iter().map(|busy| (*busy, busy - median)).collect()
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.entry.labels.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    /// What a filter looks through: name, state and labels.
+    fn text(&self) -> String {
+        let lost = if self.entry.state == Standing::Unreachable { " state:lost" } else { "" };
+        let mut text = format!("{} state:{}{lost}", self.entry.name, self.entry.state.word());
+        for (key, value) in &self.entry.labels {
+            text += &format!(" {key}:{value} {key}={value}");
+        }
+        text.to_lowercase()
+    }
+
+    /// Whether each word of a filter is found. `filter` is in lower case.
+    pub fn fits(&self, filter: &str) -> bool {
+        let text = self.text();
+        filter.split_whitespace().all(|word| text.contains(word))
+    }
+}
+
+/// A group of machines that stand together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostGroup {
+    /// Its rack, or the begin of its machines' names.
+    pub name: String,
+    /// The part of the fleet in which it lies; empty where no label says one.
+    pub part: String,
+    /// Positions of its machines in the list that was grouped.
+    pub hosts: Vec<usize>,
+}
+
+/// A text whose order is that of its numbers: `node-9` before `node-10`.
+pub fn natural(text: &str) -> String {
+    let (mut key, mut digits) = (String::new(), String::new());
+    for c in text.chars().chain(['\0']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+        } else {
+            if !digits.is_empty() {
+                key += &format!("{:0>12}", std::mem::take(&mut digits));
+            }
+            key.extend(c.to_lowercase());
+        }
+    }
+    key
+}
+
+/// The begin of a name, before its number: `node` of `node-12`.
+fn prefix(name: &str) -> &str {
+    let stem = name.split('.').next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit());
+    let stem = stem.trim_end_matches(['-', '_', '.']);
+    if stem.is_empty() { name } else { stem }
+}
+
+/// All machines, by name.
+pub fn hosts(index: &[IndexEntry], values: &[Values]) -> Vec<Host> {
+    let mut keys: Vec<(String, Host)> = Vec::new();
+    for entry in index {
+        let values = values.get(usize::from(entry.id)).cloned().unwrap_or_default();
+        put(&mut keys, natural(&entry.name), || Host { entry: entry.clone(), values });
+    }
+    keys.into_iter().map(|(_, host)| host).collect()
+}
+
+/// Puts something into a list that rises by its keys, behind what has the same key. Most lists come in their order.
+fn put<T>(list: &mut Vec<(String, T)>, key: String, make: impl FnOnce() -> T) {
+    let at = list.partition_point(|(known, _)| *known <= key);
+    list.insert(at, (key, make()));
+}
+
+/// Machines in groups: by the label `by`, and those that lack it by the begin of their names.
+pub fn grouped(hosts: &[Host], by: &str) -> Vec<HostGroup> {
+    let mut groups: Vec<(String, HostGroup)> = Vec::new();
+    for (at, host) in hosts.iter().enumerate() {
+        let part = PART_LABELS.iter().filter(|key| **key != by).find_map(|key| Some((*key, host.label(key)?)));
+        let part = part.map(|(key, value)| if value.len() < 4 { format!("{key} {value}") } else { value.to_string() });
+        let part = part.unwrap_or_default();
+        let name = host.label(by).map_or_else(|| prefix(&host.entry.name).to_string(), str::to_string);
+        let key = format!("{}\0{}", natural(&part), natural(&name));
+        match groups.iter_mut().rev().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.hosts.push(at),
+            None => put(&mut groups, key, || HostGroup { name, part, hosts: vec![at] }),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Labels by which machines can be grouped: those that have at least two values. `rack` is
+/// the first.
+pub fn labels(hosts: &[Host]) -> Vec<String> {
+    // Key, its first value, and whether there is another.
+    let mut known: Vec<(String, (&str, bool))> = Vec::new();
+    for (key, value) in hosts.iter().flat_map(|host| &host.entry.labels) {
+        match known.iter_mut().find(|(name, _)| name == key) {
+            Some((_, (first, several))) => *several |= first != value,
+            None => put(&mut known, key.clone(), || (value, false)),
+        }
+    }
+    let mut keys: Vec<String> = known.into_iter().filter(|(_, (_, several))| *several).map(|(key, _)| key).collect();
+    if let Some(at) = keys.iter().position(|key| key == "rack") {
+        let rack = keys.remove(at);
+        keys.insert(0, rack);
+    }
+    keys
+}
+
+/// What the table is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostOrder {
+    /// Those with something to say first, then by name.
+    #[default]
+    State,
+    /// By name.
+    Name,
+    /// By the row at this place among those of the table, the largest first.
+    Row(usize),
+}
+
+/// The columns of the table.
+pub static COLUMNS: &[(&FleetRow, &str)] = &[
+    (&fleet::GPU_BUSY, "GPU"),
+    (&fleet::GPU_MEMORY, "GPU memory"),
+    (&fleet::GPU_TEMP, "hottest"),
+    (&fleet::GPU_POWER, "power"),
+    (&fleet::CPU, "CPU"),
+    (&fleet::MEMORY, "memory"),
+    (&fleet::NETWORK_IN, "in"),
+    (&fleet::NETWORK_OUT, "out"),
+    (&fleet::DISK, "disk"),
+];
+
+/// Machines that fit a filter, in an order. `hosts` is in the order of names.
+pub fn sorted(hosts: &[Host], filter: &str, order: HostOrder) -> Vec<usize> {
+    let filter = filter.to_lowercase();
+    let fits: Vec<usize> = (0..hosts.len()).filter(|i| hosts[*i].fits(&filter)).collect();
+    let key = |host: &Host| match order {
+        HostOrder::Name => 0,
+        HostOrder::State => i64::from(urgency(&host.entry.state)),
+        HostOrder::Row(at) => match COLUMNS.get(at).map_or(f64::NAN, |(row, _)| host.values.of(row)) {
+            value if value.is_finite() => -order::key(value),
+            _ => i64::MAX,
+        },
+    };
+    order::by(fits.iter().map(|i| key(&hosts[*i]))).into_iter().map(|k| fits[k]).collect()
+}
+
+/// Place of a state among all: what needs somebody comes first.
+fn urgency(state: &Standing) -> u8 {
+    match state {
+        Standing::Refused(_) => 0,
+        Standing::Unreachable => 1,
+        Standing::Late => 2,
+        Standing::Filling { .. } => 3,
+        Standing::Stopped(_) => 4,
+        Standing::Live => 5,
+        Standing::Ended => 6,
+    }
+}
+
+/// What all machines have together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Machines, those that ended apart.
+    pub hosts: usize,
+    /// Machines whose values come.
+    pub answer: usize,
+    /// Machines by [`Standing::code`].
+    pub states: [usize; 7],
+    /// GPUs of all machines.
+    pub gpus: usize,
+    /// GPUs of which a value is known, and how many of them are busy.
+    pub busy: (usize, usize),
+    /// Mean busy share of the busy GPUs; NaN of none.
+    pub busy_mean: f64,
+    /// Mean busy share of all processors.
+    pub cpu: f64,
+    /// Power of all GPUs in W; NaN of none.
+    pub power: f64,
+    /// The hottest GPU in °C, and its machine.
+    pub hottest: Option<(f64, String)>,
+    /// The largest share of memory in use, and its machine.
+    pub fullest: Option<(f64, String)>,
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut n) = (0.0, 0.0);
+    values.filter(|v| v.is_finite()).for_each(|v| (sum, n) = (sum + v, n + 1.0));
+    sum / n
+}
+
+fn largest(hosts: &[Host], row: &FleetRow) -> Option<(f64, String)> {
+    let known = hosts.iter().map(|host| (host.values.of(row), host)).filter(|(v, _)| v.is_finite());
+    known.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(v, host)| (v, host.entry.name.clone()))
+}
+
+impl Totals {
+    /// Counts machines.
+    pub fn of(hosts: &[Host]) -> Self {
+        let mut totals = Totals::default();
+        for host in hosts {
+            totals.states[usize::from(host.entry.state.code())] += 1;
+            totals.answer += usize::from(matches!(host.entry.state, Standing::Live | Standing::Filling { .. }));
+            totals.gpus += host.values.gpus.len();
+        }
+        totals.hosts = hosts.len() - totals.states[usize::from(Standing::Ended.code())];
+        let gpus = || hosts.iter().flat_map(|host| host.values.gpus.iter().copied()).filter(|v| v.is_finite());
+        totals.busy = (gpus().count(), gpus().filter(|v| *v >= BUSY).count());
+        totals.busy_mean = mean(gpus().filter(|v| *v >= BUSY));
+        totals.cpu = mean(hosts.iter().map(|host| host.values.of(&fleet::CPU)));
+        let power = || hosts.iter().map(|host| host.values.of(&fleet::GPU_POWER)).filter(|v| v.is_finite());
+        totals.power = if power().next().is_none() { f64::NAN } else { power().sum() };
+        totals.hottest = largest(hosts, &fleet::GPU_TEMP);
+        totals.fullest = largest(hosts, &fleet::MEMORY);
+        totals
+    }
+
+    /// One instant of the small lines.
+    pub fn instant(&self, t: i64) -> Instant {
+        let most = self.hottest.as_ref().or(self.fullest.as_ref()).map_or(f64::NAN, |(v, _)| *v);
+        let busy = match self.busy.0 {
+            0 => self.cpu,
+            all => self.busy.1 as f64 * 100.0 / all as f64,
+        };
+        Instant { t, busy, answer: self.answer as f64, power: self.power, most }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A machine with this name, state and labels, and GPUs that are so busy.
+    pub fn host(id: u16, name: &str, state: Standing, labels: &[(&str, &str)], gpus: &[f64]) -> Host {
+        let labels = labels.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let entry = IndexEntry {
+            id,
+            key: format!("key{id}"),
+            name: name.into(),
+            interval: 1_000,
+            state,
+            since: 1_000_000,
+            labels,
+        };
+        let busy = mean(gpus.iter().copied());
+        Host { entry, values: Values::new(&[(&fleet::GPU_BUSY, busy), (&fleet::GPU_TEMP, 60.0)], gpus.to_vec()) }
+    }
+
+    #[test]
+    fn machines_stand_in_the_order_of_their_numbers() {
+        let names = ["node-10", "node-9", "a1", "node-1", "Node-2"];
+        let index: Vec<IndexEntry> =
+            (0..).zip(names).map(|(id, name)| host(id, name, Standing::Live, &[], &[]).entry).collect();
+        let hosts = hosts(&index, &[]);
+        let names: Vec<&str> = hosts.iter().map(|host| host.entry.name.as_str()).collect();
+        assert_eq!(names, ["a1", "node-1", "Node-2", "node-9", "node-10"]);
+    }
+
+    #[test]
+    fn groups_are_racks_and_else_the_begin_of_names() {
+        let live = Standing::Live;
+        let hosts = [
+            host(0, "node-1", live.clone(), &[("rack", "r10"), ("pod", "B")], &[]),
+            host(1, "node-2", live.clone(), &[("rack", "r9"), ("pod", "B")], &[]),
+            host(2, "node-3", live.clone(), &[("rack", "r9"), ("pod", "B")], &[]),
+            host(3, "gpu07.lab.example", live.clone(), &[], &[]),
+            host(4, "gpu08.lab.example", live, &[], &[]),
+        ];
+        let groups = grouped(&hosts, "rack");
+        let said: Vec<_> = groups.iter().map(|g| (g.part.as_str(), g.name.as_str(), g.hosts.as_slice())).collect();
+        assert_eq!(said, [("", "gpu", &[3, 4][..]), ("pod B", "r9", &[1, 2]), ("pod B", "r10", &[0])]);
+        assert_eq!(labels(&hosts), ["rack"], "a label with one value alone groups nothing");
+    }
+
+    #[test]
+    fn a_filter_finds_names_states_and_labels_and_all_of_its_words() {
+        let hosts = [
+            host(0, "node-1", Standing::Live, &[("rack", "r1")], &[]),
+            host(1, "node-12", Standing::Unreachable, &[("rack", "r2")], &[]),
+            host(2, "node-3", Standing::Late, &[("rack", "r2")], &[]),
+        ];
+        let found = |filter: &str| sorted(&hosts, filter, HostOrder::Name);
+        assert_eq!(found(""), [0, 1, 2]);
+        assert_eq!(found("node-1"), [0, 1]);
+        assert_eq!(found("RACK:r2 state:lost"), [1]);
+        assert_eq!(found("rack=r2 unreachable"), [1]);
+        assert_eq!(found("nothing"), [0usize; 0]);
+        assert_eq!(sorted(&hosts, "", HostOrder::State), [1, 2, 0], "what needs somebody is first");
+    }
+
+    #[test]
+    fn the_largest_is_first_and_what_is_not_known_last() {
+        let live = || Standing::Live;
+        let hosts =
+            [host(0, "a", live(), &[], &[10.0]), host(1, "b", live(), &[], &[]), host(2, "c", live(), &[], &[90.0])];
+        assert_eq!(sorted(&hosts, "", HostOrder::Row(0)), [2, 0, 1]);
+    }
+
+    #[test]
+    fn a_device_is_compared_with_those_of_its_machine() {
+        let apart = |gpus: &[f64]| {
+            let cells = host(0, "a", Standing::Live, &[], gpus).cells();
+            cells.iter().map(|(_, apart)| *apart).collect::<Vec<_>>()
+        };
+        assert_eq!(apart(&[98.0, 99.0, 60.0, 99.0]), [-1.0, 0.0, -39.0, 0.0]);
+        assert!(apart(&[98.0, 10.0]).iter().all(|apart| apart.is_nan()), "of two, nobody knows which is odd");
+    }
+
+    #[test]
+    fn totals_count_what_is_known_alone() {
+        let hosts = [
+            host(0, "a", Standing::Live, &[], &[100.0, 0.0, f64::NAN]),
+            host(1, "b", Standing::Late, &[], &[50.0]),
+            host(2, "c", Standing::Ended, &[], &[]),
+        ];
+        let totals = Totals::of(&hosts);
+        assert_eq!((totals.hosts, totals.answer, totals.gpus, totals.busy), (2, 1, 4, (3, 2)));
+        assert_eq!(totals.busy_mean, 75.0);
+        assert!(totals.power.is_nan());
+    }
+}

@@ -1,0 +1,205 @@
+//! What is said of the fleet, in one sentence, and of each machine, in a few words.
+
+use super::hosts::{Host, Totals};
+use charts::axis::duration;
+use shared::standing::Standing;
+
+/// The sentence that leads the page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sentence {
+    /// True when nothing needs anybody.
+    pub calm: bool,
+    /// Its subject and what is with it, in bold.
+    pub head: String,
+    /// What follows.
+    pub rest: String,
+    /// A second line, fainter.
+    pub below: String,
+    /// The machine that it is about, when it is about one.
+    pub about: Option<String>,
+}
+
+/// The state of a machine in a few words, `now` in ms since the epoch; empty while it is live.
+pub fn state(host: &Host, now: i64) -> String {
+    let ago = duration(now - host.entry.since);
+    match &host.entry.state {
+        Standing::Live => String::new(),
+        Standing::Late => format!("{ago} late"),
+        Standing::Filling { missing, .. } => format!("filling, {} missing", duration(*missing)),
+        Standing::Unreachable => format!("lost {ago}"),
+        Standing::Stopped(_) => format!("stopped {ago}"),
+        Standing::Refused(_) => "refused".into(),
+        Standing::Ended => "ended".into(),
+    }
+}
+
+/// The same with its reason, as one sentence.
+pub fn explained(host: &Host, now: i64) -> String {
+    let ago = duration(now - host.entry.since);
+    match &host.entry.state {
+        Standing::Live => "live".into(),
+        Standing::Late => format!("linked, but no sample for {ago}"),
+        Standing::Filling { missing, rate } if *rate > 0.0 => {
+            format!("live; {} of its past are missing, {rate:.0} s come in a second", duration(*missing))
+        }
+        Standing::Filling { missing, .. } => format!("live; {} of its past are missing", duration(*missing)),
+        Standing::Unreachable => format!("its link ended {ago} ago without a word"),
+        Standing::Stopped(why) => format!("stopped {ago} ago: {why}"),
+        Standing::Refused(why) => format!("refused: {why}"),
+        Standing::Ended => "ended, it will not come back".into(),
+    }
+}
+
+/// A number of things.
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(n), if n == 1 { one } else { many })
+}
+
+/// A number with commas.
+pub fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// Which machines of a state there are, by their code: `3 lost`.
+pub fn states(totals: &Totals) -> String {
+    const NAMES: [&str; 7] = ["", "late", "filling in", "lost", "stopped", "refused", ""];
+    let named = (0..).zip(NAMES).filter(|(code, name)| !name.is_empty() && totals.states[*code as usize] > 0);
+    let all: Vec<String> =
+        named.map(|(code, name): (i32, _)| format!("{} {name}", totals.states[code as usize])).collect();
+    all.join(", ")
+}
+
+/// The sentence about a fleet. `now` is ms since the epoch, `kept` how long the hub keeps history, in ms.
+pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
+    let needs =
+        |host: &&Host| matches!(host.entry.state, Standing::Late | Standing::Unreachable | Standing::Refused(_));
+    let troubled: Vec<&Host> = hosts.iter().filter(needs).collect();
+    let first = troubled.iter().min_by_key(|host| (host.entry.state == Standing::Late, host.entry.since));
+    let others = thousands(totals.answer);
+    match (first, troubled.len()) {
+        (None, _) => calm(totals),
+        (Some(host), 1) => {
+            let ago = duration(now - host.entry.since);
+            let (head, rest) = match &host.entry.state {
+                Standing::Refused(why) => (format!("{} is refused:", host.entry.name), format!("{why}.")),
+                Standing::Late => (
+                    format!("{} has sent nothing for {ago};", host.entry.name),
+                    "its link is there, its sampler hangs.".to_string(),
+                ),
+                _ => (
+                    format!("{} has been lost for {ago};", host.entry.name),
+                    "its link ended without a word.".to_string(),
+                ),
+            };
+            let below = match host.entry.state {
+                Standing::Refused(_) => String::new(),
+                _ => format!("What it measures it keeps itself, and sends it when it is back. {others} others answer."),
+            };
+            Sentence { calm: false, head, rest, below, about: Some(host.entry.name.clone()) }
+        }
+        (Some(first), _) => Sentence {
+            calm: false,
+            head: format!("{} machines do not answer:", thousands(troubled.len())),
+            rest: format!("{}, first {}.", states(totals), first.entry.name),
+            below: format!(
+                "{} first, {} ago. {others} others answer.",
+                explained_short(first),
+                duration(now - first.entry.since)
+            ),
+            about: None,
+        },
+    }
+}
+
+fn explained_short(host: &Host) -> String {
+    match host.entry.state {
+        Standing::Late => format!("{} fell silent", host.entry.name),
+        Standing::Refused(_) => format!("{} was refused", host.entry.name),
+        _ => format!("{} was lost", host.entry.name),
+    }
+}
+
+fn calm(totals: &Totals) -> Sentence {
+    let stopped = totals.states[usize::from(Standing::Stopped(String::new()).code())];
+    let all = if stopped == 0 { "all" } else { "the others" };
+    let rest = match totals.busy {
+        (0, _) => format!("{all} {} answer.", count(totals.answer, "machine", "machines")),
+        (known, busy) => format!(
+            "{all} {} answer, and {} of {} are busy.",
+            count(totals.answer, "machine", "machines"),
+            thousands(busy),
+            count(known, "GPU", "GPUs")
+        ),
+    };
+    let mut below = Vec::new();
+    if stopped > 0 {
+        below.push(format!("{} stopped by somebody", count(stopped, "machine was", "machines were")));
+    }
+    let filling = totals.states[2];
+    if filling > 0 {
+        below.push(format!(
+            "{} in what was measured while the link was cut",
+            count(filling, "machine fills", "machines fill")
+        ));
+    }
+    if let Some((temp, name)) = &totals.hottest {
+        below.push(format!("the hottest GPU has {temp:.0} °C, on {name}"));
+    }
+    let mut below = below.join("; ");
+    if let Some(first) = below.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    if !below.is_empty() {
+        below.push('.');
+    }
+    Sentence { calm: true, head: "All is well:".into(), rest, below, about: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hosts::tests::host;
+    use super::*;
+
+    fn said(hosts: &[Host]) -> Sentence {
+        sentence(hosts, &Totals::of(hosts), 1_044_000)
+    }
+
+    #[test]
+    fn one_sentence_leads_and_a_lost_machine_is_never_called_crashed() {
+        let live = || host(0, "a", Standing::Live, &[], &[90.0]);
+        let calm = said(&[live()]);
+        assert!(calm.calm && calm.rest == "all 1 machine answer, and 1 of 1 GPU are busy.", "{calm:?}");
+        let lost = said(&[live(), host(1, "b", Standing::Unreachable, &[], &[])]);
+        assert_eq!((lost.calm, lost.head.as_str()), (false, "b has been lost for 44 s;"));
+        assert!(!format!("{lost:?}").contains("crash"));
+        let two = said(&[host(2, "c", Standing::Late, &[], &[]), host(1, "b", Standing::Unreachable, &[], &[])]);
+        assert_eq!(two.head, "2 machines do not answer:");
+        assert_eq!(two.rest, "1 late, 1 lost, first b.");
+        let stopped = said(&[live(), host(1, "b", Standing::Stopped("it was told to".into()), &[], &[])]);
+        assert!(stopped.calm && stopped.below.contains("stopped by somebody"), "{stopped:?}");
+    }
+
+    #[test]
+    fn each_state_has_its_words() {
+        let words = |standing: Standing| state(&host(0, "a", standing, &[], &[]), 1_044_000);
+        assert_eq!(words(Standing::Live), "");
+        assert_eq!(words(Standing::Late), "44 s late");
+        assert_eq!(words(Standing::Unreachable), "lost 44 s");
+        assert_eq!(words(Standing::Stopped("x".into())), "stopped 44 s");
+        assert_eq!(words(Standing::Filling { missing: 600_000, rate: 0.0 }), "filling, 10 min missing");
+        assert_eq!(words(Standing::Refused("x".into())), "refused");
+    }
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!([7, 512, 8_000, 1_234_567].map(thousands), ["7", "512", "8,000", "1,234,567"]);
+    }
+}
