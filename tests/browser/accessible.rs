@@ -1,8 +1,10 @@
 //! Checks the page for users who cannot see: what axe-core finds in each state, in both themes, on a screen and on a
 //! phone.
 
-use super::{live, no_faults};
+use super::{live, no_faults, people};
+use shared::standing::Standing;
 use watchglass_tests::browser::Browser;
+use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
 
 /// A script for the faults that axe-core calls serious or critical: the rule and the element.
@@ -43,6 +45,10 @@ fn with_axe_nothing_serious_is_found() {
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     // Simulated machines have no processes.
     let own = Server::start([]);
+    // Most of its machines are well, some are not.
+    let crowd = Crowd::new(24);
+    crowd.stand(1, Standing::Unreachable);
+    crowd.stand(2, Standing::Stopped("it was told to".into()));
     let browser = Browser::start();
     for theme in ["dark", "light"] {
         browser.prefer(theme);
@@ -89,6 +95,31 @@ fn with_axe_nothing_serious_is_found() {
                 .eval(r#"(d => d.open || d.querySelector("summary").click())(document.querySelector(".processes"))"#);
             browser.until(r#"document.querySelector(".processes tbody tr")"#);
             fine(&browser, &state("processes"));
+
+            browser.open(&crowd.url);
+            browser.until("document.querySelectorAll('#hosts tbody tr').length === 24");
+            browser.script(&axe);
+            fine(&browser, &state("many machines"));
+            browser.open(&format!("{}?page=compare&source=node-01&with=node-04", crowd.url));
+            browser.until("document.querySelectorAll('article[data-row=gpu] .key li').length === 2");
+            browser.script(&axe);
+            fine(&browser, &state("machines compared"));
+
+            let hub = Browser::start();
+            hub.prefer(theme);
+            hub.size(width, height);
+            hub.before_each_page(people::HUB);
+            hub.open(&format!("{}?page=machines", crowd.url));
+            hub.until("document.querySelector('form[data-form=sign-in]')");
+            hub.script(&axe);
+            fine(&hub, &state("nobody is signed in"));
+            people::sign_in(&hub, &format!("{}?page=machines", crowd.url));
+            hub.until("document.querySelector('#agents tbody tr')");
+            hub.script(&axe);
+            fine(&hub, &state("machines of a team"));
+            hub.click("[data-do=add]");
+            hub.until("document.getElementById('join').open");
+            fine(&hub, &state("adding machines"));
         }
     }
     no_faults(&browser);

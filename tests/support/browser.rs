@@ -134,6 +134,11 @@ impl Browser {
         self.in_session("/url", json!({ "url": url })).expect("the page loads");
     }
 
+    /// Runs a script in each page that is opened from now on, before the page's own.
+    pub fn before_each_page(&self, script: &str) {
+        self.cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
+    }
+
     /// Loads the page again.
     pub fn reload(&self) {
         self.in_session("/refresh", json!({})).expect("the page loads");

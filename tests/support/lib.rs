@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod browser;
+pub mod crowd;
 pub mod cutter;
 pub mod fleet;
 pub mod hub;

@@ -20,6 +20,23 @@ const INTERVAL: i64 = 1_000;
 const CORES: usize = 96;
 const HOUR: i64 = 3_600_000;
 
+/// Serves a store on a free port until the runtime ends: the address of its page, and the runtime.
+pub(crate) fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let guard = Arc::new(Guard::new(&Config::default()));
+    // The task keeps the sender, so that the server ends with its runtime.
+    let (sender, stop) = tokio::sync::watch::channel(false);
+    let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None);
+    runtime.spawn(async move {
+        listen::serve(vec![listener], router(app), guard, None, stop).await;
+        drop(sender);
+    });
+    (url, runtime)
+}
+
 /// A machine on a stage. Its server ends when this is dropped.
 pub struct Stage {
     /// The address of the page.
@@ -58,18 +75,7 @@ impl Stage {
         }
         let clock = Arc::new(Manual::at(System.wall() / INTERVAL * INTERVAL, Duration::from_secs(9)));
         let live = Live::new(store, clock.clone(), 1, 12 * HOUR);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.expect("a runtime");
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
-        let url = format!("http://{}/", listener.local_addr().expect("an address"));
-        let guard = Arc::new(Guard::new(&Config::default()));
-        // The task keeps the sender, so that the server ends with its runtime.
-        let (sender, stop) = tokio::sync::watch::channel(false);
-        let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None);
-        runtime.spawn(async move {
-            listen::serve(vec![listener], router(app), guard, None, stop).await;
-            drop(sender);
-        });
+        let (url, runtime) = serve(&live);
         Stage {
             url,
             live,

@@ -1,0 +1,206 @@
+//! Tests the page of many machines: the map, states, filter, keys, table, comparison.
+
+use super::no_faults;
+use shared::standing::Standing;
+use watchglass_tests::browser::Browser;
+use watchglass_tests::crowd::Crowd;
+use watchglass_tests::server::Server;
+use watchglass_tests::waiting::MAX_WAIT;
+
+const LIVE: &str = r#"document.documentElement.dataset.link === "live""#;
+const SAY: &str = r#"(s => s ? s.innerText : "")(document.querySelector(".say"))"#;
+/// An expression for the number of pixels of the map that are not its ground.
+const INK: &str = r#"(c => { if (!c || !c.width) return 0;
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, at = i => d[i] << 16 | d[i + 1] << 8 | d[i + 2];
+    const ground = at((c.width * c.height - 1) * 4); let n = 0;
+    for (let i = 0; i < d.length; i += 4) if (at(i) !== ground) n++; return n; })(document.querySelector('#map canvas'))"#;
+
+/// A page of `hosts` machines whose map is drawn.
+fn open(hosts: usize, query: &str) -> (Crowd, Browser) {
+    let crowd = Crowd::new(hosts);
+    let browser = Browser::start();
+    browser.open(&format!("{}{query}", crowd.url));
+    drawn(&crowd, &browser, hosts);
+    (crowd, browser)
+}
+
+#[track_caller]
+fn drawn(crowd: &Crowd, browser: &Browser, hosts: usize) {
+    until(crowd, browser, &format!(r#"{LIVE} && +document.querySelector("main.fleet").dataset.hosts === {hosts}"#));
+    until(crowd, browser, &format!("{INK} > 2000"));
+}
+
+/// Lets seconds of the machines go by until an expression is true.
+#[track_caller]
+fn until(crowd: &Crowd, browser: &Browser, expression: &str) {
+    let begin = std::time::Instant::now();
+    while browser.eval(&format!("!!({expression})")) != true {
+        assert!(
+            begin.elapsed() < 2 * MAX_WAIT,
+            "not yet: {expression}\n{}",
+            browser.eval("document.body.innerText.slice(0, 600)")
+        );
+        crowd.pass(1);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
+    let (crowd, browser) = open(64, "");
+    until(&crowd, &browser, r#"document.querySelector(".mapcard h2").innerText === "64 hosts, 512 GPUs""#);
+    until(&crowd, &browser, &format!("{SAY}.includes('GPUs are busy')"));
+    assert!(browser.eval(SAY).as_str().is_some_and(|said| said.starts_with("●") && said.contains("All is well")));
+    let [left, top, width, _] = browser.rect("#map");
+    assert!(browser.rect("#map")[1] + browser.rect("#map")[3] < 900.0, "the map stands on the first screen");
+    // The first machine stands below the name of its rack.
+    browser.move_to((left + 40.0, top + 36.0));
+    browser.until(
+        "!document.getElementById('tip').hidden && document.getElementById('tip').innerText.includes('node-01')",
+    );
+    browser.screenshot("fleet-64-dark");
+    browser.click_at((left + width / 8.0 + 40.0, top + 36.0), 0);
+    browser.until("location.search.includes('source=node-09')");
+    until(&crowd, &browser, &format!("{LIVE} && document.querySelectorAll('article.chart').length > 2"));
+    assert_eq!(browser.eval("document.querySelector('h1').textContent"), "node-09");
+    browser.strike("g", 0);
+    browser.strike("f", 0);
+    browser.until("location.search.includes('page=fleet')");
+    drawn(&crowd, &browser, 64);
+    no_faults(&browser);
+}
+
+#[test]
+fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
+    let (crowd, browser) = open(16, "");
+    crowd.stand(1, Standing::Unreachable);
+    until(&crowd, &browser, &format!("{SAY}.includes('node-02 has been lost')"));
+    assert_eq!(browser.eval(r#"document.querySelector(".say").dataset.calm"#), "false");
+    crowd.stand(2, Standing::Stopped("it was told to".into()));
+    crowd.stand(3, Standing::Filling { missing: 600_000, rate: 40.0 });
+    crowd.stand(4, Standing::Refused("its key was ended".into()));
+    crowd.stand(5, Standing::Late);
+    let state = |host: &str, word: &str| {
+        format!(r#"(r => r && r.dataset.state === {word:?})(document.querySelector("tr[data-host={host}]"))"#)
+    };
+    for (host, word) in [
+        ("node-02", "unreachable"),
+        ("node-03", "stopped"),
+        ("node-04", "filling"),
+        ("node-05", "refused"),
+        ("node-06", "late"),
+    ] {
+        until(&crowd, &browser, &state(host, word));
+    }
+    until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not answer')"));
+    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.host + " " + r.querySelector(".state").innerText.trim())"#;
+    let first = browser.eval(&format!("{rows}[0]"));
+    assert!(
+        first.as_str().is_some_and(|row| row.starts_with("node-05") && row.contains("its key was ended")),
+        "{first}"
+    );
+    // The way to all that are lost.
+    browser.click("[data-do=lost]");
+    browser.until(&format!("{rows}.length === 1 && {rows}[0].startsWith('node-02')"));
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('find')"), "state:lost");
+    browser.click("[data-do=all]");
+    browser.until(&format!("{rows}.length === 16"));
+    no_faults(&browser);
+}
+
+#[test]
+fn the_finder_filters_the_table_sorts_and_keys_walk_the_map() {
+    let (crowd, browser) = open(32, "");
+    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.host)"#;
+    browser.strike("/", 0);
+    browser.until("document.activeElement.id === 'filter'");
+    browser.insert("rack:r02");
+    browser.until(&format!("{rows}.length === 8 && {rows}.includes('node-09')"));
+    until(&crowd, &browser, r#"document.querySelector(".chip b").innerText === "8 hosts""#);
+    browser.reload();
+    drawn(&crowd, &browser, 32);
+    browser.until(&format!("{rows}.length === 8"));
+    browser.click("[data-do=all]");
+    browser.until(&format!("{rows}.length === 24"));
+    // The busiest first, then the first by name.
+    browser.click("#hosts th:nth-child(4) button");
+    browser.until(r#"document.querySelector('#hosts th:nth-child(4)').getAttribute("aria-sort") === "descending""#);
+    let busy =
+        |row: &str| format!(r#"parseFloat(document.querySelector('#hosts tbody tr{row} td:nth-child(4)').innerText)"#);
+    assert!(browser.eval(&busy("")).as_f64() > browser.eval(&busy(":nth-child(24)")).as_f64());
+    browser.eval("document.getElementById('map').focus()");
+    for key in ["ArrowRight", "ArrowDown", "ArrowRight"] {
+        browser.press(key);
+    }
+    let tip = "document.getElementById('tip').innerText";
+    browser.until(&format!("{tip}.includes('node-')"));
+    let at = browser.eval(&format!("{tip}.match(/node-[0-9]+/)[0]"));
+    browser.until("document.getElementById('said').innerText.includes('node-')");
+    browser.strike("Enter", 0);
+    browser.until(&format!("location.search.includes('source=' + {at})"));
+    no_faults(&browser);
+}
+
+#[test]
+fn two_machines_are_compared_on_one_chart() {
+    let server = Server::start(["demo", "--hosts", "6", "--gpus", "2"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.until(&format!("{LIVE} && document.querySelectorAll('#hosts tbody tr').length === 6"));
+    for host in ["demo-02", "demo-05"] {
+        browser.eval(&format!("document.querySelector('tr[data-host={host}] input').click()"));
+    }
+    browser.click("[data-do=compare]");
+    browser.until("location.search.includes('page=compare')");
+    let values = r#"[...document.querySelectorAll("article[data-row=gpu] .key li")].map(l => l.innerText)"#;
+    browser.until(&format!(
+        "{values}.length === 2 && {values}.every(v => /[0-9]/.test(v.split('demo-0').pop().slice(1)))"
+    ));
+    assert_eq!(browser.eval(&format!("{values}[0].includes('demo-02') && {values}[1].includes('demo-05')")), true);
+    let ink = r#"(c => { const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; let all = new Set();
+        for (let i = 0; i < d.length; i += 4) all.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return all.size; })
+        (document.querySelector("article[data-row=gpu] canvas"))"#;
+    browser.until(&format!("{ink} > 10"));
+    browser.screenshot("compare-dark");
+    no_faults(&browser);
+}
+
+#[test]
+fn two_machines_are_shown_calmly_by_their_charts() {
+    let server = Server::start(["demo", "--hosts", "2", "--gpus", "4"]);
+    let browser = Browser::start();
+    browser.prefer("light");
+    browser.open(&server.url);
+    browser.until(&format!("{LIVE} && document.querySelectorAll('.few article').length === 2"));
+    let values = r#"[...document.querySelectorAll(".few h3 b")].filter(b => /[0-9]/.test(b.innerText)).length"#;
+    browser.until(&format!("{values} === 6"));
+    assert_eq!(browser.eval("document.querySelector('#map')"), serde_json::Value::Null);
+    browser.screenshot("fleet-2-light");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_thousand_machines_stand_on_one_screen_and_a_phone_shows_them_too() {
+    let (crowd, browser) = open(1_000, "");
+    until(&crowd, &browser, r#"document.querySelector(".mapcard h2").innerText === "1,000 hosts, 8,000 GPUs""#);
+    let [_, top, _, high] = browser.rect("#map");
+    assert!(top + high < 900.0, "the map ends at {}", top + high);
+    crowd.stand(500, Standing::Unreachable);
+    until(&crowd, &browser, &format!("{SAY}.includes('node-0501')"));
+    browser.screenshot("fleet-1000-dark");
+    assert_eq!(browser.eval("document.querySelectorAll('#hosts tbody tr').length"), 24);
+    browser.size(390, 844);
+    until(&crowd, &browser, "document.documentElement.scrollWidth <= 390");
+    until(&crowd, &browser, &format!("{INK} > 2000"));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_fleet_that_is_cut_off_keeps_what_it_showed_and_says_of_when() {
+    let (crowd, browser) = open(8, "");
+    let url = crowd.url.clone();
+    drop(crowd);
+    browser.until(r#"document.documentElement.dataset.link === "reconnecting""#);
+    browser.until(r#"document.querySelector(".mapcard .u").innerText.startsWith("as they were at")"#);
+    assert_eq!(browser.eval(r#"document.querySelector("main.fleet").dataset.hosts"#), "8", "{url}");
+}
