@@ -42,7 +42,12 @@ impl Audit {
 
     /// Reads the last `seconds` seconds from a running server. What it shows now must be there later.
     pub fn look(&mut self, server: &Server, seconds: u64) {
-        let now = self.read(&shown(server, &format!("-{seconds}s")));
+        self.note(&shown(server, &format!("-{seconds}s")));
+    }
+
+    /// Does the same with an export in CSV.
+    pub fn note(&mut self, csv: &str) {
+        let now = self.read(csv);
         for (place, value) in now {
             if *self.seen.entry(place.clone()).or_insert(value) != value {
                 self.wrong.insert(place.0);

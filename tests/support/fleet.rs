@@ -193,6 +193,7 @@ impl Fleet {
             let beyond: Vec<_> = hub.iter().filter(|(at, value)| agent.get(*at) != Some(*value)).collect();
             if lacking.is_empty() && beyond.is_empty() && !hub.is_empty() {
                 let mut audit = Audit::default();
+                audit.note(&of_hub);
                 audit.compare(&of_hub, &self.ledger, i64::MAX);
                 return audit;
             }

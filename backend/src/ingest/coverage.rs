@@ -61,7 +61,7 @@ pub(super) fn subtract((mut first, last): Span, others: &[Span]) -> Vec<Span> {
 }
 
 /// What is known of a source when it is looked what it lacks.
-pub(super) struct Look<'a> {
+pub(super) struct Lacking<'a> {
     /// What its agent has.
     pub offers: &'a [Offer],
     /// Sequence and time of its newest tick here.
@@ -78,7 +78,7 @@ pub(super) struct Look<'a> {
     pub tried: &'a [Span],
 }
 
-impl Look<'_> {
+impl Lacking<'_> {
     /// What is lacking, rising.
     pub fn holes(&self) -> Vec<Hole> {
         let mut holes = Vec::new();
@@ -175,7 +175,7 @@ mod tests {
             }).collect();
             let (mut covered, mut asked) = (covered, BTreeSet::new());
             for _ in 0..200 {
-                let look = Look {
+                let look = Lacking {
                     offers: &offers, newest: (100, 100_000), interval: 1_000, shift: 0, oldest: 0, covered: &covered, tried: &[],
                 };
                 let Some((first, last)) = next(&look.holes(), 3_640_000, most) else { break };
@@ -193,7 +193,7 @@ mod tests {
         let mut covered = vec![(40_000, 43_200)];
         let mut asked = Vec::new();
         for _ in 0..3 {
-            let look = Look {
+            let look = Lacking {
                 offers: &offers,
                 newest: (43_200, 12 * HOUR),
                 interval: 1_000,
@@ -215,7 +215,7 @@ mod tests {
             Offer { first: 1, last: 3_600, from: 0, to: HOUR },
             Offer { first: 10_000, last: u64::MAX, from: 5 * HOUR, to: i64::MAX },
         ];
-        let look = Look {
+        let look = Lacking {
             offers: &offers,
             newest: (10_100, 6 * HOUR),
             interval: 1_000,
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn absurd_offers_ask_for_nothing_absurd() {
         let offers = [Offer { first: 0, last: u64::MAX, from: i64::MIN, to: i64::MAX }];
-        let look = Look {
+        let look = Lacking {
             offers: &offers,
             newest: (7, 1_000),
             interval: 1_000,

@@ -1,9 +1,9 @@
 //! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store.
 
 use super::clock::AgentClock;
-use super::coverage::{self, Look, Span};
+use super::coverage::{self, Lacking, Span};
 use super::fetch::{CheckedBlock, Fetch, FillBlock};
-use super::limits::{self, Cause, Pace, Refusals};
+use super::limits::{self, Cause, LinkPace, Refusals};
 use super::map::{Map, MapError};
 use super::{Arrival, Inner};
 use crate::accounts::{Era, Heard};
@@ -87,7 +87,7 @@ pub(super) struct Intake {
     /// The agent's ids, steps and stamps.
     state: TickState,
     map: Map,
-    pub pace: Pace,
+    pub pace: LinkPace,
     clock: AgentClock,
     /// One that began, and is to be written down.
     pub era: Option<Era>,
@@ -192,7 +192,7 @@ impl Intake {
             interval: hello.interval,
             state: TickState::default(),
             map: Map::new(source, ingest.limits),
-            pace: Pace::new(steady),
+            pace: LinkPace::new(steady),
             clock: AgentClock::new(past.eras),
             era: None,
             erased: past.erased,
@@ -421,7 +421,7 @@ impl Intake {
         };
         self.erased.iter().for_each(|span| coverage::add(&mut covered, *span));
         let was_lacking = !self.fetch.holes.is_empty();
-        self.fetch.holes = Look {
+        self.fetch.holes = Lacking {
             offers: &self.fetch.offers,
             newest,
             interval: self.interval,

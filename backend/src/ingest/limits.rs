@@ -176,17 +176,17 @@ impl Bucket {
 
 /// How fast one link may be; times are those of the steady clock.
 #[derive(Debug)]
-pub struct Pace {
+pub struct LinkPace {
     began: Duration,
     ticks: Bucket,
     bytes: Bucket,
     series: Bucket,
 }
 
-impl Pace {
+impl LinkPace {
     /// Of a link that begins now.
     pub fn new(now: Duration) -> Self {
-        Pace {
+        LinkPace {
             began: now,
             ticks: Bucket::new(TICKS_A_SECOND, TICKS_A_SECOND * 60.0, now),
             bytes: Bucket::new(BYTES_A_SECOND, BYTES_AT_ONCE, now),
@@ -285,11 +285,11 @@ mod tests {
     #[test]
     fn who_is_too_fast_waits_until_it_is_made_up_for() {
         let now = Duration::from_secs(1_000);
-        let mut pace = Pace::new(now);
+        let mut pace = LinkPace::new(now);
         assert_eq!(pace.message(1, 1 << 20, now), Duration::ZERO);
         assert_eq!(pace.message(1, 512 << 10, now), Duration::from_secs(2));
         assert_eq!(pace.message(1, 100, now + Duration::from_secs(60)), Duration::ZERO);
-        let mut pace = Pace::new(now);
+        let mut pace = LinkPace::new(now);
         assert_eq!(pace.message(600, 0, now), Duration::ZERO);
         assert_eq!(pace.message(100, 0, now), Duration::from_secs(10));
     }
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn new_series_are_free_at_first_and_then_500_a_minute() {
         let now = Duration::from_secs(1_000);
-        let mut pace = Pace::new(now);
+        let mut pace = LinkPace::new(now);
         assert!((0..10_000).all(|_| pace.series(now + SERIES_FREE - Duration::from_millis(1))));
         let later = now + SERIES_FREE;
         assert_eq!((0..10_000).filter(|_| pace.series(later)).count(), 500);

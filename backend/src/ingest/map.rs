@@ -4,7 +4,7 @@
 //! a sample of it comes. So a series of which the agent keeps nothing but its name costs the hub nothing, and one that the
 //! hub has let go of gets another id by itself.
 
-use super::limits::{Cause, IngestLimits, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Pace, Refusals};
+use super::limits::{Cause, IngestLimits, LinkPace, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Refusals};
 use crate::store::Store;
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
 use shared::catalog::{Chart, Metric, Range, VOCABULARY};
@@ -151,7 +151,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         id: SeriesId,
-        pace: &mut Pace,
+        pace: &mut LinkPace,
         now: Duration,
         refusals: &Refusals,
     ) -> Option<SeriesId> {
@@ -197,7 +197,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         values: &[f64],
-        pace: &mut Pace,
+        pace: &mut LinkPace,
         now: Duration,
         refusals: &Refusals,
     ) -> Vec<f64> {
@@ -217,7 +217,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         columns: Vec<(SeriesId, T)>,
-        pace: &mut Pace,
+        pace: &mut LinkPace,
         now: Duration,
         refusals: &Refusals,
     ) -> Vec<(SeriesId, T)> {
