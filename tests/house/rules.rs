@@ -145,6 +145,8 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     // The live stream hands the newest process table on, and knows no other thing of collectors.
     ("collectors::", "backend/", &["store", "http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
+    // What answers a request asks a Reader, which knows who may see what.
+    ("store().sources", "", &["http"]),
 ];
 
 const WORKSPACE: &[&str] =

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use super::cookie::SessionCookie;
-use super::pace::{Pace, Seats};
+use super::pace::{RequestPace, Seats};
 use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, PublicUrl};
 use crate::ingest::Ingest;
@@ -23,10 +23,10 @@ pub struct Hub {
     /// Other machines reach it without TLS, which every page says.
     pub unencrypted: bool,
     pub(super) cookie: SessionCookie,
-    pub(super) requests: Pace,
+    pub(super) requests: RequestPace,
     pub(super) seats: Seats,
     /// Links that begin, of all agents together.
-    pub(super) handshakes: Pace,
+    pub(super) handshakes: RequestPace,
     trusted: Vec<AddressRange>,
 }
 
@@ -37,9 +37,9 @@ impl Hub {
         Hub {
             unencrypted: Self::is_unencrypted(config, &public),
             cookie: SessionCookie::new(public.is_https(), accounts.instance(), port),
-            requests: Pace::per_second(REQUESTS_AT_ONCE, REQUESTS_A_SECOND),
+            requests: RequestPace::per_second(REQUESTS_AT_ONCE, REQUESTS_A_SECOND),
             seats: Seats::default(),
-            handshakes: Pace::per_second(handshakes, handshakes),
+            handshakes: RequestPace::per_second(handshakes, handshakes),
             trusted: config.trusted_proxies.trusted.clone(),
             accounts,
             ingest,

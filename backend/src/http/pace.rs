@@ -20,12 +20,12 @@ const fn number(n: u32) -> NonZeroU32 {
 }
 
 /// A limit of requests for each caller.
-pub struct Pace {
+pub struct RequestPace {
     limiter: RateLimiter<String, HashMapStateStore<String>, DefaultClock>,
     clock: DefaultClock,
 }
 
-impl Pace {
+impl RequestPace {
     /// So many at once, and so many a second from then on.
     pub fn per_second(burst: u32, rate: u32) -> Self {
         Self::of(Quota::per_second(number(rate)).allow_burst(number(burst)))
@@ -39,7 +39,7 @@ impl Pace {
 
     fn of(quota: Quota) -> Self {
         let clock = DefaultClock::default();
-        Pace { limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()), clock }
+        RequestPace { limiter: RateLimiter::new(quota, HashMapStateStore::default(), clock.clone()), clock }
     }
 
     /// Counts one; whether it was too soon: then how long to wait.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_caller_who_asks_too_often_waits_and_others_do_not() {
-        let pace = Pace::per_hour(3);
+        let pace = RequestPace::per_hour(3);
         assert!((0..3).all(|_| pace.count("a").is_ok()));
         let wait = pace.count("a").expect_err("too often");
         assert!(wait > Duration::ZERO && wait <= Duration::from_secs(3_600), "{wait:?}");

@@ -17,7 +17,7 @@ pub(in crate::http) async fn list(
 ) -> Result<Response<Body>, Refusal> {
     let mut agents = app.hub()?.accounts.agents(asker.principal()?, &team).await?;
     app.live.find_late();
-    agents.iter_mut().for_each(|agent| stands(&app, agent));
+    agents.iter_mut().for_each(|agent| stands(&app, &asker, agent));
     Ok(json(StatusCode::OK, &Agents { agents }))
 }
 
@@ -28,7 +28,7 @@ pub(in crate::http) async fn change(
     Json(body): Json<AgentChange>,
 ) -> Result<Response<Body>, Refusal> {
     let changed = app.hub()?.accounts.change(asker.principal()?, &team, &source, &body).await?;
-    Ok(told(&app, changed))
+    Ok(told(&app, &asker, changed))
 }
 
 pub(in crate::http) async fn approve(
@@ -37,7 +37,7 @@ pub(in crate::http) async fn approve(
     Path((team, source)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     let approved = app.hub()?.accounts.approve(asker.principal()?, &team, &source).await?;
-    Ok(told(&app, approved))
+    Ok(told(&app, &asker, approved))
 }
 
 /// Its key ends, its samples stay.
@@ -47,7 +47,7 @@ pub(in crate::http) async fn revoke(
     Path((team, source)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     let revoked = app.hub()?.accounts.revoke(asker.principal()?, &team, &source).await?;
-    Ok(told(&app, revoked))
+    Ok(told(&app, &asker, revoked))
 }
 
 /// `DELETE /api/v1/sources/ID`: the machine is gone from the hub.
@@ -60,17 +60,17 @@ pub(in crate::http) async fn remove(
     Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
 }
 
-fn told(app: &App, mut agent: Agent) -> Response<Body> {
-    stands(app, &mut agent);
+fn told(app: &App, asker: &Asker, mut agent: Agent) -> Response<Body> {
+    stands(app, asker, &mut agent);
     json(StatusCode::OK, &agent)
 }
 
 /// How its link stands, where it has a key that holds.
-fn stands(app: &App, agent: &mut Agent) {
+fn stands(app: &App, asker: &Asker, agent: &mut Agent) {
     if agent.state != "active" {
         return;
     }
-    let id = app.live.store().sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
+    let id = asker.reader(app).sources().iter().find(|source| source.key == agent.id).map(|source| source.id);
     let Some(id) = id else {
         // It has joined, and no link of it has begun yet.
         agent.state = Standing::Unreachable.word().into();

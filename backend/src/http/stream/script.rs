@@ -8,7 +8,7 @@ use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::http::api::{number, seconds};
-use crate::live::{Live, Wakes};
+use crate::live::{Live, Reader, Wakes};
 use crate::store::{Cursor, Frame, News, Store};
 use axum::body::Bytes;
 use serde_json::{Map, Value, json as object};
@@ -162,9 +162,9 @@ async fn follow(live: Arc<Live>, broadcast: Weak<Broadcast>) {
 }
 
 /// Publishes what is new in each source; none when nobody listens.
-fn catch_up(live: &Live, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcast>) -> Option<()> {
+fn catch_up(live: &Arc<Live>, followed: &mut Vec<Followed>, broadcast: &Weak<Broadcast>) -> Option<()> {
     let known = followed.len();
-    followed.extend(live.store().sources().into_iter().skip(known).map(Followed::new));
+    followed.extend(Reader::new(live.clone(), Scope::All).sources().into_iter().skip(known).map(Followed::new));
     let broadcast = broadcast.upgrade()?;
     broadcast.add(followed[known..].iter().map(|one| (one.key.clone(), one.name.clone())));
     for (at, one) in followed.iter_mut().enumerate() {
