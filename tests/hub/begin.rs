@@ -2,7 +2,7 @@
 
 use super::JSON;
 use shared::session::Session;
-use watchglass_tests::hub::{Hub, PASSWORD, send};
+use watchglass_tests::hub::{Hub, PASSWORD, send, spoiled};
 use watchglass_tests::server::{Answer, Server, run};
 use watchglass_tests::waiting::until;
 
@@ -108,7 +108,7 @@ fn a_key_in_an_address_is_ended() {
     let (key, header) = (&hub.keys["data"], hub.key("data"));
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&header], "").status, 200);
     // Somebody who knows a part of it cannot end it.
-    let wrong = format!("{}x", &key[..key.len() - 1]);
+    let wrong = spoiled(key);
     assert_eq!(hub.send("GET", &format!("/api/v1/sources?key={wrong}"), &[], "").status, 400);
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&header], "").status, 200);
     let answer = hub.send("GET", &format!("/api/v1/sources?key={key}"), &[&header], "");

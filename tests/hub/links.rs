@@ -1,7 +1,7 @@
 //! The routes of agents before their link: what is wrong is said where the agent can hear it.
 
 use super::JSON;
-use watchglass_tests::hub::Hub;
+use watchglass_tests::hub::{Hub, spoiled};
 
 const UPGRADE: [&str; 4] = [
     "Connection: Upgrade",
@@ -25,7 +25,7 @@ fn a_link_needs_a_key_and_a_common_protocol() {
         assert!(answer.error().contains(shared::agent::PROTOCOL_NAME), "{answer:?}");
     }
     assert_eq!(hub.send("GET", "/api/v1/ingest", &[&key, &spoken], "").status, 426, "it is a WebSocket");
-    let wrong = format!("{}x", &key[..key.len() - 1]);
+    let wrong = spoiled(&key);
     for header in [wrong.as_str(), "Authorization: Bearer wg_a_nonsense", &hub.key("data"), "X-Nothing: 1"] {
         assert!([401, 403].contains(&ask(&[header, &spoken]).status), "{header}");
     }

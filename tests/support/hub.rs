@@ -120,3 +120,9 @@ pub fn send(server: &Server, method: &str, path: &str, headers: &[&str], body: &
     let addr = server.addr();
     ask_with(addr, &format!("{method} {path} HTTP/1.1\r\nHost: {addr}\r\n{lines}{length}"), body)
 }
+
+/// The same text with another last letter.
+pub fn spoiled(text: &str) -> String {
+    let other = if text.ends_with('x') { 'y' } else { 'x' };
+    format!("{}{other}", &text[..text.len() - 1])
+}
