@@ -1,5 +1,6 @@
 //! Tests of the whole product.
 
+mod agent;
 mod api;
 mod browser;
 mod catalog;

@@ -10,6 +10,7 @@ use backend::file::{Whole, is_stdout};
 use backend::modes;
 use backend::stderr::Stderr;
 use backend::terminal::complain;
+use backend::uplink;
 use shared::recording::Recording;
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
-            say(&backend::uplink::unit(&config, &program))
+            say(&uplink::unit(&config, &program))
         }
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Recording { config, task }) => record::run(config, task),
@@ -108,9 +109,22 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         log.with_writer(move || held.clone()).init();
     }
     let examination = doctor::examine(config, modes::machine::plan(config));
+    let roads = match uplink::walk_all(config) {
+        Ok(roads) => roads,
+        Err(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            return ExitCode::from(1);
+        }
+    };
     let text = match json {
-        true => format!("{}\n", serde_json::json!({ "checks": examination.checks })),
-        false => doctor::report(&examination),
+        true => {
+            let hubs: Vec<_> = roads.iter().map(|(hub, steps)| uplink::json(hub, steps)).collect();
+            format!("{}\n", serde_json::json!({ "checks": examination.checks, "hubs": hubs }))
+        }
+        false => {
+            let roads = roads.iter().map(|(hub, steps)| uplink::report(hub, steps));
+            std::iter::once(doctor::report(&examination)).chain(roads).collect()
+        }
     };
     let said = say(&text);
     if let Some(path) = bundle {
@@ -133,7 +147,8 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
             complain(&format!("The report is in {}. Read it before you pass it on.", path.display()));
         }
     }
-    if examination.healthy() { said } else { ExitCode::from(1) }
+    let arrives = roads.iter().flat_map(|(_, steps)| steps).all(|step| step.found.is_ok());
+    if examination.healthy() && arrives { said } else { ExitCode::from(1) }
 }
 
 /// What the page shows.

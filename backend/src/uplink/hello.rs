@@ -17,6 +17,7 @@ use shared::wire::SourceId;
 use std::time::Duration;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -263,6 +264,9 @@ where
             }
             Some(Ok(Message::Close(None))) | None => return Err(lost("the hub has closed the link".into())),
             Some(Ok(_)) => {}
+            Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => {
+                return Err(lost("the link was lost: the hub, or something on the way, has cut it".into()));
+            }
             Some(Err(error)) => return Err(lost(format!("the link was lost: {error}"))),
         }
     }

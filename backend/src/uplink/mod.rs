@@ -24,7 +24,7 @@ mod walk;
 pub use identity::{AGENT_FILE, AgentFile};
 pub use road::{RoadEnd, Stage};
 pub use unit::unit;
-pub use walk::{Step, walk};
+pub use walk::{Step, json, report, walk_all};
 
 use crate::config::{Config, HubEntry, KeyFrom};
 use crate::live::Live;

@@ -34,6 +34,10 @@ const MAX_PROXY_HEAD: usize = 8 << 10;
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
+/// The most that the system holds of what it has yet to send: a tick does not wait behind what is asked for later.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES: libc::c_uint = 16 << 10;
+
 /// A connection to a hub, whatever lies between.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
@@ -256,17 +260,19 @@ fn set_up(stream: &TcpStream) -> io::Result<()> {
     {
         use std::os::fd::AsRawFd;
         let ms = UNACKNOWLEDGED.as_millis() as libc::c_uint;
-        // SAFETY: the descriptor is open, and the pointer is to a value of the size that is named. Where the system does
-        // not know the option, silence is noticed by the link itself.
-        let _ = unsafe {
-            libc::setsockopt(
-                stream.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_USER_TIMEOUT,
-                (&raw const ms).cast(),
-                size_of_val(&ms) as libc::socklen_t,
-            )
-        };
+        for (option, value) in [(libc::TCP_USER_TIMEOUT, ms), (libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES)] {
+            // SAFETY: the descriptor is open, and the pointer is to a value of the size that is named. Where the system
+            // does not know the option, silence is noticed by the link itself.
+            let _ = unsafe {
+                libc::setsockopt(
+                    stream.as_raw_fd(),
+                    libc::IPPROTO_TCP,
+                    option,
+                    (&raw const value).cast(),
+                    size_of_val(&value) as libc::socklen_t,
+                )
+            };
+        }
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub struct Step {
 }
 
 /// Goes the road to a hub and says what was found at each step; the last one may have failed.
-pub async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
+async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
     let failed = |stage, why: String| Step { stage, found: Err(why) };
     let road = match Road::new(hub, &config.proxies) {
         Ok(road) => road,
@@ -75,6 +75,41 @@ pub async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step
     let reached = steps.iter().any(|step| step.stage == Stage::Key);
     steps.extend(clock.filter(|_| reached).map(judged));
     steps
+}
+
+/// The roads to all hubs of a configuration, each with the address of the hub.
+///
+/// # Errors
+/// `agent.json` cannot be read, or the system grants no runtime: a sentence.
+pub fn walk_all(config: &Config) -> Result<Vec<(String, Vec<Step>)>, String> {
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    let file = AgentFile::open(folder, 1)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let walks = config.hubs.iter().map(|hub| (hub.url().to_string(), runtime.block_on(walk(config, hub, &file))));
+    Ok(walks.collect())
+}
+
+/// A road for a person: a line a step.
+pub fn report(hub: &str, steps: &[Step]) -> String {
+    let mut text = format!("\nThe hub {hub}\n");
+    for step in steps {
+        let (mark, found) = match &step.found {
+            Ok(found) => ("●", found),
+            Err(why) => ("■", why),
+        };
+        text += &format!("  {mark} {:7}  {found}\n", step.stage.text());
+    }
+    text
+}
+
+/// A road for scripts.
+pub fn json(hub: &str, steps: &[Step]) -> serde_json::Value {
+    let steps = steps.iter().map(|step| match &step.found {
+        Ok(found) => serde_json::json!({ "step": step.stage.text(), "ok": true, "found": found }),
+        Err(why) => serde_json::json!({ "step": step.stage.text(), "ok": false, "reason": why }),
+    });
+    serde_json::json!({ "hub": hub, "steps": steps.collect::<Vec<_>>() })
 }
 
 /// The clock's step, which is a fault where the two are far apart.
