@@ -132,12 +132,3 @@ fn a_row_of_the_fleet_is_answered_over_time() {
         assert!(refused.status == 400 && refused.body.contains(word), "{question}: {}", refused.body);
     }
 }
-
-#[test]
-fn a_script_does_not_follow_more_machines_than_it_can_take() {
-    let server = demo("1", "65");
-    let all = server.get("/api/v1/live?format=json", &[]);
-    assert!(all.status == 400 && all.body.contains("65 machines") && all.body.contains("source="), "{}", all.body);
-    let few = server.get("/api/v1/live?format=json&source=demo-0*", &[]);
-    assert!(few.body.contains("this is a WebSocket"), "fewer are followed, over a WebSocket: {}", few.body);
-}
