@@ -4,9 +4,11 @@
 //! [`demo`] simulates machines in place of the sampler; [`modes`] puts these rooms together.
 
 pub mod accounts;
+pub mod admin;
 pub mod archive;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod data;
 pub mod demo;
 pub mod doctor;

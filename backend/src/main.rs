@@ -1,6 +1,7 @@
 //! The binary `watchglass`: arguments in, exit status out.
 //!
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
+//! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use backend::clock::{self, Clock};
 use backend::config::{self, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
             say(&uplink::unit(&config, &program))
         }
+        Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
@@ -56,6 +58,24 @@ fn main() -> ExitCode {
         Err(error) => {
             complain(&error.to_string());
             ExitCode::from(error.status())
+        }
+    }
+}
+
+/// `watchglass user`, `key` and `agents`.
+fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
+    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(io::stderr);
+    log.init();
+    match backend::admin::run(config, wanted) {
+        Ok(printed) => {
+            if !printed.note.is_empty() {
+                complain(&printed.note);
+            }
+            say(&printed.output)
+        }
+        Err(failed) => {
+            complain(&format!("watchglass: {failed}"));
+            ExitCode::from(failed.status())
         }
     }
 }

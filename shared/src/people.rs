@@ -56,6 +56,9 @@ pub struct PersonChange {
     pub role: Option<Role>,
     /// The team that `role` is about, by id or name; none: the only one.
     pub team: Option<String>,
+    /// A new password, which ends all sessions; only on the hub's own machine, where no code could be sent to a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
 }
 
 /// An account that was made, or whose password may be set anew.

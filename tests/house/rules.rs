@@ -46,6 +46,9 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
     // Sources of a hub, people and keys: it knows no socket.
     ("backend/src", "accounts", &["clock", "throttle"]),
+    ("backend/src", "control", &[]),
+    // The commands that administer a hub.
+    ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
     ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
     ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
@@ -57,6 +60,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "ingest",
             "clock",
             "config",
+            "control",
             "doctor",
             "export",
             "live",
@@ -76,6 +80,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "archive",
             "clock",
             "config",
+            "control",
             "data",
             "demo",
             "http",

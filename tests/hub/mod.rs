@@ -1,5 +1,6 @@
 //! The hub itself, attacked first: who may ask for what, what a foreign page can bring a browser to do, how sessions end.
 
+mod administer;
 mod admission;
 mod begin;
 mod forgery;

@@ -53,6 +53,8 @@ pub fn as_user<T>(uid: u32, program: &Path, start: impl FnOnce(Command) -> T) ->
 pub fn watchglass<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command(binary());
     command.args(args).env_remove("WATCHGLASS_LOG").env_remove("SUDO_UID").stdin(Stdio::null());
+    // Sockets lie in the data folder then.
+    command.env_remove("XDG_RUNTIME_DIR");
     // A test must not touch the caller's own history, and /dev/null is no folder.
     command.env("XDG_STATE_HOME", "/dev/null");
     command

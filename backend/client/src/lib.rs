@@ -110,6 +110,29 @@ impl Client {
         request.send(body).map_err(|error| self.told(uri, &error))
     }
 
+    /// Sends a request of any method, with a body or without.
+    ///
+    /// # Errors
+    /// As those of [`get`](Self::get).
+    pub fn send<'a>(
+        &self,
+        method: &str,
+        uri: &Uri,
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+        body: Option<&[u8]>,
+    ) -> Result<Response<Body>, String> {
+        let request =
+            headers.into_iter().fold(http::Request::builder().method(method).uri(uri), |request, (name, value)| {
+                request.header(name, value)
+            });
+        let wrong = |error: http::Error| error.to_string();
+        let answer = match body {
+            Some(body) => self.agent.run(request.body(body).map_err(wrong)?),
+            None => self.agent.run(request.body(()).map_err(wrong)?),
+        };
+        answer.map_err(|error| self.told(uri, &error))
+    }
+
     /// What to say when [`read`] failed on an answer of this client: a sentence without a full stop.
     pub fn told_of_body(&self, uri: &Uri, error: BodyError) -> String {
         match error {

@@ -1,6 +1,7 @@
 //! Machines that joined: listed, confirmed, renamed, labelled, revoked and removed.
 
-use super::enrol::{check_labels, check_name, json, labels_of};
+use super::enrol::check_name;
+use super::labels::{check_labels, json, labels_of};
 use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, LinkDenied, Principal};
 use records::sources::Source;

@@ -3,6 +3,7 @@
 use super::attempts::Limit;
 use super::join::JoinSettings;
 use super::key::{self, KeyKind};
+use super::labels::{check_labels, json, labels_of};
 use super::service_keys::{holds, row};
 use super::watchers::Ends;
 use super::{Accounts, DAY, Denied, Done, HOUR, LinkDenied, Network, random};
@@ -10,10 +11,8 @@ use records::enrolments::Enrolment as Request;
 use records::keys::Key;
 use records::sources::{Source, Told};
 use records::{Change, enrolments, keys, sources};
-use serde::Serialize;
 use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
-use std::collections::BTreeMap;
 
 /// Who asks again within this time is answered as the same machine, with a new key.
 pub(super) const REPEATED: i64 = HOUR;
@@ -24,7 +23,6 @@ pub(super) const PENDING: i64 = DAY;
 const SOURCES: i64 = 10_000;
 /// The longest name of a source.
 const NAME: usize = 63;
-const LABELS: usize = 32;
 const LINKS: usize = 64;
 
 /// The answer to a machine that wants to join.
@@ -34,35 +32,6 @@ pub enum Enrolment {
     Enrolled(Enrolled),
     /// An admin has to confirm it; it asks again, with the same request.
     Pending,
-}
-
-/// Settings and labels as they are kept.
-pub(super) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("texts and flags only")
-}
-
-pub(super) fn labels_of(source: &Source) -> BTreeMap<String, String> {
-    serde_json::from_str(&source.labels).unwrap_or_default()
-}
-
-/// Whether labels are within what is kept of them.
-pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Denied> {
-    if labels.len() > LABELS {
-        return Err(Denied::invalid(format!("a machine has at most {LABELS} labels")));
-    }
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._/-".contains(c);
-    for (key, value) in labels {
-        if key.is_empty() || key.len() > 63 || !key.chars().all(good) {
-            let sentence = "a label's key has 1 to 63 small letters, digits, \".\", \"_\", \"/\" or \"-\"";
-            return Err(Denied::invalid(format!("{sentence}; {key:?} has not")));
-        }
-        if value.len() > 256 || value.chars().any(char::is_control) {
-            return Err(Denied::invalid(format!(
-                "the value of label {key:?} is longer than 256 bytes or no plain text"
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn is_name_letter(letter: char) -> bool {

@@ -1,9 +1,9 @@
 //! Join keys: what a machine needs to become a source. Ending one ends no machine.
 
-use super::enrol::{check_labels, json};
-use super::key::{self, KeyKind};
+use super::key::{self, KeyKind, end_of};
+use super::labels::{check_labels, json};
 use super::service_keys::row;
-use super::{Accounts, DAY, Denied, Done, HOUR, MINUTE, Principal};
+use super::{Accounts, DAY, Denied, Done, Principal};
 use records::keys::Key;
 use records::{Change, keys, sources, teams};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 
 /// How long a join key holds unless it is said.
 const HOLDS: i64 = DAY;
-/// The longest that can be said; beyond it "never" is meant.
-const LONGEST: i64 = 3_660 * DAY;
 /// Join keys of a team that hold at once.
 const JOINS: usize = 200;
 /// What the join key is called that the hub prints while it has no account.
@@ -41,27 +39,6 @@ pub(super) struct JoinSettings {
     pub approve: bool,
     /// The id of the source that it is bound to.
     pub source: Option<String>,
-}
-
-/// When something ends that holds as long as a text says: a number with min, h or d, or `never`.
-pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> Result<Option<i64>, Denied> {
-    let text = match text.map(str::trim) {
-        None => return Ok(unless_said.map(|holds| now + holds)),
-        Some("never") => return Ok(None),
-        Some(text) => text,
-    };
-    let at = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match text[at..].trim() {
-        "min" => Some(MINUTE),
-        "h" => Some(HOUR),
-        "d" => Some(DAY),
-        _ => None,
-    };
-    let length = unit.and_then(|unit| text[..at].parse::<i64>().ok()?.checked_mul(unit));
-    match length.filter(|length| (MINUTE..=LONGEST).contains(length)) {
-        Some(length) => Ok(Some(now + length)),
-        None => Err(Denied::invalid("say how long it holds as 30min, 24h, 7d or never; at most ten years")),
-    }
 }
 
 impl Accounts {
@@ -193,26 +170,5 @@ impl Accounts {
     /// [`Denied`].
     pub async fn end_join(&self, by: &Principal, team: &str, id: &str) -> Result<(), Denied> {
         self.end_key(by, team, id, KeyKind::Join).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_long_is_said_in_words_that_people_write() {
-        for (text, ends) in [
-            (None, Some(DAY)),
-            (Some("30min"), Some(30 * MINUTE)),
-            (Some(" 24 h "), Some(DAY)),
-            (Some("7d"), Some(7 * DAY)),
-            (Some("never"), None),
-        ] {
-            assert_eq!(end_of(text, Some(DAY), 0), Ok(ends), "{text:?}");
-        }
-        for wrong in ["", "0min", "-1d", "1", "d", "24", "1w", "99999d", "9223372036854775807d", "\u{663}d", "1.5h"] {
-            assert!(end_of(Some(wrong), None, 0).is_err(), "{wrong:?}");
-        }
     }
 }

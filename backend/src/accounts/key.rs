@@ -2,6 +2,7 @@
 //! that scanners of source code can tell a key that leaked.
 
 use super::random::{base62, checksum_text, hash};
+use super::{DAY, Denied, HOUR, MINUTE};
 use shared::session::Secret;
 
 /// Letters of an id, which lists show.
@@ -9,6 +10,9 @@ const ID: usize = 12;
 /// Letters of a secret without its checksum.
 const SECRET: usize = 43;
 const CHECKSUM: usize = 6;
+
+/// The longest that can be said; beyond it "never" is meant.
+const LONGEST: i64 = 3_660 * DAY;
 
 /// Whose key it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +92,27 @@ pub(super) fn read(text: &str) -> Option<Claimed<'_>> {
     (checksum(before) == sum).then(|| Claimed { kind, id, hash: hash(&secret[..SECRET]) })
 }
 
+/// When something ends that holds as long as a text says: a number with min, h or d, or `never`.
+pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> Result<Option<i64>, Denied> {
+    let text = match text.map(str::trim) {
+        None => return Ok(unless_said.map(|holds| now + holds)),
+        Some("never") => return Ok(None),
+        Some(text) => text,
+    };
+    let at = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[at..].trim() {
+        "min" => Some(MINUTE),
+        "h" => Some(HOUR),
+        "d" => Some(DAY),
+        _ => None,
+    };
+    let length = unit.and_then(|unit| text[..at].parse::<i64>().ok()?.checked_mul(unit));
+    match length.filter(|length| (MINUTE..=LONGEST).contains(length)) {
+        Some(length) => Ok(Some(now + length)),
+        None => Err(Denied::invalid("say how long it holds as 30min, 24h, 7d or never; at most ten years")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +145,22 @@ mod tests {
         for wrong in ["", "wg_j__", "_____", "wg_x_ID_SECRET", &format!("{text} "), &format!("{text}_"), "wg_j_\u{e9}"]
         {
             assert!(read(wrong).is_none(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_is_said_in_words_that_people_write() {
+        for (text, ends) in [
+            (None, Some(DAY)),
+            (Some("30min"), Some(30 * MINUTE)),
+            (Some(" 24 h "), Some(DAY)),
+            (Some("7d"), Some(7 * DAY)),
+            (Some("never"), None),
+        ] {
+            assert_eq!(end_of(text, Some(DAY), 0), Ok(ends), "{text:?}");
+        }
+        for wrong in ["", "0min", "-1d", "1", "d", "24", "1w", "99999d", "9223372036854775807d", "\u{663}d", "1.5h"] {
+            assert!(end_of(Some(wrong), None, 0).is_err(), "{wrong:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What the hub's end of an agent's link asks: whose key it is, and what is kept of its source.
 
 use super::attempts::Limit;
-use super::enrol::labels_of;
 use super::key::KeyKind;
+use super::labels::labels_of;
 use super::watchers::Holder;
 use super::{Accounts, Denied, Network};
 use records::{eras, sources};

@@ -10,6 +10,7 @@ mod denied;
 mod enrol;
 mod join;
 mod key;
+mod labels;
 mod link;
 mod password;
 mod people;
@@ -26,6 +27,9 @@ pub use link::{Era, Heard, Identity, LinkDenied};
 pub use principal::{Network, Principal, Who};
 pub use session::Begun;
 pub use watchers::Ended;
+
+/// The name of the database in the data folder of a hub.
+pub const FILE: &str = records::FILE;
 
 /// Why the database cannot be opened.
 pub type OpenError = records::OpenError;
@@ -78,11 +82,8 @@ impl Accounts {
     /// [`OpenError`]: a newer version has written it, or it cannot be used.
     pub async fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
         let records = Records::open(folder).await?;
-        let failed = |error: records::Error| OpenError::Io {
-            path: folder.join(records::FILE),
-            what: "read",
-            error: error.to_string(),
-        };
+        let failed =
+            |error: records::Error| OpenError::Io { path: folder.join(FILE), what: "read", error: error.to_string() };
         let (instance, set_up) = begin(&records).await.map_err(failed)?;
         Ok(Accounts(Arc::new(Inner {
             records,

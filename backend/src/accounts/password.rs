@@ -28,7 +28,7 @@ const WAITING: usize = 32;
 
 /// Lengths in bytes after normalisation.
 const SHORTEST: usize = 12;
-const LONGEST: usize = 1_024;
+const LONGEST: usize = 1_024; // bytes, no unit is converted
 /// What is normalised at all.
 const LONGEST_TYPED: usize = 4_096;
 

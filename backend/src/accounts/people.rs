@@ -75,6 +75,17 @@ impl Accounts {
     pub async fn change_person(&self, by: &Principal, word: &str, wanted: &PersonChange) -> Result<Person, Denied> {
         self.need_hub_admin(by)?;
         self.need_fresh(by)?;
+        let hash = match &wanted.password {
+            Some(_) if !matches!(by.who, Who::Local { .. }) => {
+                let sentence = "nobody sets another's password from elsewhere; make a code for them instead";
+                return Err(Denied::Forbidden(sentence.into()));
+            }
+            Some(password) => {
+                password::check(password, &normal_name(word).unwrap_or_default())?;
+                Some(self.0.passwords.hash(password).await?)
+            }
+            None => None,
+        };
         let mut change = self.begin_change().await?;
         let account = self.account(&mut change, word).await?;
         let before = self.shown(&mut change, &account).await?;
@@ -88,7 +99,11 @@ impl Accounts {
             let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
             teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
         }
-        if disabled {
+        if let Some(hash) = &hash {
+            accounts::set_password(&mut change, &random::id(), &account.id, hash).await?;
+            codes::end(&mut change, "reset", Some(&account.id)).await?;
+        }
+        if disabled || hash.is_some() {
             sessions::end_all(&mut change, &account.id, None).await?;
         }
         let account = self.account(&mut change, &account.id).await?;
@@ -100,10 +115,15 @@ impl Accounts {
             hub_admin.into_iter().chain(disabled).chain(teams).collect::<Vec<_>>().join(", ")
         };
         let (was, is) = (Some(text(&before)), Some(text(&after)));
-        let done = Done { action: "account.change", object: &account.name, before: was, after: is, ..Done::default() };
+        let action = if hash.is_some() { "account.password" } else { "account.change" };
+        let done = Done { action, object: &account.name, before: was, after: is, ..Done::default() };
         self.audit(&mut change, by, done).await?;
         change.commit().await?;
-        let why = if disabled { Ended::Disabled } else { Ended::Rights };
+        let why = match hash {
+            Some(_) => Ended::Password,
+            None if disabled => Ended::Disabled,
+            None => Ended::Rights,
+        };
         self.end_people(Ends::AllOf(account.id, None), why);
         Ok(after)
     }

@@ -106,11 +106,11 @@ impl Principal {
         }
     }
 
-    /// Which sources may be seen, as it was when this was made; [`Accounts::scope`](super::Accounts::scope) looks anew.
+    /// Which sources may be seen, as it was when this was made; [`Accounts::scope`](super::Accounts::scope) looks anew. For
+    /// what a key is for, ask [`allows`](Self::allows).
     pub fn scope(&self) -> Scope {
-        match self.hub_admin && self.allows(KeyScope::DataRead) {
+        match self.hub_admin {
             true => Scope::All,
-            false if !self.allows(KeyScope::DataRead) => Scope::nothing(),
             false => Scope::only(self.teams.iter().map(|team| team.id.clone()), self.sources.iter().cloned()),
         }
     }
@@ -179,9 +179,7 @@ mod tests {
         let mut principal = Principal::local(0);
         assert!(principal.is_hub_admin() && principal.scope() == Scope::All);
         principal.scopes = Some(vec![KeyScope::MetricsRead]);
-        assert!(!principal.is_hub_admin() && principal.scope() == Scope::nothing());
-        principal.scopes = Some(vec![KeyScope::DataRead]);
-        assert!(!principal.is_hub_admin() && principal.scope() == Scope::All);
+        assert!(!principal.is_hub_admin() && !principal.allows(KeyScope::DataRead));
     }
 
     #[test]

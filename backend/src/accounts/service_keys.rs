@@ -3,7 +3,7 @@
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
 use super::watchers::{Ended, Ends, Holder};
-use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, join, random};
+use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, random};
 use records::keys::Key;
 use records::{keys, teams};
 use shared::people::{MadeKey, NewServiceKey, ServiceKey};
@@ -117,7 +117,7 @@ impl Accounts {
             return Err(Denied::invalid(format!("{scope} is for machines that join; make a join key instead")));
         }
         let now = self.now();
-        let mut ends = join::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
+        let mut ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;

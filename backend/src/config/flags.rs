@@ -1,6 +1,7 @@
 //! The command line, of which the flags are the rows of the table of options. Its help is what a newcomer reads first: grouped,
 //! one line each.
 
+use super::administer::{AdminFlags, AdminTask, Administration, AgentsTask, KeyTask, UserTask};
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
@@ -25,6 +26,10 @@ const SPOOL_BYTES: u64 = 256 << 20;
 
 const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
+
+/// The commands that administer a hub, and the flags of all of them.
+const ADMINISTERING: [&str; 3] = ["user", "key", "agents"];
+const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
 /// A command, with the flags that it alone has.
 #[derive(Clone, Debug, Subcommand)]
@@ -89,6 +94,27 @@ pub enum Word {
         #[arg(long, value_name = "N", default_value = "1")]
         seed: u64,
     },
+    /// Accounts of a hub: who may sign in, and what they may
+    User {
+        #[command(subcommand)]
+        task: UserTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Keys of programs that ask a hub
+    Key {
+        #[command(subcommand)]
+        task: KeyTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Machines that joined a hub, and the lines by which they join
+    Agents {
+        #[command(subcommand)]
+        task: AgentsTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
 }
 
 /// Flags of an agent alone.
@@ -128,6 +154,16 @@ impl Word {
     /// The flags of an agent, when this is one.
     pub fn agent(&self) -> Option<&AgentFlags> {
         if let Word::Agent(agent) = self { Some(agent) } else { None }
+    }
+
+    /// What a hub is asked for, when this asks for something.
+    fn administration(&self) -> Option<(AdminTask, AdminFlags)> {
+        match self.clone() {
+            Word::User { task, flags } => Some((AdminTask::User(task), flags)),
+            Word::Key { task, flags } => Some((AdminTask::Key(task), flags)),
+            Word::Agents { task, flags } => Some((AdminTask::Agents(task), flags)),
+            _ => None,
+        }
     }
 
     /// The recording to make or to show, when this asks for one.
@@ -194,23 +230,29 @@ pub fn command() -> Command {
     // What every command takes is built into each first, so that a command can hide of it what means nothing to it.
     command.build();
     let names: Vec<String> = command.get_subcommands().map(|word| word.get_name().to_string()).collect();
-    names.into_iter().fold(command, |command, name| {
-        command.mut_subcommand(name.clone(), |word| {
-            word.mut_args(|arg| {
-                if !arg.is_global_set() {
-                    return arg;
-                }
-                let concerns = concerns(arg.get_id().as_str(), &name);
-                arg.hide(!concerns)
-            })
-        })
-    })
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(&name, |word| with_its_flags(word, &name)))
+}
+
+/// A command, and those below it, whose help has what means something to it alone.
+fn with_its_flags(word: Command, name: &str) -> Command {
+    let word = word.mut_args(|arg| {
+        if !arg.is_global_set() || ADMIN_FLAGS.contains(&arg.get_id().as_str()) {
+            return arg;
+        }
+        let concerns = concerns(arg.get_id().as_str(), name);
+        arg.hide(!concerns)
+    });
+    let below: Vec<String> = word.get_subcommands().map(|word| word.get_name().to_string()).collect();
+    below.iter().fold(word, |word, task| word.mut_subcommand(task, |task| with_its_flags(task, name)))
 }
 
 /// Whether a flag stands in the help of a command.
 fn concerns(flag: &str, command: &str) -> bool {
     match OPTIONS.iter().find(|row| row.flag == flag) {
         Some(row) => row.commands.contains(&command),
+        None if ADMINISTERING.contains(&command) => {
+            [CONFIG, "key_file"].contains(&flag) || (flag, command) == ("label", "agents")
+        }
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         // An export prints no configuration.
         None => flag != PRINT_CONFIG || command != "export",
@@ -268,6 +310,22 @@ fn taken(matches: &ArgMatches) -> Result<Flags, clap::Error> {
 }
 
 impl Flags {
+    /// The labels, where they are not this machine's but those of the machines that join.
+    pub fn labels_of_others(&mut self) -> Vec<(String, String)> {
+        let administers = self.command.as_ref().is_some_and(|word| word.administration().is_some());
+        if administers { self.hub.take_labels() } else { Vec::new() }
+    }
+
+    /// What a hub is asked for, when this asks for something.
+    pub fn administration(
+        &self,
+        config: &Config,
+        labels: Vec<(String, String)>,
+    ) -> Result<Option<Administration>, ConfigError> {
+        let Some((task, flags)) = self.command.as_ref().and_then(Word::administration) else { return Ok(None) };
+        flags.asked(task, &config.hubs, labels).map(Some)
+    }
+
     /// A flag that was given and means nothing where the machines are simulated.
     pub fn of_real_machines(&self) -> Option<&'static str> {
         let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");

@@ -291,6 +291,11 @@ pub const HUB: &str = "Hub";
 pub const HUB_FLAGS: &[&str] = &["key", "key_file", "name", "label", "ca", "pin", "proxy", "new_identity"];
 
 impl HubFlags {
+    /// The labels alone, which then are no longer this machine's.
+    pub fn take_labels(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.label)
+    }
+
     /// Puts them over the hub that the configuration names.
     pub fn apply(self, config: &mut Config, env: &dyn Fn(&str) -> Option<String>) -> Result<(), ConfigError> {
         let given = self != HubFlags::default();

@@ -5,6 +5,7 @@
 //! Read `table.rs` (all options, one row each), then `option.rs` (what a row is), `flags.rs` (the command line), `file.rs`
 //! (TOML) and `value.rs` (how one value is written).
 
+mod administer;
 mod collector;
 mod endpoints;
 mod export;
@@ -29,6 +30,7 @@ mod value;
 mod when;
 mod written;
 
+pub use administer::{AdminTask, Administration, AgentsTask, Granted, KeyTask, UserTask};
 pub use collector::CollectorConfig;
 pub use export::Export;
 pub use file::read_file;
@@ -96,6 +98,13 @@ pub enum Command {
         config: Config,
         /// Which, and what to do.
         task: RecordingTask,
+    },
+    /// Ask a hub for something.
+    Administer {
+        /// What says where the hub is.
+        config: Config,
+        /// What is wanted of it.
+        wanted: Administration,
     },
     /// Print what is in force, [`Config::to_toml`], and leave.
     PrintConfig(Config),
@@ -216,7 +225,7 @@ fn parse_with(
     read_file: &dyn Fn(&Path) -> std::io::Result<String>,
     collectors: Vec<CollectorConfig>,
 ) -> Result<Command, ConfigError> {
-    let flags = match flags::read(args) {
+    let mut flags = match flags::read(args) {
         Ok(flags) => flags,
         Err(flags::Stop::Say(text)) => return Ok(Command::Say(text)),
         Err(flags::Stop::Wrong(error)) => return Err(error),
@@ -245,7 +254,9 @@ fn parse_with(
     }
     flags.apply(&mut config)?;
     config.proxies = ProxyEnvironment::read(env);
+    let labels = flags.labels_of_others();
     flags.hub.clone().apply(&mut config, env)?;
+    let administration = flags.administration(&config, labels)?;
     let agent = flags.command.as_ref().and_then(Word::agent);
     if let Some(spool) = agent.as_ref() {
         spool.apply(&mut config)?;
@@ -257,6 +268,9 @@ fn parse_with(
     endpoints::told_apart(&config.endpoints)?;
     if flags.print_config {
         return Ok(Command::PrintConfig(config));
+    }
+    if let Some(wanted) = administration {
+        return Ok(Command::Administer { config, wanted });
     }
     if let Some(task) = flags.command.as_ref().and_then(Word::recording) {
         return Ok(Command::Recording { config, task });

@@ -196,7 +196,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "record"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "agents"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.
@@ -216,8 +216,9 @@ options! {
     }
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), Hubs {
-        flag: "hub", key: "hub", value: "URL", section: HUB, commands: &["serve", "agent", "doctor"],
-        help: "Hub to send what is measured to",
+        flag: "hub", key: "hub", value: "URL", section: HUB,
+        commands: &["serve", "agent", "doctor", "user", "key", "agents"],
+        help: "Hub to send what is measured to, or to administer",
     }
     /// Whether keys and samples may travel unencrypted.
     plain_http: bool = false, Texts(value::switch) {

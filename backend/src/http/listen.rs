@@ -1,7 +1,7 @@
 //! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
 
 use super::guard::Guard;
-use super::guard::peer::Peers;
+use super::guard::peer::{Peers, own_uid};
 use super::tls::Certificate;
 use super::transport::Transport;
 use super::{Caller, write_timeout::WriteTimeout};
@@ -27,6 +27,9 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_CONNECTIONS: usize = 1024;
 /// Connections at once of users who may not read; they are told so and closed.
 const MAX_REFUSED_CONNECTIONS: usize = 16;
+/// Connections at once of the control socket.
+#[cfg(unix)]
+const MAX_CONTROL_CONNECTIONS: usize = 16;
 /// The longest head of a request that is read, bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
@@ -78,6 +81,37 @@ pub async fn serve(
             () = certificate.follow() => {}
         },
         None => all.await,
+    }
+}
+
+/// Serves the owner of the data folder, and root, on its socket until `stop` is true.
+#[cfg(unix)]
+pub async fn serve_control(bound: crate::control::Bound, router: Router, mut stop: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(MAX_CONTROL_CONNECTIONS));
+    let theirs = stop.clone();
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = bound.listener.accept() => accepted,
+            () = super::ended(&mut stop) => return,
+        };
+        let called = accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream)));
+        let (uid, stream) = match called {
+            Ok(called) => called,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection of the control socket");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        // The file's mode says so already, but not on every system.
+        let admitted = uid == own_uid() || uid == 0;
+        let caller = Caller { admitted, local: admitted.then_some(uid), ..Caller::default() };
+        let (router, stop) = (router.clone(), theirs.clone());
+        tokio::spawn(async move {
+            connection(Transport::Unix(stream), caller, router, stop).await;
+            drop(slot);
+        });
     }
 }
 

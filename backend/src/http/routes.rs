@@ -62,6 +62,7 @@ pub static ROUTES: &[Route] = routes! {
     POST "/api/v1/session", Need::Session, JSON, session::sign_in;
     DELETE "/api/v1/session", Need::Session, NOTHING, session::sign_out;
     POST "/api/v1/session/setup", Need::Session, JSON, session::setup;
+    POST "/api/v1/session/reset", Need::Session, JSON, session::reset;
     POST "/api/v1/session/again", Need::Own, JSON, session::again;
     GET "/api/v1/catalog", READ, NOTHING, api::catalog;
     GET "/api/v1/sources", READ, NOTHING, api::sources;
@@ -81,6 +82,14 @@ pub static ROUTES: &[Route] = routes! {
     DELETE "/api/v1/teams/{team}/agents/{source}", Need::TeamAdmin, NOTHING, admin::agents::revoke;
     POST "/api/v1/teams/{team}/agents/{source}/approve", Need::TeamAdmin, NOTHING, admin::agents::approve;
     DELETE "/api/v1/sources/{source}", Need::HubAdmin, NOTHING, admin::agents::remove;
+    GET "/api/v1/teams/{team}/keys", Need::TeamAdmin, NOTHING, admin::keys::list;
+    POST "/api/v1/teams/{team}/keys", Need::TeamAdmin, JSON, admin::keys::create;
+    DELETE "/api/v1/teams/{team}/keys/{id}", Need::TeamAdmin, NOTHING, admin::keys::end;
+    GET "/api/v1/accounts", Need::HubAdmin, NOTHING, admin::people::list;
+    POST "/api/v1/accounts", Need::HubAdmin, JSON, admin::people::create;
+    PATCH "/api/v1/accounts/{person}", Need::HubAdmin, JSON, admin::people::change;
+    DELETE "/api/v1/accounts/{person}", Need::HubAdmin, NOTHING, admin::people::remove;
+    POST "/api/v1/accounts/{person}/reset", Need::HubAdmin, NOTHING, admin::people::reset;
     POST "/api/v1/ingest/enrol", Need::Key(KeyScope::AgentJoin), EVIDENCE, agents::enrol;
     GET "/api/v1/ingest", Need::Key(KeyScope::AgentWrite), SOCKET, agents::link;
 };

@@ -8,6 +8,7 @@ use crate::accounts::{Begun, Principal, Who};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
+use shared::people::Reset;
 use shared::session::{Again, Session, Setup, SignIn, SignedIn};
 use std::sync::Arc;
 
@@ -49,6 +50,16 @@ pub(super) async fn setup(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     begun(hub, hub.accounts.setup(&body, &asker.network).await?).await
+}
+
+/// A new password by a code that an admin gave.
+pub(super) async fn reset(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<Reset>,
+) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    begun(hub, hub.accounts.reset_password(&body, &asker.network).await?).await
 }
 
 /// The session that has begun, and its cookie.

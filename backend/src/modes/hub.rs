@@ -1,6 +1,6 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
-use super::{Served, Serving, idle, machine, serve};
+use super::{Served, Serving, control_of, idle, machine, serve};
 use crate::accounts::Accounts;
 use crate::clock;
 use crate::config::{Config, PublicUrl};
@@ -64,6 +64,7 @@ fn public(config: &Config, port: u16) -> PublicUrl {
 /// Serves until `stop` becomes true, and returns within some seconds of that.
 pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Opened { data, accounts, certificate, public, port, .. } = opened;
+    let control = control_of(data.path());
     let own = (!config.no_local).then(machine::name);
     if let Some(name) = &own
         && let Err(error) = accounts.own_machine(name).await
@@ -74,7 +75,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
     let hub = Hub::new(&config, accounts.clone(), ingest.clone(), public, port);
-    let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate };
+    let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
         let _ = stop.wait_for(|stop| *stop).await;

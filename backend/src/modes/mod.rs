@@ -14,6 +14,7 @@ pub use bind::bind;
 
 use crate::archive::{self, Archive};
 use crate::config::Config;
+use crate::control::{self, Bound};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
@@ -21,6 +22,7 @@ use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
 use crate::stderr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -51,19 +53,21 @@ struct Served {
     hub: Option<Hub>,
     /// What callers are shown, where there is TLS.
     certificate: Option<Arc<Certificate>>,
+    /// The socket of the data folder, for who administers.
+    control: Option<Bound>,
 }
 
 impl Served {
     /// What one machine shows of itself.
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
-        Served { live, archive, hub: None, certificate: None }
+        Served { live, archive, hub: None, certificate: None, control: None }
     }
 }
 
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate }: Served,
+    Served { live, archive, hub, certificate, control }: Served,
     Serving { listeners, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -75,11 +79,41 @@ async fn serve(
     let base = config.base_path.clone();
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
     let serving = async move {
-        let serving = http::listen::serve(listeners, http::router(app), guard, certificate, stop);
+        let router = http::router(app);
+        let local = serve_control(control, router.clone(), stop.clone());
+        let serving = http::listen::serve(listeners, router, guard, certificate, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
-        serving.await;
+        tokio::join!(serving, local);
     };
     keep(live, archive, remote, work, serving).await;
+}
+
+async fn serve_control(control: Option<Bound>, router: axum::Router, stop: watch::Receiver<bool>) {
+    #[cfg(unix)]
+    if let Some(control) = control {
+        http::listen::serve_control(control, router, stop).await;
+    }
+    #[cfg(not(unix))]
+    drop((control, router, stop));
+}
+
+/// Listens on the socket of a data folder, which this process has to itself; none, and a line in the log, where that cannot be.
+fn control_of(folder: &Path) -> Option<Bound> {
+    let path = match control::path(folder, control::runtime_folder()) {
+        Ok(Some(path)) => path,
+        Ok(None) => {
+            tracing::warn!(
+                "the path of the control socket is too long: watchglass user, key and agents need --hub URL"
+            );
+            return None;
+        }
+        Err(error) => {
+            tracing::warn!(%error, "there is no control socket");
+            return None;
+        }
+    };
+    let failed = |error: &std::io::Error| tracing::warn!(%error, "cannot listen on {}", path.display());
+    control::bind(&path).inspect_err(failed).ok()
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

@@ -1,0 +1,38 @@
+//! Labels of machines, as they are checked and kept.
+
+use super::Denied;
+use records::sources::Source;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Labels of one machine.
+const LABELS: usize = 32;
+
+/// Settings and labels as they are kept.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and flags only")
+}
+
+pub(super) fn labels_of(source: &Source) -> BTreeMap<String, String> {
+    serde_json::from_str(&source.labels).unwrap_or_default()
+}
+
+/// Whether labels are within what is kept of them.
+pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Denied> {
+    if labels.len() > LABELS {
+        return Err(Denied::invalid(format!("a machine has at most {LABELS} labels")));
+    }
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._/-".contains(c);
+    for (key, value) in labels {
+        if key.is_empty() || key.len() > 63 || !key.chars().all(good) {
+            let sentence = "a label's key has 1 to 63 small letters, digits, \".\", \"_\", \"/\" or \"-\"";
+            return Err(Denied::invalid(format!("{sentence}; {key:?} has not")));
+        }
+        if value.len() > 256 || value.chars().any(char::is_control) {
+            return Err(Denied::invalid(format!(
+                "the value of label {key:?} is longer than 256 bytes or no plain text"
+            )));
+        }
+    }
+    Ok(())
+}

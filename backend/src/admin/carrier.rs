@@ -1,0 +1,164 @@
+//! The three roads to a hub: its control socket, HTTPS with a key, or its files where no hub runs.
+
+use super::failed::AdminFailed;
+use super::order::HubOrder;
+use crate::accounts::{Accounts, Principal};
+use crate::config::{Config, HubEntry, KeyFrom, user};
+use crate::{clock, control};
+use history::files::{Disk, Files, LockError};
+use serde_json::Value;
+use shared::session::Problem;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a hub may take to answer, and how much it may say, bytes.
+const TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_ANSWER: u64 = 32 << 20;
+
+/// Brings an order to the hub of a data folder, or to the one that is named, and its answer back.
+pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -> Result<Value, AdminFailed> {
+    if let Some(hub) = hub {
+        return by_network(hub, order);
+    }
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
+        AdminFailed::folder("there is no data folder; name the hub's with --data-dir, or the hub with --hub URL")
+    })?;
+    #[cfg(unix)]
+    if let Ok(Some(socket)) = control::path(folder, control::runtime_folder())
+        && let Ok(stream) = std::os::unix::net::UnixStream::connect(socket)
+    {
+        return by_socket(stream, order);
+    }
+    on_file(folder, order)
+}
+
+/// Through the socket of the process that has the folder.
+#[cfg(unix)]
+fn by_socket(mut stream: std::os::unix::net::UnixStream, order: &HubOrder) -> Result<Value, AdminFailed> {
+    let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
+    stream.set_write_timeout(Some(TIMEOUT)).map_err(failed)?;
+    let (method, path, body) = order.request();
+    let body = body.map(|body| body.to_string()).unwrap_or_default();
+    let head = format!(
+        "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).map_err(failed)?;
+    let mut answer = Vec::new();
+    stream.take(MAX_ANSWER).read_to_end(&mut answer).map_err(failed)?;
+    let (status, body) = split(&answer).ok_or_else(|| AdminFailed::new("the hub's control socket speaks no HTTP"))?;
+    judged(status, body)
+}
+
+/// Status and body of an answer that ends with its connection.
+#[cfg(unix)]
+fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
+    let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..at]).ok()?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let chunked = head.to_ascii_lowercase().contains("\r\ntransfer-encoding:");
+    (!chunked).then_some((status, &answer[at + 4..]))
+}
+
+/// To a hub elsewhere, with a key.
+fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
+    let key = match &hub.key {
+        Some(KeyFrom::File(path)) => std::fs::read_to_string(path)
+            .map_err(|error| AdminFailed::usage(format!("cannot read the key in {}: {error}", path.display())))?,
+        Some(KeyFrom::Given(key)) => key.clone(),
+        Some(KeyFrom::Stdin) => {
+            let mut line = String::new();
+            io::stdin()
+                .read_line(&mut line)
+                .map_err(|error| AdminFailed::usage(format!("no key can be read: {error}")))?;
+            line
+        }
+        None => return Err(AdminFailed::answered(401, "name the file with your key: --key-file FILE")),
+    };
+    if hub.ca.is_some() || hub.pin.is_some() {
+        return Err(AdminFailed::usage(
+            "--ca and --pin are for agents; this command trusts what the system trusts (SSL_CERT_FILE adds to it)",
+        ));
+    }
+    let (method, path, body) = order.request();
+    let uri = format!("{}/{path}", hub.url());
+    let uri = uri.parse().map_err(|_| AdminFailed::usage(format!("{} is no address of a hub", hub.url())))?;
+    let limits = client::Limits { connect: Duration::from_secs(10), whole: TIMEOUT, idle: Duration::from_secs(1) };
+    let client = client::Client::new(limits);
+    let bearer = format!("Bearer {}", key.trim());
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let body = body.map(|body| body.to_string().into_bytes());
+    let told = |error: String| AdminFailed::new(format!("{}: {error}", hub.url()));
+    let answer = client.send(method, &uri, headers, body.as_deref()).map_err(told)?;
+    let status = answer.status().as_u16();
+    let max = client::MaxBytes { sent: MAX_ANSWER, unpacked: MAX_ANSWER };
+    let text = client::read(answer, max).map_err(|error| told(client.told_of_body(&uri, error)))?;
+    judged(status, &text)
+}
+
+/// On the database itself, while nothing else has the folder.
+fn on_file(folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
+    let failed =
+        |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
+    let adds = matches!(order, HubOrder::AddPerson(_) | HubOrder::Join(..) | HubOrder::AddKey(..));
+    if !adds && !folder.join(crate::accounts::FILE).exists() {
+        return Err(failed(
+            "no hub has been here; start one with watchglass hub, or name its folder with --data-dir".into(),
+        ));
+    }
+    let disk = Disk::new(folder);
+    disk.make().map_err(|error| failed(error.to_string()))?;
+    let _lock = disk.lock().map_err(|error| match error {
+        LockError::Held { .. } => AdminFailed::new(
+            "a Watchglass runs with this folder, and its control socket does not answer; ask it with --hub URL --key-file FILE",
+        ),
+        LockError::Io(error) => failed(error.to_string()),
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| AdminFailed::new(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        let accounts =
+            Accounts::open(folder, Arc::new(clock::System)).await.map_err(|error| failed(error.to_string()))?;
+        let answer = order.on_file(&accounts, &Principal::local(user::own_uid())).await;
+        accounts.close().await;
+        Ok(answer?)
+    })
+}
+
+/// The answer, when it is what was asked for.
+fn judged(status: u16, body: &[u8]) -> Result<Value, AdminFailed> {
+    if (200..300).contains(&status) {
+        return match body {
+            [] => Ok(Value::Object(serde_json::Map::new())),
+            body => {
+                serde_json::from_slice(body).map_err(|_| AdminFailed::new("what answers is no hub: it speaks no JSON"))
+            }
+        };
+    }
+    let sentence = serde_json::from_slice::<Problem>(body).map(|problem| problem.error);
+    Err(AdminFailed::answered(status, sentence.unwrap_or_else(|_| format!("what answers is no hub: status {status}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn an_answer_is_split_and_judged() {
+        let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\n\r\n{\"error\":\"only an admin\"}";
+        let (status, body) = split(answer).expect("HTTP");
+        let failed = judged(status, body).expect_err("refused");
+        assert_eq!((failed.status(), failed.to_string().as_str()), (5, "only an admin"));
+        assert_eq!(judged(401, b"{\"error\":\"sign in\"}").expect_err("refused").status(), 6);
+        assert_eq!(judged(400, b"{\"error\":\"wrong\"}").expect_err("refused").status(), 2);
+        assert_eq!(judged(502, b"<html>").expect_err("a proxy").to_string(), "what answers is no hub: status 502");
+        assert!(judged(200, b"<html>").is_err() && judged(204, b"").is_ok());
+        assert!(split(b"SSH-2.0\r\n\r\n").is_none());
+        assert!(split(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n").is_none());
+    }
+}

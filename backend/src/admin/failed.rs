@@ -1,0 +1,56 @@
+//! Why an order was not carried out, and the exit status that says so.
+
+use crate::accounts::Denied;
+use std::fmt;
+
+/// An order that was not carried out: one sentence, and the exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminFailed {
+    status: u8,
+    sentence: String,
+}
+
+impl AdminFailed {
+    /// Nobody answers, or not as a hub does.
+    pub(super) fn new(sentence: impl Into<String>) -> Self {
+        AdminFailed { status: 1, sentence: sentence.into() }
+    }
+
+    /// Wrong usage.
+    pub(super) fn usage(sentence: impl Into<String>) -> Self {
+        AdminFailed { status: 2, sentence: sentence.into() }
+    }
+
+    /// The data folder cannot be used.
+    pub(super) fn folder(sentence: impl Into<String>) -> Self {
+        AdminFailed { status: 4, sentence: sentence.into() }
+    }
+
+    /// What a hub answered in place of what was asked for.
+    pub(super) fn answered(status: u16, sentence: impl Into<String>) -> Self {
+        let status = match status {
+            400 | 413 | 415 | 422 => 2,
+            401 => 6,
+            403 => 5,
+            _ => 1,
+        };
+        AdminFailed { status, sentence: sentence.into() }
+    }
+
+    /// 1: failure. 2: wrong usage. 4: the data folder cannot be used. 5: refused, for want of a role. 6: not signed in.
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+}
+
+impl fmt::Display for AdminFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl From<Denied> for AdminFailed {
+    fn from(denied: Denied) -> Self {
+        AdminFailed::answered(denied.status(), denied.to_string())
+    }
+}

@@ -1,0 +1,164 @@
+//! The commands that administer a hub: `watchglass user`, `key` and `agents`. They work through the control socket of the
+//! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
+
+mod carrier;
+mod failed;
+mod order;
+mod password;
+mod table;
+
+pub use failed::AdminFailed;
+
+use crate::clock::{self, Clock};
+use crate::config::{AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, UserTask};
+use order::HubOrder;
+use serde_json::Value;
+use shared::people::{NewPerson, NewServiceKey, PersonChange};
+use shared::session::{AgentChange, NewJoin};
+
+/// The team where none is named.
+const MAIN_TEAM: &str = "main";
+
+/// What is to be printed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// For standard output: a list, or the one thing that was asked for.
+    pub output: String,
+    /// For standard error: what was done.
+    pub note: String,
+}
+
+/// Does what is wanted of a hub.
+///
+/// # Errors
+/// [`AdminFailed`], with the exit status.
+pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFailed> {
+    let (order, mut note) = order(wanted)?;
+    let answer = carrier::carry(config, wanted.hub.as_ref(), &order)?;
+    let text = |key: &str| answer.get(key).and_then(Value::as_str).map(String::from);
+    // What is made for other programs is alone on its line, so that they can take it as it is.
+    let output = if wanted.json {
+        format!("{answer:#}\n")
+    } else {
+        match &order {
+            HubOrder::AddKey(..) => text("key").map(|key| format!("{key}\n")).unwrap_or_default(),
+            HubOrder::Join(_, join) => {
+                let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
+                text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
+            }
+            HubOrder::ResetPerson(_) => match (&wanted.hub, text("code")) {
+                (Some(hub), Some(code)) => format!("{}/#reset={code}\n", hub.url()),
+                _ => String::new(),
+            },
+            _ => table::table(&answer, clock::System.wall() / 1_000).unwrap_or_default(),
+        }
+    };
+    if let (HubOrder::Join(_, join), false, Some(key)) = (&order, wanted.json, text("key"))
+        && join.expires.as_deref() == Some("never")
+    {
+        note = format!("Write this key into FILE, for its owner alone to read:\n{key}");
+    }
+    Ok(Printed { output, note })
+}
+
+/// What a machine is started with to join a hub that does not run now. Arguments are seen by every user of it, so a key
+/// without an end stands in a file.
+fn own_line(config: &Config, key: &str, ends: bool) -> String {
+    let key = if ends { format!("--key {key}") } else { "--key-file FILE".into() };
+    let public = config.public_url.as_ref().map(ToString::to_string).unwrap_or_else(|| {
+        let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+        let host = config.hosts.first().map_or("127.0.0.1", String::as_str);
+        format!("{scheme}://{host}:{}{}", config.port, config.base_path)
+    });
+    format!("watchglass agent --hub {public} {key}")
+}
+
+/// The order to the hub, and what to say once it is done.
+fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
+    let team = || wanted.team.clone().unwrap_or_else(|| MAIN_TEAM.into());
+    let change =
+        |person: &String, change: PersonChange, note: String| (HubOrder::ChangePerson(person.clone(), change), note);
+    let read = |file: &Option<std::path::PathBuf>, person: &str| password::read(file.as_deref(), person);
+    Ok(match &wanted.task {
+        AdminTask::User(UserTask::List) => (HubOrder::People, String::new()),
+        AdminTask::User(UserTask::Add { person, admin, role, password_file }) => {
+            let new = NewPerson {
+                name: person.clone(),
+                password: Some(read(password_file, person)?),
+                hub_admin: *admin,
+                team: wanted.team.clone(),
+                role: Some(*role),
+            };
+            (HubOrder::AddPerson(new), format!("{person} can sign in now."))
+        }
+        AdminTask::User(UserTask::Reset { person, .. }) if wanted.hub.is_some() => {
+            (HubOrder::ResetPerson(person.clone()), "By this link the password is set, once and within 24 h:".into())
+        }
+        AdminTask::User(UserTask::Reset { person, password_file }) => {
+            let password = Some(read(password_file, person)?);
+            let note = format!("{person} has a new password, and no session any longer.");
+            change(person, PersonChange { password, ..PersonChange::default() }, note)
+        }
+        AdminTask::User(UserTask::Role { person, role }) => {
+            let (hub_admin, role, may) = match role {
+                Granted::HubAdmin => (true, None, "hub admin".to_string()),
+                Granted::InTeam(role) => (false, Some(*role), format!("{role} of {}", team())),
+            };
+            let to =
+                PersonChange { hub_admin: Some(hub_admin), role, team: wanted.team.clone(), ..PersonChange::default() };
+            change(person, to, format!("{person} is {may} now."))
+        }
+        AdminTask::User(UserTask::Disable { person }) => {
+            let to = PersonChange { disabled: Some(true), ..PersonChange::default() };
+            change(person, to, format!("{person} cannot sign in any longer."))
+        }
+        AdminTask::User(UserTask::Enable { person }) => {
+            let to = PersonChange { disabled: Some(false), ..PersonChange::default() };
+            change(person, to, format!("{person} can sign in again."))
+        }
+        AdminTask::User(UserTask::Remove { person }) => {
+            (HubOrder::RemovePerson(person.clone()), format!("{person} is removed."))
+        }
+        AdminTask::Key(KeyTask::List) => (HubOrder::Keys(team()), String::new()),
+        AdminTask::Key(KeyTask::Add { program, scope, expires }) => {
+            let new = NewServiceKey { name: program.clone(), scopes: scope.clone(), expires: expires.clone() };
+            (HubOrder::AddKey(team(), new), "Keep it: it is shown this once.".into())
+        }
+        AdminTask::Key(KeyTask::Remove { id }) => (HubOrder::EndKey(team(), id.clone()), format!("{id} is ended.")),
+        AdminTask::Agents(task) => {
+            let team = team();
+            match task.clone() {
+                AgentsTask::List => (HubOrder::Agents(team), String::new()),
+                AgentsTask::Join { uses, expires, source, ephemeral, by_name, confirmed } => {
+                    let labels = wanted.labels.clone();
+                    let new = NewJoin { uses, expires, labels, by_name, ephemeral, approve: confirmed, source };
+                    (HubOrder::Join(team, new), String::new())
+                }
+                AgentsTask::Approve { machine } => {
+                    let note = format!("{machine} may send now.");
+                    (HubOrder::Approve(team, machine), note)
+                }
+                AgentsTask::Rename { machine, new } => {
+                    let note = format!("{machine} is {new} now; the old name leads to it for 90 days.");
+                    (HubOrder::ChangeAgent(team, machine, AgentChange { name: Some(new), labels: None }), note)
+                }
+                AgentsTask::Label { machine, labels } => {
+                    let note = format!("{machine} has {} labels now.", labels.len());
+                    let labels = Some(labels.into_iter().collect());
+                    (HubOrder::ChangeAgent(team, machine, AgentChange { name: None, labels }), note)
+                }
+                AgentsTask::Revoke { machine } => {
+                    let note = format!("{machine} may not send any longer; what it sent stays.");
+                    (HubOrder::Revoke(team, machine), note)
+                }
+                AgentsTask::Remove { machine } => {
+                    let note = format!("{machine} is removed.");
+                    (HubOrder::RemoveAgent(machine), note)
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

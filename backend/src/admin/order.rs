@@ -1,0 +1,115 @@
+//! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
+//! answer with the same JSON.
+
+use crate::accounts::{Accounts, Denied, Principal};
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
+use shared::session::{AgentChange, Agents, NewJoin};
+
+/// What a hub is to do. Persons, machines and teams are named as people name them.
+#[derive(Debug)]
+pub(super) enum HubOrder {
+    People,
+    AddPerson(NewPerson),
+    ChangePerson(String, PersonChange),
+    ResetPerson(String),
+    RemovePerson(String),
+    Keys(String),
+    AddKey(String, NewServiceKey),
+    EndKey(String, String),
+    Agents(String),
+    Join(String, NewJoin),
+    Approve(String, String),
+    ChangeAgent(String, String, AgentChange),
+    Revoke(String, String),
+    RemoveAgent(String),
+}
+
+/// A part of a path, so that no name is another path.
+fn part(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte);
+    let encoded =
+        name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    match name {
+        "." | ".." => name.replace('.', "%2E"),
+        _ => encoded.collect(),
+    }
+}
+
+fn body(value: &impl Serialize) -> Option<Value> {
+    Some(serde_json::to_value(value).expect("texts and numbers only"))
+}
+
+impl HubOrder {
+    /// Method, path below the hub's address, and body.
+    pub(super) fn request(&self) -> (&'static str, String, Option<Value>) {
+        let person = |name: &str| format!("api/v1/accounts/{}", part(name));
+        let agent = |team: &str, name: &str| format!("api/v1/teams/{}/agents/{}", part(team), part(name));
+        let of = |team: &str, what: &str| format!("api/v1/teams/{}/{what}", part(team));
+        match self {
+            HubOrder::People => ("GET", "api/v1/accounts".into(), None),
+            HubOrder::AddPerson(wanted) => ("POST", "api/v1/accounts".into(), body(wanted)),
+            HubOrder::ChangePerson(name, wanted) => ("PATCH", person(name), body(wanted)),
+            HubOrder::ResetPerson(name) => ("POST", format!("{}/reset", person(name)), body(&json!({}))),
+            HubOrder::RemovePerson(name) => ("DELETE", person(name), None),
+            HubOrder::Keys(team) => ("GET", of(team, "keys"), None),
+            HubOrder::AddKey(team, wanted) => ("POST", of(team, "keys"), body(wanted)),
+            HubOrder::EndKey(team, id) => ("DELETE", of(team, &format!("keys/{}", part(id))), None),
+            HubOrder::Agents(team) => ("GET", of(team, "agents"), None),
+            HubOrder::Join(team, wanted) => ("POST", of(team, "join"), body(wanted)),
+            HubOrder::Approve(team, name) => ("POST", format!("{}/approve", agent(team, name)), body(&json!({}))),
+            HubOrder::ChangeAgent(team, name, wanted) => ("PATCH", agent(team, name), body(wanted)),
+            HubOrder::Revoke(team, name) => ("DELETE", agent(team, name), None),
+            HubOrder::RemoveAgent(name) => ("DELETE", format!("api/v1/sources/{}", part(name)), None),
+        }
+    }
+
+    /// Does it on the database itself; nothing else has it open.
+    pub(super) async fn on_file(&self, accounts: &Accounts, by: &Principal) -> Result<Value, Denied> {
+        let answer = match self {
+            HubOrder::People => body(&People { accounts: accounts.people(by).await? }),
+            HubOrder::AddPerson(wanted) => body(&accounts.add_person(by, wanted).await?),
+            HubOrder::ChangePerson(name, wanted) => body(&accounts.change_person(by, name, wanted).await?),
+            HubOrder::ResetPerson(name) => body(&accounts.reset_person(by, name).await?),
+            HubOrder::RemovePerson(name) => {
+                accounts.remove_person(by, name).await?;
+                None
+            }
+            HubOrder::Keys(team) => body(&Keys { keys: accounts.service_keys(by, team).await? }),
+            HubOrder::AddKey(team, wanted) => body(&accounts.add_service_key(by, team, wanted).await?),
+            HubOrder::EndKey(team, id) => {
+                accounts.end_service_key(by, team, id).await?;
+                None
+            }
+            HubOrder::Agents(team) => body(&Agents { agents: accounts.agents(by, team).await? }),
+            HubOrder::Join(team, wanted) => {
+                let made = accounts.new_join(by, team, wanted).await?;
+                body(&json!({ "id": made.id, "key": made.key, "ends": made.ends }))
+            }
+            HubOrder::Approve(team, name) => body(&accounts.approve(by, team, name).await?),
+            HubOrder::ChangeAgent(team, name, wanted) => body(&accounts.change(by, team, name, wanted).await?),
+            HubOrder::Revoke(team, name) => body(&accounts.revoke(by, team, name).await?),
+            HubOrder::RemoveAgent(name) => body(&json!({ "id": accounts.remove(by, name).await? })),
+        };
+        Ok(answer.unwrap_or_else(|| json!({})))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_never_leads_to_another_path() {
+        for (name, path) in [
+            ("mara", "api/v1/accounts/mara"),
+            ("../teams", "api/v1/accounts/..%2Fteams"),
+            ("..", "api/v1/accounts/%2E%2E"),
+            ("a?b#c%d e", "api/v1/accounts/a%3Fb%23c%25d%20e"),
+            ("\r\nHost: x", "api/v1/accounts/%0D%0AHost%3A%20x"),
+        ] {
+            assert_eq!(HubOrder::RemovePerson(name.into()).request().1, path);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A password for an account: from a file, from standard input, or typed twice without being shown. Never from an argument
+//! or the environment, which others can read.
+
+use super::failed::AdminFailed;
+use shared::session::Secret;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
+
+/// The longest line that is read.
+const LONGEST: u64 = 8_192;
+
+/// Reads a password.
+///
+/// # Errors
+/// The file cannot be read, or there is no terminal to ask at.
+pub(super) fn read(file: Option<&Path>, person: &str) -> Result<Secret, AdminFailed> {
+    match file {
+        Some(path) if path == Path::new("-") => first_line(io::stdin().lock(), "standard input"),
+        Some(path) => {
+            let failed = |error: io::Error| AdminFailed::usage(format!("cannot read {}: {error}", path.display()));
+            first_line(BufReader::new(File::open(path).map_err(failed)?), &path.display().to_string())
+        }
+        None if io::stdin().is_terminal() => typed(person),
+        None => Err(AdminFailed::usage("give the password with --password-file FILE, or - for standard input")),
+    }
+}
+
+fn first_line(from: impl BufRead, name: &str) -> Result<Secret, AdminFailed> {
+    let mut line = String::new();
+    from.take(LONGEST)
+        .read_line(&mut line)
+        .map_err(|error| AdminFailed::usage(format!("cannot read {name}: {error}")))?;
+    let line = line.trim_end_matches(['\n', '\r']);
+    if line.is_empty() {
+        Err(AdminFailed::usage(format!("there is no password in {name}")))
+    } else {
+        Ok(Secret::new(line))
+    }
+}
+
+fn typed(person: &str) -> Result<Secret, AdminFailed> {
+    let first = ask(&format!("Password of {person}, 12 bytes and more: "))?;
+    match first == ask("The same again: ")? {
+        true => Ok(first),
+        false => Err(AdminFailed::usage("these are two different passwords; try again")),
+    }
+}
+
+fn ask(question: &str) -> Result<Secret, AdminFailed> {
+    let failed = |error: io::Error| AdminFailed::new(format!("cannot ask for a password: {error}"));
+    let mut out = io::stderr();
+    out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
+    let hidden = Hidden::new().map_err(failed)?;
+    let mut line = String::new();
+    io::stdin().lock().take(LONGEST).read_line(&mut line).map_err(failed)?;
+    drop(hidden);
+    let _ = out.write_all(b"\n");
+    match line.trim_end_matches(['\n', '\r']) {
+        "" => Err(AdminFailed::usage("no password was given")),
+        // Ctrl-C ends nothing while letters are hidden, or they would stay so.
+        line if line.contains('\u{3}') => Err(AdminFailed::new("nothing was changed")),
+        line => Ok(Secret::new(line)),
+    }
+}
+
+/// While it is there, the terminal does not show what is typed.
+#[cfg(unix)]
+struct Hidden(libc::termios);
+
+#[cfg(unix)]
+impl Hidden {
+    fn new() -> io::Result<Self> {
+        // SAFETY: all bits zero are a valid termios, which the call fills.
+        let mut before: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: `before` is a valid termios for the call to fill.
+        if unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut before) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut silent = before;
+        silent.c_lflag &= !(libc::ECHO | libc::ISIG);
+        // SAFETY: `silent` is a valid termios.
+        match unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &silent) } {
+            0 => Ok(Hidden(before)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // SAFETY: it is what the terminal had before.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &self.0) };
+    }
+}
+
+#[cfg(not(unix))]
+struct Hidden;
+
+#[cfg(not(unix))]
+impl Hidden {
+    fn new() -> io::Result<Self> {
+        Err(io::Error::other("this system shows what is typed; give the password with --password-file FILE"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_holds_the_password_in_its_first_line() {
+        let folder = tempfile::tempdir().expect("made");
+        let file = folder.path().join("password");
+        for (text, password) in
+            [("kiwi lamp\n", Some("kiwi lamp")), (" a b \r\nnext", Some(" a b ")), ("\n", None), ("", None)]
+        {
+            std::fs::write(&file, text).expect("written");
+            let read = read(Some(&file), "mara");
+            assert_eq!(read.as_ref().ok().map(Secret::reveal), password, "{text:?}");
+        }
+        let error = read(Some(&folder.path().join("none")), "mara").expect_err("no file");
+        assert_eq!(error.status(), 2);
+    }
+}

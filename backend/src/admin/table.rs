@@ -1,0 +1,108 @@
+//! Answers as tables for people: columns as wide as what stands in them.
+
+use serde_json::Value;
+use shared::people::{Keys, People};
+use shared::session::Agents;
+
+/// The table of a list; none for an answer that is no list.
+pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
+    let of = |key: &str| answer.get(key).is_some();
+    let rows = if of("accounts") {
+        let people: People = serde_json::from_value(answer.clone()).ok()?;
+        let rows = people.accounts.into_iter().map(|person| {
+            let teams: Vec<String> =
+                person.teams.iter().map(|team| format!("{} of {}", team.role, team.name)).collect();
+            let may = if person.hub_admin { "hub admin".into() } else { teams.join(", ") };
+            let state = if person.disabled { "disabled" } else { "active" };
+            vec![person.name, may, state.into(), ago(now, Some(person.created))]
+        });
+        with_head(["NAME", "MAY", "STATE", "MADE"], rows)
+    } else if of("keys") {
+        let keys: Keys = serde_json::from_value(answer.clone()).ok()?;
+        let rows = keys.keys.into_iter().map(|key| {
+            let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.text()).collect();
+            let ends = key.ends.map_or("never".into(), |ends| format!("in {}", span(ends - now)));
+            vec![key.id, key.name, scopes.join(","), ends, ago(now, key.used)]
+        });
+        with_head(["ID", "NAME", "SCOPES", "ENDS", "USED"], rows)
+    } else if of("agents") {
+        let agents: Agents = serde_json::from_value(answer.clone()).ok()?;
+        let rows = agents.agents.into_iter().map(|agent| {
+            let labels: Vec<String> = agent.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let host = agent.host.filter(|host| *host != agent.name).unwrap_or_default();
+            let version = agent.version.unwrap_or_default();
+            vec![agent.name, agent.state, ago(now, agent.seen), host, version, labels.join(","), agent.id]
+        });
+        with_head(["NAME", "STATE", "HEARD", "HOST", "VERSION", "LABELS", "ID"], rows)
+    } else {
+        return None;
+    };
+    Some(lined(&rows))
+}
+
+fn with_head<const N: usize>(head: [&str; N], rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+    std::iter::once(head.map(String::from).to_vec()).chain(rows).collect()
+}
+
+/// How long ago an instant was, Unix seconds.
+fn ago(now: i64, then: Option<i64>) -> String {
+    then.map_or("never".into(), |then| match now - then {
+        ..1 => "now".into(),
+        seconds => format!("{} ago", span(seconds)),
+    })
+}
+
+/// Seconds in the largest unit of which there are two, and of days one.
+fn span(seconds: i64) -> String {
+    match seconds {
+        ..120 => format!("{} s", seconds.max(0)),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Rows with their columns one below the other.
+fn lined(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(wide).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_is_a_table_and_an_answer_is_none() {
+        let agents = json!({ "agents": [
+            { "id": "b".repeat(26), "name": "gpu-1", "team": "t", "state": "live", "host": "gpu-1.lab", "labels": { "rack": "r1" },
+              "joined": 0, "seen": 1_000_000 - 90, "version": "0.1.0" },
+            { "id": "c".repeat(26), "name": "x", "team": "t", "state": "pending", "joined": 0 },
+        ] });
+        let told = table(&agents, 1_000_000).expect("a table");
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines[0], "NAME   STATE    HEARD     HOST       VERSION  LABELS   ID");
+        assert_eq!(lines[1], format!("gpu-1  live     90 s ago  gpu-1.lab  0.1.0    rack=r1  {}", "b".repeat(26)));
+        assert_eq!(lines[2], format!("x      pending  never                                  {}", "c".repeat(26)));
+        assert_eq!(table(&json!({ "id": "x" }), 0), None);
+    }
+
+    #[test]
+    fn times_are_told_in_one_unit() {
+        let told = [0, 1, 119, 120, 7_199, 7_200, 86_399, 86_400, 864_000]
+            .map(|seconds| ago(1_000_000, Some(1_000_000 - seconds)));
+        assert_eq!(
+            told,
+            ["now", "1 s ago", "119 s ago", "2 min ago", "119 min ago", "2 h ago", "23 h ago", "1 d ago", "10 d ago"]
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Commands as they are typed, on a data folder where no hub runs.
+
+use super::*;
+use crate::config::{Command, parse};
+use std::ffi::OsString;
+use std::path::Path;
+
+fn typed(folder: &Path, line: &str) -> (Config, Administration) {
+    let folder = folder.display().to_string();
+    let words = ["watchglass"].into_iter().chain(line.split(' ')).chain(["--data-dir", &folder]);
+    match parse(words.map(OsString::from), &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into())) {
+        Ok(Command::Administer { config, wanted }) => (config, wanted),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn done(folder: &Path, line: &str) -> Result<Printed, AdminFailed> {
+    let (config, wanted) = typed(folder, line);
+    run(&config, &wanted)
+}
+
+fn status(folder: &Path, line: &str) -> u8 {
+    done(folder, line).expect_err(line).status()
+}
+
+#[test]
+fn a_hub_is_administered_before_it_runs() {
+    let folder = tempfile::tempdir().expect("made");
+    let folder = folder.path();
+    let none = done(folder, "user list").expect_err("nothing is here");
+    assert_eq!(none.status(), 4);
+    assert!(!folder.join(crate::accounts::FILE).exists(), "a question makes no file");
+    let password = folder.join("password");
+    std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
+    let file = format!("--password-file {}", password.display());
+    assert_eq!(done(folder, &format!("user add mara --admin {file}")).expect("made").note, "mara can sign in now.");
+    assert_eq!(status(folder, &format!("user add mara {file}")), 1, "there is one");
+    done(folder, &format!("user add tom --role member {file}")).expect("made");
+    let list = done(folder, "user list").expect("a table").output;
+    assert!(list.starts_with("NAME  MAY             STATE   MADE\nmara  hub admin       active"), "{list}");
+    assert!(list.contains("\ntom   member of main  active"), "{list}");
+    assert_eq!(status(folder, "user remove mara"), 1, "the last admin of the hub stays");
+    assert_eq!(status(folder, "user disable nobody"), 1);
+    done(folder, "user role tom hub-admin").expect("given");
+    done(folder, "user role mara viewer").expect("tom is there");
+    done(folder, "user disable mara").expect("disabled");
+    done(folder, &format!("user reset mara {file}")).expect("reset");
+    let list: Value = serde_json::from_str(&done(folder, "user list --json").expect("JSON").output).expect("JSON");
+    assert_eq!((&list["accounts"][0]["disabled"], &list["accounts"][0]["hub_admin"]), (&true.into(), &false.into()));
+    done(folder, "user remove mara").expect("removed");
+    std::fs::write(&password, "password1234\n").expect("written");
+    assert_eq!(status(folder, &format!("user add eve {file}")), 2, "a weak password");
+}
+
+#[test]
+fn keys_and_join_lines_are_alone_on_standard_output() {
+    let folder = tempfile::tempdir().expect("made");
+    let folder = folder.path();
+    let key = done(folder, "key add ci --scope data:read,metrics:read --expires 90d").expect("made").output;
+    assert!(key.starts_with("wg_s_") && key.lines().count() == 1, "{key}");
+    let id = key.split('_').nth(2).expect("its id");
+    let list = done(folder, "key list").expect("a table").output;
+    assert!(list.contains(id) && list.contains("data:read,metrics:read") && !list.contains(key.trim()), "{list}");
+    done(folder, &format!("key remove {id}")).expect("ended");
+    assert_eq!(status(folder, &format!("key remove {id}")), 1);
+    assert_eq!(status(folder, "key add ci --scope agent:write"), 2);
+    let line = done(folder, "agents join --uses 3 --expires 24h --label rack=r12").expect("made").output;
+    assert!(line.starts_with("watchglass agent --hub http") && line.contains(" --key wg_j_"), "{line}");
+    assert_eq!(line.lines().count(), 1);
+    let made = done(folder, "agents join --expires never").expect("made");
+    assert!(made.output.contains("--key-file") && !made.output.contains("wg_j_") && made.note.contains("wg_j_"));
+    assert_eq!(status(folder, "agents join --expires tomorrow"), 2);
+    assert_eq!(done(folder, "agents list").expect("a table").output, "NAME  STATE  HEARD  HOST  VERSION  LABELS  ID\n");
+    for line in ["agents revoke x", "agents approve x", "agents rename x y", "agents label x a=b", "agents remove x"] {
+        assert_eq!(status(folder, line), 1, "{line}");
+    }
+}
+
+#[test]
+fn a_folder_that_another_process_has_is_left_alone() {
+    use history::files::{Disk, Files};
+    let folder = tempfile::tempdir().expect("made");
+    done(folder.path(), "key add ci --scope data:read").expect("made");
+    let _held = Disk::new(folder.path()).lock().map_err(|_| "taken").expect("free");
+    let failed = done(folder.path(), "key list").expect_err("taken");
+    assert_eq!(failed.status(), 1);
+    assert!(failed.to_string().contains("control socket does not answer"), "{failed}");
+}
+
+#[test]
+fn what_is_asked_of_a_hub_elsewhere_needs_a_key() {
+    let folder = tempfile::tempdir().expect("made");
+    assert_eq!(status(folder.path(), "agents list --hub http://127.0.0.1:9"), 6);
+    let key = folder.path().join("key");
+    std::fs::write(&key, "wg_s_x_y\n").expect("written");
+    let line = format!("agents list --hub http://127.0.0.1:1 --key-file {}", key.display());
+    let failed = done(folder.path(), &line).expect_err("nothing listens");
+    assert_eq!(failed.status(), 1);
+    assert!(failed.to_string().contains("nothing listens there") && !failed.to_string().contains("wg_s"), "{failed}");
+}

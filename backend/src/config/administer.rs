@@ -1,0 +1,242 @@
+//! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
+//! program's.
+
+use super::{ConfigError, HubEntry};
+use clap::{Args, Subcommand};
+use shared::role::{KeyScope, Role};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a hub is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Administration {
+    /// What is wanted.
+    pub task: AdminTask,
+    /// The hub, when it is not the one of the data folder.
+    pub hub: Option<HubEntry>,
+    /// The answer as JSON in place of a table.
+    pub json: bool,
+    /// The team, by id or name; none: the only one.
+    pub team: Option<String>,
+    /// Labels of machines, by key.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What is wanted of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminTask {
+    /// `watchglass user`.
+    User(UserTask),
+    /// `watchglass key`.
+    Key(KeyTask),
+    /// `watchglass agents`.
+    Agents(AgentsTask),
+}
+
+/// What all of these commands take.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdminFlags {
+    /// Team that it is about [default: the only one]
+    #[arg(long, value_name = "TEAM", global = true)]
+    team: Option<String>,
+    /// JSON instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl AdminFlags {
+    /// The whole of what is asked for.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when several hubs are named, or a label is none.
+    pub fn asked(
+        self,
+        task: AdminTask,
+        hubs: &[HubEntry],
+        labels: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Administration, ConfigError> {
+        let hub = match hubs {
+            [] => None,
+            [hub] => Some(hub.clone()),
+            _ => {
+                return Err(ConfigError::new(
+                    "there are several hubs in the configuration file; name one with --hub URL",
+                ));
+            }
+        };
+        Ok(Administration { task, hub, json: self.json, team: self.team, labels: labels.into_iter().collect() })
+    }
+}
+
+/// What is to be done with accounts.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum UserTask {
+    /// List accounts
+    List,
+    /// Make an account; asks for its password
+    Add {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+        /// It may all in every team, and alone decides about accounts
+        #[arg(long)]
+        admin: bool,
+        /// What it may in the team: viewer, member or admin
+        #[arg(long, value_name = "ROLE", default_value = "viewer")]
+        role: Role,
+        /// File with the password; - reads it from standard input
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+    },
+    /// Set a new password and end all sessions of an account; through --hub it prints a link for the person instead
+    Reset {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+        /// File with the password; - reads it from standard input
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+    },
+    /// Say what an account may in a team
+    Role {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+        /// viewer, member or admin; hub-admin for all teams
+        #[arg(value_name = "ROLE", value_parser = granted)]
+        role: Granted,
+    },
+    /// Keep an account from signing in; its sessions end at once
+    Disable {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+    },
+    /// Let a disabled account sign in again
+    Enable {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+    },
+    /// Remove an account with its sessions and keys
+    Remove {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+    },
+}
+
+/// What `watchglass user role` gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// A role in a team; what was given for all teams ends.
+    InTeam(Role),
+    /// All in every team.
+    HubAdmin,
+}
+
+fn granted(text: &str) -> Result<Granted, String> {
+    match text {
+        "hub-admin" => Ok(Granted::HubAdmin),
+        text => text
+            .parse()
+            .map(Granted::InTeam)
+            .map_err(|unknown: shared::role::UnknownWord| format!("{unknown}, hub-admin")),
+    }
+}
+
+/// What is to be done with keys of programs.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum KeyTask {
+    /// List the keys of a team's programs
+    List,
+    /// Make a key; it is the only line on standard output
+    Add {
+        /// What it is for
+        #[arg(value_name = "NAME")]
+        program: String,
+        /// What it may: data:read, metrics:read, runs:write, views:write, alerts:write, audit:read, team:admin, hub:admin
+        #[arg(long, value_name = "SCOPE", value_delimiter = ',', required = true)]
+        scope: Vec<KeyScope>,
+        /// How long it holds: 90d, 24h, never [default: 400d]
+        #[arg(long, value_name = "DUR")]
+        expires: Option<String>,
+    },
+    /// End a key; its sockets close at once
+    Remove {
+        /// Its id, which is the third part of it
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// What is to be done with machines.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum AgentsTask {
+    /// List the machines that joined
+    List,
+    /// Make a join key; the line to start a machine with is the only one on standard output
+    Join {
+        /// How many machines may join by it [default: any number]
+        #[arg(long, value_name = "N")]
+        uses: Option<u32>,
+        /// How long it holds: 30min, 24h, 7d, never [default: 24h]
+        #[arg(long, value_name = "DUR")]
+        expires: Option<String>,
+        /// The machine that takes this place; so one that was revoked comes back
+        #[arg(long = "as", value_name = "MACHINE")]
+        source: Option<String>,
+        /// Its machines are gone for good when they have been away for an hour
+        #[arg(long)]
+        ephemeral: bool,
+        /// A container is known again by its name
+        #[arg(long)]
+        by_name: bool,
+        /// An admin confirms each machine
+        #[arg(long = "approve")]
+        confirmed: bool,
+    },
+    /// Confirm a machine that waits for it
+    Approve {
+        /// Its name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+    },
+    /// Give a machine another name; the old one leads to it for 90 days
+    Rename {
+        /// Its name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+        /// Its new name
+        #[arg(value_name = "NAME")]
+        new: String,
+    },
+    /// Set the labels of a machine in place of those that it has
+    Label {
+        /// Its name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+        /// Labels such as rack=r12; none at all removes them
+        #[arg(value_name = "K=V", value_parser = label)]
+        labels: Vec<(String, String)>,
+    },
+    /// End a machine's key; its samples stay
+    Revoke {
+        /// Its name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+    },
+    /// Remove a machine for good
+    Remove {
+        /// Its name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+    },
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("write a label like rack=r12".into()),
+    }
+}

@@ -1,0 +1,50 @@
+//! `/api/v1/accounts`: who may sign in, and what they may.
+
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode};
+use shared::people::{NewPerson, People, PersonChange};
+use std::sync::Arc;
+
+pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let accounts = app.hub()?.accounts.people(asker.principal()?).await?;
+    Ok(json(StatusCode::OK, &People { accounts }))
+}
+
+pub(in crate::http) async fn create(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<NewPerson>,
+) -> Result<Response<Body>, Refusal> {
+    Ok(json(StatusCode::CREATED, &app.hub()?.accounts.add_person(asker.principal()?, &body).await?))
+}
+
+pub(in crate::http) async fn change(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+    Json(body): Json<PersonChange>,
+) -> Result<Response<Body>, Refusal> {
+    Ok(json(StatusCode::OK, &app.hub()?.accounts.change_person(asker.principal()?, &person, &body).await?))
+}
+
+/// A code by which the person sets their password.
+pub(in crate::http) async fn reset(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    Ok(json(StatusCode::CREATED, &app.hub()?.accounts.reset_person(asker.principal()?, &person).await?))
+}
+
+pub(in crate::http) async fn remove(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    app.hub()?.accounts.remove_person(asker.principal()?, &person).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({})))
+}

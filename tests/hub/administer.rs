@@ -1,0 +1,132 @@
+//! `watchglass user`, `key` and `agents`: on the files of a hub that does not run, through its control socket, and from
+//! elsewhere with a key.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+use watchglass_tests::hub::{Hub, PASSWORD};
+use watchglass_tests::server::{ask, watchglass};
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    let mut command = watchglass(args.iter().copied());
+    command.arg("--data-dir").arg(folder).output().expect("the binary starts")
+}
+
+#[track_caller]
+fn told(output: Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[track_caller]
+fn fails(output: Output, status: i32) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{error}");
+    assert!(output.stdout.is_empty(), "errors go to standard error");
+    error
+}
+
+#[test]
+fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let password = folder.path().join("password");
+    std::fs::write(&password, format!("{PASSWORD}\n")).expect("written");
+    let file = password.display().to_string();
+    told(run(folder.path(), &["user", "add", "mara", "--admin", "--password-file", &file]));
+    let server = Hub::server(folder.path(), []);
+    assert!(!server.log().contains("#setup="), "there is an admin");
+    let origin = format!("Origin: http://{}", server.addr());
+    let body = format!("{{\"name\": \"mara\", \"password\": \"{PASSWORD}\"}}");
+    let sign_in = || {
+        let headers = [origin.as_str(), super::JSON];
+        watchglass_tests::hub::send(&server, "POST", "/api/v1/session", &headers, &body).status
+    };
+    assert_eq!(sign_in(), 200);
+    told(run(folder.path(), &["user", "add", "tom", "--admin", "--password-file", &file]));
+    told(run(folder.path(), &["user", "disable", "mara"]));
+    assert_eq!(sign_in(), 401);
+    let list: Value = serde_json::from_str(&told(run(folder.path(), &["user", "list", "--json"]))).expect("JSON");
+    let names: Vec<_> = list["accounts"].as_array().expect("a list").iter().map(|person| &person["name"]).collect();
+    assert_eq!(names, ["mara", "tom"]);
+    let last = fails(run(folder.path(), &["user", "disable", "tom"]), 1);
+    assert!(last.contains("last admin of the hub"), "{last}");
+}
+
+#[test]
+fn machines_are_listed_renamed_labelled_and_revoked() {
+    let hub = Hub::start([]);
+    let folder = hub.folder.path();
+    let line = told(run(folder, &["agents", "join", "--uses", "2", "--expires", "1h", "--label", "rack=r1"]));
+    let begin = format!("watchglass agent --hub http://{}", hub.server.addr());
+    assert!(line.starts_with(&begin) && line.contains(" --key wg_j_") && line.lines().count() == 1, "{line}");
+    told(run(folder, &["agents", "rename", "gpu-7", "node-7"]));
+    told(run(folder, &["agents", "label", "gpu-7", "rack=r2", "tier=gpu"]));
+    let table = told(run(folder, &["agents", "list"]));
+    assert!(
+        table.starts_with("NAME    STATE") && table.contains("\nnode-7") && table.contains("rack=r2,tier=gpu"),
+        "{table}"
+    );
+    told(run(folder, &["agents", "revoke", "node-7"]));
+    let list: Value = serde_json::from_str(&told(run(folder, &["agents", "list", "--json"]))).expect("JSON");
+    assert_eq!((&list["agents"][0]["state"], &list["agents"][0]["key"]), (&"revoked".into(), &Value::Null));
+    fails(run(folder, &["agents", "approve", "node-7"]), 1);
+    told(run(folder, &["agents", "remove", "node-7"]));
+    fails(run(folder, &["agents", "revoke", "node-7"]), 1);
+}
+
+#[test]
+fn from_elsewhere_a_key_may_what_it_is_for() {
+    let hub = Hub::start([]);
+    let folder = hub.folder.path();
+    let url = hub.origin().replace("Origin: ", "");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let file = elsewhere.path().join("key");
+    let with = |key: &str, args: &[&str]| {
+        std::fs::write(&file, format!("{key}\n")).expect("written");
+        let mut command = watchglass(args.iter().copied());
+        command.args(["--hub", &url, "--key-file"]).arg(&file).output().expect("the binary starts")
+    };
+    assert!(told(with(&hub.keys["team"], &["agents", "list"])).contains("gpu-7"));
+    fails(with(&hub.keys["team"], &["user", "list"]), 5);
+    fails(with(&hub.keys["data"], &["agents", "list"]), 5);
+    fails(with("wg_s_guess", &["agents", "list"]), 6);
+    fails(with(&hub.keys["join"], &["agents", "list"]), 6);
+    let admin = told(run(folder, &["key", "add", "ops", "--scope", "hub:admin,team:admin", "--expires", "1h"]));
+    assert!(told(with(admin.trim(), &["user", "list"])).contains("root"));
+    let link = told(with(admin.trim(), &["user", "reset", "vera"]));
+    let code = link.trim().strip_prefix(&format!("{url}/#reset=")).expect("a link");
+    let body = format!("{{\"code\": \"{code}\", \"password\": \"another long sentence\"}}");
+    let reset = || hub.send("POST", "/api/v1/session/reset", &[&hub.origin(), super::JSON], &body).status;
+    assert_eq!((reset(), reset()), (200, 401), "once");
+    let id = admin.split('_').nth(2).expect("its id");
+    told(run(folder, &["key", "remove", id]));
+    fails(with(admin.trim(), &["user", "list"]), 6);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_control_socket_is_its_owners_alone_and_another_site_cannot_use_it() {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    let hub = Hub::start([]);
+    let socket = hub.folder.path().join("control.sock");
+    assert_eq!(socket.metadata().expect("the socket").permissions().mode() & 0o777, 0o600);
+    let send = |lines: &str| {
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).expect("it listens");
+        let head = format!(
+            "POST /api/v1/accounts HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}Content-Length: 2\r\n\r\n{{}}"
+        );
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer.split(' ').nth(1).expect("a status").to_string()
+    };
+    let (own, json) = ("Origin: http://localhost\r\n", "Content-Type: application/json\r\n");
+    assert_eq!(send(&format!("{own}{json}")), "400", "no name, so it was looked at");
+    assert_eq!(send(&format!("Origin: http://evil.example\r\n{json}")), "403");
+    assert_eq!(send(json), "403", "no origin");
+    assert_eq!(send(own), "415");
+    // The owner's uid is nothing where it is not the socket that says it.
+    assert_eq!(ask(hub.server.addr(), "GET /api/v1/accounts HTTP/1.1\r\nHost: localhost\r\n").status, 401);
+}
