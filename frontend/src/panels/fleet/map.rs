@@ -168,12 +168,13 @@ fn spoken(host: &Host, now: i64) -> String {
     format!("{}: {}{busy}", host.entry.name, words::explained(host, now))
 }
 
-/// The shape of a machine's state.
-fn mark(state: &Standing) -> Mark {
+/// The shape of a machine's state. `kept` is how long the server keeps history, ms.
+fn mark(state: &Standing, kept: i64) -> Mark {
     match state {
         Standing::Live => Mark::Live,
-        // How long the hole was at first is not known; half an hour of it is a full bar of work.
-        Standing::Filling { missing, .. } => Mark::Filling(1.0 - (*missing as f64 / 1_800_000.0).min(1.0)),
+        Standing::Filling { missing, .. } => {
+            Mark::Filling(1.0 - (*missing as f64 / kept.max(1) as f64).clamp(0.0, 1.0))
+        }
         Standing::Late => Mark::Late,
         Standing::Unreachable => Mark::Lost,
         Standing::Stopped(_) | Standing::Ended => Mark::Stopped,
@@ -198,6 +199,7 @@ fn mean(hosts: &[Host], of: &[usize]) -> String {
 fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let (hosts, groups) = (shown.hosts.get_untracked(), shown.groups.get_untracked());
     let now = page.server_now();
+    let kept = page.store.read_value().hello.as_ref().map_or(0, |hello| hello.retention);
     let filter = shown.filter.get_untracked().to_lowercase();
     let (chosen, here) = (shown.chosen.get_untracked(), shown.here.get_untracked());
     let stale = page.state.get_untracked() != LinkState::Live;
@@ -249,7 +251,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
             map::Host {
                 name: short(&host.entry.name),
                 cells,
-                mark: mark(&host.entry.state),
+                mark: mark(&host.entry.state, kept),
                 word,
                 dim: !filter.is_empty() && !host.fits(&filter),
                 chosen: chosen.contains(&host.entry.name),
