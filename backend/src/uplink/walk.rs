@@ -82,6 +82,9 @@ async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
 /// # Errors
 /// `agent.json` cannot be read, or the system grants no runtime: a sentence.
 pub fn walk_all(config: &Config) -> Result<Vec<(String, Vec<Step>)>, String> {
+    if config.hubs.is_empty() {
+        return Ok(Vec::new());
+    }
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let file = AgentFile::open(folder, 1)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
