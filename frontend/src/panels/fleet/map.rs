@@ -17,6 +17,8 @@ use std::sync::Arc;
 const PHONE_PX: f64 = 560.0;
 /// Width of a letter of a name in CSS pixels, about.
 const LETTER_PX: f64 = 7.0;
+/// Distance of a name from the cells beside it in CSS pixels.
+const NAME_GAP_PX: i32 = 12;
 
 /// What the map shows; a copy is the same.
 #[derive(Clone, Copy)]
@@ -227,7 +229,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
         .collect();
     let longest = hosts.iter().map(|host| short(&host.entry.name).chars().count()).max().unwrap_or(0);
     let rect = layer.canvas.get_bounding_client_rect();
-    let name = (longest as f64 * LETTER_PX * brush.measures.text / 12.0) as i32;
+    let name = (longest as f64 * LETTER_PX * brush.measures.text / 12.0) as i32 + NAME_GAP_PX;
     let phone = browser::viewport().0 < PHONE_PX;
     let plan = Plan::new(&drawn_groups, rect.width() as i32, name, phone);
     if (rect.height() - f64::from(plan.height)).abs() > 0.5 {
