@@ -136,6 +136,7 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     browser.until(&format!("{DID} === 'Link copied'"));
     assert_eq!(browser.eval(r##"document.querySelector("#menu .did").getAttribute("role")"##), "status");
     // The address is pasted into the field for a span.
+    browser.click("[data-do=tools]");
     browser.eval("document.getElementById('range').focus()");
     browser.cdp(
         "Input.dispatchKeyEvent",

@@ -169,6 +169,7 @@ fn spans_are_typed() {
     let (_server, browser) = start("");
     let window = r#"document.querySelector("article.chart").dataset.window"#;
     let field = "(document.getElementById('range').focus(), document.getElementById('range').select())";
+    browser.click("[data-do=tools]");
     browser.eval(field);
     browser.type_line("90s");
     browser.until(&format!(r#"{window} === "90s""#));

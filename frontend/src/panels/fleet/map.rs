@@ -138,7 +138,12 @@ pub fn FleetMap(
             aria-label="Machines"
             aria-describedby="how-map"
             tabindex="0"
-            on:pointermove=move |event| shown.here.set(under(&event))
+            on:pointermove=move |event| {
+                // A page that scrolls below a mouse at rest tells of a move, too; the keys keep their machine then.
+                if event.pointer_type() != "mouse" || (event.movement_x(), event.movement_y()) != (0, 0) {
+                    shown.here.set(under(&event));
+                }
+            }
             on:pointerleave=move |_| shown.here.set(None)
             on:click=move |event| {
                 if let Some(name) = under(&event) {
