@@ -37,7 +37,6 @@ pub fn Bar() -> impl IntoView {
                 class="finder"
                 data-do="find"
                 title=shortcuts::title("Find", &[Action::Find])
-                aria-label="Find"
                 on:click=move |_| page.dialog.set(Some(Dialog::Find))
             >
                 <Glass/>
