@@ -188,7 +188,9 @@ pub fn Person() -> impl IntoView {
     view! {
         <If when=flag(move || name().is_some())>
             <details class="person">
-                <summary aria-label=text(move || format!("Signed in as {}", name().unwrap_or_default()))>{text(initials)}</summary>
+                <summary aria-label=text(move || {
+                    format!("{}, signed in as {}", initials(), name().unwrap_or_default())
+                })>{text(initials)}</summary>
                 <div>
                     <b>{text(move || name().unwrap_or_default())}</b>
                     <p>{text(role)}</p>

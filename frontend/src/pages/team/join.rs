@@ -204,7 +204,7 @@ fn Came(before: Vec<SourceId>, agents: Agents) -> impl IntoView {
         format!("{} so far; waiting for the next one …", words::count(came.with(Vec::len), "machine", "machines"))
     });
     view! {
-        <ul class="steps" role="status">
+        <ul class="steps" aria-live="polite">
             <Each keys=each row=Callback::new(row)/>
             <Each keys=pending row=Callback::new(asks)/>
             <li class="wait"><span class="spin" aria-hidden="true"></span><span>{waiting}</span></li>
