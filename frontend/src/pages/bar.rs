@@ -54,18 +54,19 @@ pub fn Bar() -> impl IntoView {
 #[component]
 fn Icons() -> impl IntoView {
     let page = expect_context::<Page>();
+    let window = move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)));
     view! {
         <span class="icons">
             <button
                 class="icon"
                 data-do="tools"
-                aria-label="Span, comparison, what changed"
+                aria-label=move || format!("{}: span, comparison, what changed", window())
                 title="A span, a comparison, what changed"
                 aria-expanded=move || page.tools.get().to_string()
                 on:click=move |_| page.tools.update(|open| *open = !*open)
             >
                 <Clock/>
-                <small>{move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)))}</small>
+                <small>{window}</small>
             </button>
             <button
                 class="icon wide"
