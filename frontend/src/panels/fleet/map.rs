@@ -85,6 +85,8 @@ pub fn FleetMap(
         }
         None
     };
+    // True while the machine was chosen by keys.
+    let keyed = StoredValue::new(false);
     let pressed = move |event: KeyboardEvent| {
         if event.ctrl_key() || event.meta_key() || event.alt_key() {
             return;
@@ -127,6 +129,7 @@ pub fn FleetMap(
         if let Some(host) = host {
             say.run(spoken(&host, page.server_now()));
         }
+        keyed.set_value(true);
         shown.here.set(Some(name));
     };
     view! {
@@ -140,7 +143,8 @@ pub fn FleetMap(
             tabindex="0"
             on:pointermove=move |event| {
                 // A page that scrolls below a mouse at rest tells of a move, too; the keys keep their machine then.
-                if event.pointer_type() != "mouse" || (event.movement_x(), event.movement_y()) != (0, 0) {
+                if !keyed.get_value() || (event.movement_x(), event.movement_y()) != (0, 0) {
+                    keyed.set_value(false);
                     shown.here.set(under(&event));
                 }
             }
