@@ -250,6 +250,7 @@ fn read(body: &Json) -> Session {
         account: (!account.is_null()).then(|| signed_in(&account)),
         teams: body.get("teams").list().iter().filter_map(team).collect(),
         share: body.get("share").maybe(),
+        shared: None,
         ways: body.get("ways").list().iter().map(Json::text).collect(),
         setup: body.get("setup").is_true(),
         plain_http: body.get("plain_http").is_true(),

@@ -16,7 +16,8 @@
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: what people and keys may on a hub.
 //! - [`scope`]: which sources a reader may see.
-//! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys;
+//! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys; [`team`]: about
+//!   teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about what was done and used;
 //!   [`enrol`]: about a machine that joins.
 //! - [`standing`]: whether a source's values come, and if not, why not.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
@@ -28,12 +29,14 @@
 //! This crate reads no clock, no file and no socket, and builds for wasm32.
 
 pub mod agent;
+pub mod audit;
 pub mod catalog;
 pub mod column;
 pub mod crc32c;
 pub mod csv;
 pub mod date;
 pub mod enrol;
+pub mod me;
 pub mod people;
 pub mod processes;
 pub mod record;
@@ -45,8 +48,10 @@ pub mod segment;
 pub mod series;
 pub mod session;
 pub mod standing;
+pub mod team;
 pub mod tick;
 pub mod unit;
 mod varint;
+pub mod views;
 pub mod window;
 pub mod wire;

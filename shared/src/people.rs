@@ -97,8 +97,11 @@ pub struct ServiceKey {
     pub id: String,
     /// What it is called.
     pub name: String,
-    /// Its team's name.
+    /// Its team's name; empty for a key of a person, which may what they may in all their teams.
     pub team: String,
+    /// Name of the service whose it is; none for the team's own and a person's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// What it may.
     pub scopes: Vec<KeyScope>,
     /// When it was made.

@@ -3,6 +3,7 @@
 //! Times are whole seconds since the Unix epoch. Lists are wrapped and named. An error is [`Problem`] everywhere.
 
 use crate::role::Role;
+use crate::views::SharedView;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,14 +49,17 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// `GET /api/v1/session`: who asks, and how one may sign in. A server without accounts answers 404.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Who is signed in; none: nobody.
     pub account: Option<SignedIn>,
     /// The teams of the account.
     pub teams: Vec<TeamRole>,
-    /// The share link by which the page was opened.
+    /// The id of the share link by which the page was opened.
     pub share: Option<String>,
+    /// What that shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedView>,
     /// Ways to sign in: `password`, and names of providers.
     pub ways: Vec<String>,
     /// There is no account yet; the first is made by a code.

@@ -91,6 +91,7 @@ impl Accounts {
             id: key.id,
             name: key.name,
             team: team.name.clone(),
+            service: None,
             made: key.made / 1_000,
             ends: key.ends.map(|ends| ends / 1_000),
             used: key.used.map(|used| used / 1_000),

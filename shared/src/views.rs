@@ -1,0 +1,205 @@
+//! The bodies of requests and answers about saved views and share links, as JSON. Times are seconds since the Unix epoch.
+//! `?team=` says whose they are, by id or name; with one team it is not needed.
+
+use crate::session::Secret;
+use serde::{Deserialize, Serialize};
+
+/// Who has a saved view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// Who saved it.
+    #[default]
+    Mine,
+    /// The whole team.
+    Team,
+    /// Everybody; it cannot be changed.
+    Builtin,
+}
+
+/// `GET /api/v1/views`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Views {
+    /// The built-in ones, then those of the teams, then one's own, each by name.
+    pub views: Vec<SavedView>,
+}
+
+/// A saved view: what the address says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedView {
+    /// Its id, `view=ID` in addresses.
+    pub id: String,
+    /// Its team's id; none where it is built in.
+    pub team: Option<String>,
+    /// Name of who saved it, with "(left)" behind it when they are gone; none where it is built in.
+    pub owner: Option<String>,
+    /// Who asks may change and remove it.
+    pub own: bool,
+    /// Who has it.
+    pub scope: Reach,
+    /// Its name, 1 to 64 letters.
+    pub name: String,
+    /// What the address holds behind its `?`, as the hub writes it.
+    pub query: String,
+    /// Rises with each change.
+    pub version: i64,
+    /// When it was changed last.
+    pub updated: i64,
+    /// An address without a query opens it.
+    pub default: bool,
+}
+
+/// `POST /api/v1/views`: saves one; answered 201 by the [`SavedView`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewView {
+    /// Its name.
+    pub name: String,
+    /// What the address holds behind its `?`, at most 8 KiB. Names that no address has are dropped.
+    pub query: String,
+    /// Who has it: `mine` or `team`.
+    pub scope: Reach,
+}
+
+/// `PUT /api/v1/views/ID`: what is absent stays. Answered by the [`SavedView`], or 409 by a [`ViewConflict`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ViewChange {
+    /// The version that is changed.
+    pub version: i64,
+    /// A new name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A new query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Another reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Reach>,
+}
+
+/// Somebody was faster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewConflict {
+    /// One sentence.
+    pub error: String,
+    /// The view as it is kept now.
+    pub theirs: SavedView,
+    /// What was to be saved.
+    pub yours: ViewChange,
+}
+
+/// `PUT /api/v1/teams/T/default-view`: what an address without a query opens. Answered by the team.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DefaultView {
+    /// Id of a view of the team, or of a built-in one; none: the built-in Default.
+    pub view: Option<String>,
+}
+
+/// `GET /api/v1/shares`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// Those that hold, the newest first: one's own for a member, the team's for its admin.
+    pub shares: Vec<Share>,
+}
+
+/// A share link, without its code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Share {
+    /// Its id, by which it is taken back.
+    pub id: String,
+    /// Its team's id.
+    pub team: String,
+    /// What it is called: the view's name when it was made.
+    pub name: String,
+    /// Name of who made it.
+    pub by: String,
+    /// Names of the machines that it shows.
+    pub sources: Vec<String>,
+    /// The span that it shows; none: it is live.
+    pub span: Option<Span>,
+    /// The longest window that it shows while live, seconds.
+    pub window: Option<f64>,
+    /// What its maker wrote down.
+    pub note: String,
+    /// When it was made.
+    pub made: i64,
+    /// When it ends.
+    pub ends: i64,
+    /// How often it was opened.
+    pub opens: u32,
+    /// When it was opened last.
+    pub opened: Option<i64>,
+}
+
+/// A span of time, Unix seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Its begin.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+}
+
+/// `POST /api/v1/shares`: answered 201 by a [`MadeShare`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewShare {
+    /// Id of the view to share; none: `query` is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+    /// What the address holds behind its `?`, in place of a saved view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The span to show; none: the frozen span of the query, else live with the query's window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
+    /// How long it holds: a duration such as `7d`, at most 90 d. None: 7 d.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// Why, for the list of links.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// A share link that was made just now. It is told this once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeShare {
+    /// Its id.
+    pub id: String,
+    /// The link, `https://HUB/#share=CODE`.
+    pub url: Secret,
+}
+
+/// `POST /api/v1/shares/open`: swaps the code for a cookie; answered by a [`Session`](crate::session::Session) whose `shared`
+/// says what is shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenShare {
+    /// The code of the link.
+    pub code: Secret,
+}
+
+/// What a share link shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedView {
+    /// The link's id.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// Name of who made it.
+    pub by: String,
+    /// The address's query: with its span when it has one.
+    pub query: String,
+    /// The span that it shows; none: it is live.
+    pub span: Option<Span>,
+    /// The longest window that it shows while live, seconds.
+    pub window: Option<f64>,
+    /// When it ends.
+    pub ends: i64,
+}
