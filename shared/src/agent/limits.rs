@@ -1,0 +1,76 @@
+//! How much an agent and its hub may say, how often, and what a text of theirs may hold.
+
+/// The most bytes in one message of either end. Rows, series and fills that are longer come in several.
+pub const MAX_MESSAGE: usize = 512 << 10;
+
+/// Messages of ticks and records that an agent may have sent without an [`HubMessage::Ack`]; then it holds its place, and
+/// later sends several ticks in one.
+pub const CREDIT: u32 = 8;
+
+/// Each end sends something at least this often, milliseconds.
+pub const HEARTBEAT_MS: u64 = 5_000;
+
+/// A link on which nothing came for this long is over, milliseconds.
+pub const SILENCE_MS: u64 = 15_000;
+
+/// The most ranges in [`AgentHello::offers`]; of more, the oldest are offered joined.
+pub const MAX_OFFERS: usize = 1_024;
+
+/// The most ticks in one block of a fill: an hour at ten a second is 36,000.
+pub const MAX_FILL_TICKS: u32 = 1 << 16;
+
+/// Series ids of an agent are below this.
+pub const MAX_SERIES_IDS: u32 = 1 << 17;
+
+/// The most labels of a source.
+pub const MAX_LABELS: usize = 32;
+/// The longest key of a label, in bytes, of `[a-z0-9._/-]`.
+pub const MAX_LABEL_KEY_BYTES: usize = 63;
+/// The longest value of a label, in bytes.
+pub const MAX_LABEL_VALUE_BYTES: usize = 256;
+/// The most facts of a source.
+pub const MAX_FACTS: usize = 64;
+/// The longest key or value of a fact, in bytes.
+pub const MAX_FACT_BYTES: usize = 256;
+/// The longest name of a machine, in bytes, of letters, digits and `.-_`.
+pub const MAX_NAME_BYTES: usize = 63;
+/// The longest instance of a series, in bytes.
+pub const MAX_INSTANCE_BYTES: usize = 1 << 10;
+/// The longest title or help of a row or chart, in bytes.
+pub const MAX_TEXT_BYTES: usize = 1 << 10;
+
+/// Whether a key and a value can be a label.
+pub fn is_label(key: &str, value: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
+    !key.is_empty()
+        && key.len() <= MAX_LABEL_KEY_BYTES
+        && key.bytes().all(letter)
+        && value.len() <= MAX_LABEL_VALUE_BYTES
+        && is_text(value)
+}
+
+/// Whether a text can be the name of a machine.
+pub fn is_name(name: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_alphanumeric() || b".-_".contains(&b);
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(letter)
+}
+
+/// Whether a text holds nothing that a terminal or a browser could take for a command: no control characters, and none
+/// that turns the direction of writing.
+pub fn is_text(text: &str) -> bool {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !text.chars().any(|c| c.is_control() || turns(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_names_and_labels_hold_no_control_characters() {
+        assert!(is_text("Überlast 90 %") && !is_text("a\u{1b}[2J") && !is_text("a\nb") && !is_text("\u{202e}gpj.exe"));
+        assert!(is_name("gpu-7.rack_2") && !is_name("") && !is_name("a b") && !is_name(&"n".repeat(64)));
+        assert!(is_label("k8s.node/name", "A 100") && !is_label("Tier", "x") && !is_label("", "x"));
+        assert!(!is_label("tier", &"x".repeat(257)) && !is_label("tier", "\t"));
+    }
+}

@@ -1,0 +1,148 @@
+//! The messages between an agent and its hub, and their bytes.
+//!
+//! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
+//! binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or [`HubMessage`] the other
+//! way), [`TICKS`] frames of [`crate::tick`], each behind its length as a varint, [`FILL`] a [`FillPart`], [`RECORDS`]
+//! records. One that is not known is skipped: additions within a version are new first bytes, and what is there never
+//! changes.
+//!
+//! Order: hello, welcome; then rows, series that name them, a keyframe of the tick *before* the newest, the newest tick,
+//! and from there on ticks as they come. What the hub lacks it asks for by [`HubMessage::Want`], one range at a time; the
+//! answer comes between the ticks and never holds one up.
+//!
+//! Whoever decodes has bytes of a stranger: nothing here takes memory by a length that the bytes claim and do not have.
+
+mod limits;
+mod messages;
+#[cfg(test)]
+mod tests;
+
+pub use limits::*;
+pub use messages::*;
+
+use crate::record::Record;
+use crate::varint::{put, take, take_slice};
+use crate::wire::BadMessage;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The protocol, as `Sec-WebSocket-Protocol` names it.
+pub const PROTOCOL_NAME: &str = "watchglass.agent.1";
+
+/// Where the link is, below the hub's address; with an agent key.
+pub const LINK_PATH: &str = "/api/v1/ingest";
+
+/// Where an agent becomes a source, with a join token.
+pub const ENROL_PATH: &str = "/api/v1/ingest/enrol";
+
+/// First byte of a control message.
+pub const CONTROL: u8 = 0;
+/// First byte of a message of tick frames.
+pub const TICKS: u8 = 1;
+/// First byte of a part of an answer to [`HubMessage::Want`].
+pub const FILL: u8 = 2;
+/// First byte of a message of records.
+pub const RECORDS: u8 = 3;
+
+/// The bytes of a control message of either end.
+pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
+    behind(CONTROL, message)
+}
+
+/// The bytes of a message of tick frames, oldest first.
+pub fn encode_ticks<'a>(frames: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = vec![TICKS];
+    for frame in frames {
+        put(&mut out, frame.len() as u64);
+        out.extend(frame);
+    }
+    out
+}
+
+/// The bytes of a part of a fill.
+pub fn encode_fill(part: &FillPart) -> Vec<u8> {
+    behind(FILL, part)
+}
+
+/// The bytes of a message of records, rising by number.
+pub fn encode_records(records: &[Record]) -> Vec<u8> {
+    behind(RECORDS, &records)
+}
+
+fn behind<M: Serialize>(kind: u8, message: &M) -> Vec<u8> {
+    postcard::to_extend(message, vec![kind]).expect("messages hold nothing that postcard refuses")
+}
+
+/// A message of an agent as its hub reads it.
+#[derive(Debug, PartialEq)]
+pub enum FromAgent<'a> {
+    /// A control message.
+    Control(AgentMessage),
+    /// Tick frames, oldest first.
+    Ticks(Frames<'a>),
+    /// A part of a fill.
+    Fill(FillPart),
+    /// Records, rising by number.
+    Records(Vec<Record>),
+    /// Of a kind that is not known: it is skipped.
+    Unknown,
+}
+
+/// Tick frames of a message, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frames<'a>(&'a [u8]);
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<&'a [u8], BadMessage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let len = take(&mut self.0).and_then(|len| usize::try_from(len).ok());
+        let frame = len.and_then(|len| take_slice(&mut self.0, len));
+        if frame.is_none() {
+            self.0 = &[];
+        }
+        Some(frame.ok_or(BadMessage))
+    }
+}
+
+/// Reads a message of an agent.
+///
+/// # Errors
+/// [`BadMessage`] when the bytes are none, or more than [`MAX_MESSAGE`].
+pub fn decode_agent(bytes: &[u8]) -> Result<FromAgent<'_>, BadMessage> {
+    let (kind, rest) = split(bytes)?;
+    match kind {
+        CONTROL => read(rest).map(FromAgent::Control),
+        TICKS => Ok(FromAgent::Ticks(Frames(rest))),
+        FILL => read(rest).map(FromAgent::Fill),
+        RECORDS => read(rest).map(FromAgent::Records),
+        _ => Ok(FromAgent::Unknown),
+    }
+}
+
+/// Reads a message of a hub; none where it is of a kind that is not known, and skipped.
+///
+/// # Errors
+/// [`BadMessage`] when the bytes are none, or more than [`MAX_MESSAGE`].
+pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
+    let (kind, rest) = split(bytes)?;
+    if kind == CONTROL { read(rest).map(Some) } else { Ok(None) }
+}
+
+fn split(bytes: &[u8]) -> Result<(u8, &[u8]), BadMessage> {
+    if bytes.len() > MAX_MESSAGE {
+        return Err(BadMessage);
+    }
+    bytes.split_first().map(|(kind, rest)| (*kind, rest)).ok_or(BadMessage)
+}
+
+/// Bytes that go on behind the message are none of this protocol.
+fn read<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, BadMessage> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(BadMessage),
+    }
+}
