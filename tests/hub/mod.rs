@@ -2,9 +2,11 @@
 
 mod administer;
 mod admission;
+mod ask;
 mod begin;
 mod forgery;
 mod links;
+mod machine;
 mod sockets;
 mod tls;
 

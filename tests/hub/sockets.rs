@@ -11,10 +11,15 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::waiting::MAX_WAIT;
 
-type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Opens a stream with these header lines, and waits until it greets.
 async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
+    open_on(hub, query, headers, "").await
+}
+
+/// Likewise one that follows the machine of this name.
+pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -> Stream {
     let url = format!("ws://{}/api/v1/live{query}", hub.server.addr());
     let mut request = url.into_client_request().expect("an address");
     for line in headers {
@@ -24,7 +29,7 @@ async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
     }
     let (mut stream, _) = tokio_tungstenite::connect_async(request).await.expect("it is let in");
     if query.is_empty() {
-        let open = PageMessage::Open { protocol: PROTOCOL, window: 1_000, resume: None, sources: vec![String::new()] };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 1_000, resume: None, sources: vec![source.into()] };
         stream.send(Message::Binary(wire::encode(&open).into())).await.expect("it listens");
         let greeting = stream.next().await.expect("a message").expect("a message").into_data();
         assert!(matches!(wire::decode_server(&greeting), Ok(Received::Control(ServerMessage::Hello(_)))));

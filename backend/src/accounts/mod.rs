@@ -124,6 +124,18 @@ impl Accounts {
         Ok(Principal { sources, ..by.clone() }.scope())
     }
 
+    /// Whether somebody may see the arguments of processes of a source, by its id: members of its team, and no keys.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn shows_arguments(&self, by: &Principal, source: &str) -> Result<bool, Denied> {
+        if by.scopes.is_some() || by.hub_admin {
+            return Ok(by.scopes.is_none());
+        }
+        let source = records::sources::get(&mut *self.read().await?, source).await?;
+        Ok(source.is_some_and(|source| by.may(&source.team, Role::Member)))
+    }
+
     /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled.
     pub fn sources_changed(&self) -> watch::Receiver<u64> {
         self.0.sources.subscribe()

@@ -40,6 +40,15 @@ impl Asker {
         Reader::new(app.live.clone(), self.scope.clone())
     }
 
+    /// Whether the arguments of processes of a source, by its key, are there for who asks.
+    pub async fn sees_arguments(&self, app: &App, source: &str) -> bool {
+        match (&app.hub, &self.who) {
+            (None, _) => true,
+            (Some(hub), Some(who)) => hub.accounts.shows_arguments(who, source).await.unwrap_or(false),
+            (Some(_), None) => false,
+        }
+    }
+
     /// Names of sources as they are called now, where they are called by one that they had once.
     pub async fn sources(&self, app: &App, names: Vec<String>) -> Vec<String> {
         let Some(hub) = &app.hub else { return names };

@@ -26,6 +26,7 @@ mod write_timeout;
 pub use admin::join::line as join_line;
 pub use refusal::Refusal;
 
+use crate::ingest::NoAnswer;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
 use api::AnswerLimits;
@@ -110,12 +111,16 @@ impl App {
         self.hub.as_ref().ok_or_else(no_accounts)
     }
 
-    /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch.
-    fn processes(&self, source: SourceId, at: Option<i64>) -> Option<Arc<ProcessTable>> {
-        let processes = &self.live.source(source).processes;
-        match at {
-            None => processes.newest(),
-            Some(t) => processes.at(t).map(Arc::new),
+    /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch. The agent of
+    /// another machine is asked for it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn processes(&self, source: SourceId, at: Option<i64>) -> Result<Arc<ProcessTable>, NoAnswer> {
+        let processes = self.live.source(source).processes.clone();
+        match &self.hub {
+            Some(hub) if hub.ingest.has_agent(source) => hub.ingest.processes(source, at).await.map(Arc::new),
+            _ => at.map_or_else(|| processes.newest(), |t| processes.at(t).map(Arc::new)).ok_or(NoAnswer::Nothing),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::json;
 use crate::accounts::Denied;
+use crate::ingest::NoAnswer;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
@@ -64,6 +65,16 @@ impl From<Denied> for Refusal {
             _ => Asks::Nothing,
         };
         Refusal { asks, again_in: denied.retry_after(), ..Self::new(status, denied.to_string()) }
+    }
+}
+
+impl From<NoAnswer> for Refusal {
+    fn from(none: NoAnswer) -> Self {
+        let status = match none {
+            NoAnswer::Late => StatusCode::GATEWAY_TIMEOUT,
+            NoAnswer::Unlinked | NoAnswer::Busy | NoAnswer::Nothing => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, none.to_string())
     }
 }
 

@@ -133,8 +133,10 @@ pub(super) struct Taken {
     pub credit: Option<Duration>,
     /// To be checked, and then [`filled`](Intake::filled).
     pub block: Option<FillBlock>,
-    /// An answer to what was asked is over.
+    /// An answer to what was asked for is over.
     pub fetched: bool,
+    /// What the agent answers to the question of this number.
+    pub told: Option<(u32, Vec<u8>)>,
 }
 
 impl Intake {
@@ -296,7 +298,8 @@ impl Intake {
                 let answer = HubMessage::Clock { id, sent, received: now, answered: now };
                 return Ok(Taken { answer: Some(answer), ..Taken::default() });
             }
-            AgentMessage::Answer { .. } | AgentMessage::Heartbeat => {}
+            AgentMessage::Answer { id, bytes } => return Ok(Taken { told: Some((id, bytes)), ..Taken::default() }),
+            AgentMessage::Heartbeat => {}
             AgentMessage::FillEnd { id, state } => {
                 self.fetch.end(id, state).map_err(|_| self.unasked())?;
                 self.ingest.totals.fills.fetch_add(1, Ordering::Relaxed);
@@ -321,6 +324,11 @@ impl Intake {
             );
             self.era = Some(era);
         }
+    }
+
+    /// What is added to the agent's stamps now, milliseconds.
+    pub fn shift(&self) -> i64 {
+        self.clock.shift()
     }
 
     /// What the agent told of its machine.

@@ -232,6 +232,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut end = ingest.end.subscribe();
+    let mut questions = ingest.desk.open(intake.source);
     let (mut acknowledged, mut credit) = (0, None::<Instant>);
     let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
     // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
@@ -277,6 +278,9 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                         let checked = tokio::task::spawn_blocking(move || block.check()).await;
                         intake.filled(span, checked.ok().flatten());
                     }
+                    if let Some((id, bytes)) = taken.told {
+                        questions.answered(id, bytes, intake.shift());
+                    }
                     if taken.fetched {
                         turn = None;
                     }
@@ -289,6 +293,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     return Err(LinkEnd::told(close::LIMIT, "more was sent than was acknowledged"));
                 }
             }
+            question = questions.next(intake.shift()) => socket.send(&question).await?,
             permit = next_turn(&mut queued) => (turn, queued) = (Some(permit), None),
             () = tokio::time::sleep_until(due) => {}
         }

@@ -2,8 +2,10 @@
 //!
 //! `link.rs` is the socket of one agent: who it is, its heartbeat, its end. `intake.rs` takes its messages in: it applies
 //! frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says how much of it
-//! is taken. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `presence.rs` knows who is linked, and what becomes of a second link with one key.
+//! is taken. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its
+//! machine. `presence.rs` knows who is linked, and what becomes of a second link with one key.
 
+mod ask;
 mod clock;
 mod coverage;
 mod fetch;
@@ -13,11 +15,13 @@ mod link;
 mod map;
 mod presence;
 
+pub use ask::NoAnswer;
 pub use limits::{Cause, IngestLimits, Refusals};
 pub use link::{Denial, socket_config};
 
 use crate::accounts::Accounts;
 use crate::live::Live;
+use ask::Desk;
 use fetch::Turns;
 use map::Vocabulary;
 use presence::Presence;
@@ -89,6 +93,7 @@ struct Inner {
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
     turns: Turns,
+    desk: Desk,
     totals: Totals,
     /// By source; one whose link could not be taken in has no number.
     refusals: Mutex<BTreeMap<Option<SourceId>, Arc<Refusals>>>,
@@ -124,6 +129,7 @@ impl Ingest {
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
             turns: Turns::default(),
+            desk: Desk::default(),
             totals: Totals::default(),
             refusals: Mutex::default(),
             strikes: Mutex::default(),
@@ -134,6 +140,11 @@ impl Ingest {
     /// Ends all links: their agents are told that the hub goes, and come back.
     pub fn end(&self) {
         self.0.end.send_replace(true);
+    }
+
+    /// Whether a source is another machine's, which its agent measures.
+    pub fn has_agent(&self, source: SourceId) -> bool {
+        self.0.live.store().source(source).is_some_and(|(info, _)| is_source_id(&info.key))
     }
 
     /// What went through all links.

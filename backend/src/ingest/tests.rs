@@ -1,6 +1,7 @@
 //! Links over sockets in memory: an agent made of the protocol alone, and the hub's end of it.
 
 mod agent;
+mod asked;
 mod fills;
 
 use super::{Arrival, Ingest, IngestLimits};

@@ -2,7 +2,8 @@
 //!
 //! Nothing is queued: what waits for a hub that is away is the history itself, and what the hub lacks it asks for. Read
 //! [`Uplink`] (when it is tried, and again), `road.rs` (how to get there), `join.rs` and `identity.rs` (who we are there),
-//! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later).
+//! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later),
+//! `reports.rs` (what pages of the hub ask).
 
 mod again;
 mod evidence;
@@ -14,6 +15,7 @@ mod identity;
 mod join;
 mod names;
 mod reply;
+mod reports;
 mod road;
 mod serve;
 #[cfg(test)]

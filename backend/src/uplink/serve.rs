@@ -9,6 +9,7 @@ use super::fill::{self, Size, Want};
 use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
 use super::identity::Shift;
 use super::names::TableTold;
+use super::reports;
 use super::road::{RoadEnd, Stage};
 use crate::live::Live;
 use crate::store::{Cursor, News};
@@ -482,22 +483,7 @@ impl Writer {
             return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
         }
         let (live, source) = (self.link.live.clone(), self.link.source);
-        let read = tokio::task::spawn_blocking(move || match what {
-            Question::Processes { at } => {
-                let processes = live.source(source).processes.clone();
-                let table = match at {
-                    None => processes.newest(),
-                    Some(t) => processes.at(t).map(Arc::new),
-                };
-                let table = table.map(|table| (*table).clone()).unwrap_or_default();
-                let bytes = postcard::to_stdvec(&table).unwrap_or_default();
-                if bytes.len() + 64 > MAX_MESSAGE { Vec::new() } else { bytes }
-            }
-            Question::Doctor => {
-                let (checks, _) = live.store().checks(source);
-                serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()
-            }
-        });
+        let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, what));
         self.answers = Some((id, read));
         Ok(())
     }

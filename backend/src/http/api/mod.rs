@@ -17,6 +17,7 @@ pub(in crate::http) use params::Params;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
+use crate::ingest::NoAnswer;
 use crate::live::Live;
 use answer::{listed, stream};
 use axum::body::Body;
@@ -26,7 +27,7 @@ use serde_json::{Map, Value, json as object};
 use shared::catalog::{self, Metric};
 use shared::processes::Process;
 use shared::standing::Standing;
-use shared::wire::IndexEntry;
+use shared::wire::{Check, IndexEntry, Source};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -95,31 +96,46 @@ pub(in crate::http) async fn catalog(State(app): State<Arc<App>>) -> Result<Resp
 }
 
 /// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole. `?source=NAME`: those
-/// of that machine; without it of the first that has a table.
+/// of that machine, whose agent is asked; without it of the first that is read here.
 pub(in crate::http) async fn processes(
     State(app): State<Arc<App>>,
     asker: Asker,
     params: Params,
 ) -> Result<Response<Body>, Refusal> {
     let at = params.instant("at", app.live.clock.wall())?;
-    let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
-    let names = asker.sources(&app, names).await;
-    let sources = fitting(&asker.reader(&app).sources(), &names);
-    let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
-    let Some(table) = sources.iter().find_map(|source| app.processes(source.id, at)) else {
-        let sentence = "there is no process table yet; the first comes within seconds, if this system has one";
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
+    let sources = named(&app, &asker, &params).await?;
+    let here = |source: &&Arc<Source>| app.live.source(source.id).processes.newest().is_some();
+    let Some(source) = sources.iter().find(here).or(sources.first().filter(|_| sources.len() == 1)) else {
+        let (status, sentence) = match app.hub.is_some() && sources.len() > 1 {
+            true => (StatusCode::BAD_REQUEST, "say of which machine, by source=NAME"),
+            false => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "there is no process table yet; the first comes within seconds, if this system has one",
+            ),
+        };
+        return Err(Refusal::new(status, sentence));
     };
+    let table = app.processes(source.id, at).await?;
+    let with_arguments = asker.sees_arguments(&app, &source.key).await;
     let (t, total, whole) = (seconds(table.t), table.total, table.whole);
     let mut part = some(table.rows.len());
-    let items = move || Some(table.rows[part()?].iter().map(process).collect());
+    let items = move || Some(table.rows[part()?].iter().map(|row| process(row, with_arguments)).collect());
     list(&app.answers, format!("{{\"t\":{t},\"total\":{total},\"whole\":{whole},\"processes\":["), items).await
 }
 
-fn process(p: &Process) -> Value {
+/// The sources that a question names by `source=`; all, where it names none.
+async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
+    let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
+    let names = asker.sources(app, names).await;
+    let sources = fitting(&asker.reader(app).sources(), &names);
+    sources.map_err(|unknown| Refusal::bad(unknown.to_string()))
+}
+
+fn process(p: &Process, with_arguments: bool) -> Value {
     let mut row = object!({
         "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
         "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
+        "args": Some(&p.args).filter(|args| with_arguments && !args.is_empty()),
         "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
     });
     // What could not be read is left out.
@@ -172,18 +188,35 @@ fn source(live: &Live, entry: &IndexEntry) -> Value {
     one
 }
 
-/// Every family of every source once, with the source's name.
-pub(in crate::http) async fn doctor(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
-    let (mut sources, live) = (asker.reader(&app).sources().into_iter(), app.live.clone());
+/// Every family of every source once, with the source's name. `?source=NAME`: of that machine, whose agent is asked.
+pub(in crate::http) async fn doctor(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
+    let sources = named(&app, &asker, &params).await?;
+    let asked = match (&app.hub, &sources[..], params.last("source")) {
+        (Some(hub), [one], Some(_)) if hub.ingest.has_agent(one.id) => match hub.ingest.examine(one.id).await {
+            // What it said last stays.
+            Err(NoAnswer::Unlinked) => None,
+            told => Some(told?),
+        },
+        _ => None,
+    };
+    let (mut sources, mut asked, live) = (sources.into_iter(), asked, app.live.clone());
     let items = move || {
         let source = sources.next()?;
-        let own = live.store().checks(source.id).0.to_vec();
-        let checks = crate::doctor::complete(own).into_iter().map(|check| {
-            let mut check = serde_json::to_value(check).expect("a check is text and lists of it");
-            check["source"] = Value::from(source.name.as_str());
-            check
-        });
-        Some(checks.collect())
+        let own = asked.take().unwrap_or_else(|| live.store().checks(source.id).0.to_vec());
+        Some(checks(&source.name, own))
     };
     list(&app.answers, "{\"checks\":[".into(), items).await
+}
+
+fn checks(name: &str, own: Vec<Check>) -> Vec<Value> {
+    let all = crate::doctor::complete(own).into_iter().map(|check| {
+        let mut check = serde_json::to_value(check).expect("a check is text and lists of it");
+        check["source"] = Value::from(name);
+        check
+    });
+    all.collect()
 }

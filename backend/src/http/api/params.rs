@@ -14,6 +14,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/record", &["from", "to"]),
     ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
     ("/api/v1/processes", &["at", "source"]),
+    ("/api/v1/doctor", &["source"]),
     ("/api/v1/live", &["format", "source"]),
 ];
 

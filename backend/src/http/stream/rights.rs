@@ -58,6 +58,17 @@ impl Rights {
         self.0.as_ref().map_or(Scope::All, |held| held.scope.clone())
     }
 
+    /// Whether the arguments of processes of a source, by its key, are there for who looks.
+    pub fn sees_arguments(&self, source: String) -> impl Future<Output = bool> + Send + use<> {
+        let held = self.0.as_ref().map(|held| (held.accounts.clone(), held.principal.clone()));
+        async move {
+            match held {
+                Some((accounts, who)) => accounts.shows_arguments(&who, &source).await.unwrap_or(false),
+                None => true,
+            }
+        }
+    }
+
     /// Resolves when something changes. It may be dropped before that, and nothing is lost.
     pub async fn changed(&mut self) -> Changed {
         let Some(held) = &mut self.0 else { return std::future::pending().await };

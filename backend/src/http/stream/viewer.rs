@@ -6,8 +6,8 @@ use super::{ended, send};
 use crate::http::App;
 use crate::live::{Live, Outgoing, Overview, Viewer};
 use axum::body::Bytes;
-use shared::scope::Scope;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, decode_page};
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -55,6 +55,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     let heartbeat = Duration::from_millis(HEARTBEAT_MS);
     let (mut said, mut ready) = (Instant::now(), Instant::now());
     let mut more = false;
+    let mut asked = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
     loop {
         ended(app)?;
         let now = Instant::now();
@@ -73,6 +74,11 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         let wake = if more { ready } else { said + heartbeat };
         let event = tokio::select! {
             biased;
+            table = answer(&mut asked) => {
+                asked = None;
+                send(socket, live, Opcode::Binary, &table).await?;
+                continue;
+            }
             changed = rights.changed() => match changed {
                 Changed::Ended(why) => return Err(End::Told(CloseCode::Policy, why)),
                 Changed::Sees(scope) => {
@@ -98,14 +104,9 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     continue;
                 }
                 if let PageMessage::Processes { at } = message {
-                    let table = viewer.sources().first().and_then(|source| app.processes(*source, at));
-                    let mut table = table.map(|table| (*table).clone()).unwrap_or_default();
-                    if *viewer.scope() != Scope::All {
-                        // Arguments are for who sees everything.
-                        table.rows.iter_mut().for_each(|row| row.args.clear());
-                    }
-                    let answer = wire::encode(&ServerMessage::Processes(table));
-                    send(socket, live, Opcode::Binary, &answer.into()).await?;
+                    // The newest question counts. Another machine may take its time, and ticks do not wait for it.
+                    let source = viewer.sources().first().copied();
+                    asked = Some(Box::pin(processes(app, source, at, rights)));
                     continue;
                 }
                 let question = !matches!(message, PageMessage::Ack { .. });
@@ -129,6 +130,36 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 return Err(End::Told(CloseCode::Unsupported, sentence.into()));
             }
         }
+    }
+}
+
+/// The message with a process table of a source; an empty one where there is none.
+fn processes<'a>(
+    app: &'a App,
+    source: Option<SourceId>,
+    at: Option<i64>,
+    rights: &Rights,
+) -> impl Future<Output = Bytes> + Send + use<'a> {
+    let key = source.and_then(|source| Some(app.live.store().source(source)?.0.key.clone())).unwrap_or_default();
+    let with_arguments = rights.sees_arguments(key);
+    async move {
+        let table = match source {
+            Some(source) => app.processes(source, at).await.ok(),
+            None => None,
+        };
+        let mut table = table.map(|table| (*table).clone()).unwrap_or_default();
+        if !with_arguments.await {
+            table.rows.iter_mut().for_each(|row| row.args.clear());
+        }
+        wire::encode(&ServerMessage::Processes(table)).into()
+    }
+}
+
+/// Resolves with what was asked for; never where that is nothing.
+async fn answer<F: Future<Output = Bytes> + Unpin>(asked: &mut Option<F>) -> Bytes {
+    match asked {
+        Some(asked) => asked.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,0 +1,250 @@
+//! What pages ask of the agent of a linked machine: its process table, and how its collectors stand.
+//!
+//! An agent is asked one thing at a time, and is not waited for long. Who asks the same meanwhile, or a moment later, gets the
+//! same answer: however many pages look at a machine, its agent is asked the same once a second.
+
+use super::limits::{self, Cause, Refusals};
+use super::{Ingest, limits::MAX_CHECKS};
+use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_TEXT_BYTES, Question, is_text};
+use shared::processes::{Process, ProcessTable};
+use shared::wire::{Check, SourceId};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How long an agent may take for one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long whoever asks waits in all: others may have asked something else before.
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an answer holds for who asks the same.
+const HOLDS: Duration = Duration::from_secs(1);
+/// Questions to one agent that wait for its link, and different ones that wait for their turn.
+const MAX_CAME: usize = 64;
+const MAX_WAITING: usize = 8;
+
+/// Why a machine gave no answer. Its text is one sentence for who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It has no link now.
+    Unlinked,
+    /// It is asked too many things at once.
+    Busy,
+    /// It did not answer in time.
+    Late,
+    /// It has nothing to tell.
+    Nothing,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::Unlinked => f.write_str("this machine has no link to the hub now, so it cannot be asked"),
+            NoAnswer::Busy => f.write_str("this machine is asked too many things at once; try again in a few seconds"),
+            NoAnswer::Late => {
+                let seconds = TURN_TIMEOUT.as_secs();
+                write!(f, "this machine did not answer within {seconds} s; its link may be slow, so try again")
+            }
+            NoAnswer::Nothing => {
+                f.write_str("this machine has no answer to that; it may not be read there, or not read yet")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+/// What an agent answered, and what its link adds to its stamps, milliseconds.
+#[derive(Clone, Debug)]
+struct Answer {
+    bytes: Arc<Vec<u8>>,
+    shift: i64,
+}
+
+/// A question and who waits for its answer.
+struct Asking {
+    what: Question,
+    tell: oneshot::Sender<Answer>,
+}
+
+/// Where the links of agents take questions.
+#[derive(Default)]
+pub(super) struct Desk(Mutex<BTreeMap<SourceId, mpsc::Sender<Asking>>>);
+
+impl Desk {
+    /// The questions to a source whose link begins; those to the link before it have no answer.
+    pub fn open(&self, source: SourceId) -> Questions {
+        let (ask, came) = mpsc::channel(MAX_CAME);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(source, ask);
+        Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
+    }
+
+    async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
+        let link = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned();
+        let (tell, told) = oneshot::channel();
+        link.ok_or(NoAnswer::Unlinked)?.try_send(Asking { what, tell }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => NoAnswer::Busy,
+            mpsc::error::TrySendError::Closed(_) => NoAnswer::Unlinked,
+        })?;
+        match timeout(TURN_TIMEOUT, told).await {
+            Ok(Ok(answer)) if answer.bytes.is_empty() => Err(NoAnswer::Nothing),
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) | Err(_) => Err(NoAnswer::Late),
+        }
+    }
+}
+
+/// One question, and all who wait for it.
+struct Asked {
+    what: Question,
+    id: u32,
+    until: Instant,
+    tell: Vec<oneshot::Sender<Answer>>,
+}
+
+/// The questions over one link.
+pub(super) struct Questions {
+    came: mpsc::Receiver<Asking>,
+    asked: Option<Asked>,
+    waiting: VecDeque<Asking>,
+    /// The last answer, and until when it holds.
+    known: Option<(Question, Instant, Answer)>,
+    id: u32,
+}
+
+impl Questions {
+    /// The next question for the agent, whose clock is corrected by `shift` milliseconds. Safe to be given up while it waits.
+    pub async fn next(&mut self, shift: i64) -> HubMessage {
+        loop {
+            if let Some(asking) = self.waiting.pop_front_if(|_| self.asked.is_none()) {
+                return self.begin(asking, shift);
+            }
+            let until = self.asked.as_ref().map(|asked| asked.until);
+            tokio::select! {
+                asking = self.came.recv() => match asking {
+                    Some(asking) => self.take(asking),
+                    // Another link has taken over.
+                    None => std::future::pending().await,
+                },
+                // Who waited is told by the end of its channel.
+                () = at(until) => self.asked = None,
+            }
+        }
+    }
+
+    fn take(&mut self, Asking { what, tell }: Asking) {
+        match (&mut self.asked, &self.known) {
+            (Some(asked), _) if asked.what == what => asked.tell.push(tell),
+            // Who asked may have gone.
+            (_, Some((known, until, answer))) if *known == what && Instant::now() < *until => {
+                drop(tell.send(answer.clone()));
+            }
+            _ if self.waiting.len() < MAX_WAITING => self.waiting.push_back(Asking { what, tell }),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, Asking { what, tell }: Asking, shift: i64) -> HubMessage {
+        let mut tell = vec![tell];
+        let (same, others) = self.waiting.drain(..).partition(|other| other.what == what);
+        self.waiting = others;
+        tell.extend(VecDeque::into_iter(same).map(|other| other.tell));
+        self.id = self.id.wrapping_add(1);
+        self.asked = Some(Asked { what, id: self.id, until: Instant::now() + ANSWER_TIMEOUT, tell });
+        let what = match what {
+            // An agent knows its own clock alone.
+            Question::Processes { at: Some(t) } => Question::Processes { at: Some(t.saturating_sub(shift)) },
+            what => what,
+        };
+        HubMessage::Ask { id: self.id, what }
+    }
+
+    /// The agent has answered. What nobody waits for is dropped.
+    pub fn answered(&mut self, id: u32, bytes: Vec<u8>, shift: i64) {
+        let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
+        let answer = Answer { bytes: Arc::new(bytes), shift };
+        self.known = Some((asked.what, Instant::now() + HOLDS, answer.clone()));
+        asked.tell.into_iter().for_each(|tell| drop(tell.send(answer.clone())));
+    }
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Ingest {
+    /// What runs on a linked machine: its newest process table, or its largest users at a time, milliseconds since the Unix
+    /// epoch by our clock. It has arguments only where they were asked for when the agent was started.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest.
+    pub async fn processes(&self, source: SourceId, at: Option<i64>) -> Result<ProcessTable, NoAnswer> {
+        let answer = self.0.desk.ask(source, Question::Processes { at }).await?;
+        let table = table(&answer.bytes, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)?;
+        Ok(ProcessTable { t: table.t.saturating_add(answer.shift), ..table })
+    }
+
+    /// How the collectors of a linked machine stand, as it says itself.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest.
+    pub async fn examine(&self, source: SourceId) -> Result<Vec<Check>, NoAnswer> {
+        #[derive(serde::Deserialize)]
+        struct Report {
+            checks: Vec<Check>,
+        }
+        let answer = self.0.desk.ask(source, Question::Doctor).await?;
+        let Report { mut checks } = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
+        checks.truncate(MAX_CHECKS);
+        checks.retain(limits::is_check);
+        Ok(checks)
+    }
+}
+
+/// The table that an agent tells; rows that cannot be shown are left out and counted. None where it is none.
+fn table(bytes: &[u8], refusals: &Refusals) -> Option<ProcessTable> {
+    let (mut table, rest): (ProcessTable, _) = postcard::take_from_bytes(bytes).ok()?;
+    if !rest.is_empty() || !limits::is_year(table.t) {
+        return None;
+    }
+    let all = table.rows.len();
+    table.rows.retain(is_shown);
+    refusals.add(Cause::Text, (all - table.rows.len()) as u64);
+    Some(table)
+}
+
+fn is_shown(row: &Process) -> bool {
+    let short = [&row.user, &row.name, &row.container].iter().all(|text| text.len() <= MAX_FACT_BYTES && is_text(text));
+    let numbers = [row.cpu, row.read, row.written, row.gpu_share].into_iter().flatten().all(f32::is_finite);
+    short && numbers && row.args.len() <= MAX_TEXT_BYTES && is_text(&row.args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_no_row_that_a_terminal_would_heed() {
+        let row = |name: &str| Process { name: name.into(), ..Process::default() };
+        let endless = Process { cpu: Some(f32::INFINITY), ..row("c") };
+        let long = Process { args: "x".repeat(MAX_TEXT_BYTES + 1), ..row("d") };
+        let sent = |t| ProcessTable {
+            t,
+            total: 9,
+            whole: true,
+            rows: vec![row("a"), row("b\u{1b}[2J"), endless.clone(), long.clone()],
+        };
+        let bytes = |t| postcard::to_stdvec(&sent(t)).expect("encoded");
+        let refusals = Refusals::default();
+        let kept = table(&bytes(1_800_000_000_000), &refusals).expect("a table");
+        assert_eq!((kept.rows, kept.total, refusals.of(Cause::Text)), (vec![row("a")], 9, 3));
+        assert_eq!(table(&bytes(0), &refusals), None, "no table was read there");
+        assert_eq!(table(&[bytes(1_800_000_000_000), vec![0]].concat(), &refusals), None);
+        assert_eq!(table(&[0xff; 40], &refusals), None);
+    }
+}

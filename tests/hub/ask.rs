@@ -1,0 +1,89 @@
+//! What a hub asks of a machine when somebody looks at it: its processes, and how its collectors stand.
+
+use super::machine::Machine;
+use super::sockets::open_on;
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use shared::processes::Process;
+use shared::wire::{self, PageMessage, Received, ServerMessage};
+use tokio_tungstenite::tungstenite::Message;
+use watchglass_tests::hub::Hub;
+use watchglass_tests::server::Answer;
+use watchglass_tests::waiting::{MAX_WAIT, until};
+
+fn json(answer: &Answer) -> Value {
+    serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
+}
+
+/// Rows of the table of `node-9` by HTTP, once there are some.
+fn processes(hub: &Hub, headers: &[&str]) -> Vec<Value> {
+    until("a process table of node-9", || {
+        let answer = hub.send("GET", "/api/v1/processes?source=node-9", headers, "");
+        let table = (answer.status == 200).then(|| json(&answer))?;
+        table["processes"].as_array().filter(|rows| !rows.is_empty()).cloned()
+    })
+}
+
+/// Rows of the table of `node-9` as a page gets them.
+async fn shown(hub: &Hub, name: &str) -> Vec<Process> {
+    let headers = [hub.cookie(name), hub.origin()];
+    let mut page = open_on(hub, "", &headers, "node-9").await;
+    let ask = PageMessage::Processes { at: None };
+    page.send(Message::Binary(wire::encode(&ask).into())).await.expect("it listens");
+    let answer = async {
+        loop {
+            let bytes = page.next().await.expect("a message").expect("a message").into_data();
+            if let Ok(Received::Control(ServerMessage::Processes(table))) = wire::decode_server(&bytes) {
+                return table.rows;
+            }
+        }
+    };
+    tokio::time::timeout(MAX_WAIT, answer).await.expect("it is answered")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_of_a_machine_are_shown_and_their_arguments_to_members_alone() {
+    let hub = Hub::start(["--no-local"]);
+    let flags = ["--collectors", "cpu,processes", "--interval", "100ms", "--show-args"];
+    let _machine = Machine::start(&hub, "node-9", flags);
+    let agent = |row: &&Value| row["args"].as_str().is_some_and(|args| args.contains("--show-args"));
+    let [root, mike, vera, key] = [hub.cookie("root"), hub.cookie("mike"), hub.cookie("vera"), hub.key("data")];
+    for whole in [&root, &mike] {
+        let rows = processes(&hub, &[whole]);
+        let own = rows.iter().find(agent).unwrap_or_else(|| panic!("the agent itself runs: {rows:?}"));
+        assert!(!own["args"].as_str().expect("text").contains(&hub.keys["join"]), "a key is left out: {own}");
+    }
+    for names in [&vera, &key] {
+        let rows = processes(&hub, &[names]);
+        assert!(rows.iter().all(|row| row["args"].is_null() && row["pid"].is_u64()), "{rows:?}");
+    }
+    let with_arguments = |rows: Vec<Process>| (!rows.is_empty(), rows.iter().any(|row| !row.args.is_empty()));
+    assert_eq!(with_arguments(shown(&hub, "mike").await), (true, true));
+    assert_eq!(with_arguments(shown(&hub, "vera").await), (true, false));
+    let past = hub.send("GET", "/api/v1/processes?source=node-9&at=-1s", &[&vera], "");
+    assert_eq!((past.status, json(&past)["whole"].as_bool()), (200, Some(false)), "the largest users then: {past:?}");
+}
+
+#[test]
+fn a_machine_says_itself_how_it_stands_and_one_that_is_away_says_that() {
+    let hub = Hub::start(["--no-local"]);
+    let machine = Machine::start(&hub, "node-9", ["--collectors", "cpu,processes", "--interval", "100ms"]);
+    let vera = hub.cookie("vera");
+    let rows = processes(&hub, &[&vera]);
+    assert!(rows.iter().all(|row| row["args"].is_null()), "nobody asked for arguments there: {rows:?}");
+    let doctor = |vera: &str| hub.send("GET", "/api/v1/doctor?source=node-9", &[vera], "");
+    let told = doctor(&vera);
+    let state = |told: &Value, id: &str| {
+        let checks = told["checks"].as_array().expect("a list").clone();
+        checks.iter().find(|check| check["id"] == id).map(|check| check["state"].clone())
+    };
+    assert_eq!((told.status, state(&json(&told), "cpu")), (200, Some("ok".into())), "{told:?}");
+    drop(machine);
+    let gone = until("the link has ended", || {
+        let answer = hub.send("GET", "/api/v1/processes?source=node-9", &[&vera], "");
+        (answer.status != 200).then_some(answer)
+    });
+    assert_eq!(gone.status, 503);
+    assert!(gone.error().contains("no link"), "{gone:?}");
+    assert_eq!(state(&json(&doctor(&vera)), "cpu"), Some("ok".into()), "what it said last stays");
+}
