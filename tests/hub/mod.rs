@@ -7,6 +7,7 @@ mod begin;
 mod forgery;
 mod links;
 mod machine;
+mod proxies;
 mod sockets;
 mod tls;
 

@@ -1,17 +1,22 @@
 //! A hub and an agent of it that scrapes a ledger, with a relay between them: their link is cut, and either is killed.
 
+use crate::agent::{self, Agent};
 use crate::audit::Audit;
 use crate::cutter::{Cutter, Direction, Way};
 use crate::ledger::{Chance, Ledger};
 use crate::server::{Server, run, watchglass};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::{Child, Stdio};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that the two may take to find each other again: an agent waits up to 45 s before it tries.
 const MAX_WAIT: Duration = Duration::from_secs(150);
+
+/// A rate at which a link is slow, bytes a second: 64 kbit/s.
+pub const SLOW: u32 = 8_000;
 
 /// What can happen to the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,64 +27,103 @@ pub enum Harm {
     CutAfter(u64),
     /// The link is cut, and none can be made for a while.
     Away,
+    /// What goes into one direction is swallowed until another link is made.
+    Swallow(Direction),
     /// The hub is killed by SIGKILL, and started again.
     KillHub,
     /// Likewise the agent.
     KillAgent,
+    /// Likewise both.
+    KillBoth,
 }
 
 impl Harm {
-    /// One by chance.
+    /// One by chance. Most of them are kills.
     pub fn any(chance: &mut Chance) -> Harm {
-        match chance.below(5) {
-            0 => Harm::Cut,
-            1 => Harm::CutAfter(chance.below(20_000)),
-            2 => Harm::Away,
-            3 => Harm::KillHub,
-            _ => Harm::KillAgent,
+        match chance.below(40) {
+            0..4 => Harm::Cut,
+            4..9 => Harm::CutAfter(chance.below(20_000)),
+            9..13 => Harm::Away,
+            13 => Harm::Swallow(Direction::Up),
+            14 => Harm::Swallow(Direction::Down),
+            15..25 => Harm::KillHub,
+            25..35 => Harm::KillAgent,
+            _ => Harm::KillBoth,
+        }
+    }
+
+    /// How many processes it kills.
+    fn kills(self) -> u32 {
+        match self {
+            Harm::KillHub | Harm::KillAgent => 1,
+            Harm::KillBoth => 2,
+            _ => 0,
         }
     }
 }
 
-/// Harms a hub and an agent `number` times by chance, and compares them at the end. It ends early at `until`. Returns how
-/// often it was.
+/// What was done to a hub and an agent, and what became of the samples.
+pub struct Harmed {
+    /// How often something was done.
+    pub times: u32,
+    /// Processes that were killed.
+    pub kills: u32,
+    /// The comparison.
+    pub audit: Audit,
+}
+
+/// Harms a hub and an agent `number` times by chance, and compares them at the end. It ends early at `until`.
 ///
 /// # Panics
 /// Panics where one of the two does not come back.
-pub fn harms(number: u32, seed: u64, until: Instant) -> (u32, Audit) {
+pub fn harms(number: u32, seed: u64, until: Instant) -> Harmed {
     let (mut fleet, mut chance) = (Fleet::start(), Chance::new(seed));
-    let mut done = 0;
-    while done < number && Instant::now() < until {
-        fleet.harm(Harm::any(&mut chance));
-        done += 1;
+    let (mut times, mut kills) = (0, 0);
+    while times < number && Instant::now() < until {
+        let harm = Harm::any(&mut chance);
+        // Now and then something happens while what was lost before is still on its way.
+        if chance.below(3) == 0 {
+            fleet.strike(harm)
+        } else {
+            fleet.harm(harm)
+        }
+        (times, kills) = (times + 1, kills + harm.kills());
         // What was wrong in between shows at the end as well; now and then it is looked, so that it is found sooner.
-        if done % 10 == 0 {
+        if times % 10 == 0 {
             fleet.settle();
         }
     }
-    (done, fleet.settle())
-}
-
-/// A process that is killed when this is dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    fleet.grows("samples come at the end");
+    Harmed { times, kills, audit: fleet.settle() }
 }
 
 /// A hub and an agent. Both are killed when this is dropped.
 pub struct Fleet {
-    folder: TempDir,
+    /// The folders of both, unless they are elsewhere.
+    own: TempDir,
+    hub_folder: PathBuf,
+    agent_folder: PathBuf,
     ledger: Ledger,
-    cutter: Cutter,
-    key: String,
+    /// The relay before the hub.
+    pub cutter: Cutter,
+    /// The key of the join line.
+    pub key: String,
+    /// The address of the hub that the agent is told.
+    pub url: String,
+    /// More arguments of the agent.
+    pub agent_args: Vec<String>,
+    /// Variables of the agent.
+    pub agent_env: Vec<(String, String)>,
+    hub_args: Vec<String>,
     port: u16,
     hub: Option<Server>,
-    agent: Option<Killed>,
+    agent: Option<Agent>,
+    /// What the hub had when the agent lost what it has.
+    kept: Samples,
 }
+
+/// Samples by time, ms, and tag: as text, so that not a bit of a value is another.
+type Samples = BTreeMap<(i64, String), String>;
 
 impl Fleet {
     /// Starts both, and waits until the hub has samples of the agent.
@@ -87,9 +131,33 @@ impl Fleet {
     /// # Panics
     /// Panics when that takes too long.
     pub fn start() -> Fleet {
-        let folder = tempfile::tempdir().expect("a folder");
-        let hub = start_hub(folder.path(), 0);
-        let port = hub.addr().port();
+        let mut fleet = Fleet::hub(&[]);
+        fleet.start_agent();
+        fleet.grows("the hub has samples of the agent");
+        fleet
+    }
+
+    /// Starts a hub with these arguments alone.
+    ///
+    /// # Panics
+    /// Panics when it does not start.
+    pub fn hub(args: &[&str]) -> Fleet {
+        let own = tempfile::tempdir().expect("a folder");
+        let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
+        Fleet::hub_in(own, hub, agent, args)
+    }
+
+    /// Likewise with these folders of the hub and of the agent.
+    ///
+    /// # Panics
+    /// As [`Fleet::hub`] does.
+    pub fn hub_at(hub: PathBuf, agent: PathBuf) -> Fleet {
+        Fleet::hub_in(tempfile::tempdir().expect("a folder"), hub, agent, &[])
+    }
+
+    fn hub_in(own: TempDir, hub_folder: PathBuf, agent_folder: PathBuf, args: &[&str]) -> Fleet {
+        let hub_args: Vec<String> = args.iter().map(|arg| (*arg).to_string()).collect();
+        let hub = start_hub(&hub_folder, 0, &hub_args);
         let key = crate::waiting::until("a join line", || {
             let log = hub.log();
             let at = log.find("wg_j_")?;
@@ -97,48 +165,140 @@ impl Fleet {
             log[at..].contains('\n').then(|| key.to_owned())
         });
         let cutter = Cutter::start(hub.addr());
-        let mut fleet = Fleet { folder, ledger: Ledger::start(), cutter, key, port, hub: Some(hub), agent: None };
-        fleet.start_agent();
-        fleet.grows("the hub has samples of the agent");
-        fleet
+        Fleet {
+            own,
+            hub_folder,
+            agent_folder,
+            ledger: Ledger::start(),
+            url: format!("http://{}", cutter.addr),
+            cutter,
+            key,
+            agent_args: Vec::new(),
+            agent_env: Vec::new(),
+            hub_args,
+            port: hub.addr().port(),
+            hub: Some(hub),
+            agent: None,
+            kept: Samples::new(),
+        }
     }
 
-    fn start_agent(&mut self) {
-        let url = format!("http://{}", self.cutter.addr);
-        let mut command = watchglass(["agent", "--hub", &url, "--key", &self.key, "--interval", "100ms"]);
-        command.args(["--collectors", "openmetrics,cpu", "--openmetrics", &format!("books={}", self.ledger.url)]);
-        command.arg("--data-dir").arg(self.agent_folder());
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
-        self.agent = Some(Killed(child));
+    /// The address of the relay before the hub.
+    pub fn addr(&self) -> SocketAddr {
+        self.cutter.addr
     }
 
-    fn agent_folder(&self) -> std::path::PathBuf {
-        self.folder.path().join("agent")
+    /// A folder for what else a test needs.
+    pub fn folder(&self) -> &Path {
+        self.own.path()
+    }
+
+    /// The folder of the hub.
+    pub fn hub_folder(&self) -> &Path {
+        &self.hub_folder
+    }
+
+    /// The folder of the agent.
+    pub fn agent_folder(&self) -> &Path {
+        &self.agent_folder
+    }
+
+    /// The command of an agent with this folder.
+    pub fn agent_command(&self, folder: &Path) -> Command {
+        let mut command = agent::command(&self.url, &self.key, folder);
+        command.args(["--interval", "100ms", "--collectors", "openmetrics,cpu"]);
+        command.args(["--openmetrics", &format!("books={}", self.ledger.url)]).args(&self.agent_args);
+        command.envs(self.agent_env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Starts the agent.
+    pub fn start_agent(&mut self) {
+        self.agent = Some(Agent::start(self.agent_command(&self.agent_folder)));
+    }
+
+    /// The agent, which runs.
+    ///
+    /// # Panics
+    /// Panics where none was started, or it was killed.
+    pub fn agent(&self) -> &Agent {
+        self.agent.as_ref().expect("it was started")
+    }
+
+    /// Kills the agent.
+    pub fn kill_agent(&mut self) {
+        self.agent = None; // Dropping it kills it by SIGKILL.
+    }
+
+    /// Kills the hub.
+    pub fn kill_hub(&mut self) {
+        self.hub = None; // Likewise.
+    }
+
+    /// Starts the hub again.
+    pub fn start_hub(&mut self) {
+        self.hub = Some(start_hub(&self.hub_folder, self.port, &self.hub_args));
+    }
+
+    /// The hub, which runs.
+    ///
+    /// # Panics
+    /// Panics where it was killed.
+    pub fn server(&self) -> &Server {
+        self.hub.as_ref().expect("it runs")
+    }
+
+    /// From now on the agent may lack what the hub has: it has lost it.
+    pub fn agent_forgets(&mut self) {
+        self.kept.extend(samples(&self.of_hub()));
     }
 
     /// What the folder of the hub has of the ledger.
     fn of_hub(&self) -> String {
-        export(&self.folder.path().join("hub"))
+        export(&self.hub_folder)
     }
 
     /// Waits until the hub has a good number of samples more than now.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
     #[track_caller]
-    fn grows(&self, what: &str) {
+    pub fn grows(&self, what: &str) {
         let before = samples(&self.of_hub()).len();
         self.until(what, || (samples(&self.of_hub()).len() > before + 15).then_some(()));
     }
 
+    /// Waits until the agent has sampled a good number of times more than now.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
     #[track_caller]
-    fn until<T>(&self, what: &str, ask: impl Fn() -> Option<T>) -> T {
+    pub fn samples_on(&self, times: u64) {
+        let served = self.ledger.served();
+        self.until("the agent scrapes on", || (self.ledger.served() > served + times).then_some(()));
+    }
+
+    /// Waits until this returns something.
+    ///
+    /// # Panics
+    /// Panics when that takes too long, with what both said.
+    #[track_caller]
+    pub fn until<T>(&self, what: &str, ask: impl Fn() -> Option<T>) -> T {
         let begin = Instant::now();
         loop {
             if let Some(found) = ask() {
                 return found;
             }
-            let log = self.hub.as_ref().map(Server::log).unwrap_or_default();
-            assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}\nthe hub said:\n{log}");
+            assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}\n{}", self.said());
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// What both said.
+    fn said(&self) -> String {
+        let hub = self.hub.as_ref().map(Server::log).unwrap_or_default();
+        let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();
+        format!("the hub said:\n{hub}\nthe agent said:\n{agent}")
     }
 
     /// Does this to the two, and waits until samples come again.
@@ -147,6 +307,16 @@ impl Fleet {
     /// Panics when that takes too long.
     #[track_caller]
     pub fn harm(&mut self, harm: Harm) {
+        self.strike(harm);
+        self.grows(&format!("samples come again after {harm:?}"));
+    }
+
+    /// Does this to the two.
+    ///
+    /// # Panics
+    /// Panics when one that was killed does not start.
+    #[track_caller]
+    pub fn strike(&mut self, harm: Harm) {
         match harm {
             Harm::Cut => self.cutter.cut(),
             Harm::CutAfter(bytes) => {
@@ -156,20 +326,32 @@ impl Fleet {
             }
             Harm::Away => {
                 self.cutter.close();
-                let served = self.ledger.served();
-                self.until("the agent scrapes on", || (self.ledger.served() > served + 20).then_some(()));
+                self.samples_on(20);
+                self.cutter.pass();
+            }
+            Harm::Swallow(direction) => {
+                let links = self.cutter.accepted();
+                self.cutter.set(direction, Way { drop: true, ..Way::default() });
+                self.until("the silence is noticed", || (self.cutter.accepted() > links).then_some(()));
+                // What was swallowed is part of a message: the links that are there cannot go on.
+                self.cutter.cut();
                 self.cutter.pass();
             }
             Harm::KillHub => {
-                self.hub = None; // Dropping a server kills it by SIGKILL.
-                self.hub = Some(start_hub(self.folder.path(), self.port));
+                self.kill_hub();
+                self.start_hub();
             }
             Harm::KillAgent => {
-                self.agent = None;
+                self.kill_agent();
                 self.start_agent();
             }
+            Harm::KillBoth => {
+                self.kill_hub();
+                self.kill_agent();
+                self.start_agent();
+                self.start_hub();
+            }
         }
-        self.grows(&format!("samples come again after {harm:?}"));
     }
 
     /// Waits until the hub has all that the agent has up to the newest that the hub has, and compares: each sample of the one
@@ -182,39 +364,43 @@ impl Fleet {
         let begin = Instant::now();
         loop {
             // The hub first: what it has, the agent has had before.
-            let (of_hub, of_agent) = (self.of_hub(), export(&self.agent_folder()));
-            let (hub, agent) = (samples(&of_hub), samples(&of_agent));
+            let (of_hub, of_agent) = (self.of_hub(), export(&self.agent_folder));
+            let (hub, mut agent) = (samples(&of_hub), samples(&of_agent));
+            let forgot = !self.kept.is_empty();
+            agent.extend(self.kept.iter().map(|(at, value)| (at.clone(), value.clone())));
             let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
             let lacking: Vec<_> = agent
                 .iter()
                 .filter(|((t, _), _)| *t <= newest)
                 .filter(|(at, value)| hub.get(*at) != Some(*value))
                 .collect();
-            let beyond: Vec<_> = hub.iter().filter(|(at, value)| agent.get(*at) != Some(*value)).collect();
+            // What only the hub has is compared with the ledger.
+            let known = |(at, value): &(&(i64, String), &String)| agent.get(*at) == Some(*value) || forgot;
+            let beyond: Vec<_> = hub.iter().filter(|sample| !known(sample)).collect();
             if lacking.is_empty() && beyond.is_empty() && !hub.is_empty() {
                 let mut audit = Audit::default();
                 audit.note(&of_hub);
                 audit.compare(&of_hub, &self.ledger, i64::MAX);
                 return audit;
             }
-            let log = self.hub.as_ref().map(Server::log).unwrap_or_default();
             assert!(
                 begin.elapsed() < MAX_WAIT,
-                "of {} samples of the agent the hub lacks {} and has {} others\nlacking {:?}\nothers {:?}\nthe hub said:\n{log}",
+                "of {} samples of the agent the hub lacks {} and has {} others\nlacking {:?}\nothers {:?}\n{}",
                 agent.len(),
                 lacking.len(),
                 beyond.len(),
                 &lacking[..lacking.len().min(8)],
                 &beyond[..beyond.len().min(8)],
+                self.said(),
             );
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 }
 
-fn start_hub(folder: &Path, port: u16) -> Server {
+fn start_hub(folder: &Path, port: u16, args: &[String]) -> Server {
     let mut command = watchglass(["hub", "--no-local", "--port", &port.to_string()]);
-    command.arg("--data-dir").arg(folder.join("hub"));
+    command.args(args).arg("--data-dir").arg(folder);
     Server::start_as_it_is(command)
 }
 
@@ -225,8 +411,7 @@ fn export(folder: &Path) -> String {
     if output.status.success() { String::from_utf8(output.stdout).expect("text") } else { String::new() }
 }
 
-/// Samples by time, ms, and tag: as text, so that not a bit of a value is another.
-fn samples(csv: &str) -> BTreeMap<(i64, String), String> {
+fn samples(csv: &str) -> Samples {
     let cells = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         let [time, _, tag, value] = cells[..] else { panic!("{line}") };

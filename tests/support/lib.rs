@@ -1,7 +1,9 @@
 //! Support for the tests.
 
+pub mod agent;
 pub mod audit;
 pub mod browser;
+pub mod certificate;
 pub mod crowd;
 pub mod cutter;
 pub mod fleet;
@@ -11,6 +13,7 @@ pub mod ledger;
 pub mod programs;
 pub mod proxy;
 pub mod receiver;
+pub mod road;
 pub mod server;
 pub mod stage;
 pub mod stream;

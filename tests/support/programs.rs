@@ -1,12 +1,12 @@
-//! Programs from Debian's packages, when they are on PATH; `cargo xtask test` puts them there. A test that lacks a
-//! program reports this and passes.
+//! Programs from Debian's packages, when they are on PATH; `cargo xtask test` puts them there. A test that needs
+//! one is ignored, and counted as that, where it is not.
 
 use crate::server::{Answer, ask, command};
 use crate::waiting::MAX_WAIT;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A program on PATH.
@@ -16,12 +16,26 @@ fn find(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is not on PATH; `cargo xtask test` fetches Debian's"))
 }
 
+/// A command of a program on PATH. One that was unpacked beside its libraries finds them there.
+fn program(name: &str) -> Command {
+    let path = find(name);
+    let mut command = command(&path);
+    let beside = path.parent().and_then(|folder| folder.parent()).map(|root| root.join("lib"));
+    let folders = beside.and_then(|lib| std::fs::read_dir(lib).ok()).into_iter().flatten().flatten();
+    let libraries: Vec<PathBuf> =
+        folders.map(|folder| folder.path()).filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
+    if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
+        command.env("LD_LIBRARY_PATH", paths);
+    }
+    command
+}
+
 /// Runs a program to its end with this standard input, such as `promtool check metrics`.
 ///
 /// # Panics
 /// When it is not there.
 pub fn run(name: &str, args: &[&str], input: &str) -> Output {
-    let mut command = command(find(name));
+    let mut command = program(name);
     let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -40,14 +54,17 @@ pub struct Program {
 }
 
 impl Program {
+    /// An address on a free port: they take no port 0 that they would tell of.
+    pub fn free() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    }
+
     /// Starts it with the arguments for an address on a free port, and waits until it listens there.
     ///
     /// # Panics
     /// When it is not there, or does not listen in time.
     pub fn start(name: &str, args: impl Fn(SocketAddr) -> Vec<String>) -> Program {
-        // They take no port 0 that they would tell of.
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-        Self::start_at(free, name, args)
+        Self::start_at(Self::free(), name, args)
     }
 
     /// Starts a server at an address that an earlier one has left.
@@ -55,12 +72,28 @@ impl Program {
     /// # Panics
     /// When it is not there, or does not listen in time.
     pub fn start_at(addr: SocketAddr, name: &str, args: impl Fn(SocketAddr) -> Vec<String>) -> Program {
-        let mut command = command(find(name));
-        command.args(args(addr)).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let program = Program { child: command.spawn().expect("it starts"), addr };
+        let mut command = program(name);
+        command.args(args(addr));
+        Self::run(command, addr, name)
+    }
+
+    /// Likewise one that keeps what it keeps in a folder.
+    ///
+    /// # Panics
+    /// When it is not there, or does not listen in time.
+    pub fn start_in(folder: &Path, addr: SocketAddr, name: &str, args: &[&str]) -> Program {
+        let mut command = program(name);
+        command.args(args).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
+        Self::run(command, addr, name)
+    }
+
+    fn run(mut command: Command, addr: SocketAddr, name: &str) -> Program {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut program = Program { child: command.spawn().expect("it starts"), addr };
         let begin = Instant::now();
         while TcpStream::connect(addr).is_err() {
-            assert!(begin.elapsed() < MAX_WAIT, "{name} does not listen at {addr}");
+            let ended = program.child.try_wait().expect("a child");
+            assert!(ended.is_none() && begin.elapsed() < MAX_WAIT, "{name} does not listen at {addr}: {ended:?}");
             std::thread::sleep(Duration::from_millis(20));
         }
         program

@@ -17,6 +17,7 @@ use backend::clock::{Clock, System};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use watchglass_tests::audit::Audit;
+use watchglass_tests::fleet::{Harmed, harms};
 use watchglass_tests::kills::kills;
 use watchglass_tests::ledger::Ledger;
 
@@ -32,7 +33,7 @@ struct Plan {
 }
 
 fn plan() -> Option<Plan> {
-    let (mut kills, mut harms, mut cuts, mut minutes) = (200, 100, 5, 15);
+    let (mut kills, mut harms, mut cuts, mut minutes) = (200, 240, 5, 15);
     let mut seed = System.wall().unsigned_abs();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -78,8 +79,8 @@ fn killed(plan: &Plan) -> Row {
 fn harmed(plan: &Plan) -> Row {
     eprintln!("{} harms to a hub and an agent", plan.harms);
     let until = plan.until + Duration::from_secs(1_800);
-    let (harms, audit) = watchglass_tests::fleet::harms(plan.harms, plan.seed, until);
-    Row::of("a hub and an agent", harms, plan.harms, &audit)
+    let Harmed { times, kills, audit } = harms(plan.harms, plan.seed, until);
+    Row::of("a hub and an agent", times, plan.harms, &audit).say(format!("{kills} kills"))
 }
 
 /// The result of one kind of torture.

@@ -6,12 +6,61 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// A package, the programs in it that tests start, how the names of these tests begin, and what is not tested without it.
-const PACKAGES: [(&str, &[&str], &str, &str); 3] = [
-    ("prometheus-node-exporter", &["prometheus-node-exporter"], "with_node_exporter_", "scraping a real exporter"),
-    ("victoria-metrics", &["victoria-metrics"], "with_victoria_metrics_", "remote write to a real VictoriaMetrics"),
-    ("prometheus", &["prometheus", "promtool"], "with_prometheus_", "what a real Prometheus makes of us"),
+/// A package of Debian.
+struct Package {
+    name: &'static str,
+    /// Packages with libraries of it that not every machine has.
+    with: &'static [&'static str],
+    /// The programs in it that tests start.
+    programs: &'static [&'static str],
+    /// How the names of these tests begin.
+    tests: &'static str,
+    /// What is not tested without it.
+    what: &'static str,
+}
+
+const PACKAGES: [Package; 7] = [
+    Package {
+        name: "prometheus-node-exporter",
+        with: &[],
+        programs: &["prometheus-node-exporter"],
+        tests: "with_node_exporter_",
+        what: "scraping a real exporter",
+    },
+    Package {
+        name: "victoria-metrics",
+        with: &[],
+        programs: &["victoria-metrics"],
+        tests: "with_victoria_metrics_",
+        what: "remote write to a real VictoriaMetrics",
+    },
+    Package {
+        name: "prometheus",
+        with: &[],
+        programs: &["prometheus", "promtool"],
+        tests: "with_prometheus_",
+        what: "what a real Prometheus makes of us",
+    },
+    Package { name: "nginx", with: &[], programs: &["nginx"], tests: "with_nginx_", what: "an agent behind nginx" },
+    Package {
+        name: "haproxy",
+        with: &["liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1"],
+        programs: &["haproxy"],
+        tests: "with_haproxy_",
+        what: "an agent behind haproxy",
+    },
+    Package { name: "caddy", with: &[], programs: &["caddy"], tests: "with_caddy_", what: "an agent behind Caddy" },
+    Package {
+        name: "tinyproxy-bin",
+        with: &[],
+        programs: &["tinyproxy"],
+        tests: "with_tinyproxy_",
+        what: "an agent that goes out through a proxy",
+    },
 ];
+
+/// Where packages have their programs.
+const FOLDERS: [&str; 2] = ["usr/bin", "usr/sbin"];
 
 /// The programs that were found.
 #[derive(Default)]
@@ -25,20 +74,25 @@ pub struct Programs {
 /// Finds the programs: on PATH, or unpacked from Debian's packages.
 pub fn programs(steps: &mut Steps) -> Programs {
     let mut all = Programs::default();
-    for (package, programs, tests, what) in PACKAGES {
+    for package in &PACKAGES {
         // An error is in the table of steps, which decides at the end.
-        let _ = steps.step(package, || {
-            if let Some(found) = programs.iter().map(|program| find(program)).collect::<Option<Vec<_>>>() {
-                all.tests.push(tests);
+        let _ = steps.step(package.name, || {
+            if let Some(found) = package.programs.iter().map(|program| find(program)).collect::<Option<Vec<_>>>() {
+                all.tests.push(package.tests);
                 return Ok(Done::Already(found[0].display().to_string()));
             }
-            let root = paths::tool(package, "debian")?;
-            let own = root.join("usr/bin");
-            let there = || programs.iter().all(|program| own.join(program).is_file());
-            let done = if there() { Done::Already(own.display().to_string()) } else { unpacked(package, &root, what)? };
-            if there() {
+            let root = paths::tool(package.name, "debian")?;
+            let folder = || {
+                let mut folders = FOLDERS.iter().map(|folder| root.join(folder));
+                folders.find(|folder| package.programs.iter().all(|program| folder.join(program).is_file()))
+            };
+            let done = match folder() {
+                Some(own) => Done::Already(own.display().to_string()),
+                None => unpacked(package, &root)?,
+            };
+            if let Some(own) = folder() {
                 all.folders.push(own);
-                all.tests.push(tests);
+                all.tests.push(package.tests);
             }
             Ok(done)
         });
@@ -46,19 +100,26 @@ pub fn programs(steps: &mut Steps) -> Programs {
     all
 }
 
-/// Downloads a package and unpacks it below the folder `root`. This needs no rights of the user root.
-fn unpacked(package: &str, root: &Path, what: &str) -> Result<Done, String> {
+/// Downloads a package and unpacks it, with its libraries, below the folder `root`. This needs no rights of the user root.
+fn unpacked(package: &Package, root: &Path) -> Result<Done, String> {
+    let Package { name, what, .. } = package;
     if find("apt-get").is_none() || find("dpkg").is_none() {
-        return Ok(Done::Without(format!("{what} is not tested; install {package}")));
+        return Ok(Done::Without(format!("{what} is not tested; install {name}")));
     }
     std::fs::create_dir_all(root).map_err(|e| format!("{} could not be made: {e}", root.display()))?;
-    eprintln!("    apt-get download {package}");
-    if let Err(reason) = cmd("apt-get").args(["-q", "download", package]).dir(root).run() {
+    let names = || [*name].into_iter().chain(package.with.iter().copied());
+    eprintln!("    apt-get download {}", names().collect::<Vec<_>>().join(" "));
+    if let Err(reason) = cmd("apt-get").args(["-q", "download"]).args(names()).dir(root).run() {
         return Ok(Done::Without(format!("{what} is not tested: {reason}")));
     }
     let files = std::fs::read_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
-    let file = files.flatten().map(|file| file.path()).find(|path| path.extension().is_some_and(|e| e == "deb"));
-    let file = file.ok_or_else(|| format!("no package came into {}", root.display()))?;
-    cmd("dpkg").arg("-x").arg(&file).arg(root).run()?;
-    Ok(Done::Now(package.to_owned()))
+    let files = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == "deb"));
+    let files: Vec<PathBuf> = files.collect();
+    if files.is_empty() {
+        return Err(format!("no package came into {}", root.display()));
+    }
+    for file in files {
+        cmd("dpkg").arg("-x").arg(&file).arg(root).run()?;
+    }
+    Ok(Done::Now((*name).to_owned()))
 }

@@ -1,0 +1,85 @@
+//! The real agent: started, listened to, and killed when dropped.
+
+use crate::server::watchglass;
+use crate::waiting::MAX_WAIT;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Variables by which a proxy on the way is named, which the caller's are no part of a test.
+const PROXIES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
+
+/// A running agent.
+pub struct Agent {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+/// The command of an agent of a hub that keeps its history in a folder.
+pub fn command(hub: &str, key: &str, folder: &Path) -> Command {
+    let mut command = watchglass(["agent", "--hub", hub, "--key", key, "--data-dir"]);
+    command.arg(folder);
+    for name in PROXIES {
+        command.env_remove(name).env_remove(name.to_ascii_lowercase());
+    }
+    command
+}
+
+impl Agent {
+    /// Starts a prepared command.
+    pub fn start(mut command: Command) -> Agent {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let said = Arc::new(Mutex::new(String::new()));
+        hear(child.stdout.take().expect("a pipe"), &said);
+        hear(child.stderr.take().expect("a pipe"), &said);
+        Agent { child, said }
+    }
+
+    /// What it has said so far, on standard output and standard error.
+    pub fn said(&self) -> String {
+        self.said.lock().expect("no panic while it is held").clone()
+    }
+
+    /// Waits until it has said this.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        let begin = Instant::now();
+        while !self.said().contains(words) {
+            assert!(begin.elapsed() < 3 * MAX_WAIT, "it does not say {words:?}; it said:\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end; its status.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("it is ours")
+    }
+}
+
+fn hear(from: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
+    let said = said.clone();
+    std::thread::spawn(move || {
+        let (mut from, mut line) = (BufReader::new(from), String::new());
+        while from.read_line(&mut line).is_ok_and(|n| n > 0) {
+            said.lock().expect("no panic while it is held").push_str(&std::mem::take(&mut line));
+        }
+    });
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
