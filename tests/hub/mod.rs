@@ -8,6 +8,7 @@ mod forgery;
 mod links;
 mod machine;
 mod proxies;
+mod roads;
 mod sockets;
 mod tls;
 

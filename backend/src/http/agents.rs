@@ -54,7 +54,9 @@ pub(super) async fn link(
         },
     };
     let (mut response, stream) = upgrade(request).map_err(|why| {
-        let sentence = format!("this is the link of agents, a WebSocket ({why})");
+        let sentence = format!(
+            "this is the link of agents, a WebSocket ({why}); a proxy on the way has to pass the headers Connection and Upgrade on"
+        );
         upgrade_required(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))
     })?;
     response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(spoken));

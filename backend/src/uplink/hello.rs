@@ -3,7 +3,7 @@
 use super::evidence::Evidence;
 use super::identity::{Known, Shift};
 use super::reply::{authorization, moved, pause};
-use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire};
+use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire, no_web_server};
 use crate::clock::{Clock, System};
 use crate::config::HubUrl;
 use crate::live::Live;
@@ -95,6 +95,7 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
                 status => failed(said(&format!("the hub, or a proxy before it, answers {}", status.as_u16()))),
             })
         }
+        Err(Error::Protocol(ProtocolError::HttparseError(_))) => Err(failed(no_web_server(url))),
         Err(Error::Io(error)) => Err(failed(format!("the connection was lost during the upgrade: {error}"))),
         Err(error) => Err(failed(format!("what answers there does not upgrade to a WebSocket: {error}"))),
     }

@@ -1,7 +1,7 @@
 //! Joining: a POST over the same road as the link, by which a join key becomes the key of one machine.
 
 use super::reply::{Reply, authorization, moved, pause};
-use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage};
+use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, no_web_server};
 use crate::config::HubUrl;
 use shared::agent::ENROL_PATH;
 use shared::enrol::{EnrolRequest, Enrolled};
@@ -58,7 +58,7 @@ pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRe
     };
     let late = || lost(format!("no answer within {} s", STEP_TIMEOUT.as_secs()));
     let answer = timeout(STEP_TIMEOUT, asked).await.map_err(|_| late())?.map_err(|error| lost(error.to_string()))?;
-    let answer = Reply::read(&answer).ok_or_else(|| lost("what answers there is no web server".into()))?;
+    let answer = Reply::read(&answer).ok_or_else(|| lost(no_web_server(url)))?;
     if let Some(to) = answer.header("location").filter(|_| (300..400).contains(&answer.status)) {
         return Err(lost(moved(to)));
     }

@@ -369,12 +369,18 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
+/// What is said of an answer that is none of a web server.
+pub(super) fn no_web_server(url: &HubUrl) -> String {
+    let known = "what answers there is no web server";
+    if url.tls { known.into() } else { format!("{known}: write https:// if it speaks TLS") }
+}
+
 /// What is wrong with a TLS connection, and what to do about it.
 fn untrusted(error: &io::Error) -> String {
     use CertificateError as Bad;
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(Bad::UnknownIssuer)) => {
+        Some(rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature)) => {
             "its certificate is from an authority that this machine does not trust: name that authority's certificate by \
              --ca FILE, or take the hub's own join line with --pin"
                 .into()
@@ -387,6 +393,12 @@ fn untrusted(error: &io::Error) -> String {
         )) => "its certificate is not valid at this time: renew it, or set the clock that is wrong".into(),
         Some(rustls::Error::InvalidCertificate(Bad::Other(other))) => match other.0.downcast_ref::<OtherKey>() {
             Some(other) => format!("{other}: take the hub's present join line, if the hub is the one you mean"),
+            // One that its owner signed as an authority, as openssl does unless told otherwise.
+            None if other.to_string().contains("CaUsedAsEndEntity") => {
+                "its certificate is that of an authority, which is no server's: have it sign one for the hub, or take the \
+                 hub's own join line with --pin"
+                    .into()
+            }
             None => format!("its certificate is not trusted: {other}"),
         },
         Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS: write http:// if that is meant".into(),
