@@ -137,7 +137,7 @@ fn a_planted_import_is_caught() {
     catches(rule, widget, "use shared::window::Window;", "use shared::{catalog::Metric, window::Window};");
     catches(
         rule,
-        "frontend/src/store/plan.rs",
+        "frontend/src/state/view.rs",
         "use shared::catalog::Chart;",
         "use crate::{panels::Panel, store::Store};",
     );

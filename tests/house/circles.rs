@@ -12,6 +12,7 @@ const FOLDERS: &[&str] = &[
     "frontend/src",
     "frontend/charts/src",
     "frontend/reader/src",
+    "frontend/viewer/src",
     "shared/src",
     "shared/imports/src",
     "xtask/src",

@@ -19,9 +19,10 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
+    ("frontend/viewer", &["shared", "charts"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     // It is loaded beside the page, and has no glue to a browser.
     ("frontend/reader", &["shared", "imports"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
-    ("frontend", &["shared", "charts"], &["plotters", "plotters-backend", "tokio", "axum"]),
+    ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     ("tests", &["shared", "collectors", "history", "backend", "charts"], &["plotters", "leptos"]),
 ];
@@ -103,9 +104,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("frontend/src", "address", &["range"]),
     ("frontend/src", "browser", &["address"]),
     ("frontend/src", "player", &[]),
+    // These two stand in frontend/viewer.
     ("frontend/src", "shortcuts", &[]),
+    ("frontend/src", "store", &[]),
     ("frontend/src", "surface", &[]),
-    ("frontend/src", "store", &["range"]),
     // A widget gets its values as props.
     ("frontend/src", "widgets", &["browser"]),
     ("frontend/src", "state", &["address", "browser", "player", "range", "store"]),
@@ -154,8 +156,19 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("store().sources", "", &["http"]),
 ];
 
-const WORKSPACE: &[&str] =
-    &["shared", "imports", "client", "collectors", "history", "records", "backend", "charts", "frontend", "xtask"];
+const WORKSPACE: &[&str] = &[
+    "shared",
+    "imports",
+    "client",
+    "collectors",
+    "history",
+    "records",
+    "backend",
+    "charts",
+    "viewer",
+    "frontend",
+    "xtask",
+];
 
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;

@@ -97,29 +97,6 @@ fn names(list: &[Panel]) -> String {
     first.join(", ") + more
 }
 
-/// The reason and the remedy as one line of text.
-fn why(absent: &Absent) -> String {
-    let (reason, remedy) = (absent.reason.trim_end(), absent.remedy.trim());
-    let remedy = if remedy.is_empty() { "watchglass doctor says more" } else { remedy };
-    match reason {
-        "" => remedy.to_string(),
-        _ if reason.ends_with('.') => format!("{reason} {remedy}"),
-        _ => format!("{reason}; {remedy}"),
-    }
-}
-
-impl Absent {
-    /// By what it is known that a person has dismissed the line.
-    pub fn said(&self) -> String {
-        format!("{} {}", self.id, why(self))
-    }
-
-    /// Whether the family was there and has trouble, or is just not there.
-    pub fn is_trouble(&self) -> bool {
-        matches!(self.state, CheckState::Hung | CheckState::Failed | CheckState::Partial)
-    }
-}
-
 /// A line about a family of the top that is not available or has trouble: the reason and the remedy.
 #[component]
 pub fn AbsentLine(
@@ -139,7 +116,7 @@ pub fn AbsentLine(
         true => ("absent trouble", "shape is-warn", "▲"),
         false => ("absent", "shape is-unknown", "◌"),
     };
-    let (words, said) = (why(&absent), absent.said());
+    let (words, said) = (absent.why(), absent.said());
     view! {
         <article
             class=class
@@ -223,7 +200,7 @@ pub fn Missing() -> impl IntoView {
     let page = expect_context::<Page>();
     let missing = Memo::new(move |_| page.plan.with(|p| p.missing.clone()));
     let reason = |absent: Absent| {
-        let words = why(&absent);
+        let words = absent.why();
         view! { <dt>{absent.title}</dt><dd>{words}</dd> }
     };
     view! {

@@ -1,12 +1,11 @@
 //! Charts on the page: the elements of each, and the board that draws them.
 //!
 //! [`board`] knows all panels and tiles and when to draw; [`picture`] makes the frame of one panel from the store;
-//! [`names`] gives series names and colours; [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on
-//! top; [`panel`] has the elements; [`fleet`] draws many machines.
+//! [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on top; [`panel`] has the elements; [`fleet`] draws
+//! many machines.
 
 pub mod board;
 pub mod fleet;
-pub mod names;
 pub mod panel;
 pub mod picture;
 pub mod reading;

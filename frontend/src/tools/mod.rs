@@ -4,6 +4,7 @@
 
 pub mod about;
 pub mod changed;
+pub mod csv;
 pub mod differs;
 pub mod find;
 pub mod layouts;

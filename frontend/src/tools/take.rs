@@ -1,10 +1,10 @@
 //! What can be taken from a chart: a picture as PNG or SVG, its samples as CSV, and a link to the view.
 
+use super::csv;
 use crate::browser::{self, offset, window};
 use crate::panels::board::Board;
 use crate::range;
 use crate::state::Page;
-use crate::store::csv;
 use crate::store::plan::HEAT_SUFFIX;
 use charts::axis;
 use leptos::either::Either;

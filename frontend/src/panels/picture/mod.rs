@@ -1,8 +1,7 @@
 //! Makes the frame of one panel from the store: updated traces, axis, gaps, limits, labels, texts.
 //!
 //! [`look`] and [`rows`] are the wishes of the page and of a person; [`read`] gives the values of a picture. [`gaps`]
-//! finds spans without data, and limits; [`spread`] makes a band of many series and finds the series that stand out of
-//! it; [`states`] makes bars of states.
+//! finds spans without data, and limits; [`states`] makes bars of states.
 
 mod gaps;
 mod look;
@@ -10,13 +9,11 @@ mod look;
 mod moves;
 mod read;
 mod rows;
-mod spread;
 pub mod states;
 
 pub use look::{Look, RedrawKey, State};
 pub use rows::{CHOICES, Order, Rows};
 
-use super::names::{Name, names, peers};
 use crate::store::Store;
 use crate::store::plan::HEAT_SUFFIX;
 use crate::store::presence::Presence;
@@ -29,8 +26,9 @@ use shared::catalog::{self, Kind, Range};
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
-use spread::Spread;
 use std::collections::BTreeMap;
+use viewer::names::{Name, names, peers};
+use viewer::spread::{self, Spread};
 
 /// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
 const MAX_ASIDE_COLUMNS: usize = 24_000;

@@ -209,7 +209,7 @@ pub fn title(words: &str, actions: &[Action]) -> String {
 mod tests {
     use super::*;
 
-    const README: &str = include_str!("../../README.md");
+    const README: &str = include_str!("../../../README.md");
 
     #[test]
     fn a_key_means_one_thing_and_each_is_named_as_it_is_pressed() {

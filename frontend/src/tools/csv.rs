@@ -1,8 +1,8 @@
 //! The samples of a series as lines of CSV, in the format of the server's export.
 
-use super::source::Source;
-use super::trace::Rate;
 use crate::range;
+use crate::store::source::Source;
+use crate::store::trace::Rate;
 use shared::catalog::Catalog;
 use shared::csv::cell;
 use shared::series::SeriesId;

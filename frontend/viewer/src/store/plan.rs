@@ -46,6 +46,29 @@ pub struct Absent {
     pub remedy: String,
 }
 
+impl Absent {
+    /// The reason and the remedy as one line of text.
+    pub fn why(&self) -> String {
+        let (reason, remedy) = (self.reason.trim_end(), self.remedy.trim());
+        let remedy = if remedy.is_empty() { "watchglass doctor says more" } else { remedy };
+        match reason {
+            "" => remedy.to_string(),
+            _ if reason.ends_with('.') => format!("{reason} {remedy}"),
+            _ => format!("{reason}; {remedy}"),
+        }
+    }
+
+    /// By what it is known that a person has dismissed the line.
+    pub fn said(&self) -> String {
+        format!("{} {}", self.id, self.why())
+    }
+
+    /// Whether the family was there and has trouble, or is just not there.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self.state, CheckState::Hung | CheckState::Failed | CheckState::Partial)
+    }
+}
+
 /// A family of charts below the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {

@@ -6,7 +6,6 @@
 //! newest value of a series; [`difference`] says what changed; [`fleet`] is all machines at once; [`plan`] says which panels, tiles and sections there
 //! are.
 
-pub mod csv;
 pub mod days;
 pub mod difference;
 pub mod fleet;

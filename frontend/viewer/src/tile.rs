@@ -1,0 +1,244 @@
+//! A tile in words and numbers: a value over several series, its denominator, the extreme series by name, and the points of
+//! its sparkline.
+
+use crate::store::source::Source;
+use crate::store::trace::{Trace, unit};
+use crate::store::{Store, reading};
+use shared::catalog::{Fold, Note, Tile};
+use shared::series::SeriesId;
+use shared::unit::{Scale, Unit, number};
+use std::collections::BTreeMap;
+
+/// Length of the sparkline in ms.
+pub const SPARKLINE_MS: i64 = 300_000;
+/// Width of the sparkline's columns in ms.
+const SPARKLINE_STEP_MS: i64 = 5_000;
+
+/// A device is named that was behind for so long, in ms, by more than so many percentage points, and by more than half as
+/// much again as the others lie apart.
+const STRAGGLER_MS: i64 = 60_000;
+const STRAGGLER_POINTS: f64 = 6.0;
+
+/// Beginning of a note about series without data; such notes get another colour.
+pub const MISSING_PREFIX: &str = "▲ ";
+
+/// The number of a tile, with what stands beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The number; a dash where there is none.
+    pub number: String,
+    /// Its unit, or what it is out of; empty where there is no number.
+    pub symbol: String,
+    /// The scale of both.
+    pub scale: Scale,
+    /// The value, in the base unit.
+    pub value: Option<f64>,
+    /// What it is out of, likewise.
+    pub of: Option<f64>,
+}
+
+/// The past of a tile's series, kept from one picture to the next.
+#[derive(Default)]
+pub struct Sparkline {
+    traces: BTreeMap<SeriesId, Trace>,
+}
+
+impl Sparkline {
+    /// Who has been below its peers for a minute up to `to`, where the note is about the lowest: `▲ GPU 3 at 77 %`. It
+    /// is told from the points that were read last.
+    pub fn straggler(&self, say: &Say, to: i64) -> Option<String> {
+        let Note::Lowest(tag, _) = &say.tile.note else { return None };
+        if say.unit() != Unit::Percent || !say.tile.metrics.contains(tag) || !say.ended().is_empty() {
+            return None;
+        }
+        let mean = |id: SeriesId| {
+            let means: Vec<f64> =
+                self.traces.get(&id)?.within(to - STRAGGLER_MS, to).iter().map(|column| column.mean()).collect();
+            (means.len() > 3).then(|| means.iter().sum::<f64>() / means.len() as f64)
+        };
+        let mut means: Vec<(f64, SeriesId)> =
+            say.series(tag).into_iter().filter_map(|id| Some((mean(id)?, id))).collect();
+        means.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let ([(lowest, id), others @ ..], [_, _, _, ..]) = (&means[..], &means[..]) else { return None };
+        let (median, width) = (others[others.len() / 2].0, others[others.len() - 1].0 - others[0].0);
+        let (value, def) = (say.at(*id)?, &say.source.defs[*id as usize]);
+        let far = median - lowest > STRAGGLER_POINTS.max(1.5 * width);
+        far.then(|| format!("{MISSING_PREFIX}{} at {} %", say.store.catalog.label(def), number(value)))
+    }
+
+    /// Times (ms since the epoch) and values of the last [`SPARKLINE_MS`] up to `to`, in the base unit; NaN ends the line.
+    pub fn points(&mut self, say: &Say, to: i64) -> Vec<(i64, f64)> {
+        let from = to - SPARKLINE_MS;
+        let mut sums: BTreeMap<i64, (i64, f64)> = BTreeMap::default();
+        for tag in &say.tile.metrics {
+            let mut slots: BTreeMap<i64, (i64, Vec<f64>)> = BTreeMap::default();
+            for id in say.series(tag) {
+                let fits = self.traces.get(&id).is_some_and(|t| t.fits(from, say.source));
+                if !fits {
+                    self.traces.insert(id, Trace::new(id, SPARKLINE_STEP_MS, from, say.source, &say.store.catalog));
+                }
+                if let Some(trace) = self.traces.get_mut(&id) {
+                    trace.feed(say.source, from, to);
+                    for c in trace.within(from, to) {
+                        slots.entry(c.slot).or_insert_with(|| (c.t, Vec::new())).1.push(c.mean());
+                    }
+                }
+            }
+            for (slot, (t, values)) in slots {
+                if let Some(v) = fold(say.tile.fold, values) {
+                    sums.entry(slot).or_insert((t, 0.0)).1 += v;
+                }
+            }
+        }
+        let mut points = Vec::with_capacity(sums.len() + 4);
+        let mut before = None;
+        for (slot, (t, v)) in sums {
+            if before.is_some_and(|b| slot > b + 1 && SPARKLINE_STEP_MS > say.source.info.interval) {
+                points.push((t - SPARKLINE_STEP_MS, f64::NAN));
+            }
+            before = Some(slot);
+            points.push((t.min(to), v));
+        }
+        points
+    }
+}
+
+/// The upper end of a sparkline of these points.
+pub fn top(points: &[(i64, f64)], of: Option<f64>, unit: Unit) -> f64 {
+    let most = points.iter().map(|p| p.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
+    of.unwrap_or(if unit == Unit::Percent && most <= 100.0 { 100.0 } else { most * 1.1 })
+}
+
+fn fold(fold: Fold, values: Vec<f64>) -> Option<f64> {
+    let n = values.len();
+    (n > 0).then(|| match fold {
+        Fold::Mean => values.iter().sum::<f64>() / n as f64,
+        Fold::Max => values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        Fold::Sum => values.iter().sum(),
+    })
+}
+
+/// The texts of a tile at the instant `t`, ms since the epoch.
+pub struct Say<'a> {
+    /// All data.
+    pub store: &'a Store,
+    /// The machine.
+    pub source: &'a Source,
+    /// The tile.
+    pub tile: &'a Tile,
+    /// The instant.
+    pub t: i64,
+}
+
+impl Say<'_> {
+    fn series(&self, tag: &str) -> Vec<SeriesId> {
+        let Some(metric) = self.store.catalog.position(tag) else { return Vec::new() };
+        let defs = self.source.defs.iter().enumerate();
+        defs.filter(|(_, d)| d.metric == metric).map(|(i, _)| i as SeriesId).collect()
+    }
+
+    fn at(&self, id: SeriesId) -> Option<f64> {
+        reading::at(self.source, &self.store.catalog, id, self.t)
+    }
+
+    fn folded(&self, tags: &[String]) -> Option<f64> {
+        let each = tags.iter().filter_map(|tag| {
+            fold(self.tile.fold, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect())
+        });
+        each.reduce(|a, b| a + b)
+    }
+
+    /// The base unit of its number.
+    pub fn unit(&self) -> Unit {
+        let first = self.tile.metrics.first().and_then(|tag| self.store.catalog.position(tag));
+        first.and_then(|m| self.store.catalog.metrics.get(usize::from(m))).map_or(Unit::Count, unit)
+    }
+
+    /// The number.
+    pub fn figure(&self) -> Figure {
+        let value = self.folded(&self.tile.metrics);
+        let of = self.tile.of.as_ref().and_then(|tag| self.folded(std::slice::from_ref(tag)));
+        let scale = self.unit().scale(of.or(value).unwrap_or(0.0));
+        let symbol = match of {
+            Some(of) => format!("of {} {}", scale.number(of), scale.symbol),
+            None => scale.symbol.to_string(),
+        };
+        let number = value.map_or("–".to_string(), |v| scale.steady(v));
+        Figure { number, symbol: value.map_or(String::new(), |_| symbol), scale, value, of }
+    }
+
+    /// What stands at the right of the title.
+    pub fn corner(&self) -> String {
+        let (text, tag) = &self.tile.corner;
+        if tag.is_empty() {
+            return text.clone();
+        }
+        let all = self.series(tag);
+        let told = all.iter().filter(|id| self.at(**id).is_some()).count();
+        match all.len() {
+            0 => String::new(),
+            1 if text.contains(" of ") => String::new(),
+            n if told == 0 || told == n => text.replace("{n}", &n.to_string()),
+            // A series that has ended is not part of the value, so the corner says how many are.
+            n => text.replace("{n}", &format!("{told} of {n}")),
+        }
+    }
+
+    /// Names of the series that the corner counts and that have ended.
+    fn ended(&self) -> Vec<String> {
+        let all = self.series(&self.tile.corner.1);
+        let gone: Vec<SeriesId> = all.iter().copied().filter(|id| self.at(*id).is_none()).collect();
+        // When no series has a value, the whole machine is silent, and none is named.
+        let some = gone.len() < all.len();
+        gone.into_iter().filter(|_| some).map(|id| self.store.catalog.label(&self.source.defs[id as usize])).collect()
+    }
+
+    /// The line under the number, of which `scale` is the number's.
+    pub fn note(&self, scale: Scale) -> String {
+        let ended = self.ended();
+        match ended.as_slice() {
+            [] => {}
+            [one] => return format!("{MISSING_PREFIX}{one} gives no data"),
+            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more give no data", rest.len()),
+        }
+        match &self.tile.note {
+            Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),
+            Note::Lowest(tag, word) => self.extreme(tag, word, |a, b| b.total_cmp(&a)),
+            Note::Parts(parts) => {
+                let parts = parts.iter().filter_map(|(tag, word)| {
+                    let values: Vec<f64> = self.series(tag).into_iter().filter_map(|id| self.at(id)).collect();
+                    Some(format!("{word} {}", scale.number(fold(Fold::Sum, values)?)))
+                });
+                parts.collect::<Vec<_>>().join(", ")
+            }
+            Note::Share(word, part, whole) => {
+                let sum =
+                    |tag: &str| fold(Fold::Sum, self.series(tag).into_iter().filter_map(|id| self.at(id)).collect());
+                let metric =
+                    self.store.catalog.position(whole).and_then(|m| self.store.catalog.metrics.get(usize::from(m)));
+                let (Some(part), Some(whole), Some(metric)) = (sum(part), sum(whole), metric) else {
+                    return String::new();
+                };
+                let (own, scale) = (unit(metric).scale(part), unit(metric).scale(whole));
+                // The unit stands once in `212 of 512 GiB`, but twice in `271 GiB of 1 TiB`.
+                let symbol = if own.symbol == scale.symbol { String::new() } else { format!(" {}", own.symbol) };
+                format!("{word} {}{symbol} of {} {}", own.number(part), scale.number(whole), scale.symbol)
+            }
+        }
+    }
+
+    fn extreme(&self, tag: &str, word: &str, order: impl Fn(f64, f64) -> std::cmp::Ordering) -> String {
+        let all: Vec<(SeriesId, f64)> =
+            self.series(tag).into_iter().filter_map(|id| Some((id, self.at(id)?))).collect();
+        let Some((id, value)) = all.iter().copied().reduce(|a, b| if order(b.1, a.1).is_gt() { b } else { a }) else {
+            return String::new();
+        };
+        let def = &self.source.defs[id as usize];
+        let scale = self.store.catalog.metric(def).map_or(Unit::Count, unit).scale(value);
+        let name = self.store.catalog.label(def);
+        match all.len() {
+            1 => format!("{name} {} {}", scale.number(value), scale.symbol),
+            _ => format!("{word}: {name}, {} {}", scale.number(value), scale.symbol),
+        }
+    }
+}
