@@ -7,6 +7,7 @@ use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
 use shared::session::{NewJoin, Secret, Setup, SignIn};
+use shared::team::{NewTeam, TeamChange};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,9 +18,11 @@ pub const PASSWORD: &str = "correct horse battery";
 pub struct Hub {
     /// The hub.
     pub server: Server,
-    /// Cookies by name: `vera` (viewer), `mike` (member), `ada` (admin), `root` (admin of the hub).
+    /// Cookies by name: `vera` (viewer), `mike` (member), `ada` (admin), `root` (admin of the hub), and `olga`, admin of the
+    /// team `other`, which has nothing.
     pub cookies: BTreeMap<&'static str, String>,
-    /// Keys by what they are for: `data`, `metrics`, `team`, `agent`, `join`.
+    /// Keys by what they are for: `data`, `metrics`, `runs`, `views`, `alerts`, `audit`, `team`, `hub`, `own` (`mike`'s, for
+    /// data), `agent`, `join`.
     pub keys: BTreeMap<&'static str, String>,
     /// The data folder, which goes with it.
     pub folder: tempfile::TempDir,
@@ -40,17 +43,40 @@ async fn cast(folder: &std::path::Path) -> Cast {
     let begun = accounts.setup(&setup, &network).await.expect("the first admin");
     let root: Principal = begun.principal;
     let mut tokens = vec![("root", begun.token)];
-    for (name, role) in [("vera", Role::Viewer), ("mike", Role::Member), ("ada", Role::Admin)] {
-        let password = Some(Secret::new(PASSWORD));
-        let person = NewPerson { name: name.into(), password, role: Some(role), ..NewPerson::default() };
+    accounts.add_team(&root, &NewTeam { name: "other".into() }).await.expect("a second team");
+    let may = TeamChange { members_invite: Some(true), ..TeamChange::default() };
+    accounts.change_team(&root, "main", &may).await.expect("members may invite");
+    let mut own = None;
+    for (name, role, team) in [
+        ("vera", Role::Viewer, "main"),
+        ("mike", Role::Member, "main"),
+        ("ada", Role::Admin, "main"),
+        ("olga", Role::Admin, "other"),
+    ] {
+        let (password, team) = (Some(Secret::new(PASSWORD)), Some(team.into()));
+        let person = NewPerson { name: name.into(), password, role: Some(role), team, ..NewPerson::default() };
         accounts.add_person(&root, &person).await.expect("an account");
         let sign_in = SignIn { name: name.into(), password: Secret::new(PASSWORD) };
-        tokens.push((name, accounts.sign_in(&sign_in, &network, None).await.expect("signed in").token));
+        let begun = accounts.sign_in(&sign_in, &network, None).await.expect("signed in");
+        if name == "mike" {
+            own = Some(begun.principal);
+        }
+        tokens.push((name, begun.token));
     }
     let mut keys = BTreeMap::new();
-    for (name, scope) in
-        [("data", KeyScope::DataRead), ("metrics", KeyScope::MetricsRead), ("team", KeyScope::TeamAdmin)]
-    {
+    let wanted = NewServiceKey { name: "own".into(), scopes: vec![KeyScope::DataRead], expires: None };
+    let made = accounts.add_own_key(&own.expect("mike"), &wanted).await.expect("a key");
+    keys.insert("own", made.key.reveal().to_string());
+    for (name, scope) in [
+        ("data", KeyScope::DataRead),
+        ("metrics", KeyScope::MetricsRead),
+        ("runs", KeyScope::RunsWrite),
+        ("views", KeyScope::ViewsWrite),
+        ("alerts", KeyScope::AlertsWrite),
+        ("audit", KeyScope::AuditRead),
+        ("team", KeyScope::TeamAdmin),
+        ("hub", KeyScope::HubAdmin),
+    ] {
         let wanted = NewServiceKey { name: name.into(), scopes: vec![scope], expires: None };
         let made = accounts.add_service_key(&root, "main", &wanted).await.expect("a key");
         keys.insert(name, made.key.reveal().to_string());

@@ -23,6 +23,20 @@ row! {
     }
 }
 
+row! {
+    /// By what an account proves itself, without the secret.
+    pub struct Identity {
+        /// 26 letters.
+        pub id: String,
+        /// `password`, `oidc`, `github` or `proxy`.
+        pub kind: String,
+        /// Who vouches for it.
+        pub issuer: String,
+        /// How it is called there.
+        pub subject: String,
+    }
+}
+
 /// How many there are.
 ///
 /// # Errors
@@ -36,7 +50,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn hub_admins(on: &mut Connection) -> Result<i64, Error> {
-    let count = "SELECT count(*) FROM accounts WHERE hub_admin = 1 AND state = 'active'";
+    let count = "SELECT count(*) FROM accounts WHERE hub_admin AND state = 'active'";
     Ok(sqlx::query_scalar(count).fetch_one(on).await?)
 }
 
@@ -84,6 +98,24 @@ pub async fn set(on: &mut Connection, id: &str, hub_admin: bool, state: &str) ->
     let set = "UPDATE accounts SET hub_admin = $2, state = $3, revision = revision + 1 WHERE id = $1";
     sqlx::query(set).bind(id).bind(hub_admin).bind(state).execute(on).await?;
     Ok(())
+}
+
+/// Sets the address for mail of one.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_email(on: &mut Connection, id: &str, email: Option<&str>) -> Result<(), Error> {
+    sqlx::query("UPDATE accounts SET email = $2 WHERE id = $1").bind(id).bind(email).execute(on).await?;
+    Ok(())
+}
+
+/// By what accounts prove themselves.
+///
+/// # Errors
+/// The statement failed.
+pub async fn identities(on: &mut Connection, account: &str) -> Result<Vec<Identity>, Error> {
+    let get = "SELECT id, kind, issuer, subject FROM identities WHERE account = $1 ORDER BY kind, id";
+    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
 }
 
 /// Removes one, with its identities, sessions, keys and memberships.

@@ -51,6 +51,27 @@ pub async fn newest(on: &mut Connection, team: Option<&str>, limit: i64) -> Resu
     Ok(sqlx::query_as(get).bind(team).bind(limit).fetch_all(on).await?)
 }
 
+/// Another name for somebody who asked to be forgotten; the rows stay.
+///
+/// # Errors
+/// The statements failed.
+pub async fn erase(on: &mut Connection, name: &str, instead: &str) -> Result<(), Error> {
+    sqlx::query("UPDATE audit SET who = $2 WHERE who = $1").bind(name).bind(instead).execute(&mut *on).await?;
+    let object = "UPDATE audit SET object = $2 WHERE object = $1
+                  AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%')";
+    sqlx::query(object).bind(name).bind(instead).execute(on).await?;
+    Ok(())
+}
+
+/// Those that name somebody, the newest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<Entry>, Error> {
+    let get = "SELECT * FROM audit WHERE who = $1 OR object = $1 ORDER BY id DESC LIMIT $2";
+    Ok(sqlx::query_as(get).bind(name).bind(limit).fetch_all(on).await?)
+}
+
 /// Forgets what is older than a time.
 ///
 /// # Errors

@@ -8,7 +8,9 @@ row! {
     pub struct Code {
         /// SHA-256 of it.
         pub hash: Vec<u8>,
-        /// `setup`, `invite` or `reset`.
+        /// 26 letters, by which lists name it.
+        pub id: String,
+        /// `setup`, `invite`, `reset` or `oidc`.
         pub kind: String,
         /// Whose password it resets.
         pub account: Option<String>,
@@ -16,6 +18,16 @@ row! {
         pub team: Option<String>,
         /// With which role.
         pub role: Option<String>,
+        /// Who invited; none on the command line.
+        pub owner: Option<String>,
+        /// The same as text.
+        pub maker: String,
+        /// For whom it is.
+        pub email: Option<String>,
+        /// What else belongs to it; JSON.
+        pub data: String,
+        /// When it was made.
+        pub made: i64,
         /// When it ends.
         pub ends: i64,
     }
@@ -26,9 +38,11 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn add(on: &mut Connection, code: &Code) -> Result<(), Error> {
-    let add = "INSERT INTO codes (hash, kind, account, team, role, ends) VALUES ($1, $2, $3, $4, $5, $6)";
-    let query = sqlx::query(add).bind(&code.hash).bind(&code.kind).bind(&code.account).bind(&code.team);
-    query.bind(&code.role).bind(code.ends).execute(on).await?;
+    let add = "INSERT INTO codes (hash, id, kind, account, team, role, owner, maker, email, data, made, ends)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let query = sqlx::query(add).bind(&code.hash).bind(&code.id).bind(&code.kind).bind(&code.account).bind(&code.team);
+    let query = query.bind(&code.role).bind(&code.owner).bind(&code.maker).bind(&code.email).bind(&code.data);
+    query.bind(code.made).bind(code.ends).execute(on).await?;
     Ok(())
 }
 
@@ -39,6 +53,33 @@ pub async fn add(on: &mut Connection, code: &Code) -> Result<(), Error> {
 pub async fn take(on: &mut Connection, hash: &[u8], kind: &str, now: i64) -> Result<Option<Code>, Error> {
     let take = "DELETE FROM codes WHERE hash = $1 AND kind = $2 AND ends > $3 RETURNING *";
     Ok(sqlx::query_as(take).bind(hash).bind(kind).bind(now).fetch_optional(on).await?)
+}
+
+/// Those of a team and a kind that hold, the newest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_team(on: &mut Connection, team: &str, kind: &str, now: i64) -> Result<Vec<Code>, Error> {
+    let get = "SELECT * FROM codes WHERE team = $1 AND kind = $2 AND ends > $3 ORDER BY made DESC, id";
+    Ok(sqlx::query_as(get).bind(team).bind(kind).bind(now).fetch_all(on).await?)
+}
+
+/// Ends one by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM codes WHERE id = $1").bind(id).execute(on).await?;
+    Ok(())
+}
+
+/// Ends those that somebody made for a team.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end_of_owner(on: &mut Connection, team: &str, owner: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM codes WHERE team = $1 AND owner = $2").bind(team).bind(owner).execute(on).await?;
+    Ok(())
 }
 
 /// Ends all of a kind, or those of an account alone.

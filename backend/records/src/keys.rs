@@ -40,6 +40,8 @@ row! {
         pub used: Option<i64>,
         /// From where.
         pub network: Option<String>,
+        /// The service whose it is.
+        pub service: Option<String>,
     }
 }
 
@@ -57,12 +59,12 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Key>, Error> {
 /// The statement failed.
 pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
     let add = "INSERT INTO keys (id, hash, kind, name, team, owner, scopes, source, settings, uses, joined, made, ends,
-               ended, why, used, network)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+               ended, why, used, network, service)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
     let query = sqlx::query(add).bind(&key.id).bind(&key.hash).bind(&key.kind).bind(&key.name).bind(&key.team);
     let query = query.bind(&key.owner).bind(&key.scopes).bind(&key.source).bind(&key.settings).bind(key.uses);
     let query = query.bind(key.joined).bind(key.made).bind(key.ends).bind(key.ended).bind(&key.why).bind(key.used);
-    query.bind(&key.network).execute(on).await?;
+    query.bind(&key.network).bind(&key.service).execute(on).await?;
     Ok(())
 }
 
@@ -71,9 +73,42 @@ pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) -> Result<Vec<Key>, Error> {
-    let get = "SELECT * FROM keys WHERE ($1 IS NULL OR team = $1) AND instr($2, kind) > 0 AND ended IS NULL
+    let get = "SELECT * FROM keys WHERE ($1 IS NULL OR team = $1) AND $2 LIKE '%' || kind || '%' AND ended IS NULL
                AND (ends IS NULL OR ends > $3) ORDER BY made DESC, id";
     Ok(sqlx::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await?)
+}
+
+/// Those of a person that hold, the newest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<Key>, Error> {
+    let get = "SELECT * FROM keys WHERE owner = $1 AND kind = 'p' AND ended IS NULL AND (ends IS NULL OR ends > $2)
+               ORDER BY made DESC, id";
+    Ok(sqlx::query_as(get).bind(owner).bind(now).fetch_all(on).await?)
+}
+
+/// Ends those of a person; their ids.
+///
+/// # Errors
+/// The statement failed.
+pub async fn end_of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<String>, Error> {
+    let end = "UPDATE keys SET ended = $2, why = 'ended' WHERE owner = $1 AND ended IS NULL RETURNING id";
+    Ok(sqlx::query_scalar(end).bind(owner).bind(now).fetch_all(on).await?)
+}
+
+/// A team goes: its keys go, and those of people move to another team.
+///
+/// # Errors
+/// The statements failed.
+pub async fn team_removed(on: &mut Connection, team: &str, other: &str) -> Result<(), Error> {
+    sqlx::query("UPDATE keys SET team = $2 WHERE team = $1 AND kind = 'p'")
+        .bind(team)
+        .bind(other)
+        .execute(&mut *on)
+        .await?;
+    sqlx::query("DELETE FROM keys WHERE team = $1").bind(team).execute(on).await?;
+    Ok(())
 }
 
 /// The keys of agents that hold, with their sources.

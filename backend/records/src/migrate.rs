@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 /// The steps; the schema's number is how many were taken.
-const STEPS: &[&str] = &[include_str!("../migrations/1.sql")];
+const STEPS: &[&str] = &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql")];
 
 fn io(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     let path = path.to_path_buf();
@@ -106,14 +106,14 @@ mod tests {
         let path = folder.path().join("hub.db");
         let pool = pool(&path).await;
         run(&pool, &path, STEPS).await.expect("the first schema");
-        assert!(!folder.path().join("hub.db.before-2").exists(), "nothing to copy");
+        assert!(!folder.path().join("hub.db.before-3").exists(), "nothing to copy");
         sqlx::query("INSERT INTO meta VALUES ('kept', 'yes')").execute(&pool).await.expect("a row");
-        let steps = [STEPS[0], "CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (1);"];
-        run(&pool, &path, &steps).await.expect("the second step");
+        let steps = [STEPS[0], STEPS[1], "CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (1);"];
+        run(&pool, &path, &steps).await.expect("the next step");
         run(&pool, &path, &steps).await.expect("nothing to do");
         let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM later").fetch_one(&pool).await.expect("the new table");
         assert_eq!(rows, 1, "each step is taken once");
-        let before = folder.path().join("hub.db.before-2");
+        let before = folder.path().join("hub.db.before-3");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -125,8 +125,37 @@ mod tests {
             sqlx::query_scalar("SELECT value FROM meta WHERE key = 'kept'").fetch_one(&copied).await.expect("the row");
         assert_eq!(
             (kept.as_str(), schema(&mut copied.acquire().await.expect("open")).await.expect("read")),
-            ("yes", 1)
+            ("yes", 2)
         );
+    }
+
+    #[tokio::test]
+    async fn what_the_first_schema_held_is_there_in_the_next() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.db");
+        let pool = pool(&path).await;
+        run(&pool, &path, &STEPS[..1]).await.expect("the first schema");
+        let (team, person, machine) = ("t".repeat(26), "p".repeat(26), "s".repeat(26));
+        for statement in [
+            format!("INSERT INTO teams VALUES ('{team}', 'main', '{{}}')"),
+            format!("INSERT INTO accounts VALUES ('{person}', 'mara', NULL, 1, 'active', 0, 1)"),
+            format!(
+                "INSERT INTO identities VALUES ('{person}', '{person}', 'password', 'password', '{person}', 'hash')"
+            ),
+            format!("INSERT INTO sessions VALUES (zeroblob(32), '{person}', 'password', 1, 1, 1, 9, 'n')"),
+            format!("INSERT INTO members VALUES ('{team}', '{person}', 'admin')"),
+            format!(
+                "INSERT INTO sources (id, team, name, labels, state, ephemeral, links, first_seen)
+                 VALUES ('{machine}', '{team}', 'gpu-1', '{{}}', 'active', 0, '[]', 1)"
+            ),
+        ] {
+            sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&pool).await.expect("a row");
+        }
+        run(&pool, &path, STEPS).await.expect("the newest schema");
+        for (table, rows) in [("identities", 1_i64), ("sessions", 1), ("members", 1), ("grants", 1)] {
+            let count = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")));
+            assert_eq!(count.fetch_one(&pool).await.ok(), Some(rows), "{table}");
+        }
     }
 
     #[tokio::test]
@@ -135,11 +164,11 @@ mod tests {
         let path = folder.path().join("hub.db");
         let pool = pool(&path).await;
         run(&pool, &path, STEPS).await.expect("the first schema");
-        let wrong = [STEPS[0], "CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"];
+        let wrong = [STEPS[0], STEPS[1], "CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"];
         let error = run(&pool, &path, &wrong).await.expect_err("the table is there twice").to_string();
         assert!(error.contains("bring up to date"), "{error}");
         let mut connection = pool.acquire().await.expect("open");
-        assert_eq!(schema(&mut connection).await.expect("read"), 1);
+        assert_eq!(schema(&mut connection).await.expect("read"), 2);
         let half = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM half").fetch_one(&mut *connection).await;
         assert!(half.is_err(), "the first half of the step is not there");
     }
@@ -154,7 +183,7 @@ mod tests {
         pool.close().await;
         let before = std::fs::read(&path).expect("the file");
         let error = crate::Records::open(folder.path()).await.expect_err("newer").to_string();
-        assert!(error.contains("newer version (schema 99, this one knows 1)"), "{error}");
+        assert!(error.contains("newer version (schema 99, this one knows 2)"), "{error}");
         assert_eq!(std::fs::read(&path).expect("the file"), before);
     }
 }

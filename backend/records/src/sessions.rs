@@ -10,7 +10,7 @@ row! {
         pub id_hash: Vec<u8>,
         /// Whose it is.
         pub account: String,
-        /// By what: `password`, or `code`.
+        /// By what: `password`, `code`, `oidc`, `github` or `proxy`.
         pub kind: String,
         /// When it began.
         pub made: i64,
@@ -31,6 +31,15 @@ row! {
 /// The statement failed.
 pub async fn get(on: &mut Connection, id_hash: &[u8]) -> Result<Option<Session>, Error> {
     Ok(sqlx::query_as("SELECT * FROM sessions WHERE id_hash = $1").bind(id_hash).fetch_optional(on).await?)
+}
+
+/// Those of an account, the newest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, account: &str) -> Result<Vec<Session>, Error> {
+    let get = "SELECT * FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash";
+    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
 }
 
 /// Begins one.
@@ -89,7 +98,7 @@ pub async fn end_all(on: &mut Connection, account: &str, but: Option<&[u8]>) -> 
 /// The statement failed.
 pub async fn end_oldest(on: &mut Connection, account: &str, keep: i64) -> Result<Vec<Vec<u8>>, Error> {
     let end = "DELETE FROM sessions WHERE id_hash IN
-               (SELECT id_hash FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash LIMIT -1 OFFSET $2)
+               (SELECT id_hash FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash LIMIT 1000000 OFFSET $2)
                RETURNING id_hash";
     Ok(sqlx::query_scalar(end).bind(account).bind(keep).fetch_all(on).await?)
 }

@@ -61,7 +61,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, 
 /// # Errors
 /// The statement failed.
 pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> {
-    let get = "SELECT id FROM sources WHERE team = $1 AND state <> 'pending'";
+    let get = "SELECT id FROM grants JOIN sources ON id = source WHERE grants.team = $1 AND state <> 'pending'";
     Ok(sqlx::query_scalar(get).bind(team).fetch_all(on).await?)
 }
 
@@ -113,10 +113,10 @@ pub async fn is_taken(on: &mut Connection, name: &str, now: i64) -> Result<bool,
     Ok(sqlx::query_scalar(taken).bind(name).bind(now).fetch_one(on).await?)
 }
 
-/// Adds one.
+/// Adds one, which its own team sees.
 ///
 /// # Errors
-/// The statement failed; [`Error::is_taken`] when the name is.
+/// The statements failed; [`Error::is_taken`] when the name is.
 pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
     let add = "INSERT INTO sources (id, team, name, labels, state, ephemeral, by_name, machine, links, host, platform,
                version, facts, first_seen, last_seen)
@@ -124,8 +124,8 @@ pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
     let query = sqlx::query(add).bind(&source.id).bind(&source.team).bind(&source.name).bind(&source.labels);
     let query = query.bind(&source.state).bind(source.ephemeral).bind(&source.by_name).bind(&source.machine);
     let query = query.bind(&source.links).bind(&source.host).bind(&source.platform).bind(&source.version);
-    query.bind(&source.facts).bind(source.first_seen).bind(source.last_seen).execute(on).await?;
-    Ok(())
+    query.bind(&source.facts).bind(source.first_seen).bind(source.last_seen).execute(&mut *on).await?;
+    crate::grants::add(on, &source.team, &source.id).await
 }
 
 /// Sets the state.

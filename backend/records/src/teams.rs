@@ -10,6 +10,26 @@ row! {
         pub id: String,
         /// Unique.
         pub name: String,
+        /// What its admins decided; JSON.
+        pub settings: String,
+    }
+}
+
+row! {
+    /// Somebody in a team.
+    pub struct Member {
+        /// The account's id.
+        pub id: String,
+        /// Its name.
+        pub name: String,
+        /// `viewer`, `member` or `admin`.
+        pub role: String,
+        /// `active` or `disabled`.
+        pub state: String,
+        /// Names of users on machines; JSON.
+        pub logins: String,
+        /// When a session of it was used last.
+        pub seen: Option<i64>,
     }
 }
 
@@ -32,7 +52,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn all(on: &mut Connection) -> Result<Vec<Team>, Error> {
-    Ok(sqlx::query_as("SELECT id, name FROM teams ORDER BY name").fetch_all(on).await?)
+    Ok(sqlx::query_as("SELECT id, name, settings FROM teams ORDER BY name").fetch_all(on).await?)
 }
 
 /// One by its id or its name.
@@ -40,7 +60,7 @@ pub async fn all(on: &mut Connection) -> Result<Vec<Team>, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error> {
-    let find = "SELECT id, name FROM teams WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
+    let find = "SELECT id, name, settings FROM teams WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
     Ok(sqlx::query_as(find).bind(word).fetch_optional(on).await?)
 }
 
@@ -49,8 +69,48 @@ pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error
 /// # Errors
 /// The statement failed; [`Error::is_taken`] when the name is.
 pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
-    let add = "INSERT INTO teams (id, name, settings) VALUES ($1, $2, '{}')";
-    sqlx::query(add).bind(&team.id).bind(&team.name).execute(on).await?;
+    let add = "INSERT INTO teams (id, name, settings) VALUES ($1, $2, $3)";
+    sqlx::query(add).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
+    Ok(())
+}
+
+/// Sets the name and the settings of one.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] when the name is.
+pub async fn set(on: &mut Connection, team: &Team) -> Result<(), Error> {
+    let set = "UPDATE teams SET name = $2, settings = $3 WHERE id = $1";
+    sqlx::query(set).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
+    Ok(())
+}
+
+/// Removes one with its members, grants, services, invitations, views and links; its keys and machines are gone before.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM teams WHERE id = $1").bind(id).execute(on).await?;
+    Ok(())
+}
+
+/// The people of a team, by name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn members(on: &mut Connection, team: &str) -> Result<Vec<Member>, Error> {
+    let get = "SELECT a.id, a.name, m.role, a.state, m.logins,
+               (SELECT MAX(s.seen) FROM sessions s WHERE s.account = a.id) AS seen
+               FROM members m JOIN accounts a ON a.id = m.account WHERE m.team = $1 ORDER BY a.name";
+    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+}
+
+/// Sets the names of users that are a member's; JSON.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_logins(on: &mut Connection, team: &str, account: &str, logins: &str) -> Result<(), Error> {
+    let set = "UPDATE members SET logins = $3 WHERE team = $1 AND account = $2";
+    sqlx::query(set).bind(team).bind(account).bind(logins).execute(on).await?;
     Ok(())
 }
 

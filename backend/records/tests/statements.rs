@@ -6,10 +6,13 @@ use records::codes::Code;
 use records::enrolments::Enrolment;
 use records::eras::Era;
 use records::keys::Key;
+use records::services::Service;
 use records::sessions::Session;
 use records::sources::{Source, Told};
 use records::teams::Team;
-use records::{Change, Records, accounts, audit, codes, enrolments, eras, keys, meta, sessions, sources, teams};
+use records::{
+    Change, Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, sources, teams,
+};
 
 fn id(letter: char) -> String {
     letter.to_string().repeat(26)
@@ -66,6 +69,7 @@ fn key(letter: char, kind: &str) -> Key {
         why: None,
         used: None,
         network: None,
+        service: None,
     }
 }
 
@@ -73,7 +77,7 @@ async fn open() -> (tempfile::TempDir, Records) {
     let folder = tempfile::tempdir().expect("a folder");
     let records = Records::open(folder.path()).await.expect("a fresh database");
     let mut change = records.change().await.expect("a change");
-    teams::add(&mut change, &Team { id: id('t'), name: "main".into() }).await.expect("a team");
+    teams::add(&mut change, &Team { id: id('t'), name: "main".into(), settings: "{}".into() }).await.expect("a team");
     change.commit().await.expect("written");
     (folder, records)
 }
@@ -142,10 +146,16 @@ async fn accounts_teams_sessions_and_codes() {
 
     let code = |letter: u8, kind: &str, ends| Code {
         hash: vec![letter; 32],
+        id: id(char::from(b'a' + letter)),
         kind: kind.into(),
         account: (kind == "reset").then(|| id('a')),
-        team: None,
+        team: (kind == "invite").then(|| id('t')),
         role: None,
+        owner: (kind == "invite").then(|| id('a')),
+        maker: "mara".into(),
+        email: None,
+        data: "{}".into(),
+        made: 1,
         ends,
     };
     codes::add(&mut on, &code(1, "setup", 10)).await.unwrap();
@@ -158,8 +168,38 @@ async fn accounts_teams_sessions_and_codes() {
     codes::end(&mut on, "setup", None).await.unwrap();
     codes::forget(&mut on, 5).await.unwrap();
     assert!(codes::take(&mut on, &[2; 32], "reset", 5).await.unwrap().is_some());
+    codes::add(&mut on, &code(4, "invite", 10)).await.unwrap();
+    codes::add(&mut on, &code(5, "invite", 10)).await.unwrap();
+    assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap().len(), 2);
+    assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 10).await.unwrap(), []);
+    codes::remove(&mut on, &id('e')).await.unwrap();
+    assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap(), [code(5, "invite", 10)]);
+    codes::end_of_owner(&mut on, &id('t'), &id('a')).await.unwrap();
+    assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap(), []);
     codes::add(&mut on, &code(3, "reset", 10)).await.unwrap();
     sessions::add(&mut on, &session(6, 60)).await.unwrap();
+    assert_eq!(sessions::of(&mut on, &id('a')).await.unwrap(), [session(6, 60)]);
+    accounts::set_email(&mut on, &id('a'), Some("a@example.org")).await.unwrap();
+    let mail = accounts::by_id(&mut on, &id('a')).await.unwrap().expect("there").email;
+    assert_eq!(mail.as_deref(), Some("a@example.org"));
+    let kinds: Vec<String> =
+        accounts::identities(&mut on, &id('a')).await.unwrap().into_iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, ["password"]);
+    teams::set_role(&mut on, &id('t'), &id('a'), Some("member")).await.unwrap();
+    teams::set_logins(&mut on, &id('t'), &id('a'), r#"["mara"]"#).await.unwrap();
+    let members = teams::members(&mut on, &id('t')).await.unwrap();
+    let member = members.first().expect("one");
+    assert_eq!((members.len(), member.role.as_str(), member.seen), (1, "member", Some(60)));
+    assert_eq!((member.logins.as_str(), member.state.as_str()), (r#"["mara"]"#, "active"));
+    let other = Team { id: id('o'), name: "other".into(), settings: "{}".into() };
+    teams::add(&mut on, &other).await.unwrap();
+    let renamed = Team { name: "second".into(), settings: r#"{"a":1}"#.into(), ..other };
+    teams::set(&mut on, &renamed).await.unwrap();
+    assert_eq!(teams::find(&mut on, "second").await.unwrap(), Some(renamed));
+    let taken = Team { id: id('o'), name: "main".into(), settings: "{}".into() };
+    assert!(teams::set(&mut on, &taken).await.expect_err("the name is taken").is_taken());
+    teams::remove(&mut on, &id('o')).await.unwrap();
+    assert_eq!(teams::all(&mut on).await.unwrap().len(), 1);
     accounts::remove(&mut on, &id('a')).await.unwrap();
     assert!(sessions::get(&mut on, &[6; 32]).await.unwrap().is_none(), "it goes with its account");
     assert_eq!(codes::take(&mut on, &[3; 32], "reset", 5).await.unwrap(), None);
@@ -191,6 +231,37 @@ async fn keys() {
     keys::source_removed(&mut on, &id('s')).await.unwrap();
     let ended = keys::get(&mut on, &"a".repeat(12)).await.unwrap().expect("its row stays");
     assert_eq!((ended.ended, ended.why.as_deref()), (Some(9), Some("removed")));
+    accounts::add(&mut on, &account('a', false)).await.unwrap();
+    teams::add(&mut on, &Team { id: id('o'), name: "other".into(), settings: "{}".into() }).await.unwrap();
+    let own = |letter| Key { owner: Some(id('a')), team: id('o'), ..key(letter, "p") };
+    keys::add(&mut on, &own('p')).await.unwrap();
+    assert_eq!(ids(keys::of_owner(&mut on, &id('a'), 50).await.unwrap()), "p");
+    assert_eq!(ids(keys::of_owner(&mut on, &id('a'), 100).await.unwrap()), "", "over");
+    let service = Service {
+        id: id('v'),
+        team: id('o'),
+        name: "slurm".into(),
+        role: "viewer".into(),
+        state: "active".into(),
+        made: 1,
+    };
+    services::add(&mut on, &service).await.unwrap();
+    let again = Service { id: id('w'), ..service.clone() };
+    assert!(services::add(&mut on, &again).await.expect_err("the name is taken").is_taken());
+    services::set(&mut on, &id('v'), "member", "disabled").await.unwrap();
+    let set = Service { role: "member".into(), state: "disabled".into(), ..service };
+    assert_eq!(services::find(&mut on, &id('o'), "slurm").await.unwrap(), Some(set.clone()));
+    assert_eq!(services::find(&mut on, &id('t'), "slurm").await.unwrap(), None, "of another team");
+    assert_eq!(services::get(&mut on, &id('v')).await.unwrap(), Some(set.clone()));
+    assert_eq!(services::of(&mut on, &id('o')).await.unwrap(), [set]);
+    keys::add(&mut on, &Key { service: Some(id('v')), team: id('o'), ..key('v', "s") }).await.unwrap();
+    services::remove(&mut on, &id('v')).await.unwrap();
+    assert!(keys::get(&mut on, &"v".repeat(12)).await.unwrap().is_none(), "it goes with its service");
+    keys::add(&mut on, &Key { team: id('o'), ..key('w', "s") }).await.unwrap();
+    keys::team_removed(&mut on, &id('o'), &id('t')).await.unwrap();
+    assert!(keys::get(&mut on, &"w".repeat(12)).await.unwrap().is_none());
+    assert_eq!(keys::get(&mut on, &"p".repeat(12)).await.unwrap().map(|key| key.team), Some(id('t')));
+    assert_eq!(keys::end_of_owner(&mut on, &id('a'), 9).await.unwrap(), ["p".repeat(12)]);
     keys::forget(&mut on, 9).await.unwrap();
     assert!(keys::get(&mut on, &"s".repeat(12)).await.unwrap().is_none());
     assert!(keys::get(&mut on, &"a".repeat(12)).await.unwrap().is_some());
@@ -221,6 +292,16 @@ async fn machines() {
     assert!(taken.is_taken());
     sources::rename(&mut on, &id('a'), "gpu-1", "node-a", 60).await.expect("back to the name that it had");
     assert_eq!(sources::find(&mut on, "node-a", 99).await.unwrap().map(|source| source.id), Some(id('a')));
+    teams::add(&mut on, &Team { id: id('o'), name: "other".into(), settings: "{}".into() }).await.unwrap();
+    for _ in 0..2 {
+        grants::add(&mut on, &id('o'), &id('a')).await.unwrap();
+    }
+    assert_eq!(grants::teams(&mut on, &id('a')).await.unwrap(), [id('o'), id('t')]);
+    let granted = grants::of(&mut on, &id('o')).await.unwrap();
+    assert_eq!((granted.len(), granted[0].name.as_str(), granted[0].home == id('t')), (1, "node-a", true));
+    assert_eq!(sources::ids(&mut on, &id('o')).await.unwrap(), [id('a')]);
+    grants::remove(&mut on, &id('o'), &id('a')).await.unwrap();
+    assert_eq!(sources::ids(&mut on, &id('o')).await.unwrap(), [] as [String; 0]);
     sources::set_state(&mut on, &id('a'), "pending").await.unwrap();
     assert_eq!(sources::ids(&mut on, &id('t')).await.unwrap(), [id('b')], "one that waits is seen by nobody");
     sources::set_labels(&mut on, &id('a'), r#"{"rack":"r1"}"#).await.unwrap();
@@ -289,6 +370,11 @@ async fn the_audit_log_and_what_the_database_knows_of_itself() {
     }
     assert_eq!(audit::newest(&mut on, None, 2).await.unwrap(), [entry(3, None), entry(2, Some("t"))]);
     assert_eq!(audit::newest(&mut on, Some("t"), 9).await.unwrap(), [entry(2, Some("t"))]);
+    assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 3);
+    audit::erase(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
+    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 3);
+    let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
     assert_eq!(audit::newest(&mut on, None, 9).await.unwrap(), [entry(3, None)]);
     meta::put(&mut on, "k", "1").await.unwrap();

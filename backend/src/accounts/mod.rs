@@ -8,20 +8,25 @@ mod agents;
 mod attempts;
 mod denied;
 mod enrol;
+mod invites;
 mod join;
 mod key;
 mod labels;
 mod link;
+mod me;
 mod password;
 mod people;
 mod principal;
 mod random;
 mod service_keys;
+mod services;
 mod session;
+mod teams;
 mod watchers;
 
 pub use denied::Denied;
 pub use enrol::Enrolment;
+pub use invites::Taken;
 pub use join::NewKey;
 pub use link::{Era, Heard, Identity, LinkDenied};
 pub use principal::{Network, Principal, Who};
@@ -37,7 +42,9 @@ pub type OpenError = records::OpenError;
 use crate::clock::Clock;
 use attempts::{Attempts, Limit};
 use password::Passwords;
-use records::{Change, Connection, Reader, Records, audit, teams};
+use records::teams as team_rows;
+use records::{Change, Connection, Reader, Records, audit};
+use session::IDLE;
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use std::path::Path;
@@ -182,8 +189,15 @@ impl Accounts {
     }
 
     /// A team by its id or name, where at least this may be done.
-    async fn team(&self, on: &mut Connection, by: &Principal, word: &str, role: Role) -> Result<teams::Team, Denied> {
-        let team = teams::find(on, word).await?.filter(|team| by.role_in(&team.id).is_some()).ok_or(Denied::Unknown)?;
+    async fn team(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        word: &str,
+        role: Role,
+    ) -> Result<team_rows::Team, Denied> {
+        let team =
+            team_rows::find(on, word).await?.filter(|team| by.role_in(&team.id).is_some()).ok_or(Denied::Unknown)?;
         if !by.may(&team.id, role) {
             return Err(Denied::Forbidden(format!(
                 "only a team's {role} may do this; ask one of team {:?}",
@@ -197,10 +211,10 @@ impl Accounts {
     }
 
     /// The team that is meant where none is named: the only one.
-    async fn named_team(&self, on: &mut Connection, word: Option<&str>) -> Result<teams::Team, Denied> {
+    async fn named_team(&self, on: &mut Connection, word: Option<&str>) -> Result<team_rows::Team, Denied> {
         match word {
-            Some(word) => teams::find(on, word).await?.ok_or(Denied::Unknown),
-            None => match <[teams::Team; 1]>::try_from(teams::all(on).await?) {
+            Some(word) => team_rows::find(on, word).await?.ok_or(Denied::Unknown),
+            None => match <[team_rows::Team; 1]>::try_from(team_rows::all(on).await?) {
                 Ok([only]) => Ok(only),
                 Err(_) => Err(Denied::invalid("there are several teams; say which one with team")),
             },
@@ -296,8 +310,12 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
             instance
         }
     };
-    if teams::all(&mut change).await?.is_empty() {
-        teams::add(&mut change, &teams::Team { id: random::id(), name: MAIN_TEAM.into() }).await?;
+    if team_rows::all(&mut change).await?.is_empty() {
+        team_rows::add(
+            &mut change,
+            &team_rows::Team { id: random::id(), name: MAIN_TEAM.into(), settings: "{}".into() },
+        )
+        .await?;
     }
     let set_up = records::accounts::count(&mut change).await? > 0;
     change.commit().await?;
@@ -306,7 +324,7 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
 
 /// Removes what is over.
 async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
-    records::sessions::forget(change, now, now - session::IDLE).await?;
+    records::sessions::forget(change, now, now - IDLE).await?;
     records::codes::forget(change, now).await?;
     records::keys::forget(change, now - KEPT).await?;
     records::sources::forget_aliases(change, now).await?;

@@ -2,15 +2,16 @@
 
 use super::session::normal_name;
 use super::watchers::{Ended, Ends};
-use super::{Accounts, DAY, Denied, Done, Principal, Who, password, random};
+use super::{Accounts, DAY, Denied, Done, HOUR, Principal, Who, password, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, codes, sessions, teams};
+use records::{Change, Connection, accounts, codes, keys, sessions, teams};
 use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
 use shared::session::Secret;
 
-/// How long the code holds by which a person sets their password.
-const RESET: i64 = DAY;
+/// How long the code holds by which a person sets their password: the first one, and one in place of another.
+const FIRST: i64 = DAY;
+const RESET: i64 = HOUR;
 
 /// Accounts of a hub.
 const ACCOUNTS: i64 = 1_000;
@@ -46,15 +47,13 @@ impl Accounts {
             None => None,
         };
         let mut change = self.begin_change().await?;
-        if accounts::count(&mut change).await? >= ACCOUNTS {
-            return Err(Denied::conflict(format!("a hub has at most {ACCOUNTS} accounts; remove one first")));
-        }
+        self.need_room(&mut change).await?;
         let role = wanted.role.unwrap_or(Role::Viewer);
         let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
         let account = self.add_account(&mut change, name, wanted.hub_admin, hash.as_deref()).await?;
         teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
         let code = match hash {
-            None => Some(self.new_code(&mut change, &account).await?),
+            None => Some(self.new_code(&mut change, by, &account, FIRST).await?),
             Some(_) => None,
         };
         let after = match wanted.hub_admin {
@@ -106,6 +105,9 @@ impl Accounts {
         if disabled || hash.is_some() {
             sessions::end_all(&mut change, &account.id, None).await?;
         }
+        if disabled {
+            keys::end_of_owner(&mut change, &account.id, self.now()).await?;
+        }
         let account = self.account(&mut change, &account.id).await?;
         let after = self.shown(&mut change, &account).await?;
         let text = |person: &Person| {
@@ -128,7 +130,7 @@ impl Accounts {
         Ok(after)
     }
 
-    /// A code by which a person sets their password, once and within 24 h; their sessions end when they do.
+    /// A code by which a person sets their password, once and within an hour; their sessions end when they do.
     ///
     /// # Errors
     /// [`Denied`].
@@ -137,7 +139,7 @@ impl Accounts {
         self.need_fresh(by)?;
         let mut change = self.begin_change().await?;
         let account = self.account(&mut change, word).await?;
-        let code = self.new_code(&mut change, &account).await?;
+        let code = self.new_code(&mut change, by, &account, RESET).await?;
         let done = Done { action: "account.reset", object: &account.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;
         change.commit().await?;
@@ -182,19 +184,39 @@ impl Accounts {
         Ok(())
     }
 
-    async fn new_code(&self, change: &mut Change, account: &Account) -> Result<Secret, Denied> {
+    async fn new_code(
+        &self,
+        change: &mut Change,
+        by: &Principal,
+        account: &Account,
+        holds: i64,
+    ) -> Result<Secret, Denied> {
         let code = random::code();
         codes::end(change, "reset", Some(&account.id)).await?;
         let row = codes::Code {
             hash: random::hash(&code).into(),
+            id: random::id(),
             kind: "reset".into(),
             account: Some(account.id.clone()),
             team: None,
             role: None,
-            ends: self.now() + RESET,
+            owner: None,
+            maker: by.name(),
+            email: None,
+            data: "{}".into(),
+            made: self.now(),
+            ends: self.now() + holds,
         };
         codes::add(change, &row).await?;
         Ok(Secret::new(code))
+    }
+
+    /// Refuses an account too many.
+    pub(super) async fn need_room(&self, change: &mut Change) -> Result<(), Denied> {
+        match accounts::count(change).await? >= ACCOUNTS {
+            true => Err(Denied::conflict(format!("a hub has at most {ACCOUNTS} accounts; remove one first"))),
+            false => Ok(()),
+        }
     }
 
     async fn account(&self, on: &mut Connection, word: &str) -> Result<Account, Denied> {
@@ -205,7 +227,7 @@ impl Accounts {
         accounts::by_name(on, &name).await?.ok_or(Denied::Unknown)
     }
 
-    async fn need_another_admin(&self, on: &mut Connection, account: &Account) -> Result<(), Denied> {
+    pub(super) async fn need_another_admin(&self, on: &mut Connection, account: &Account) -> Result<(), Denied> {
         let is_one = account.hub_admin && account.state == "active";
         match is_one && accounts::hub_admins(on).await? <= 1 {
             true => Err(Denied::conflict("this is the last admin of the hub; make another one first")),

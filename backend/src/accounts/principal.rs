@@ -79,6 +79,8 @@ pub struct Principal {
     pub ends: Option<i64>,
     /// From where.
     pub network: Network,
+    /// The account whose this is: of a person, or of their key.
+    pub(super) owner: Option<String>,
     /// The sources of the teams.
     pub(super) sources: Vec<String>,
     /// Until when what needs a fresh sign-in is granted.
@@ -99,6 +101,7 @@ impl Principal {
             scopes: None,
             ends: None,
             network: Network::local(),
+            owner: None,
             sources: Vec::new(),
             fresh_until: i64::MAX,
             holder: Holder { own: format!("uid {uid}"), of: String::new(), since: 0 },

@@ -1,21 +1,59 @@
-//! Keys of programs: made for a team, for what they are for alone, and ended.
+//! Keys of programs: of a team, of its services and of people; made for what they are for alone, and ended. What a key may is
+//! what it is for, as far as whose it is may that now.
 
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
 use super::watchers::{Ended, Ends, Holder};
 use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, random};
+use records::accounts::Account;
 use records::keys::Key;
-use records::{keys, teams};
+use records::{Change, Connection, accounts, keys, services, teams};
 use shared::people::{MadeKey, NewServiceKey, ServiceKey};
 use shared::role::{KeyScope, Role};
 use shared::session::TeamRole;
 
-/// How long a key holds unless it is said.
+/// How long a key holds unless it is said, and the longest of a person's.
 const HOLDS: i64 = 400 * DAY;
 /// The longest of one that administers the hub.
 const HUB_ADMIN_HOLDS: i64 = 90 * DAY;
-/// Keys of a team.
+/// Keys of a team, its services included, and of a person.
 const KEYS: usize = 200;
+const OWN_KEYS: usize = 50;
+
+/// Whose key it is.
+pub(super) enum Whose {
+    /// A team's own.
+    Team(teams::Team),
+    /// A service's of a team.
+    Service(teams::Team, services::Service),
+    /// A person's; its row stands with a team, and counts in all of theirs.
+    Person(Account, String),
+}
+
+impl Whose {
+    fn kind(&self) -> KeyKind {
+        match self {
+            Whose::Person(..) => KeyKind::Person,
+            _ => KeyKind::Service,
+        }
+    }
+
+    fn team(&self) -> &str {
+        match self {
+            Whose::Team(team) | Whose::Service(team, _) => &team.id,
+            Whose::Person(_, team) => team,
+        }
+    }
+
+    fn has(&self, key: &Key) -> bool {
+        key.kind == self.kind().letter()
+            && match self {
+                Whose::Team(team) => key.team == team.id && key.service.is_none(),
+                Whose::Service(_, service) => key.service.as_ref() == Some(&service.id),
+                Whose::Person(account, _) => key.owner.as_ref() == Some(&account.id),
+            }
+    }
+}
 
 impl Accounts {
     /// Who holds a key; none when it is none, does not hold, or is an agent's.
@@ -30,33 +68,66 @@ impl Accounts {
             return Ok(None);
         };
         let mut on = self.read().await?;
-        let scopes: Vec<KeyScope> = key.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
-        let hub_admin = scopes.contains(&KeyScope::HubAdmin);
-        let teams = match hub_admin {
-            true => teams::all(&mut on).await?,
-            false => teams::find(&mut on, &key.team).await?.into_iter().collect(),
-        };
-        // A service may what its keys are for.
-        let role =
-            if hub_admin { Some(Role::Admin) } else { scopes.iter().filter_map(|scope| scope.least_role()).max() };
-        let role = role.unwrap_or(Role::Viewer);
+        let Some(granted) = self.granted(&mut on, &key).await? else { return Ok(None) };
         let mut principal = Principal {
-            who: Who::Key { id: key.id.clone(), name: key.name.clone() },
-            hub_admin,
-            teams: teams.into_iter().map(|team| TeamRole { id: team.id, name: team.name, role }).collect(),
-            scopes: Some(scopes),
+            who: Who::Key { id: key.id.clone(), name: granted.name },
+            hub_admin: granted.hub_admin,
+            teams: granted.teams,
+            scopes: Some(granted.scopes),
             ends: key.ends,
             network: network.clone(),
+            owner: key.owner.clone(),
             sources: Vec::new(),
             // A key has no password to give again; what it is for was decided when it was made.
             fresh_until: i64::MAX,
-            holder: Holder { own: key.id.clone(), of: key.team.clone(), since: seen },
+            holder: Holder { own: key.id.clone(), of: granted.of, since: seen },
             session: None,
         };
         principal.sources = self.sources_of(&mut on, &principal).await?;
         drop(on);
         self.mark_used(&key, network).await;
         Ok(Some(principal))
+    }
+
+    /// What a key may now; none when whose it is may nothing any more.
+    async fn granted(&self, on: &mut Connection, key: &Key) -> Result<Option<Granted>, Denied> {
+        let scopes: Vec<KeyScope> = key.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
+        // A key may no more than what it is for.
+        let most = scopes.iter().filter_map(|scope| scope.least_role()).max().unwrap_or(Role::Viewer);
+        let wants_hub = scopes.contains(&KeyScope::HubAdmin);
+        let in_team = |team: teams::Team, role| TeamRole { id: team.id, name: team.name, role };
+        if let Some(owner) = &key.owner {
+            let account = accounts::by_id(on, owner).await?.filter(|account| account.state == "active");
+            let Some(account) = account else { return Ok(None) };
+            let hub_admin = wants_hub && account.hub_admin;
+            let own = self.team_roles(on, &account).await?.into_iter();
+            let most = if hub_admin { Role::Admin } else { most };
+            return Ok(Some(Granted {
+                name: format!("{}/{}", account.name, key.name),
+                teams: own.map(|team| TeamRole { role: team.role.min(most), ..team }).collect(),
+                scopes,
+                hub_admin,
+                of: account.id,
+            }));
+        }
+        let (of, name, role) = match &key.service {
+            Some(service) => {
+                let service = services::get(on, service).await?.filter(|service| service.state == "active");
+                let Some(service) = service else { return Ok(None) };
+                let Ok(role) = service.role.parse::<Role>() else { return Ok(None) };
+                (service.id, format!("{}/{}", service.name, key.name), role)
+            }
+            None => (key.team.clone(), key.name.clone(), Role::Admin),
+        };
+        let hub_admin = wants_hub && role == Role::Admin;
+        let (all, most) = match hub_admin {
+            true => (teams::all(on).await?, Role::Admin),
+            false => (teams::find(on, &key.team).await?.into_iter().collect(), most.min(role)),
+        };
+        let teams = all.into_iter().map(|team| in_team(team, most)).collect();
+        // Those that its role has not do not count, whatever they say.
+        let scopes = scopes.into_iter().filter(|scope| scope.least_role().is_none_or(|least| least <= role)).collect();
+        Ok(Some(Granted { of, name, hub_admin, teams, scopes }))
     }
 
     /// A key came where it is written down by others, such as an address: it is ended if its secret is right.
@@ -78,26 +149,14 @@ impl Accounts {
         Ok(())
     }
 
-    /// The keys of a team's programs that hold, the newest first.
+    /// The keys of a team that hold, the newest first; those of its services are theirs.
     ///
     /// # Errors
     /// [`Denied`].
     pub async fn service_keys(&self, by: &Principal, team: &str) -> Result<Vec<ServiceKey>, Denied> {
         let mut on = self.read().await?;
         let team = self.team(&mut on, by, team, Role::Admin).await?;
-        let rows = keys::of(&mut on, Some(&team.id), KeyKind::Service.letter(), self.now()).await?;
-        let shown = rows.into_iter().map(|key| ServiceKey {
-            scopes: key.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect(),
-            id: key.id,
-            name: key.name,
-            team: team.name.clone(),
-            service: None,
-            made: key.made / 1_000,
-            ends: key.ends.map(|ends| ends / 1_000),
-            used: key.used.map(|used| used / 1_000),
-            network: key.network,
-        });
-        Ok(shown.collect())
+        self.shown_keys(&mut on, &Whose::Team(team)).await
     }
 
     /// Makes a key for a program of a team.
@@ -105,53 +164,12 @@ impl Accounts {
     /// # Errors
     /// [`Denied`]: a scope that who asks does not have, or none at all; too many keys.
     pub async fn add_service_key(&self, by: &Principal, team: &str, wanted: &NewServiceKey) -> Result<MadeKey, Denied> {
-        let name = wanted.name.trim();
-        if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-            return Err(Denied::invalid("say what the key is for: a name of 1 to 64 letters"));
-        }
-        if wanted.scopes.is_empty() {
-            return Err(Denied::invalid("say what the key is for: at least one scope, such as data:read"));
-        }
-        if let Some(scope) =
-            wanted.scopes.iter().find(|scope| matches!(scope, KeyScope::AgentJoin | KeyScope::AgentWrite))
-        {
-            return Err(Denied::invalid(format!("{scope} is for machines that join; make a join key instead")));
-        }
-        let now = self.now();
-        let mut ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
+        check(wanted)?;
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
-        self.need_fresh(by)?;
-        for &scope in &wanted.scopes {
-            let has = match scope.least_role() {
-                Some(role) => by.may(&team.id, role),
-                None => by.is_hub_admin(),
-            };
-            if !has || !by.allows(scope) {
-                return Err(Denied::Forbidden(format!("nobody gives what they do not have themselves: {scope}")));
-            }
-        }
-        if wanted.scopes.contains(&KeyScope::HubAdmin) {
-            ends = Some(ends.unwrap_or(i64::MAX).min(now + HUB_ADMIN_HOLDS));
-        }
-        if keys::of(&mut change, Some(&team.id), KeyKind::Service.letter(), now).await?.len() >= KEYS {
-            return Err(Denied::conflict(format!("a team has at most {KEYS} keys; end one first")));
-        }
-        let minted = key::mint(KeyKind::Service);
-        let scopes: Vec<&str> = wanted.scopes.iter().map(|scope| scope.text()).collect();
-        let row =
-            Key { name: name.into(), scopes: scopes.join(" "), ends, ..row(&minted, KeyKind::Service, &team.id, now) };
-        keys::add(&mut change, &row).await?;
-        let done = Done {
-            action: "key.add",
-            team: Some(&team.id),
-            object: &minted.id,
-            after: Some(format!("{name}: {}", row.scopes)),
-            ..Done::default()
-        };
-        self.audit(&mut change, by, done).await?;
+        let made = self.make_key(&mut change, by, &Whose::Team(team), wanted).await?;
         change.commit().await?;
-        Ok(MadeKey { id: minted.id, key: minted.text })
+        Ok(made)
     }
 
     /// Ends a key of a team's programs; its sockets close at once.
@@ -160,6 +178,156 @@ impl Accounts {
     /// [`Denied`].
     pub async fn end_service_key(&self, by: &Principal, team: &str, id: &str) -> Result<(), Denied> {
         self.end_key(by, team, id, KeyKind::Service).await
+    }
+
+    /// One's own keys that hold, the newest first.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn own_keys(&self, by: &Principal) -> Result<Vec<ServiceKey>, Denied> {
+        let mut on = self.read().await?;
+        let account = self.own(&mut on, by).await?;
+        self.shown_keys(&mut on, &Whose::Person(account, String::new())).await
+    }
+
+    /// Makes a key of one's own.
+    ///
+    /// # Errors
+    /// [`Denied`]: a scope that who asks has in no team; too many keys; one without an end.
+    pub async fn add_own_key(&self, by: &Principal, wanted: &NewServiceKey) -> Result<MadeKey, Denied> {
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        let home = self.team_roles(&mut change, &account).await?.into_iter().next();
+        let home = home.ok_or_else(|| Denied::conflict("you are in no team; an admin has to invite you first"))?;
+        let made = self.make_key(&mut change, by, &Whose::Person(account, home.id), wanted).await?;
+        change.commit().await?;
+        Ok(made)
+    }
+
+    /// Ends a key of one's own; its sockets close at once.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn end_own_key(&self, by: &Principal, id: &str) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        self.end_key_of(change, by, &Whose::Person(account, String::new()), id).await
+    }
+
+    /// The keys of somebody, as lists show them.
+    pub(super) async fn shown_keys(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<ServiceKey>, Denied> {
+        let rows = self.keys_of(on, whose).await?;
+        let (team, service) = match whose {
+            Whose::Team(team) => (team.name.clone(), None),
+            Whose::Service(team, service) => (team.name.clone(), Some(service.name.clone())),
+            Whose::Person(..) => (String::new(), None),
+        };
+        let shown = rows.into_iter().map(|key| ServiceKey {
+            scopes: key.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect(),
+            id: key.id,
+            name: key.name,
+            team: team.clone(),
+            service: service.clone(),
+            made: key.made / 1_000,
+            ends: key.ends.map(|ends| ends / 1_000),
+            used: key.used.map(|used| used / 1_000),
+            network: key.network,
+        });
+        Ok(shown.collect())
+    }
+
+    async fn keys_of(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<Key>, Denied> {
+        let mut rows = match whose {
+            Whose::Person(account, _) => keys::of_owner(on, &account.id, self.now()).await?,
+            _ => keys::of(on, Some(whose.team()), whose.kind().letter(), self.now()).await?,
+        };
+        rows.retain(|key| whose.has(key));
+        Ok(rows)
+    }
+
+    /// Makes a key in the transaction of who was found to be allowed to. Nobody gives what they do not have.
+    pub(super) async fn make_key(
+        &self,
+        change: &mut Change,
+        by: &Principal,
+        whose: &Whose,
+        wanted: &NewServiceKey,
+    ) -> Result<MadeKey, Denied> {
+        let name = check(wanted)?;
+        self.need_fresh(by)?;
+        let now = self.now();
+        let mut ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
+        for &scope in &wanted.scopes {
+            let has = match (scope.least_role(), whose) {
+                (Some(role), Whose::Team(team)) => by.may(&team.id, role),
+                (Some(role), Whose::Service(team, service)) => {
+                    if service.role.parse::<Role>().is_ok_and(|own| own < role) {
+                        let sentence =
+                            format!("the service {:?} is {} and may not {scope}", service.name, service.role);
+                        return Err(Denied::Forbidden(sentence));
+                    }
+                    by.may(&team.id, role)
+                }
+                (Some(role), Whose::Person(..)) => by.hub_admin || by.teams.iter().any(|team| team.role >= role),
+                (None, Whose::Service(_, service)) => by.is_hub_admin() && service.role == Role::Admin.text(),
+                (None, _) => by.is_hub_admin(),
+            };
+            if !has || !by.allows(scope) {
+                return Err(Denied::Forbidden(format!("nobody gives what they do not have themselves: {scope}")));
+            }
+        }
+        if wanted.scopes.contains(&KeyScope::HubAdmin) {
+            ends = Some(ends.unwrap_or(i64::MAX).min(now + HUB_ADMIN_HOLDS));
+        }
+        let most = match whose {
+            Whose::Person(..) if ends.is_none_or(|ends| ends > now + HOLDS) => {
+                return Err(Denied::invalid("a person's key holds at most 400d; make one for a service instead"));
+            }
+            Whose::Person(account, _) => (keys::of_owner(change, &account.id, now).await?.len(), OWN_KEYS),
+            _ => (keys::of(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
+        };
+        if most.0 >= most.1 {
+            return Err(Denied::conflict(format!("there are {} keys, and no more may be; end one first", most.1)));
+        }
+        let minted = key::mint(whose.kind());
+        let scopes: Vec<&str> = wanted.scopes.iter().map(|scope| scope.text()).collect();
+        let (owner, service) = match whose {
+            Whose::Team(_) => (None, None),
+            Whose::Service(_, service) => (None, Some(service.id.clone())),
+            Whose::Person(account, _) => (Some(account.id.clone()), None),
+        };
+        let plain = row(&minted, whose.kind(), whose.team(), now);
+        let row = Key { name: name.into(), scopes: scopes.join(" "), ends, owner, service, ..plain };
+        keys::add(change, &row).await?;
+        let done = Done {
+            action: "key.add",
+            team: (whose.kind() == KeyKind::Service).then(|| whose.team()),
+            object: &minted.id,
+            after: Some(format!("{name}: {}", row.scopes)),
+            ..Done::default()
+        };
+        self.audit(change, by, done).await?;
+        Ok(MadeKey { id: minted.id, key: minted.text })
+    }
+
+    /// Ends a key, where who asks was found to be allowed to.
+    pub(super) async fn end_key_of(
+        &self,
+        mut change: Change,
+        by: &Principal,
+        whose: &Whose,
+        id: &str,
+    ) -> Result<(), Denied> {
+        let key = keys::get(&mut change, id).await?.ok_or(Denied::Unknown)?;
+        if !whose.has(&key) || !holds(&key, self.now()) {
+            return Err(Denied::Unknown);
+        }
+        keys::end(&mut change, id, self.now(), "ended").await?;
+        let team = (whose.kind() == KeyKind::Service).then_some(key.team.as_str());
+        self.audit(&mut change, by, Done { action: "key.end", team, object: id, ..Done::default() }).await?;
+        change.commit().await?;
+        self.end_people(Ends::One(id.into()), Ended::Key);
+        Ok(())
     }
 
     /// Ends a key of a team.
@@ -207,6 +375,32 @@ impl Accounts {
     }
 }
 
+/// What a key may.
+struct Granted {
+    /// What it is called: with whose it is, where it is somebody's.
+    name: String,
+    hub_admin: bool,
+    teams: Vec<TeamRole>,
+    scopes: Vec<KeyScope>,
+    /// What it belongs to: an account, a service, else a team.
+    of: String,
+}
+
+/// What a key is to be called, where that and what it is for can be.
+fn check(wanted: &NewServiceKey) -> Result<&str, Denied> {
+    let name = wanted.name.trim();
+    if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
+        return Err(Denied::invalid("say what the key is for: a name of 1 to 64 letters"));
+    }
+    if wanted.scopes.is_empty() {
+        return Err(Denied::invalid("say what the key is for: at least one scope, such as data:read"));
+    }
+    match wanted.scopes.iter().find(|scope| matches!(scope, KeyScope::AgentJoin | KeyScope::AgentWrite)) {
+        Some(scope) => Err(Denied::invalid(format!("{scope} is for machines that join; make a join key instead"))),
+        None => Ok(name),
+    }
+}
+
 /// Whether nobody has ended a key, nor time.
 pub(super) fn holds(key: &Key, now: i64) -> bool {
     key.ended.is_none() && key.ends.is_none_or(|ends| now < ends)
@@ -232,5 +426,6 @@ pub(super) fn row(minted: &key::Minted, kind: KeyKind, team: &str, now: i64) -> 
         why: None,
         used: None,
         network: None,
+        service: None,
     }
 }

@@ -56,8 +56,8 @@ fn wrong() -> Denied {
     Denied::SignIn("this name and this password do not belong together".into())
 }
 
-fn wrong_code() -> Denied {
-    Denied::SignIn("this code does not hold: it was used, it is older than 24 h, or it is not whole".into())
+pub(super) fn wrong_code() -> Denied {
+    Denied::SignIn("this code does not hold: it was used, it is over, or it is not whole".into())
 }
 
 impl Accounts {
@@ -75,10 +75,16 @@ impl Accounts {
         records::codes::end(&mut change, "setup", None).await?;
         let row = records::codes::Code {
             hash: random::hash(&code).into(),
+            id: random::id(),
             kind: "setup".into(),
             account: None,
             team: None,
             role: None,
+            owner: None,
+            maker: "hub".into(),
+            email: None,
+            data: "{}".into(),
+            made: self.now(),
             ends: self.now() + SETUP,
         };
         records::codes::add(&mut change, &row).await?;
@@ -301,7 +307,7 @@ impl Accounts {
     }
 
     /// Begins a session in the transaction of what it follows from.
-    async fn begin(
+    pub(super) async fn begin(
         &self,
         change: &mut Change,
         account: &Account,
@@ -326,7 +332,7 @@ impl Accounts {
     }
 
     /// A sign-in is on the disk: it does not count as a failure, and what it ended is told so.
-    fn has_begun(&self, begun: &Begun, limits: &[(Limit, &str)]) {
+    pub(super) fn has_begun(&self, begun: &Begun, limits: &[(Limit, &str)]) {
         self.0.attempts.succeeded(limits);
         for ended in &begun.outlived {
             self.end_people(Ends::One(random::hex(ended)), Ended::SignedOut);
@@ -348,6 +354,7 @@ impl Accounts {
             scopes: None,
             ends: Some(session.ends),
             network: network.clone(),
+            owner: Some(account.id.clone()),
             sources: Vec::new(),
             fresh_until: session.proved + FRESH,
             holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },

@@ -2,6 +2,7 @@
 
 mod machines;
 mod people;
+mod teams;
 
 use super::*;
 use crate::clock::Manual;

@@ -7,6 +7,7 @@ use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, PublicUrl};
 use crate::ingest::Ingest;
 use axum::http::HeaderMap;
+use shared::session::Secret;
 
 /// Requests of one principal: at once, and a second.
 const REQUESTS_AT_ONCE: u32 = 200;
@@ -50,6 +51,11 @@ impl Hub {
     /// Whether other machines reach a hub without TLS.
     pub fn is_unencrypted(config: &Config, public: &PublicUrl) -> bool {
         config.plain_http && !public.is_https() && !public.is_loopback()
+    }
+
+    /// A link of ours with a code in it, which stands in the fragment: no server and no log sees it.
+    pub(super) fn link(&self, what: &str, code: &Secret) -> Secret {
+        Secret::new(format!("{}#{what}={}", self.public, code.reveal()))
     }
 
     /// From where a request comes. Of what a proxy says of it the right-most address counts that is no trusted proxy's: all

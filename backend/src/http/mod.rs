@@ -11,6 +11,7 @@ mod descriptors;
 pub mod guard;
 pub mod hub;
 pub mod listen;
+mod me;
 pub mod need;
 mod pace;
 pub mod page;

@@ -5,7 +5,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{self, metrics, query, record, series};
 use super::need::{Carries, Need};
-use super::{App, agents, page, session, stream};
+use super::{App, agents, me, page, session, stream};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -45,6 +45,10 @@ macro_rules! routes {
 
 /// Readers of samples.
 const READ: Need = Need::Role(Role::Viewer, KeyScope::DataRead);
+/// Who is in a team; what of it they see and change is asked of the team itself.
+const IN_TEAM: Need = Need::Role(Role::Viewer, KeyScope::TeamAdmin);
+/// Its admins, and its members where they may.
+const INVITE: Need = Need::Role(Role::Member, KeyScope::TeamAdmin);
 /// Most bodies are some names and labels.
 const JSON: Carries = Carries::Json(64 << 10);
 /// What a machine says of itself before anybody knows it.
@@ -62,6 +66,7 @@ pub static ROUTES: &[Route] = routes! {
     POST "/api/v1/session", Need::Session, JSON, session::sign_in;
     DELETE "/api/v1/session", Need::Session, NOTHING, session::sign_out;
     POST "/api/v1/session/setup", Need::Session, JSON, session::setup;
+    POST "/api/v1/session/invite", Need::Session, JSON, session::invite;
     POST "/api/v1/session/reset", Need::Session, JSON, session::reset;
     POST "/api/v1/session/again", Need::Own, JSON, session::again;
     GET "/api/v1/catalog", READ, NOTHING, api::catalog;
@@ -74,6 +79,36 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/live", READ, SOCKET, stream::get;
+    GET "/api/v1/me", Need::Own, NOTHING, me::get;
+    PATCH "/api/v1/me", Need::Own, JSON, me::change;
+    DELETE "/api/v1/me", Need::Own, NOTHING, me::remove;
+    PUT "/api/v1/me/password", Need::Own, JSON, me::password;
+    GET "/api/v1/me/sessions", Need::Own, NOTHING, me::sessions;
+    DELETE "/api/v1/me/sessions/{id}", Need::Own, NOTHING, me::end_session;
+    GET "/api/v1/me/identities", Need::Own, NOTHING, me::identities;
+    GET "/api/v1/me/export", Need::Own, NOTHING, me::export;
+    GET "/api/v1/me/keys", Need::Own, NOTHING, me::keys;
+    POST "/api/v1/me/keys", Need::Own, JSON, me::add_key;
+    DELETE "/api/v1/me/keys/{id}", Need::Own, NOTHING, me::end_key;
+    GET "/api/v1/teams", IN_TEAM, NOTHING, admin::teams::list;
+    POST "/api/v1/teams", Need::HubAdmin, JSON, admin::teams::create;
+    GET "/api/v1/teams/{team}", IN_TEAM, NOTHING, admin::teams::get;
+    PATCH "/api/v1/teams/{team}", Need::TeamAdmin, JSON, admin::teams::change;
+    DELETE "/api/v1/teams/{team}", Need::HubAdmin, JSON, admin::teams::remove;
+    PUT "/api/v1/teams/{team}/members/{person}", Need::TeamAdmin, JSON, admin::teams::set_member;
+    DELETE "/api/v1/teams/{team}/members/{person}", IN_TEAM, NOTHING, admin::teams::remove_member;
+    GET "/api/v1/teams/{team}/invites", INVITE, NOTHING, admin::teams::invites;
+    POST "/api/v1/teams/{team}/invites", INVITE, JSON, admin::teams::invite;
+    DELETE "/api/v1/teams/{team}/invites/{id}", INVITE, NOTHING, admin::teams::end_invite;
+    GET "/api/v1/teams/{team}/services", Need::TeamAdmin, NOTHING, admin::services::list;
+    POST "/api/v1/teams/{team}/services", Need::TeamAdmin, JSON, admin::services::create;
+    PATCH "/api/v1/teams/{team}/services/{service}", Need::TeamAdmin, JSON, admin::services::change;
+    DELETE "/api/v1/teams/{team}/services/{service}", Need::TeamAdmin, NOTHING, admin::services::remove;
+    GET "/api/v1/teams/{team}/services/{service}/keys", Need::TeamAdmin, NOTHING, admin::services::keys;
+    POST "/api/v1/teams/{team}/services/{service}/keys", Need::TeamAdmin, JSON, admin::services::add_key;
+    DELETE "/api/v1/teams/{team}/services/{service}/keys/{id}", Need::TeamAdmin, NOTHING, admin::services::end_key;
+    GET "/api/v1/sources/{source}/grants", Need::HubAdmin, NOTHING, admin::teams::grants;
+    PUT "/api/v1/sources/{source}/grants", Need::HubAdmin, JSON, admin::teams::grant;
     GET "/api/v1/teams/{team}/join", Need::TeamAdmin, NOTHING, admin::join::list;
     POST "/api/v1/teams/{team}/join", Need::TeamAdmin, JSON, admin::join::create;
     DELETE "/api/v1/teams/{team}/join/{id}", Need::TeamAdmin, NOTHING, admin::join::end;

@@ -4,12 +4,13 @@ use super::admit::Asker;
 use super::body::Json;
 use super::hub::Hub;
 use super::{App, Refusal, json};
-use crate::accounts::{Begun, Principal, Who};
+use crate::accounts::{Begun, Principal, Taken, Who};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
 use shared::people::Reset;
 use shared::session::{Again, Session, Setup, SignIn, SignedIn};
+use shared::team::TakeInvite;
 use std::sync::Arc;
 
 /// What a page is told of who is signed in.
@@ -60,6 +61,24 @@ pub(super) async fn reset(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     begun(hub, hub.accounts.reset_password(&body, &asker.network).await?).await
+}
+
+/// Into a team, by the code of an invitation.
+pub(super) async fn invite(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Json(body): Json<TakeInvite>,
+) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    match hub.accounts.take_invite(asker.who.as_ref(), &body, &asker.network).await? {
+        Taken::Begun(new) => begun(hub, *new).await,
+        Taken::Joined => {
+            // What may be done now is more than what could be a moment ago.
+            let token = asker.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
+            let who = hub.accounts.session(token, &asker.network).await?;
+            Ok(json(StatusCode::OK, &told(hub, who.as_ref()).await?))
+        }
+    }
 }
 
 /// The session that has begun, and its cookie.

@@ -5,3 +5,5 @@ pub(super) mod agents;
 pub(super) mod join;
 pub(super) mod keys;
 pub(super) mod people;
+pub(super) mod services;
+pub(super) mod teams;

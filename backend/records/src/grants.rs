@@ -1,0 +1,54 @@
+//! Table `grants`: which teams see which machine.
+
+use crate::row::row;
+use crate::{Connection, Error};
+
+row! {
+    /// A machine that a team sees.
+    pub struct Granted {
+        /// The source's id.
+        pub id: String,
+        /// Its name.
+        pub name: String,
+        /// The id of the team whose join key it used.
+        pub home: String,
+    }
+}
+
+/// Lets a team see a source.
+///
+/// # Errors
+/// The statement failed.
+pub async fn add(on: &mut Connection, team: &str, source: &str) -> Result<(), Error> {
+    let add = "INSERT INTO grants (team, source) VALUES ($1, $2) ON CONFLICT (team, source) DO NOTHING";
+    sqlx::query(add).bind(team).bind(source).execute(on).await?;
+    Ok(())
+}
+
+/// Takes a source out of a team's sight.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, team: &str, source: &str) -> Result<(), Error> {
+    sqlx::query("DELETE FROM grants WHERE team = $1 AND source = $2").bind(team).bind(source).execute(on).await?;
+    Ok(())
+}
+
+/// The ids of the teams that see a source.
+///
+/// # Errors
+/// The statement failed.
+pub async fn teams(on: &mut Connection, source: &str) -> Result<Vec<String>, Error> {
+    let get = "SELECT team FROM grants WHERE source = $1 ORDER BY team";
+    Ok(sqlx::query_scalar(get).bind(source).fetch_all(on).await?)
+}
+
+/// What a team sees, by name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Granted>, Error> {
+    let get = "SELECT s.id, s.name, s.team AS home FROM grants g JOIN sources s ON s.id = g.source
+               WHERE g.team = $1 AND s.state <> 'pending' ORDER BY s.name";
+    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+}

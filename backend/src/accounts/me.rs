@@ -1,0 +1,169 @@
+//! What an account sees and changes of itself.
+
+use super::invites::email_of;
+use super::watchers::{Ended, Ends};
+use super::{Accounts, Denied, Done, IDLE, Principal, Who, random};
+use records::accounts::Account;
+use records::{Connection, accounts, audit, keys, sessions, teams};
+use serde_json::{Value, json};
+use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
+
+/// Rows of the audit log in an export.
+const EXPORTED: i64 = 10_000;
+/// Letters of a session's id: the begin of its hash, which opens nothing.
+const SESSION_ID: usize = 16;
+
+impl Accounts {
+    /// The account of who asks.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`] to who is no account.
+    pub async fn me(&self, by: &Principal) -> Result<Me, Denied> {
+        let mut on = self.read().await?;
+        let account = self.own(&mut on, by).await?;
+        self.shown_me(&mut on, &account).await
+    }
+
+    /// Changes the address for mail.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn change_me(&self, by: &Principal, wanted: &MeChange) -> Result<Me, Denied> {
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        if let Some(email) = &wanted.email {
+            accounts::set_email(&mut change, &account.id, email_of(email)?.as_deref()).await?;
+            let done = Done { action: "account.email", object: &account.name, ..Done::default() };
+            self.audit(&mut change, by, done).await?;
+        }
+        let account = self.own(&mut change, by).await?;
+        let me = self.shown_me(&mut change, &account).await?;
+        change.commit().await?;
+        Ok(me)
+    }
+
+    /// Where somebody is signed in, the newest first.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn own_sessions(&self, by: &Principal) -> Result<Vec<OwnSession>, Denied> {
+        let mut on = self.read().await?;
+        let (account, now) = (self.own(&mut on, by).await?, self.now());
+        let rows = sessions::of(&mut on, &account.id).await?.into_iter();
+        let holding = rows.filter(|row| now < row.ends && now < row.seen + IDLE);
+        let shown = holding.map(|row| OwnSession {
+            id: session_id(&row.id_hash),
+            current: by.session.is_some_and(|own| own.as_slice() == row.id_hash),
+            kind: row.kind,
+            made: row.made / 1_000,
+            seen: row.seen / 1_000,
+            ends: row.ends / 1_000,
+            network: row.network,
+            agent: None,
+        });
+        Ok(shown.collect())
+    }
+
+    /// Ends one of one's own sessions; its sockets close at once.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`].
+    pub async fn end_own_session(&self, by: &Principal, id: &str) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        let rows = sessions::of(&mut change, &account.id).await?;
+        let row = rows.into_iter().find(|row| session_id(&row.id_hash) == id).ok_or(Denied::Unknown)?;
+        sessions::end(&mut change, &row.id_hash).await?;
+        let done = Done { action: "sign-out", object: &account.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.end_people(Ends::One(random::hex(&row.id_hash)), Ended::SignedOut);
+        Ok(())
+    }
+
+    /// By what the account proves itself.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn own_identities(&self, by: &Principal) -> Result<Vec<OwnIdentity>, Denied> {
+        let mut on = self.read().await?;
+        let account = self.own(&mut on, by).await?;
+        let rows = accounts::identities(&mut on, &account.id).await?.into_iter();
+        let shown = rows.map(|row| OwnIdentity {
+            subject: if row.kind == "password" { account.name.clone() } else { row.subject },
+            id: row.id,
+            kind: row.kind,
+            issuer: row.issuer,
+        });
+        Ok(shown.collect())
+    }
+
+    /// Everything that names the account.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn export_me(&self, by: &Principal) -> Result<Value, Denied> {
+        let (me, signed_in) = (self.me(by).await?, self.own_sessions(by).await?);
+        let (identities, own_keys) = (self.own_identities(by).await?, self.own_keys(by).await?);
+        let mut on = self.read().await?;
+        let rows = audit::naming(&mut on, &me.name, EXPORTED).await?;
+        let log: Vec<Value> = rows
+            .iter()
+            .map(|row| {
+                json!({ "t": row.t / 1_000, "who": row.who, "by": row.by, "network": row.network, "action": row.action,
+                        "object": row.object, "before": row.before, "after": row.after, "result": row.result })
+            })
+            .collect();
+        Ok(json!({ "account": me, "identities": identities, "sessions": signed_in, "keys": own_keys, "audit": log }))
+    }
+
+    /// Removes the account of who asks. Rows of the audit log stay, with another name in them.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
+    pub async fn remove_me(&self, by: &Principal) -> Result<(), Denied> {
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        self.need_another_admin(&mut change, &account).await?;
+        for team in teams::memberships(&mut change, Some(&account.id)).await? {
+            self.leave(&mut change, &team.team, &account).await?;
+        }
+        let ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;
+        accounts::remove(&mut change, &account.id).await?;
+        let done = Done { action: "account.erase", object: &account.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        let instead = format!("erased-{}", &random::id()[..8]);
+        audit::erase(&mut change, &account.name, &instead).await?;
+        change.commit().await?;
+        self.end_people(Ends::AllOf(account.id, None), Ended::Removed);
+        for key in ended {
+            self.end_people(Ends::One(key), Ended::Key);
+        }
+        Ok(())
+    }
+
+    /// The row of who asks.
+    pub(super) async fn own(&self, on: &mut Connection, by: &Principal) -> Result<Account, Denied> {
+        match &by.who {
+            Who::Account { id, .. } => accounts::by_id(on, id).await?.ok_or(Denied::Unknown),
+            _ => Err(Denied::Forbidden("this is for people who are signed in, about themselves".into())),
+        }
+    }
+
+    async fn shown_me(&self, on: &mut Connection, account: &Account) -> Result<Me, Denied> {
+        Ok(Me {
+            id: account.id.clone(),
+            name: account.name.clone(),
+            email: account.email.clone(),
+            hub_admin: account.hub_admin,
+            password: accounts::password(on, &account.id).await?.is_some(),
+            teams: self.team_roles(on, account).await?,
+            created: account.created / 1_000,
+        })
+    }
+}
+
+fn session_id(hash: &[u8]) -> String {
+    random::hex(hash)[..SESSION_ID].to_string()
+}

@@ -1,0 +1,355 @@
+//! Teams, who is in them, and which machines they see.
+
+use super::session::normal_name;
+use super::watchers::{Ended, Ends};
+use super::{Accounts, Denied, Done, Principal, Who, labels, random};
+use records::accounts::Account;
+use records::{Change, Connection, accounts, codes, grants, keys, services, sessions, sources, teams};
+use serde::{Deserialize, Serialize};
+use shared::role::Role;
+use shared::team::{
+    GrantChange, Grants, Member, MemberChange, NamedTeam, NewTeam, Team, TeamChange, TeamEnd, TeamSource,
+};
+
+/// Teams of a hub.
+const TEAMS: usize = 100;
+/// Names of users of one member, and their longest.
+const LOGINS: usize = 16;
+const LOGIN: usize = 64;
+
+/// What the admins of a team decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct TeamSettings {
+    /// Members may invite viewers and members.
+    pub members_invite: bool,
+    /// The view that an address without a query opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_view: Option<String>,
+}
+
+/// What is kept of a team's settings; what this version cannot read counts as not set.
+pub(super) fn settings_of(team: &teams::Team) -> TeamSettings {
+    serde_json::from_str(&team.settings).unwrap_or_default()
+}
+
+/// Refuses what is no name of a team or a service: it is a part of paths.
+pub(super) fn check_word(name: &str) -> Result<(), Denied> {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    match (1..=64).contains(&name.len()) && name.chars().all(good) && name.chars().any(char::is_alphanumeric) {
+        true => Ok(()),
+        false => Err(Denied::invalid("a name has 1 to 64 letters, digits, \".\", \"-\" or \"_\"")),
+    }
+}
+
+impl Accounts {
+    /// The teams of who asks, by name; all for an admin of the hub.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn list_teams(&self, by: &Principal) -> Result<Vec<Team>, Denied> {
+        let all = teams::all(&mut *self.read().await?).await?;
+        Ok(all.iter().filter_map(|team| Some(summary(team, by.role_in(&team.id)?))).collect())
+    }
+
+    /// A team with its people and machines.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`], [`Denied::Unavailable`].
+    pub async fn one_team(&self, by: &Principal, word: &str) -> Result<Team, Denied> {
+        let mut on = self.read().await?;
+        let team = self.team(&mut on, by, word, Role::Viewer).await?;
+        self.whole(&mut on, by, &team).await
+    }
+
+    /// Makes a team.
+    ///
+    /// # Errors
+    /// [`Denied`]: who asks is no admin of the hub, or the name is taken.
+    pub async fn add_team(&self, by: &Principal, wanted: &NewTeam) -> Result<Team, Denied> {
+        self.need_hub_admin(by)?;
+        check_word(&wanted.name)?;
+        let mut change = self.begin_change().await?;
+        if teams::all(&mut change).await?.len() >= TEAMS {
+            return Err(Denied::conflict(format!("a hub has at most {TEAMS} teams; remove one first")));
+        }
+        let team = teams::Team { id: random::id(), name: wanted.name.clone(), settings: "{}".into() };
+        teams::add(&mut change, &team).await.map_err(|error| taken(error, &team.name))?;
+        let done = Done { action: "team.add", team: Some(&team.id), object: &team.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        let whole = self.whole(&mut change, by, &team).await?;
+        change.commit().await?;
+        self.sources_have_changed();
+        Ok(whole)
+    }
+
+    /// Renames a team, or changes what its members may.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] when the name is taken.
+    pub async fn change_team(&self, by: &Principal, word: &str, wanted: &TeamChange) -> Result<Team, Denied> {
+        let mut change = self.begin_change().await?;
+        let old = self.team(&mut change, by, word, Role::Admin).await?;
+        let mut settings = settings_of(&old);
+        settings.members_invite = wanted.members_invite.unwrap_or(settings.members_invite);
+        let name = wanted.name.clone().unwrap_or_else(|| old.name.clone());
+        check_word(&name)?;
+        let new = teams::Team { id: old.id.clone(), name, settings: labels::json(&settings) };
+        teams::set(&mut change, &new).await.map_err(|error| taken(error, &new.name))?;
+        let (was, is) =
+            (Some(format!("{} {}", old.name, old.settings)), Some(format!("{} {}", new.name, new.settings)));
+        let done = Done { action: "team.change", team: Some(&new.id), object: &new.name, before: was, after: is };
+        self.audit(&mut change, by, done).await?;
+        let whole = self.whole(&mut change, by, &new).await?;
+        change.commit().await?;
+        Ok(whole)
+    }
+
+    /// Removes a team with its services, keys, invitations, views and links. Its people stay.
+    ///
+    /// # Errors
+    /// [`Denied`]: the name was not typed once more, machines have joined by the team, or it is the last one.
+    pub async fn remove_team(&self, by: &Principal, word: &str, wanted: &TeamEnd) -> Result<(), Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let team = self.team(&mut change, by, word, Role::Admin).await?;
+        if wanted.name != team.name {
+            return Err(Denied::invalid("type the team's name once more, as it is written"));
+        }
+        let machines = sources::of(&mut change, Some(&team.id)).await?.len();
+        if machines > 0 {
+            let sentence = format!("{machines} machines have joined by this team; remove them first");
+            return Err(Denied::conflict(sentence));
+        }
+        let all = teams::all(&mut change).await?;
+        let Some(other) = all.iter().find(|other| other.id != team.id) else {
+            return Err(Denied::conflict("this is the last team; make another one first"));
+        };
+        let people: Vec<String> = teams::members(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
+        let programs: Vec<String> = services::of(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
+        keys::team_removed(&mut change, &team.id, &other.id).await?;
+        teams::remove(&mut change, &team.id).await?;
+        let done = Done { action: "team.remove", team: Some(&team.id), object: &team.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        for person in people {
+            self.end_people(Ends::AllOf(person, None), Ended::Rights);
+        }
+        for program in programs.into_iter().chain([team.id]) {
+            self.end_people(Ends::AllOf(program, None), Ended::Key);
+        }
+        self.sources_have_changed();
+        Ok(())
+    }
+
+    /// Sets what somebody may in a team. Their sockets close and come back with what is left.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Unknown`] for who is not in the team, unless an admin of the hub asks.
+    pub async fn set_member(
+        &self,
+        by: &Principal,
+        team: &str,
+        person: &str,
+        wanted: &MemberChange,
+    ) -> Result<Member, Denied> {
+        let mut change = self.begin_change().await?;
+        let team = self.team(&mut change, by, team, Role::Admin).await?;
+        if wanted.role == Some(Role::Admin) {
+            self.need_fresh(by)?;
+        }
+        let account = self.account_in(&mut change, by, &team.id, person).await?;
+        let known = member_of(&mut change, &team.id, &account.id).await?;
+        let before = known.as_ref().map(|member| member.role.clone());
+        let role = match (wanted.role, &before) {
+            (Some(role), _) => role.text().to_string(),
+            (None, Some(role)) => role.clone(),
+            (None, None) => Role::Viewer.text().to_string(),
+        };
+        teams::set_role(&mut change, &team.id, &account.id, Some(&role)).await?;
+        if let Some(logins) = &wanted.logins {
+            let good = |login: &String| {
+                (1..=LOGIN).contains(&login.len()) && !login.chars().any(|letter| letter.is_control() || letter == ' ')
+            };
+            if logins.len() > LOGINS || !logins.iter().all(good) {
+                return Err(Denied::invalid(format!("logins are at most {LOGINS} names of users on machines")));
+            }
+            teams::set_logins(&mut change, &team.id, &account.id, &labels::json(logins)).await?;
+        }
+        let action = if before.is_some() { "member.change" } else { "member.add" };
+        let done = Done { action, team: Some(&team.id), object: &account.name, before, after: Some(role) };
+        self.audit(&mut change, by, done).await?;
+        let member = member_of(&mut change, &team.id, &account.id).await?.ok_or(Denied::Unknown)?;
+        change.commit().await?;
+        self.end_people(Ends::AllOf(account.id, None), Ended::Rights);
+        shown(member, true).ok_or(Denied::Unknown)
+    }
+
+    /// Takes somebody out of a team; a person may leave by themselves. What they had open closes at once.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Unknown`] for who is not in the team.
+    pub async fn remove_member(&self, by: &Principal, team: &str, person: &str) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let team = self.team(&mut change, by, team, Role::Viewer).await?;
+        let own = matches!(&by.who, Who::Account { id, name } if id == person || name == person);
+        if !own {
+            self.team(&mut change, by, &team.id, Role::Admin).await?;
+        } else {
+            self.need_fresh(by)?;
+        }
+        let account = self.account_in(&mut change, by, &team.id, person).await?;
+        let Some(was) = member_of(&mut change, &team.id, &account.id).await? else { return Err(Denied::Unknown) };
+        self.leave(&mut change, &team.id, &account).await?;
+        teams::set_role(&mut change, &team.id, &account.id, None).await?;
+        let left = teams::memberships(&mut change, Some(&account.id)).await?;
+        // Who is in no team any longer has nothing to sign in to.
+        let (ended, why) = match left.is_empty() && !account.hub_admin {
+            true => {
+                sessions::end_all(&mut change, &account.id, None).await?;
+                (keys::end_of_owner(&mut change, &account.id, self.now()).await?, Ended::Removed)
+            }
+            false => (Vec::new(), Ended::Rights),
+        };
+        let action = if own { "member.leave" } else { "member.remove" };
+        let done =
+            Done { action, team: Some(&team.id), object: &account.name, before: Some(was.role), ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.end_people(Ends::AllOf(account.id, None), why);
+        for key in ended {
+            self.end_people(Ends::One(key), Ended::Key);
+        }
+        Ok(())
+    }
+
+    /// What somebody had in a team goes with them; what is the team's stays with their name as text.
+    pub(super) async fn leave(&self, change: &mut Change, team: &str, account: &Account) -> Result<(), Denied> {
+        Ok(codes::end_of_owner(change, team, &account.id).await?)
+    }
+
+    /// The teams that see a machine, by its id or name.
+    ///
+    /// # Errors
+    /// [`Denied`]: who asks is no admin of the hub, or there is no such machine.
+    pub async fn grants(&self, by: &Principal, source: &str) -> Result<Grants, Denied> {
+        self.need_hub_admin(by)?;
+        let mut on = self.read().await?;
+        let source = sources::find(&mut on, source, self.now()).await?.ok_or(Denied::Unknown)?;
+        granted(&mut on, &source.id).await
+    }
+
+    /// Sets which teams see a machine. Who sees less is closed at once, who sees more is shown it.
+    ///
+    /// # Errors
+    /// [`Denied`]: who asks is no admin of the hub, or there is no such machine or team.
+    pub async fn set_grants(&self, by: &Principal, source: &str, wanted: &GrantChange) -> Result<Grants, Denied> {
+        self.need_hub_admin(by)?;
+        let mut change = self.begin_change().await?;
+        let source = sources::find(&mut change, source, self.now()).await?.ok_or(Denied::Unknown)?;
+        let before = granted(&mut change, &source.id).await?;
+        let names = |grants: &Grants| grants.teams.iter().map(|team| team.name.clone()).collect::<Vec<_>>().join(", ");
+        if let Some(only) = &wanted.teams {
+            if only.len() > TEAMS {
+                return Err(Denied::invalid(format!("a hub has at most {TEAMS} teams")));
+            }
+            for team in &before.teams {
+                grants::remove(&mut change, &team.id, &source.id).await?;
+            }
+        }
+        for word in wanted.teams.iter().flatten().chain(&wanted.add).take(2 * TEAMS) {
+            let team = teams::find(&mut change, word).await?.ok_or(Denied::Unknown)?;
+            grants::add(&mut change, &team.id, &source.id).await?;
+        }
+        for word in wanted.remove.iter().take(TEAMS) {
+            let team = teams::find(&mut change, word).await?.ok_or(Denied::Unknown)?;
+            grants::remove(&mut change, &team.id, &source.id).await?;
+        }
+        let after = granted(&mut change, &source.id).await?;
+        let (was, is) = (Some(names(&before)), Some(names(&after)));
+        let done = Done { action: "grant", team: Some(&source.team), object: &source.name, before: was, after: is };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.sources_have_changed();
+        Ok(after)
+    }
+
+    /// An account by its id or name: of a team, or of the whole hub for its admin.
+    async fn account_in(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        team: &str,
+        person: &str,
+    ) -> Result<Account, Denied> {
+        let found = match accounts::by_id(on, person).await? {
+            Some(found) => Some(found),
+            None => match normal_name(person) {
+                Ok(name) => accounts::by_name(on, &name).await?,
+                Err(_) => None,
+            },
+        };
+        let account = found.ok_or(Denied::Unknown)?;
+        match by.is_hub_admin() || member_of(on, team, &account.id).await?.is_some() {
+            true => Ok(account),
+            false => Err(Denied::Unknown),
+        }
+    }
+
+    async fn whole(&self, on: &mut Connection, by: &Principal, team: &teams::Team) -> Result<Team, Denied> {
+        let role = by.role_in(&team.id).ok_or(Denied::Unknown)?;
+        let admin = role == Role::Admin;
+        let people = teams::members(on, &team.id).await?.into_iter();
+        let machines = grants::of(on, &team.id).await?.into_iter();
+        let machines =
+            machines.map(|source| TeamSource { home: source.home == team.id, id: source.id, name: source.name });
+        Ok(Team {
+            members: people.filter_map(|member| shown(member, admin)).collect(),
+            sources: machines.collect(),
+            ..summary(team, role)
+        })
+    }
+}
+
+async fn granted(on: &mut Connection, source: &str) -> Result<Grants, Denied> {
+    let seen = grants::teams(on, source).await?;
+    let all = teams::all(on).await?.into_iter().filter(|team| seen.contains(&team.id));
+    Ok(Grants { teams: all.map(|team| NamedTeam { id: team.id, name: team.name }).collect() })
+}
+
+async fn member_of(on: &mut Connection, team: &str, account: &str) -> Result<Option<teams::Member>, Denied> {
+    Ok(teams::members(on, team).await?.into_iter().find(|member| member.id == account))
+}
+
+fn summary(team: &teams::Team, role: Role) -> Team {
+    let settings = settings_of(team);
+    Team {
+        id: team.id.clone(),
+        name: team.name.clone(),
+        role,
+        members_invite: settings.members_invite,
+        default_view: settings.default_view,
+        members: Vec::new(),
+        sources: Vec::new(),
+    }
+}
+
+/// A member as it is told; a role that this version does not know is none.
+fn shown(member: teams::Member, admin: bool) -> Option<Member> {
+    Some(Member {
+        role: member.role.parse().ok()?,
+        disabled: member.state != "active",
+        logins: if admin { serde_json::from_str(&member.logins).unwrap_or_default() } else { Vec::new() },
+        seen: member.seen.filter(|_| admin).map(|seen| seen / 1_000),
+        id: member.id,
+        name: member.name,
+    })
+}
+
+fn taken(error: records::Error, name: &str) -> Denied {
+    match error.is_taken() {
+        true => Denied::conflict(format!("there is a team {name:?}; take another name")),
+        false => error.into(),
+    }
+}

@@ -1,0 +1,74 @@
+//! `/api/v1/teams/T/services`: accounts of programs, and their keys.
+
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode};
+use shared::people::{Keys, NewServiceKey};
+use shared::team::{NewService, ServiceChange, Services};
+use std::sync::Arc;
+
+type Answer = Result<Response<Body>, Refusal>;
+
+pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> Answer {
+    let services = app.hub()?.accounts.services(asker.principal()?, &team).await?;
+    Ok(json(StatusCode::OK, &Services { services }))
+}
+
+pub(in crate::http) async fn create(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(team): Path<String>,
+    Json(body): Json<NewService>,
+) -> Answer {
+    Ok(json(StatusCode::CREATED, &app.hub()?.accounts.add_service(asker.principal()?, &team, &body).await?))
+}
+
+pub(in crate::http) async fn change(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, service)): Path<(String, String)>,
+    Json(body): Json<ServiceChange>,
+) -> Answer {
+    let changed = app.hub()?.accounts.change_service(asker.principal()?, &team, &service, &body).await?;
+    Ok(json(StatusCode::OK, &changed))
+}
+
+pub(in crate::http) async fn remove(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, service)): Path<(String, String)>,
+) -> Answer {
+    app.hub()?.accounts.remove_service(asker.principal()?, &team, &service).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({})))
+}
+
+pub(in crate::http) async fn keys(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, service)): Path<(String, String)>,
+) -> Answer {
+    let keys = app.hub()?.accounts.keys_of_service(asker.principal()?, &team, &service).await?;
+    Ok(json(StatusCode::OK, &Keys { keys }))
+}
+
+pub(in crate::http) async fn add_key(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, service)): Path<(String, String)>,
+    Json(body): Json<NewServiceKey>,
+) -> Answer {
+    let made = app.hub()?.accounts.add_key_of_service(asker.principal()?, &team, &service, &body).await?;
+    Ok(json(StatusCode::CREATED, &made))
+}
+
+pub(in crate::http) async fn end_key(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((team, service, id)): Path<(String, String, String)>,
+) -> Answer {
+    app.hub()?.accounts.end_key_of_service(asker.principal()?, &team, &service, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}

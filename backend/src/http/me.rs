@@ -1,0 +1,71 @@
+//! `/api/v1/me`: what an account sees and changes of itself.
+
+use super::admit::Asker;
+use super::body::Json;
+use super::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use shared::me::{MeChange, NewPassword, OwnIdentities, OwnSessions};
+use shared::people::{Keys, NewServiceKey};
+use std::sync::Arc;
+
+type Answer = Result<Response<Body>, Refusal>;
+
+pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    Ok(json(StatusCode::OK, &app.hub()?.accounts.me(asker.principal()?).await?))
+}
+
+pub(super) async fn change(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<MeChange>) -> Answer {
+    Ok(json(StatusCode::OK, &app.hub()?.accounts.change_me(asker.principal()?, &body).await?))
+}
+
+/// The account is gone, and so is its cookie.
+pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    let hub = app.hub()?;
+    hub.accounts.remove_me(asker.principal()?).await?;
+    let mut response = json(StatusCode::OK, &serde_json::json!({}));
+    response.headers_mut().insert(header::SET_COOKIE, hub.cookie.clear());
+    Ok(response)
+}
+
+pub(super) async fn password(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewPassword>) -> Answer {
+    app.hub()?.accounts.set_password(asker.principal()?, &body.old, &body.new).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({})))
+}
+
+pub(super) async fn sessions(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    let sessions = app.hub()?.accounts.own_sessions(asker.principal()?).await?;
+    Ok(json(StatusCode::OK, &OwnSessions { sessions }))
+}
+
+pub(super) async fn end_session(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+    app.hub()?.accounts.end_own_session(asker.principal()?, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
+
+pub(super) async fn identities(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    let identities = app.hub()?.accounts.own_identities(asker.principal()?).await?;
+    Ok(json(StatusCode::OK, &OwnIdentities { identities }))
+}
+
+/// Everything that names the account, as one file.
+pub(super) async fn export(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    let mut response = json(StatusCode::OK, &app.hub()?.accounts.export_me(asker.principal()?).await?);
+    let file = HeaderValue::from_static("attachment; filename=\"watchglass-account.json\"");
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, file);
+    Ok(response)
+}
+
+pub(super) async fn keys(State(app): State<Arc<App>>, asker: Asker) -> Answer {
+    Ok(json(StatusCode::OK, &Keys { keys: app.hub()?.accounts.own_keys(asker.principal()?).await? }))
+}
+
+pub(super) async fn add_key(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewServiceKey>) -> Answer {
+    Ok(json(StatusCode::CREATED, &app.hub()?.accounts.add_own_key(asker.principal()?, &body).await?))
+}
+
+pub(super) async fn end_key(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+    app.hub()?.accounts.end_own_key(asker.principal()?, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
