@@ -140,7 +140,7 @@ fn merge_records(
 
 /// Contents of all parts together, without blocks. What two of them say of the same is taken from the newest.
 fn merged(parts: &[Arc<Segment>]) -> Contents {
-    let (mut rows, mut positions) = (Vec::new(), HashMap::<String, u16>::new());
+    let (mut rows, mut positions) = (Vec::new(), HashMap::new());
     let mut contents = Contents { version: VERSION, ..Contents::default() };
     let mut series: Vec<BTreeMap<SeriesId, SeriesEntry>> = Vec::new();
     for part in parts.iter().rev() {
@@ -162,7 +162,7 @@ fn merged(parts: &[Arc<Segment>]) -> Contents {
             });
             for entry in source.series.iter() {
                 let row = &from.rows[usize::from(entry.row)];
-                let row = *positions.entry(row.tag.clone()).or_insert_with(|| {
+                let row = *positions.entry((row.tag.clone(), row.kind, row.unit)).or_insert_with(|| {
                     rows.push(row.clone());
                     (rows.len() - 1) as u16
                 });

@@ -15,7 +15,7 @@ pub struct Found {
     pub segments: Vec<Arc<Segment>>,
     /// Machines of segments and logs, in the order in which they are met.
     pub sources: Vec<FoundSource>,
-    /// Rows of the table that series of `sources` name, one a tag, as they were written last.
+    /// Rows of the table that series of `sources` name, one a tag, kind and unit, as they were written last.
     pub rows: Vec<Metric>,
     /// Charts of these rows.
     pub charts: Vec<Chart>,

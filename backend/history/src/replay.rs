@@ -8,9 +8,10 @@ use crate::found::{Damage, Found, FoundSource, Report};
 use crate::log::{self, Entry, Table};
 use crate::segments::Segment;
 use crate::spans::{Placed, Reading, Spans};
-use shared::catalog::{Chart, Metric};
+use shared::catalog::{Chart, Kind, Metric};
 use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId, Steps};
+use shared::unit::Unit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ const PART_BYTES: u64 = 4096;
 #[derive(Default)]
 pub(crate) struct Replay {
     rows: Vec<Metric>,
-    row_of: HashMap<String, u16>,
+    /// By tag, kind and unit: two machines may mean different things by one tag.
+    row_of: HashMap<(String, Kind, Unit), u16>,
     charts: Vec<Chart>,
     sources: Vec<Known>,
     source_of: HashMap<String, usize>,
@@ -43,7 +45,8 @@ struct Known {
 
 impl Replay {
     fn row(&mut self, metric: &Metric) -> Option<u16> {
-        if let Some(&row) = self.row_of.get(&metric.tag) {
+        let key = (metric.tag.clone(), metric.kind, metric.unit);
+        if let Some(&row) = self.row_of.get(&key) {
             if self.rows[usize::from(row)] != *metric {
                 self.rows[usize::from(row)] = metric.clone();
             }
@@ -51,7 +54,7 @@ impl Replay {
         }
         let row = u16::try_from(self.rows.len()).ok()?;
         self.rows.push(metric.clone());
-        self.row_of.insert(metric.tag.clone(), row);
+        self.row_of.insert(key, row);
         Some(row)
     }
 

@@ -56,11 +56,17 @@ enum Pattern {
     Any(String, Option<(String, String)>),
 }
 
+/// Whether two rows have one tag: two machines may mean different things by it.
+pub(super) fn same_tag(catalog: &Catalog, one: u16, other: u16) -> bool {
+    let tag = |row: u16| catalog.metrics.get(usize::from(row)).map(|metric| &metric.tag);
+    one == other || tag(one) == tag(other)
+}
+
 impl Pattern {
-    fn fits(&self, host: &str, def: &SeriesDef, tag: &str) -> bool {
+    fn fits(&self, catalog: &Catalog, host: &str, def: &SeriesDef, tag: &str) -> bool {
         match self {
             Pattern::One(found) => {
-                found.metric == def.metric
+                same_tag(catalog, found.metric, def.metric)
                     && found.instance == def.instance
                     && found.label.as_ref().is_none_or(|label| label == host)
             }
@@ -98,8 +104,8 @@ impl Patterns {
     }
 
     /// The position of the first that the series fits.
-    fn first(&self, host: &str, def: &SeriesDef, tag: &str) -> Option<usize> {
-        self.0.iter().position(|pattern| pattern.fits(host, def, tag))
+    fn first(&self, catalog: &Catalog, host: &str, def: &SeriesDef, tag: &str) -> Option<usize> {
+        self.0.iter().position(|pattern| pattern.fits(catalog, host, def, tag))
     }
 }
 
@@ -136,7 +142,7 @@ impl Search {
             // What came into the table after it was taken here is for the next question.
             let (span, _) = (span?, catalog.metric(&def)?);
             let tag = catalog.tag(&def);
-            let at = patterns.first(&host, &def, &tag)?;
+            let at = patterns.first(catalog, &host, &def, &tag)?;
             Some((at, Wanted { source, host: host.clone(), id: (first + i) as SeriesId, def, tag, span }))
         };
         Some(taken.into_iter().enumerate().filter_map(fits).collect())

@@ -1,6 +1,6 @@
 //! What is asked for, and the series of a store that fit.
 
-use super::fit::{Look, Patterns, Search, Wanted};
+use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use crate::store::{RecordsSnapshot, Snapshot};
 use shared::catalog::{Catalog, Kind, Metric, TagError, glob};
 use shared::series::SeriesDef;
@@ -191,7 +191,9 @@ pub fn chosen(
         return Err(no_source(name, sources));
     }
     let counts = |metric: u16| catalog.metrics[usize::from(metric)].kind == Kind::Counter;
-    if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !counts(found.metric)) {
+    // Of the rows of one tag one that counts is enough: the others are left out.
+    let any_counts = |row: u16| (0..).take(catalog.metrics.len()).any(|one| same_tag(catalog, row, one) && counts(one));
+    if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !any_counts(found.metric)) {
         let tag = catalog.tag(&SeriesDef { metric: gauge.metric, instance: gauge.instance.clone() });
         return Err(Refused::Wrong(format!("{tag} does not count, so it has no rate; leave out fn=rate for it")));
     }

@@ -4,8 +4,9 @@ use super::select::MAX_HELD_SAMPLES;
 use super::*;
 use crate::store::{Limits, Store};
 use serde_json::Value;
-use shared::catalog::{Catalog, MetricDef, VOCABULARY, cpu, disk, gpu, network};
+use shared::catalog::{Catalog, Chart, Kind, Metric, MetricDef, VOCABULARY, cpu, disk, gpu, network};
 use shared::series::SeriesDef;
+use shared::unit::Unit;
 
 const T0: i64 = 1_700_000_000_000;
 
@@ -240,4 +241,26 @@ fn json_lines_have_the_records_of_the_span_behind_the_samples_and_the_others_hav
     for format in [Format::Csv, Format::OpenMetrics, Format::WandbJsonl] {
         assert!(!text(&store, question(&["gpu.0.temp"]), Some(format)).contains("epoch"));
     }
+}
+
+#[test]
+fn one_tag_may_mean_different_things_on_two_machines_and_each_is_read_as_its_own() {
+    let mut store = store(0);
+    let row = |unit, kind| {
+        let def = MetricDef::gauge("own.{x}.level", unit).title("Own").on("own", "");
+        Metric { kind, ..Metric::from(&def) }
+    };
+    let chart = Chart { id: "own".into(), title: "Own".into(), section: String::new() };
+    for (source, unit, kind) in [(0, Unit::Celsius, Kind::Counter), (1, Unit::Percent, Kind::Gauge)] {
+        let metric = store.add_row(row(unit, kind), chart.clone()).expect("room");
+        let id = store.intern(source, SeriesDef { metric, instance: "k".into() }).expect("room");
+        let mut values = vec![f64::NAN; id as usize];
+        values.push(7.0);
+        store.append(source, T0, false, &values).expect("a source");
+    }
+    let both = answer(&store, question(&["own.k.level"]));
+    let units: Vec<_> = both["series"].as_array().expect("series").iter().map(|s| (&s["source"], &s["unit"])).collect();
+    assert_eq!(units, [(&"alpha".into(), &"celsius".into()), (&"=beta".into(), &"percent".into())]);
+    let rates = select(&store, Ask { rate: true, ..question(&["own.k.level"]) }).expect("one of them counts");
+    assert_eq!(rates.wanted.len(), 1);
 }

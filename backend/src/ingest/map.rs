@@ -230,10 +230,9 @@ impl Map {
 
 /// The position of a row in the table, which gains it where it is new.
 fn row(store: &mut Store, mut metric: Metric, charts: &[Chart]) -> Result<u16, Cause> {
-    if let Some(position) = store.catalog().position(&metric.tag) {
+    if let Some(position) = store.known_row(&metric) {
         let known = &store.catalog().metrics[usize::from(position)];
-        let same = known.kind == metric.kind && known.unit == metric.unit;
-        return if same { Ok(position) } else { Err(Cause::RowConflict) };
+        return if known.is_row_of(&metric) { Ok(position) } else { Err(Cause::RowConflict) };
     }
     let chart = charts.iter().find(|chart| chart.id == metric.chart).cloned();
     let chart = chart.unwrap_or_else(|| Chart {

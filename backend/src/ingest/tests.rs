@@ -10,7 +10,7 @@ use crate::live::Live;
 use crate::store::{Limits, Store};
 use agent::{Agent, hello, row};
 use shared::agent::{AgentMessage, ByeReason, HubMessage, close};
-use shared::catalog::{Catalog, cpu};
+use shared::catalog::{Catalog, Kind, cpu};
 use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::unit::Unit;
@@ -132,6 +132,59 @@ async fn rows_of_the_agent_join_the_table_and_one_of_another_unit_is_refused_and
     agent.acknowledged(1).await;
     assert_eq!(hub.samples(), [("own.k.level".to_owned(), vec![(0, 3.5)])]);
     assert_eq!(hub.refused("row_conflict"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_odd_row_of_one_agent_takes_its_tag_from_no_other() {
+    let hub = Hub::new();
+    let mut hostile = hub.connect("hostilehostilehostilehosti");
+    hostile.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
+    assert!(matches!(hostile.heard().await, HubMessage::Welcome(_)));
+    let mut odd = row("own.{x}.level");
+    (odd.unit, odd.kind) = (Unit::Celsius, Kind::Counter);
+    let mut agent = hub.agent().await;
+    for (agent, row, value) in [(&mut hostile, odd, 9.0), (&mut agent, row("own.{x}.level"), 3.5)] {
+        let steps = row.steps;
+        agent.say(&AgentMessage::Rows { rows: vec![(7, row)], charts: Vec::new() }).await;
+        agent.series(&[(0, SeriesDef { metric: 7, instance: "k".into() }, steps)]).await;
+        agent.tick(5, 0, &[value]).await;
+        agent.acknowledged(1).await;
+    }
+    assert_eq!(hub.samples(), [("own.k.level".to_owned(), vec![(0, 3.5)])]);
+    assert_eq!(hub.refused("row_conflict"), 0);
+    let store = hub.live.store();
+    let series = store.series(store.named(KEY).expect("it is known"), 0);
+    let row = store.catalog().metric(&series[0]).expect("a row");
+    assert_eq!((row.unit, row.kind), (Unit::Percent, Kind::Gauge));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ticks_of_many_links_are_appended_together_and_a_refused_one_costs_no_other() {
+    let hub = Hub::new();
+    let keys = ["a", "b", "c"].map(|letter| letter.repeat(26));
+    let mut agents = Vec::new();
+    for key in &keys {
+        let mut agent = hub.connect(key);
+        agent.say(&AgentMessage::Hello(Box::new(hello(1)))).await;
+        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.tell(0, 0, "a").await;
+        agents.push(agent);
+    }
+    for (n, agent) in agents.iter_mut().enumerate() {
+        // The second tick of the first one comes at an instant that has its tick.
+        agent.tick(100 + n as u64, 0, &[1.0]).await;
+        agent.tick(200, if n == 0 { 0 } else { 1_000 }, &[2.0]).await;
+    }
+    for (n, agent) in agents.iter_mut().enumerate() {
+        assert_eq!(agent.acknowledged(2).await, if n == 0 { 100 } else { 200 });
+    }
+    let store = hub.live.store();
+    let covered = |key: &String| store.coverage(store.named(key).expect("it is known"));
+    assert_eq!(
+        keys.each_ref().map(covered),
+        [vec![(100, 100)], vec![(101, 101), (200, 200)], vec![(102, 102), (200, 200)]]
+    );
+    assert_eq!(hub.ingest.counts().ticks, 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ impl Store {
         first: Option<&str>,
     ) -> (Store, Vec<Unwritten>) {
         let mut store = Store::new(catalog, limits);
-        let rows: Vec<Option<u16>> = found.rows.iter().map(|row| store.known_row(row, &found.charts)).collect();
+        let rows: Vec<Option<u16>> = found.rows.iter().map(|row| store.found_row(row, &found.charts)).collect();
         let (own, others): (Vec<_>, Vec<_>) = found.sources.iter().partition(|s| Some(s.name.as_str()) == first);
         if let Some(first) = first.filter(|_| own.is_empty()) {
             store.add_source(first.into(), 1_000, Vec::new());
@@ -48,10 +48,7 @@ impl Store {
         (store, unwritten)
     }
 
-    fn known_row(&mut self, row: &Metric, charts: &[Chart]) -> Option<u16> {
-        if let Some(position) = self.catalog.position(&row.tag) {
-            return Some(position);
-        }
+    fn found_row(&mut self, row: &Metric, charts: &[Chart]) -> Option<u16> {
         let none = || Chart { id: row.chart.clone(), title: row.title.clone(), section: String::new() };
         let chart = charts.iter().find(|chart| chart.id == row.chart).cloned().unwrap_or_else(none);
         self.add_row(row.clone(), chart)

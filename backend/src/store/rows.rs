@@ -27,7 +27,7 @@ impl Store {
     /// Adds a row to the table, with its chart, unless it is there; its position, or none when the table is full. It may
     /// take the place of one that no series names. Readers keep the table that they have taken.
     pub fn add_row(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
-        let known = self.catalog.position(&metric.tag);
+        let known = self.known_row(&metric);
         if let Some(known) = known {
             self.rows.free.remove(&known);
             self.rows.resting.remove(&known);
@@ -39,6 +39,13 @@ impl Store {
         self.rows.version += 1;
         self.rows.replaced.insert(position, self.rows.version);
         Some(position)
+    }
+
+    /// The position of a row that is in the table. A tag of the collectors means what they say, whatever else a row says of
+    /// it; by another two machines may mean different things.
+    pub fn known_row(&self, row: &Metric) -> Option<u16> {
+        let fixed = self.catalog.position(&row.tag).filter(|at| usize::from(*at) < self.rows.fixed);
+        fixed.or_else(|| self.catalog.position_of(row))
     }
 
     /// At a cut, once all sources are cut: looks which rows no series names any more.

@@ -40,7 +40,7 @@ use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 /// How values of a metric relate to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A reading that goes up and down.
@@ -248,6 +248,13 @@ impl From<&MetricDef> for Metric {
     }
 }
 
+impl Metric {
+    /// Whether samples of the other row are of the same kind as those of this one: then they are one row.
+    pub fn is_row_of(&self, other: &Metric) -> bool {
+        (&self.tag, self.kind, self.unit) == (&other.tag, other.kind, other.unit)
+    }
+}
+
 /// The table and the layout: what the server knows of metrics, and all that a page ever learns of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
@@ -264,9 +271,9 @@ impl Catalog {
     }
 
     /// Adds a row that is met at run time, with its chart where there is none of that id. The position of the row; none
-    /// when the table is full.
+    /// when the table is full. One of the same tag, kind and unit is that row.
     pub fn add(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
-        if let Some(position) = self.position(&metric.tag) {
+        if let Some(position) = self.position_of(&metric) {
             return Some(position);
         }
         let position = u16::try_from(self.metrics.len()).ok()?;
@@ -310,9 +317,14 @@ impl Catalog {
         }
     }
 
-    /// Position of the row with this tag template.
+    /// Position of the first row with this tag template: the collectors' where they have it.
     pub fn position(&self, tag: &str) -> Option<u16> {
         self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
+    }
+
+    /// Position of the row that this one is. Two machines may mean different things by one tag: then each has its row.
+    pub fn position_of(&self, row: &Metric) -> Option<u16> {
+        self.metrics.iter().position(|m| m.is_row_of(row)).map(|i| i as u16)
     }
 
     /// The row of a series.
