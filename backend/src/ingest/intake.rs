@@ -1,5 +1,6 @@
 //! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store.
 
+use super::append::{self, LinkTick, MAX_GATHERED_BYTES};
 use super::clock::AgentClock;
 use super::coverage::{self, Lacking, Span};
 use super::fetch::{CheckedBlock, Fetch, FillBlock};
@@ -100,6 +101,8 @@ pub(super) struct Intake {
     fetch: Fetch,
     /// First sequence of the agent's life.
     life: u64,
+    /// Ticks of the message that is taken in, which are not appended yet.
+    ticks: Vec<LinkTick>,
     /// A tick has come over this link,
     ticked: bool,
     /// and the newest one so long after its stamp, milliseconds.
@@ -131,6 +134,8 @@ pub(super) struct Taken {
     pub answer: Option<HubMessage>,
     /// The message is to be acknowledged, once so much time has passed.
     pub credit: Option<Duration>,
+    /// To be appended.
+    pub ticks: Vec<LinkTick>,
     /// To be checked, and then [`filled`](Intake::filled).
     pub block: Option<FillBlock>,
     /// An answer to what was asked for is over.
@@ -203,6 +208,7 @@ impl Intake {
             logged: (holds, record),
             fetch: Fetch::new(offers),
             life: hello.life,
+            ticks: Vec::new(),
             ticked: false,
             behind: None,
             began: steady,
@@ -237,7 +243,6 @@ impl Intake {
                     let frame = frame.map_err(|error| LinkEnd::frame_error(error.to_string()))?;
                     ticks += u64::from(self.frame(frame)?);
                 }
-                self.ingest.live.announce(&[self.source]);
                 ticks
             }
             FromAgent::Records(_) => {
@@ -257,7 +262,8 @@ impl Intake {
             FromAgent::Unknown => return Ok(Taken::default()),
         };
         self.messages += 1;
-        Ok(Taken { credit: Some(self.pace.message(ticks, bytes.len(), now)), ..Taken::default() })
+        let credit = Some(self.pace.message(ticks, bytes.len(), now));
+        Ok(Taken { credit, ticks: std::mem::take(&mut self.ticks), ..Taken::default() })
     }
 
     fn unasked(&self) -> LinkEnd {
@@ -367,7 +373,8 @@ impl Intake {
         self.behind = u64::try_from(now.saturating_sub(t)).ok();
         let values = {
             let mut store = live.store();
-            if store.state(self.source).is_none_or(|state| seq <= state.seq()) {
+            let newest = store.state(self.source).map_or(u64::MAX, TickState::seq);
+            if seq <= self.ticks.last().map_or(newest, |tick| tick.seq.max(newest)) {
                 self.ingest.totals.duplicates.fetch_add(1, Ordering::Relaxed);
                 return Ok(true);
             }
@@ -377,10 +384,10 @@ impl Intake {
             }
             self.map.values(&mut store, self.state.values(), &mut self.pace, steady, &self.refusals)
         };
-        if live.append_at(self.source, seq, t, clock_step, &values).is_some() {
-            let samples = values.iter().filter(|value| value.is_finite()).count();
-            self.ingest.totals.ticks.fetch_add(1, Ordering::Relaxed);
-            self.ingest.totals.samples.fetch_add(samples as u64, Ordering::Relaxed);
+        self.ticks.push(LinkTick { seq, t, clock_step, values });
+        let held: usize = self.ticks.iter().map(|tick| size_of_val(&tick.values[..])).sum();
+        if held > MAX_GATHERED_BYTES {
+            append::append_alone(&self.ingest, self.source, &std::mem::take(&mut self.ticks));
         }
         Ok(true)
     }
@@ -401,7 +408,7 @@ impl Intake {
         }
         let columns: Vec<Column> = {
             let mut store = live.store();
-            if coverage::subtract(span, &store.coverage(self.source)) != [span] {
+            if store.holds_any(self.source, span) {
                 self.ingest.totals.duplicates.fetch_add(times.len() as u64, Ordering::Relaxed);
                 return self.fetch.refused(span, false);
             }

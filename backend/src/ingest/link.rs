@@ -1,5 +1,6 @@
 //! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
 
+use super::append;
 use super::intake::{Intake, LinkEnd, Past};
 use super::limits;
 use super::presence::{NoPlace, Order, Place, Process};
@@ -226,7 +227,7 @@ impl Drop for Standings<'_> {
 
 /// Takes in what comes, until the link ends.
 async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
-    ingest: &Inner,
+    ingest: &Arc<Inner>,
     arrival: &Arrival,
     (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut Place),
     mut denied: Denial<'_>,
@@ -271,6 +272,9 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     let taken = intake.receive(&message.into_data())?;
                     if let Some(answer) = &taken.answer {
                         socket.send(answer).await?;
+                    }
+                    if !taken.ticks.is_empty() {
+                        append::append(ingest, intake.source, taken.ticks).await;
                     }
                     if let Some(block) = taken.block {
                         let span = (block.first, block.last);

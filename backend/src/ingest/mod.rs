@@ -2,9 +2,10 @@
 //!
 //! `link.rs` is the socket of one agent: who it is, its heartbeat, its end. `intake.rs` takes its messages in: it applies
 //! frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says how much of it
-//! is taken. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its
+//! is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its
 //! machine. `presence.rs` knows who is linked, and what becomes of a second link with one key.
 
+mod append;
 mod ask;
 mod clock;
 mod coverage;
@@ -21,6 +22,7 @@ pub use link::{Denial, socket_config};
 
 use crate::accounts::Accounts;
 use crate::live::Live;
+use append::Gathering;
 use ask::Desk;
 use fetch::Turns;
 use map::Vocabulary;
@@ -93,6 +95,7 @@ struct Inner {
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
     turns: Turns,
+    gathering: Gathering,
     desk: Desk,
     totals: Totals,
     /// By source; one whose link could not be taken in has no number.
@@ -129,6 +132,7 @@ impl Ingest {
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
             turns: Turns::default(),
+            gathering: Gathering::default(),
             desk: Desk::default(),
             totals: Totals::default(),
             refusals: Mutex::default(),

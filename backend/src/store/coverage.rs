@@ -64,7 +64,14 @@ impl Store {
         self.runs(source).into_iter().map(|run| (run.first, run.last)).collect()
     }
 
-    /// The same with the times of their ends.
+    /// Whether any tick between two sequences, both included, can be read here. It is asked for each block that comes late.
+    pub fn holds_any(&self, source: SourceId, (first, last): (u64, u64)) -> bool {
+        let Some(kept) = self.kept(source) else { return false };
+        let reaches = |block: &Block| !block.late() && block.first_seq() <= last && block.last_seq() >= first;
+        kept.blocks.iter().any(|block| reaches(block) && !self.damages.of(block)) || kept.any_unsealed(first, last)
+    }
+
+    /// [`coverage`](Self::coverage) with the times of its ends.
     pub fn runs(&self, source: SourceId) -> Vec<Run> {
         let Some(kept) = self.kept(source) else { return Vec::new() };
         let sound = kept.blocks.iter().filter(|block| !block.late() && !self.damages.of(block));

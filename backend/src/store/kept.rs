@@ -214,6 +214,14 @@ impl Kept {
         self.cuts.iter().flat_map(|cut| &cut.frames).chain(&self.head)
     }
 
+    /// Whether a tick between two sequences, both included, is not sealed.
+    pub fn any_unsealed(&self, first: u64, last: u64) -> bool {
+        let mut parts = self.cuts.iter().map(|cut| &cut.frames).chain([&self.head]);
+        parts.any(|part| {
+            part.get(part.partition_point(|frame| frame.seq < first)).is_some_and(|frame| frame.seq <= last)
+        })
+    }
+
     /// What is not sealed and reaches to `from` or beyond, oldest first.
     pub fn unsealed(&self, from: i64) -> Vec<Arc<Stretch>> {
         let mut all = self.cuts.clone();
