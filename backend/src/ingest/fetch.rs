@@ -4,9 +4,8 @@
 //! decoded, a time that cannot be, ticks that were not asked for. A block that is bad is asked for once more, then left.
 
 use super::coverage::{self, Hole, Span};
-use super::limits::MAX_BLOCK_BYTES;
 use crate::store::Column;
-use shared::agent::{FillPart, FillState, Offer};
+use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, Offer};
 use shared::column;
 use shared::series::SeriesId;
 use shared::wire::ColumnBytes;
@@ -200,7 +199,7 @@ impl Fetch {
                 bytes: size,
             },
         };
-        if block.bytes > MAX_BLOCK_BYTES || !block.columns.is_sorted_by(|a, b| a.0 < b.0) {
+        if block.bytes > MAX_FILL_BYTES || !block.columns.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(Unasked);
         }
         if part.more {
@@ -310,7 +309,7 @@ mod tests {
         let mut twice = fetch();
         assert!(twice.part(part(10, 12), 100).is_ok());
         assert_eq!(twice.part(part(10, 12), 100), Err(Unasked));
-        assert_eq!(fetch().part(part(10, 12), MAX_BLOCK_BYTES + 1), Err(Unasked), "a block has a bound");
+        assert_eq!(fetch().part(part(10, 12), MAX_FILL_BYTES + 1), Err(Unasked), "a block has a bound");
         assert_eq!(fetch().end(7, FillState::Whole), Err(Unasked));
         assert_eq!(Fetch::default().end(0, FillState::Whole), Err(Unasked));
     }

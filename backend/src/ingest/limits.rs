@@ -21,9 +21,6 @@ pub const MAX_TABLE_ROWS: usize = 20_000;
 /// Bytes of names of rows and series that one link may tell.
 pub const MAX_NAME_BYTES_TOLD: usize = 4 << 20;
 
-/// Bytes of one block of a fill while it is put together.
-pub const MAX_BLOCK_BYTES: usize = 4 << 20;
-
 /// What is said of collectors: so many, and of each so many places that were tried.
 pub const MAX_CHECKS: usize = 64;
 const MAX_TRIED: usize = 256;
@@ -68,7 +65,7 @@ pub enum Cause {
     SeriesRate,
     /// A row beyond those that a source may have.
     Rows,
-    /// A row that the hub knows with another kind or unit.
+    /// A row of the collectors with another kind or unit than theirs.
     RowConflict,
     /// A row or series whose text is too long or holds control characters.
     Text,

@@ -4,7 +4,7 @@
 use super::identity::Shift;
 use crate::live::Live;
 use crate::store::{Block, Damages, Unread};
-use shared::agent::{FillPart, FillState, MAX_FILL_TICKS};
+use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, MAX_FILL_TICKS};
 use shared::column;
 use shared::series::{SeriesId, Steps};
 use shared::wire::{ColumnBytes, SourceId};
@@ -72,7 +72,20 @@ pub(super) fn answer(
     size: &Size,
     give: Give,
 ) -> FillState {
-    let mut answer = Answer { want, size, give, sent: false };
+    answer_within(live, source, want, shifts, size, MAX_FILL_BYTES, give)
+}
+
+/// Likewise with blocks of at most so many bytes.
+pub(super) fn answer_within(
+    live: &Live,
+    source: SourceId,
+    want: Want,
+    shifts: &[Shift],
+    size: &Size,
+    most: usize,
+    give: Give,
+) -> FillState {
+    let mut answer = Answer { want, size, most, give, sent: false };
     for own in own(want.first, want.last, shifts) {
         let (blocks, steps, damages) = blocks(live, source, &own.range);
         for block in blocks {
@@ -99,41 +112,59 @@ fn blocks(live: &Live, source: SourceId, range: &RangeInclusive<u64>) -> (Vec<Bl
 struct Answer<'a> {
     want: Want,
     size: &'a Size,
+    /// Bytes of a block, at most.
+    most: usize,
     give: Give<'a>,
     sent: bool,
 }
 
+/// What a column of so many bytes costs at most: with its id, its length, and its share of the heads of messages.
+fn cost(raw: usize) -> usize {
+    raw + raw / 32 + 16
+}
+
+/// What the head of a message costs at most.
+const HEAD: usize = 64;
+
+/// Times and columns of some ticks of a block.
+struct Piece {
+    times: Vec<u8>,
+    columns: Vec<(SeriesId, ColumnBytes)>,
+}
+
+/// Why there is no piece.
+enum NoPiece {
+    /// It is more than a hub takes as one block.
+    TooLarge,
+    /// The times cannot be read.
+    Unread,
+}
+
 impl Answer<'_> {
-    /// Gives the part of a block that lies in a range; false where nobody wants more. What is damaged is left out.
+    /// Gives the part of a block that lies in a range, as one block or, where that were more than a hub takes, as several
+    /// of fewer ticks; false where nobody wants more. What is damaged is left out.
     fn block(&mut self, block: &Block, own: &Own, steps: &[Steps], damages: &Damages) -> bool {
-        let (first, last) = (block.first_seq().max(*own.range.start()), block.last_seq().min(*own.range.end()));
-        let mut first = first;
+        let (mut first, last) = (block.first_seq().max(*own.range.start()), block.last_seq().min(*own.range.end()));
+        let mut most = u64::from(MAX_FILL_TICKS);
         while first <= last {
-            let end = last.min(first + u64::from(MAX_FILL_TICKS) - 1);
-            if !self.piece(block, (first, end), own.add, steps, damages) {
-                return false;
+            let end = last.min(first + most - 1);
+            match piece(block, (first, end), steps, damages, self.most) {
+                // A single tick fits always: a hub takes fewer series than that.
+                Err(NoPiece::TooLarge) if end > first => most = (end - first).div_ceil(2),
+                Err(_) => first = end + 1,
+                Ok(piece) => {
+                    if !self.piece(piece, block, (first, end), own.add) {
+                        return false;
+                    }
+                    first = end + 1;
+                }
             }
-            first = end + 1;
         }
         true
     }
 
-    /// Gives the ticks of a block between two sequences; false where nobody wants more.
-    fn piece(
-        &mut self,
-        block: &Block,
-        (first, last): (u64, u64),
-        add: u64,
-        steps: &[Steps],
-        damages: &Damages,
-    ) -> bool {
-        let whole = (first, last) == (block.first_seq(), block.last_seq());
-        let ticks = (first - block.first_seq()) as usize..(last - block.first_seq()) as usize + 1;
-        let times = match whole {
-            true => block.times().map(|bytes| bytes.into_owned()),
-            false => block.read_times().map(|times| column::encode_times(&times[ticks.clone()])),
-        };
-        let Some(times) = damages.checked(block, None, times) else { return true };
+    /// Gives a piece in parts; false where nobody wants more.
+    fn piece(&mut self, piece: Piece, block: &Block, (first, last): (u64, u64), add: u64) -> bool {
         let part = |times: Vec<u8>, columns: Vec<(SeriesId, ColumnBytes)>, more: bool| FillPart {
             id: self.want.id,
             first: first + add,
@@ -143,34 +174,56 @@ impl Answer<'_> {
             times,
             columns,
         };
-        let (mut times, mut columns, mut bytes) = (Some(times), Vec::new(), 0);
-        let mut going = true;
-        block.columns(0, |column| {
-            let (id, raw) = match column {
-                Ok((id, raw)) => (id, raw),
-                Err(_) => {
-                    damages.met(block, None);
-                    return true;
-                }
-            };
-            let steps = steps.get(id as usize).copied().unwrap_or(0.0);
-            let Some(Some(raw)) = damages.checked(block, Some(id), cut(&raw, whole, block.ticks(), &ticks, steps))
-            else {
-                return true;
-            };
+        let (mut times, mut columns, mut bytes) = (Some(piece.times), Vec::new(), 0);
+        for (id, ColumnBytes(raw)) in piece.columns {
             if bytes > 0 && bytes + raw.len() > self.size.load(Ordering::Relaxed) {
                 let part = part(times.take().unwrap_or_default(), std::mem::take(&mut columns), true);
-                going = (self.give)(part);
+                if !(self.give)(part) {
+                    return false;
+                }
                 bytes = 0;
             }
             bytes += raw.len() + 8;
             columns.push((id, ColumnBytes(raw)));
-            going
-        });
+        }
         self.sent = true;
         let last = part(times.take().unwrap_or_default(), columns, false);
-        going && (self.give)(last)
+        (self.give)(last)
     }
+}
+
+/// Reads the ticks of a block between two sequences, at most so many bytes of them. What is damaged is left out.
+fn piece(
+    block: &Block,
+    (first, last): (u64, u64),
+    steps: &[Steps],
+    damages: &Damages,
+    most: usize,
+) -> Result<Piece, NoPiece> {
+    let whole = (first, last) == (block.first_seq(), block.last_seq());
+    let ticks = (first - block.first_seq()) as usize..(last - block.first_seq()) as usize + 1;
+    let times = match whole {
+        true => block.times().map(|bytes| bytes.into_owned()),
+        false => block.read_times().map(|times| column::encode_times(&times[ticks.clone()])),
+    };
+    let times = damages.checked(block, None, times).ok_or(NoPiece::Unread)?;
+    let (mut columns, mut bytes) = (Vec::new(), times.len() + HEAD);
+    block.columns(0, |column| {
+        let (id, raw) = match column {
+            Ok((id, raw)) => (id, raw),
+            Err(_) => {
+                damages.met(block, None);
+                return true;
+            }
+        };
+        let steps = steps.get(id as usize).copied().unwrap_or(0.0);
+        let cut = cut(&raw, whole, block.ticks(), &ticks, steps);
+        let Some(Some(raw)) = damages.checked(block, Some(id), cut) else { return true };
+        bytes += cost(raw.len());
+        columns.push((id, ColumnBytes(raw)));
+        bytes <= most
+    });
+    if bytes > most { Err(NoPiece::TooLarge) } else { Ok(Piece { times, columns }) }
 }
 
 /// The ticks of a column, none where it has no sample among them.

@@ -1,12 +1,12 @@
 //! Answers against a store whose ticks are known one by one.
 
-use super::fill::{Want, answer};
+use super::fill::{Want, answer, answer_within};
 use super::identity::Shift;
 use crate::clock::Manual;
 use crate::live::Live;
 use crate::store::{Limits, Store};
 use proptest::prelude::*;
-use shared::agent::FillState;
+use shared::agent::{FillState, MAX_FILL_BYTES, encode_fill};
 use shared::catalog::{Catalog, cpu};
 use shared::column;
 use shared::series::SeriesDef;
@@ -43,11 +43,19 @@ fn stream(steps: &[(u64, bool)]) -> (Arc<Live>, Ticks) {
 
 /// The ticks of an answer, in the hub's numbers.
 fn asked(live: &Live, want: Want, shifts: &[Shift], size: usize) -> (FillState, Ticks) {
+    asked_within(live, want, shifts, size, MAX_FILL_BYTES)
+}
+
+/// Likewise with blocks of at most so many bytes, as they are.
+fn asked_within(live: &Live, want: Want, shifts: &[Shift], size: usize, most: usize) -> (FillState, Ticks) {
     let mut parts = Vec::new();
-    let state = answer(live, 0, want, shifts, &Arc::new(AtomicUsize::new(size)), &mut |part| {
+    let state = answer_within(live, 0, want, shifts, &Arc::new(AtomicUsize::new(size)), most, &mut |part| {
         parts.push(part);
         true
     });
+    let mut blocks: BTreeMap<u64, usize> = BTreeMap::new();
+    parts.iter().for_each(|part| *blocks.entry(part.first).or_default() += encode_fill(part).len());
+    assert!(blocks.values().all(|bytes| *bytes <= most), "{blocks:?}");
     let (mut all, mut times) = (Ticks::new(), Vec::new());
     for part in parts {
         let ticks = part.ticks().expect("within bounds");
@@ -73,11 +81,12 @@ proptest! {
         steps in prop::collection::vec((prop_oneof![9 => Just(0u64), 1 => 1u64..20], prop::bool::weighted(0.1)), 1..80),
         first in 0u64..120,
         len in 0u64..120,
-        size in prop_oneof![Just(1usize), Just(64), Just(1 << 20)],
+        size in prop_oneof![Just(64usize), Just(1 << 20)],
+        most in prop_oneof![Just(400usize), Just(600), Just(MAX_FILL_BYTES)],
     ) {
         let (live, all) = stream(&steps);
         let wanted: Ticks = all.range(first..=first + len).map(|(seq, tick)| (*seq, tick.clone())).collect();
-        let (state, given) = asked(&live, Want { id: 1, first, last: first + len }, &[], size);
+        let (state, given) = asked_within(&live, Want { id: 1, first, last: first + len }, &[], size, most);
         prop_assert_eq!(state, if wanted.is_empty() { FillState::Gone } else { FillState::Whole });
         prop_assert_eq!(given, wanted);
     }

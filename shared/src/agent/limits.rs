@@ -19,6 +19,9 @@ pub const MAX_OFFERS: usize = 1_024;
 /// The most ticks in one block of a fill: an hour at ten a second is 36,000.
 pub const MAX_FILL_TICKS: u32 = 1 << 16;
 
+/// The most bytes of one block of a fill, all its messages together. What is longer goes as several blocks of fewer ticks.
+pub const MAX_FILL_BYTES: usize = 4 << 20;
+
 /// Series ids of an agent are below this.
 pub const MAX_SERIES_IDS: u32 = 1 << 17;
 
