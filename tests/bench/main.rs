@@ -16,12 +16,14 @@ mod remote_write;
 mod scrape;
 mod table;
 mod viewers;
+mod whole;
 
 use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 10] = ["codec", "history", "fleet", "hub", "cost", "remote", "scrape", "gpus", "viewers", "page"];
+const PARTS: [&str; 11] =
+    ["codec", "history", "fleet", "hub", "cost", "remote", "scrape", "gpus", "viewers", "page", "whole"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -73,7 +75,8 @@ fn main() -> std::process::ExitCode {
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
-            _ => page::measure(&mut table, redraw.as_deref()),
+            "page" => page::measure(&mut table, redraw.as_deref()),
+            _ => whole::measure(&mut table, redraw.as_deref()),
         }
     }
     table.print();

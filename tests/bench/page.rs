@@ -127,7 +127,7 @@ fn run(browser: &Browser, url: &str) -> Value {
 }
 
 /// Serves the files of one folder on loopback while the bench runs.
-fn serve(folder: PathBuf) -> std::io::Result<SocketAddr> {
+pub fn serve(folder: PathBuf) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     std::thread::spawn(move || {

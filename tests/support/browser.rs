@@ -4,6 +4,7 @@
 use crate::server::command;
 use crate::waiting::MAX_WAIT;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -95,14 +96,28 @@ impl Browser {
     /// # Panics
     /// Panics when chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
     pub fn start() -> Self {
+        Self::start_with(json!({}))
+    }
+
+    /// Starts a browser whose [tasks](Self::tasks) are traced, with the same page.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    pub fn traced() -> Self {
+        let categories = json!({ "traceCategories": "toplevel", "enableNetwork": false, "enablePage": false });
+        Self::start_with(categories)
+    }
+
+    /// `trace` says what is traced; nothing is when it is empty.
+    fn start_with(trace: Value) -> Self {
         // On a machine with much load a browser may lose its driver while it starts; nothing of the page is there yet.
-        let again = (1..MAX_STARTS).find_map(|_| Self::try_start().ok());
+        let again = (1..MAX_STARTS).find_map(|_| Self::try_start(&trace).ok());
         again.unwrap_or_else(|| {
-            Self::try_start().expect("Chromium starts; it is installed by: cargo xtask setup --browser")
+            Self::try_start(&trace).expect("Chromium starts; it is installed by: cargo xtask setup --browser")
         })
     }
 
-    fn try_start() -> Result<Self, String> {
+    fn try_start(trace: &Value) -> Result<Self, String> {
         let mut driver = command("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -121,7 +136,13 @@ impl Browser {
         let mut flags = FLAGS.map(str::to_string).to_vec();
         flags.push(format!("--user-data-dir={}", profile.path().display()));
         let mut browser = Browser { driver, addr, session: String::new(), _profile: profile };
-        let wanted = json!({ "goog:chromeOptions": { "args": flags }, "goog:loggingPrefs": { "browser": "ALL" } });
+        let mut options = json!({ "args": flags });
+        let mut logs = json!({ "browser": "ALL" });
+        if trace.get("traceCategories").is_some() {
+            options["perfLoggingPrefs"] = trace.clone();
+            logs["performance"] = "ALL".into();
+        }
+        let wanted = json!({ "goog:chromeOptions": options, "goog:loggingPrefs": logs });
         let session = browser.post("/session", json!({ "capabilities": { "alwaysMatch": wanted } }))?;
         browser.session = format!("/session/{}", session["sessionId"].as_str().expect("a session has an id"));
         browser.try_cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }))?;
@@ -298,9 +319,12 @@ impl Browser {
 
     /// Sets the size of the page in CSS pixels. A narrow page is a phone, with two device pixels in a CSS pixel.
     pub fn size(&self, width: u32, height: u32) {
-        let phone = width < 600;
-        let scale = if phone { 2 } else { 1 };
-        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone });
+        self.size_at(width, height, if width < 600 { 2 } else { 1 });
+    }
+
+    /// Likewise with `scale` device pixels in a CSS pixel.
+    pub fn size_at(&self, width: u32, height: u32, scale: u32) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600 });
         self.cdp("Emulation.setDeviceMetricsOverride", metrics);
     }
 
@@ -320,6 +344,37 @@ impl Browser {
         let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
         faults.extend(severe.map(|entry| format!("log: {}", entry["message"].as_str().unwrap_or_default())));
         faults
+    }
+
+    /// CPU time in ms of each task of the page's main thread since the last call, by a browser that is
+    /// [traced](Self::traced). It is the thread's own time: what else runs on the machine does not count. The browser
+    /// may deliver the last seconds with the next call.
+    pub fn tasks(&self) -> Vec<f64> {
+        let log = self.in_session("/se/log", json!({ "type": "performance" })).expect("a log");
+        let mut by_process = BTreeMap::<u64, Vec<f64>>::new();
+        for entry in log.as_array().into_iter().flatten() {
+            let text = entry["message"].as_str().unwrap_or_default();
+            let Ok(message) = serde_json::from_str::<Value>(text) else { continue };
+            let event = &message["message"]["params"];
+            // The main thread of a process has the number of the process.
+            let (process, thread) = (event["pid"].as_u64(), event["tid"].as_u64());
+            let Some(process) = process.filter(|_| process == thread) else { continue };
+            if let (Some(micros), "ThreadControllerImpl::RunTask") =
+                (event["tdur"].as_f64(), event["name"].as_str().unwrap_or_default())
+            {
+                by_process.entry(process).or_default().push(micros / 1000.0);
+            }
+        }
+        // The process of the page works most.
+        by_process.into_values().max_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum())).unwrap_or_default()
+    }
+
+    /// CPU time in ms that the page's main thread has used in all its tasks so far.
+    pub fn main_thread(&self) -> f64 {
+        self.cdp("Performance.enable", json!({ "timeDomain": "threadTicks" }));
+        let all = self.cdp("Performance.getMetrics", json!({}));
+        let tasks = all["metrics"].as_array().into_iter().flatten().find(|metric| metric["name"] == "TaskDuration");
+        tasks.and_then(|metric| metric["value"].as_f64()).expect("the browser counts it") * 1000.0
     }
 
     /// A picture of the page as PNG.

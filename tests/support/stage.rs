@@ -21,7 +21,7 @@ const CORES: usize = 96;
 const HOUR: i64 = 3_600_000;
 
 /// Serves a store on a free port until the runtime ends: the address of its page, and the runtime.
-pub(crate) fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
+pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");

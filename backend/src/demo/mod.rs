@@ -130,8 +130,8 @@ impl Demo {
         each.max(1e-9)
     }
 
-    /// Appends what went by while history was filled in.
-    fn catch_up(&mut self, live: &Live) {
+    /// Appends what went by since the last tick, in order.
+    pub fn catch_up(&mut self, live: &Live) {
         for feed in self.feeds.iter_mut().filter(|feed| feed.last > i64::MIN) {
             while feed.last + self.interval <= live.clock.wall() {
                 feed.tick(&mut live.store(), feed.last + self.interval, false);
