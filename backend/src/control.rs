@@ -1,5 +1,5 @@
 //! `control.sock`: the road to the process that has a data folder, for who may open that folder. It is a socket in a folder
-//! of ours, open to its owner alone.
+//! of ours, open to its owner alone, and answers HTTP as the process does elsewhere.
 
 use sha2::{Digest, Sha256};
 use std::io;
@@ -31,14 +31,61 @@ pub fn runtime_folder() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)
 }
 
+/// Where the socket of a data folder may be: root looks after services that have no folder for sockets.
+fn places(folder: &Path) -> Vec<PathBuf> {
+    let all = [path(folder, runtime_folder()), path(folder, None)];
+    all.into_iter().filter_map(|path| path.ok().flatten()).collect()
+}
+
+/// Status and body of an answer of HTTP/1.1 that ends with its connection.
+fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
+    let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..at]).ok()?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let chunked = head.to_ascii_lowercase().contains("\r\ntransfer-encoding:");
+    (!chunked).then_some((status, &answer[at + 4..]))
+}
+
 #[cfg(unix)]
-pub use unix::{Bound, bind};
+pub use unix::{Bound, ask, bind};
 
 #[cfg(unix)]
 mod unix {
     use super::*;
+    use std::io::{Read, Write};
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
     use tokio::net::UnixListener;
+
+    /// How long an answer may take, and how long it may be, bytes.
+    const TIMEOUT: Duration = Duration::from_secs(30);
+    const MAX_ANSWER: u64 = 32 << 20;
+
+    /// Asks the process that has a data folder: status and body of its answer, which `path` without its first slash and
+    /// `body` in JSON ask for. None where nothing listens.
+    ///
+    /// # Errors
+    /// It does not answer, or not in HTTP.
+    pub fn ask(folder: &Path, method: &str, path: &str, body: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
+        let Some(mut stream) = places(folder).iter().find_map(|path| UnixStream::connect(path).ok()) else {
+            return Ok(None);
+        };
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        let body = body.unwrap_or_default();
+        let head = format!(
+            "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
+        let (status, body) = split(&answer).ok_or_else(|| io::Error::other("it speaks no HTTP"))?;
+        Ok(Some((status, body.to_vec())))
+    }
 
     /// A socket that is listened on; its file goes with it.
     #[derive(Debug)]
@@ -78,6 +125,15 @@ mod unix {
 #[derive(Debug)]
 pub struct Bound;
 
+/// Nothing listens on such a socket on this system.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn ask(_: &Path, _: &str, _: &str, _: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
+    Ok(None)
+}
+
 /// There is no such socket on this system.
 ///
 /// # Errors
@@ -105,6 +161,14 @@ mod tests {
         std::fs::create_dir(&deep).expect("made");
         assert_eq!(path(&deep, None).expect("there"), None);
         assert!(path(Path::new("/no/such/folder"), None).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_a_status_and_a_body() {
+        let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\n\r\n{\"error\":\"x\"}";
+        assert_eq!(split(answer), Some((403, &b"{\"error\":\"x\"}"[..])));
+        assert!(split(b"SSH-2.0\r\n\r\n").is_none());
+        assert!(split(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n").is_none());
     }
 
     #[cfg(unix)]

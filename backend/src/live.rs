@@ -11,6 +11,7 @@ mod overview;
 mod reader;
 mod source;
 mod standings;
+mod uplinks;
 mod viewer;
 mod wakes;
 
@@ -20,6 +21,7 @@ pub use overview::{Overview, OverviewPlace};
 pub use reader::Reader;
 pub use source::{LinkFigures, Provenance, SourceState};
 pub use standings::KnownIndex;
+pub use uplinks::{UplinkCounts, UplinkLag, UplinkStanding, UplinkState};
 pub use viewer::Viewer;
 pub use wakes::Wakes;
 
@@ -71,6 +73,8 @@ pub struct Live {
     /// How often what is said of a source in the index was changed.
     changes: AtomicU64,
     overviews: Overviews,
+    /// Links to hubs.
+    uplinks: Mutex<Vec<Arc<UplinkState>>>,
     /// When it was last looked which sources are late, by the steady clock, milliseconds.
     looked: AtomicU64,
     /// What went out to viewers, for our own health.
@@ -111,6 +115,7 @@ impl Live {
             fills: Mutex::default(),
             changes: AtomicU64::default(),
             overviews: Overviews::default(),
+            uplinks: Mutex::default(),
             looked: AtomicU64::default(),
             counts: StreamCounts::default(),
             boot,

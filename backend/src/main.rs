@@ -48,6 +48,7 @@ fn main() -> ExitCode {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
             say(&uplink::unit(&config, &program))
         }
+        Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Recording { config, task }) => record::run(config, task),
@@ -58,6 +59,21 @@ fn main() -> ExitCode {
         Err(error) => {
             complain(&error.to_string());
             ExitCode::from(error.status())
+        }
+    }
+}
+
+/// `watchglass agent --status`.
+fn status(config: &Config) -> ExitCode {
+    match modes::links::status(config) {
+        Ok((text, true)) => say(&text),
+        Ok((text, false)) => {
+            say(&text);
+            ExitCode::from(1)
+        }
+        Err((status, sentence)) => {
+            complain(&format!("watchglass: {sentence}"));
+            ExitCode::from(status)
         }
     }
 }

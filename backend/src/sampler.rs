@@ -7,6 +7,7 @@
 //! for itself. Exit never joins them.
 
 mod checks;
+mod uplinks;
 mod worker;
 
 use crate::clock::Clock;
@@ -467,6 +468,7 @@ impl Sampler {
     fn append(&mut self, t: i64, steady: Duration, clock_step: bool) {
         let late = self.intern(&monitor::LATE, String::new(), MONITOR);
         let steps = self.intern(&monitor::CLOCK_STEPS, String::new(), MONITOR);
+        let uplinks = self.uplinks();
         let checks = self.checks.changed();
         self.renew();
         let gpus = self.plan.options.gpu_numbers.version();
@@ -494,6 +496,7 @@ impl Sampler {
                 put(part.ok, 0.0);
             }
         }
+        uplinks.into_iter().for_each(|(id, value)| put(id, value));
         for (id, value) in [(late, self.late), (steps, self.clock_steps)] {
             if let Some(id) = id {
                 put(id, value as f64);

@@ -4,6 +4,7 @@ mod administer;
 mod admission;
 mod ask;
 mod begin;
+mod control;
 mod forgery;
 mod links;
 mod machine;

@@ -44,6 +44,13 @@ const EXEMPT: &[(&MetricDef, &str)] = &[
     (&monitor::OK, "the sampler sees it"),
     (&monitor::LATE, "the sampler counts it"),
     (&monitor::CLOCK_STEPS, "the sampler counts it"),
+    (&monitor::UPLINK_LIVE, "the sampler sees it"),
+    (&monitor::UPLINK_BEHIND, "the sampler computes it"),
+    (&monitor::UPLINK_MISSING, "the sampler computes it"),
+    (&monitor::UPLINK_BYTES, "the link counts it"),
+    (&monitor::UPLINK_FILL_BYTES, "the link counts it"),
+    (&monitor::UPLINK_RECONNECTS, "the link counts it"),
+    (&monitor::UPLINK_SKIPPED, "the link counts it"),
     (&shared::catalog::openmetrics::SAMPLE, "stands for the rows that endpoints bring along"),
 ];
 

@@ -8,7 +8,7 @@ use crate::{clock, control};
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
 use shared::session::Problem;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,43 +25,13 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
         AdminFailed::folder("there is no data folder; name the hub's with --data-dir, or the hub with --hub URL")
     })?;
-    #[cfg(unix)]
-    if let Ok(Some(socket)) = control::path(folder, control::runtime_folder())
-        && let Ok(stream) = std::os::unix::net::UnixStream::connect(socket)
-    {
-        return by_socket(stream, order);
-    }
-    on_file(folder, order)
-}
-
-/// Through the socket of the process that has the folder.
-#[cfg(unix)]
-fn by_socket(mut stream: std::os::unix::net::UnixStream, order: &HubOrder) -> Result<Value, AdminFailed> {
-    let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
-    stream.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
-    stream.set_write_timeout(Some(TIMEOUT)).map_err(failed)?;
     let (method, path, body) = order.request();
-    let body = body.map(|body| body.to_string()).unwrap_or_default();
-    let head = format!(
-        "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).map_err(failed)?;
-    let mut answer = Vec::new();
-    stream.take(MAX_ANSWER).read_to_end(&mut answer).map_err(failed)?;
-    let (status, body) = split(&answer).ok_or_else(|| AdminFailed::new("the hub's control socket speaks no HTTP"))?;
-    judged(status, body)
-}
-
-/// Status and body of an answer that ends with its connection.
-#[cfg(unix)]
-fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
-    let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
-    let head = std::str::from_utf8(&answer[..at]).ok()?;
-    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    let chunked = head.to_ascii_lowercase().contains("\r\ntransfer-encoding:");
-    (!chunked).then_some((status, &answer[at + 4..]))
+    let body = body.map(|body| body.to_string());
+    let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
+    match control::ask(folder, method, &path, body.as_deref()).map_err(failed)? {
+        Some((status, body)) => judged(status, &body),
+        None => on_file(folder, order),
+    }
 }
 
 /// To a hub elsewhere, with a key.
@@ -147,18 +117,13 @@ fn judged(status: u16, body: &[u8]) -> Result<Value, AdminFailed> {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
-    fn an_answer_is_split_and_judged() {
-        let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\n\r\n{\"error\":\"only an admin\"}";
-        let (status, body) = split(answer).expect("HTTP");
-        let failed = judged(status, body).expect_err("refused");
+    fn an_answer_is_judged_by_its_status() {
+        let failed = judged(403, b"{\"error\":\"only an admin\"}").expect_err("refused");
         assert_eq!((failed.status(), failed.to_string().as_str()), (5, "only an admin"));
         assert_eq!(judged(401, b"{\"error\":\"sign in\"}").expect_err("refused").status(), 6);
         assert_eq!(judged(400, b"{\"error\":\"wrong\"}").expect_err("refused").status(), 2);
         assert_eq!(judged(502, b"<html>").expect_err("a proxy").to_string(), "what answers is no hub: status 502");
         assert!(judged(200, b"<html>").is_err() && judged(204, b"").is_ok());
-        assert!(split(b"SSH-2.0\r\n\r\n").is_none());
-        assert!(split(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n").is_none());
     }
 }

@@ -129,12 +129,19 @@ pub struct AgentFlags {
     /// Print a unit of systemd for this command
     #[arg(long)]
     unit: bool,
+    /// Print how the agent does that runs with this data folder, as JSON; exit status 0 while its links stand
+    #[arg(long, conflicts_with = "unit")]
+    status: bool,
 }
 
 impl AgentFlags {
     /// What to do.
     pub fn task(&self) -> AgentTask {
-        if self.unit { AgentTask::Unit } else { AgentTask::Run }
+        match self {
+            AgentFlags { unit: true, .. } => AgentTask::Unit,
+            AgentFlags { status: true, .. } => AgentTask::Status,
+            _ => AgentTask::Run,
+        }
     }
 
     /// Puts the limits of what waits for a hub over those of the history, which it is.

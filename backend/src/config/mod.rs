@@ -119,6 +119,8 @@ pub enum AgentTask {
     Run,
     /// Print a unit of systemd.
     Unit,
+    /// Print how the one does that runs.
+    Status,
 }
 
 /// Whether local callers are told apart.

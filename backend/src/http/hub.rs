@@ -2,12 +2,15 @@
 
 use super::Caller;
 use super::cookie::SessionCookie;
+use super::join_road::JoinRoad;
 use super::pace::{RequestPace, Seats};
+use super::tls::Certificate;
 use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, PublicUrl};
 use crate::ingest::Ingest;
 use axum::http::HeaderMap;
 use shared::session::Secret;
+use std::sync::Arc;
 
 /// Requests of one principal: at once, and a second.
 const REQUESTS_AT_ONCE: u32 = 200;
@@ -23,6 +26,8 @@ pub struct Hub {
     pub public: PublicUrl,
     /// Other machines reach it without TLS, which every page says.
     pub unencrypted: bool,
+    /// What callers are shown, where we have TLS ourselves.
+    certificate: Option<Arc<Certificate>>,
     pub(super) cookie: SessionCookie,
     pub(super) requests: RequestPace,
     pub(super) seats: Seats,
@@ -33,7 +38,13 @@ pub struct Hub {
 
 impl Hub {
     /// A hub of a configuration that listens on this port.
-    pub fn new(config: &Config, accounts: Accounts, ingest: Ingest, public: PublicUrl, port: u16) -> Self {
+    pub fn new(
+        config: &Config,
+        accounts: Accounts,
+        ingest: Ingest,
+        (public, port): (PublicUrl, u16),
+        certificate: Option<Arc<Certificate>>,
+    ) -> Self {
         let handshakes = config.agent_limits.handshakes.max(1);
         Hub {
             unencrypted: Self::is_unencrypted(config, &public),
@@ -45,7 +56,14 @@ impl Hub {
             accounts,
             ingest,
             public,
+            certificate,
         }
+    }
+
+    /// How machines reach it.
+    pub(super) fn road(&self) -> JoinRoad<'_> {
+        let pin = self.certificate.as_ref().and_then(|certificate| certificate.pin());
+        JoinRoad { public: &self.public, unencrypted: self.unencrypted, pin }
     }
 
     /// Whether other machines reach a hub without TLS.

@@ -10,6 +10,7 @@ mod cookie;
 mod descriptors;
 pub mod guard;
 pub mod hub;
+mod join_road;
 pub mod listen;
 mod me;
 pub mod need;
@@ -24,7 +25,7 @@ mod transport;
 mod upgrade;
 mod write_timeout;
 
-pub use admin::join::line as join_line;
+pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 
 use crate::ingest::NoAnswer;

@@ -3,7 +3,7 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, metrics, query, record, series};
+use super::api::{self, metrics, query, record, series, uplink};
 use super::need::{Carries, Need};
 use super::{App, agents, me, page, session, stream};
 use axum::Router;
@@ -78,6 +78,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/record", READ, NOTHING, record::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
+    GET "/api/v1/uplink", READ, NOTHING, uplink::get;
     GET "/api/v1/live", READ, SOCKET, stream::get;
     GET "/api/v1/me", Need::Own, NOTHING, me::get;
     PATCH "/api/v1/me", Need::Own, JSON, me::change;

@@ -1,9 +1,12 @@
 //! TLS of a hub: a certificate and its key from files, read anew when they change, so that who renews them restarts nothing.
 
 use super::transport::Transport;
+use crate::config::Pin;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::ParsedCertificate;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -19,7 +22,15 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The certificate that a server shows, as its files last had it.
 pub struct Certificate {
     files: [PathBuf; 2],
-    now: Mutex<Arc<ServerConfig>>,
+    now: Mutex<Shown>,
+}
+
+/// What callers are shown.
+#[derive(Clone)]
+struct Shown {
+    config: Arc<ServerConfig>,
+    /// Of a certificate that vouches for itself.
+    pin: Option<Pin>,
 }
 
 /// What tells that a file was written: when, and how long it is. None where it cannot be looked at.
@@ -33,6 +44,15 @@ impl Certificate {
     pub fn read(chain: &Path, key: &Path) -> Result<Certificate, String> {
         let now = Mutex::new(read(chain, key)?);
         Ok(Certificate { files: [chain.into(), key.into()], now })
+    }
+
+    fn now(&self) -> Shown {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// By what agents are to know us where nobody else vouches for our certificate; none for one of an authority.
+    pub fn pin(&self) -> Option<Pin> {
+        self.now().pin
     }
 
     fn stamps(&self) -> Stamps {
@@ -75,8 +95,7 @@ impl Certificate {
 
     /// Agrees on keys with a caller; none when that fails, which is the caller's affair.
     pub async fn accept(&self, stream: TcpStream) -> Option<Transport> {
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(now).accept(stream)).await {
+        match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(self.now().config).accept(stream)).await {
             Ok(Ok(stream)) => Some(Transport::Tls(Box::new(stream))),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a caller and we found no common TLS");
@@ -87,13 +106,14 @@ impl Certificate {
     }
 }
 
-fn read(chain: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
+fn read(chain: &Path, key: &Path) -> Result<Shown, String> {
     let cannot = |path: &Path, why: &dyn std::fmt::Display| format!("cannot use {}: {why}", path.display());
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
     let certificates = certificates.map_err(|why| cannot(chain, &why))?;
-    if certificates.is_empty() {
+    let Some(own) = certificates.first() else {
         return Err(cannot(chain, &"there is no certificate in it; write PEM, our own certificate first"));
-    }
+    };
+    let pin = pin(own);
     let private = PrivateKeyDer::from_pem_file(key).map_err(|why| cannot(key, &why))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
@@ -102,7 +122,44 @@ fn read(chain: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
         .with_no_client_auth()
         .with_single_cert(certificates, private)
         .map_err(|why| format!("{} and {} do not fit together: {why}", chain.display(), key.display()))?;
-    Ok(Arc::new(config))
+    Ok(Shown { config: Arc::new(config), pin })
+}
+
+/// The pin of a certificate whose issuer is its subject.
+fn pin(certificate: &CertificateDer) -> Option<Pin> {
+    let key = ParsedCertificate::try_from(certificate).ok()?.subject_public_key_info();
+    is_own_issuer(certificate).unwrap_or(false).then(|| Pin(Sha256::digest(key.as_ref()).into()))
+}
+
+/// Whether issuer and subject of a certificate are the same (RFC 5280, 4.1); none where it is no certificate.
+fn is_own_issuer(certificate: &[u8]) -> Option<bool> {
+    let (_, signed, _) = der(certificate)?;
+    let (_, mut fields, _) = der(signed)?;
+    // The version stands alone in front, and not in all.
+    if fields.first() == Some(&0xa0) {
+        fields = der(fields)?.2;
+    }
+    let mut next = || {
+        let (whole, _, rest) = der(fields)?;
+        fields = rest;
+        Some(whole)
+    };
+    let (_serial, _signature, issuer, _validity, subject) = (next()?, next()?, next()?, next()?, next()?);
+    Some(issuer == subject)
+}
+
+/// The first element of DER: whole, what is in it, and what is behind it.
+fn der(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (head, length) = match *bytes.get(1)? {
+        short @ 0..=0x7f => (2, usize::from(short)),
+        long => {
+            let count = usize::from(long & 0x7f);
+            let digits = bytes.get(2..2 + count).filter(|_| (1..=4).contains(&count))?;
+            (2 + count, digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)))
+        }
+    };
+    let end = head.checked_add(length)?;
+    Some((bytes.get(..end)?, bytes.get(head..end)?, bytes.get(end..)?))
 }
 
 #[cfg(test)]
@@ -122,7 +179,7 @@ mod tests {
     }
 
     fn shown(certificate: &Certificate) -> *const ServerConfig {
-        Arc::as_ptr(&certificate.now.lock().expect("no panic"))
+        Arc::as_ptr(&certificate.now().config)
     }
 
     #[test]
@@ -137,6 +194,22 @@ mod tests {
         assert!(!certificate.look(&mut known) && shown(&certificate) == first, "half of a renewal");
         write(folder.path(), "a", &made("a-longer-name.example.org"));
         assert!(certificate.look(&mut known) && shown(&certificate) != first);
+    }
+
+    #[test]
+    fn a_certificate_that_vouches_for_itself_has_a_pin_and_that_of_an_authority_none() {
+        let own = made("localhost");
+        assert!(pin(own.cert.der()).is_some());
+        let mut params = rcgen::CertificateParams::new(["localhost".to_string()]).expect("a name");
+        params.distinguished_name.push(rcgen::DnType::CommonName, "an authority");
+        let authority = rcgen::CertifiedIssuer::self_signed(params, rcgen::KeyPair::generate().expect("a key"));
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let params = rcgen::CertificateParams::new(["localhost".to_string()]).expect("a name");
+        let issued = params.signed_by(&key, &authority.expect("an authority")).expect("a certificate");
+        assert!(pin(issued.der()).is_none());
+        for cut in 0..own.cert.der().len() {
+            assert_eq!(is_own_issuer(&own.cert.der()[..cut]), None);
+        }
     }
 
     #[test]

@@ -1,16 +1,27 @@
-//! Measures this machine, keeps its history, and sends it to hubs. An agent listens on no network: it has no page.
+//! Measures this machine, keeps its history, and sends it to hubs. An agent listens on no network: who asks it comes through
+//! the socket in its data folder.
 
 use super::links::Links;
-use super::{keep, machine, remote_writer};
+use super::{control_of, keep, machine, remote_writer, serve_control};
 use crate::config::Config;
 use crate::data::Data;
+use crate::http::guard::Guard;
+use crate::http::{App, router};
+use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 /// Collects and sends until `stop` becomes true. At the first link to a hub `linked` gets the line to print.
 pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<String>, stop: watch::Receiver<bool>) {
+    let control = data.as_ref().and_then(|data| control_of(data.path()));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
     let links = Links::new(&config, &live, source);
     let remote = remote_writer(&config, &live);
     let work = machine::sampling(&config, &live, source);
-    keep(live, Some(archive), remote, work, links.serve(Some(linked), stop)).await;
+    let guard = Arc::new(Guard::new(&config));
+    let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
+    let asked = serve_control(control, router(app), stop.clone());
+    let during = async {
+        tokio::join!(links.serve(Some(linked), stop), asked);
+    };
+    keep(live, Some(archive), remote, work, during).await;
 }

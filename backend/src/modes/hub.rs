@@ -5,8 +5,8 @@ use crate::accounts::Accounts;
 use crate::clock;
 use crate::config::{Config, PublicUrl};
 use crate::data::Data;
+use crate::http::JoinRoad;
 use crate::http::hub::Hub;
-use crate::http::join_line;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
 use shared::session::Secret;
@@ -44,7 +44,8 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         Secret::new(format!("No account yet. Open {public}#setup={code} to become its first admin (24 h, once)."))
     });
     let machine = join.map(|key| {
-        let line = join_line(&public, unencrypted, &key, true);
+        let pin = certificate.as_ref().and_then(|certificate| certificate.pin());
+        let line = JoinRoad { public: &public, unencrypted, pin }.line(&key, true);
         Secret::new(format!("To add a machine, start there (24 h, any number of machines):\n  {line}"))
     });
     let sentences = first.into_iter().chain(machine).collect();
@@ -74,7 +75,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Some((live, archive, source)) = machine::stream(&config, Some(data), own) else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
-    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), public, port);
+    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), (public, port), certificate.clone());
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {

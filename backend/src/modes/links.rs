@@ -1,6 +1,7 @@
 //! The links to hubs, of an agent and of a server that has a page, too.
 
 use crate::config::Config;
+use crate::control;
 use crate::live::Live;
 use crate::uplink::{AgentFile, LinkState, Uplink, random};
 use shared::wire::SourceId;
@@ -18,6 +19,27 @@ const BYE_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// A sentence; the exit status is 2.
 pub fn check(config: &Config) -> Result<(), String> {
     Uplink::check(config, &*agent_file(config)?)
+}
+
+/// How the agent that runs with this data folder does, as JSON, and whether all its links stand.
+///
+/// # Errors
+/// The exit status, and a sentence.
+pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
+        (2, "an agent that keeps nothing on disk cannot be asked; name its folder with --data-dir DIR".to_string())
+    })?;
+    let failed = |why: String| (1, format!("what runs with the data folder {} {why}", folder.display()));
+    let answer = control::ask(folder, "GET", "api/v1/uplink", None);
+    let (status, body) = match answer.map_err(|error| failed(format!("does not answer: {error}")))? {
+        Some(answer) => answer,
+        None => return Err((1, format!("no agent runs with the data folder {}", folder.display()))),
+    };
+    let told: Option<serde_json::Value> = serde_json::from_slice(&body).ok().filter(|_| status == 200);
+    let told = told.ok_or_else(|| failed(format!("answers {status}; it is of another version, or a hub")))?;
+    let hubs = told["hubs"].as_array().map_or(&[][..], Vec::as_slice);
+    let live = !hubs.is_empty() && hubs.iter().all(|hub| hub["state"] == "live");
+    Ok((format!("{told:#}\n"), live))
 }
 
 /// Who we are on our hubs.

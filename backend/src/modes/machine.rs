@@ -1,7 +1,7 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
 use super::links::Links;
-use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, control_of, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::Config;
@@ -91,9 +91,11 @@ pub(super) fn stream(
 /// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
 /// hangs.
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
+    let control = data.as_ref().and_then(|data| control_of(data.path()));
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
-    let served = sample(&config, live, archive, source, serving);
+    let work = sampling(&config, &live, source);
+    let served = serve(&config, Served::alone(live, Some(archive)).with(control), serving, work);
     if config.hubs.is_empty() {
         return served.await;
     }

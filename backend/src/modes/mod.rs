@@ -62,6 +62,11 @@ impl Served {
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
         Served { live, archive, hub: None, certificate: None, control: None }
     }
+
+    /// Likewise, with the socket of its data folder.
+    fn with(self, control: Option<Bound>) -> Self {
+        Served { control, ..self }
+    }
 }
 
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
@@ -103,7 +108,8 @@ fn control_of(folder: &Path) -> Option<Bound> {
         Ok(Some(path)) => path,
         Ok(None) => {
             tracing::warn!(
-                "the path of the control socket is too long: watchglass user, key and agents need --hub URL"
+                "the path of the control socket is longer than a socket's may be: no command on this machine can ask this process; \
+                 name a shorter folder with --data-dir"
             );
             return None;
         }

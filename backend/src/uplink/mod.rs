@@ -29,7 +29,7 @@ pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
 
 use crate::config::{Config, HubEntry, KeyFrom};
-use crate::live::Live;
+use crate::live::{Live, UplinkStanding, UplinkState};
 use again::Again;
 use evidence::{Evidence, hex};
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
@@ -42,7 +42,7 @@ use shared::crc32c::crc32c;
 use shared::enrol::EnrolRequest;
 use shared::wire::SourceId;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -81,31 +81,6 @@ pub enum LinkState {
     Refused(String),
 }
 
-/// Counts of a link, for our own health.
-#[derive(Debug, Default)]
-pub struct LinkCounts {
-    /// Links that stood.
-    pub links: AtomicU64,
-    /// Attempts that failed, and links that were lost.
-    pub failures: AtomicU64,
-    /// Ticks sent as they came.
-    pub ticks: AtomicU64,
-    /// Times a place had left memory, and the link went on with the newest tick.
-    pub skipped: AtomicU64,
-    /// Bytes of all messages.
-    pub bytes: AtomicU64,
-    /// Ranges that the hub asked for.
-    pub fills: AtomicU64,
-    /// Bytes of what it was given of them.
-    pub fill_bytes: AtomicU64,
-    /// The newest tick that was sent.
-    pub sent: AtomicU64,
-    /// Ticks that are newer than it.
-    pub behind: AtomicU64,
-    /// The newest tick up to which all is in the hub's log.
-    pub acknowledged: AtomicU64,
-}
-
 /// The link to one hub. It is tried until it is [stopped](Uplink::stop).
 pub struct Uplink {
     hub: HubEntry,
@@ -114,10 +89,9 @@ pub struct Uplink {
     live: Arc<Live>,
     source: SourceId,
     told: Arc<Introduction>,
-    counts: Arc<LinkCounts>,
     state: watch::Sender<LinkState>,
-    /// Since when it is in that state, milliseconds since the Unix epoch.
-    since: AtomicU64,
+    /// How it does, for whoever asks.
+    shown: Arc<UplinkState>,
     stop: watch::Sender<bool>,
     /// To be asked for once more: the key that we have is none, or not ours alone.
     anew: AtomicBool,
@@ -177,6 +151,8 @@ impl Uplink {
                 labels: hub.labels.clone(),
                 memory: config.memory,
             };
+            let shown = Arc::new(UplinkState::new(hub.url().to_string(), source, started));
+            live.add_uplink(shown.clone());
             Ok(Arc::new(Uplink {
                 road: Road::new(hub, &config.proxies)?,
                 hub: hub.clone(),
@@ -184,9 +160,8 @@ impl Uplink {
                 live: live.clone(),
                 source,
                 told: Arc::new(told),
-                counts: Arc::default(),
                 state: watch::Sender::new(LinkState::Starting),
-                since: AtomicU64::new(started.max(0) as u64),
+                shown,
                 stop: watch::Sender::new(false),
                 anew: AtomicBool::new(config.new_identity),
                 welcomed: AtomicBool::new(false),
@@ -247,7 +222,7 @@ impl Uplink {
                 Err(end) => end,
             };
             let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
-            self.counts.failures.fetch_add(1, Relaxed);
+            self.shown.counts.failures.fetch_add(1, Relaxed);
             let pause = match end {
                 UplinkEnd::Stopped => return,
                 UplinkEnd::Lost(end) => {
@@ -324,7 +299,7 @@ impl Uplink {
         let mut socket = hello::upgrade(&self.road, url, &known.key, &mut Trail::new()).await?;
         let welcome = hello::greet(&mut socket, &self.told, &self.live, self.source, &known).await?;
         let known = self.welcomed(known, &welcome);
-        self.counts.links.fetch_add(1, Relaxed);
+        self.shown.counts.links.fetch_add(1, Relaxed);
         self.stand(LinkState::Linked { url: url.to_string(), name: welcome.name.clone() });
         let spread = u64::from(crc32c(known.source.as_bytes())) % (u64::from(welcome.spread) + 1);
         let link = serve::LinkParts {
@@ -333,7 +308,7 @@ impl Uplink {
             told: self.told.clone(),
             shifts: known.shifts,
             spread: Duration::from_millis(spread),
-            counts: self.counts.clone(),
+            shown: self.shown.clone(),
         };
         Ok((link, socket, welcome))
     }
@@ -430,7 +405,7 @@ impl Uplink {
         if !new {
             return;
         }
-        self.since.store(self.live.clock.wall().max(0) as u64, Relaxed);
+        self.show(&state);
         let hub = self.url();
         match state {
             LinkState::Starting => {}
@@ -441,35 +416,17 @@ impl Uplink {
         }
     }
 
-    /// How it stands, for `watchglass agent --status`.
-    pub fn status(&self) -> serde_json::Value {
-        let (state, why) = match &*self.state.borrow() {
+    /// Shows how it stands to whoever asks.
+    fn show(&self, state: &LinkState) {
+        let (word, why) = match state {
             LinkState::Starting => ("starting", None),
             LinkState::Pending => ("pending", Some(PENDING.to_string())),
             LinkState::Linked { .. } => ("live", None),
             LinkState::Away(why) => ("away", Some(why.clone())),
             LinkState::Refused(why) => ("refused", Some(why.clone())),
         };
-        let known = self.file.known(&self.url());
-        let c = &self.counts;
-        serde_json::json!({
-            "hub": self.url(),
-            "state": state,
-            "why": why,
-            "since": self.since.load(Relaxed) / 1_000,
-            "name": known.as_ref().map(|known| known.name.clone()),
-            "source": known.as_ref().map(|known| known.source.clone()),
-            "links": c.links.load(Relaxed),
-            "failures": c.failures.load(Relaxed),
-            "ticks": c.ticks.load(Relaxed),
-            "behind": c.behind.load(Relaxed),
-            "skipped": c.skipped.load(Relaxed),
-            "bytes": c.bytes.load(Relaxed),
-            "fills": c.fills.load(Relaxed),
-            "fill_bytes": c.fill_bytes.load(Relaxed),
-            "sent": c.sent.load(Relaxed),
-            "acknowledged": c.acknowledged.load(Relaxed),
-        })
+        let (name, source) = self.file.known(&self.url()).map(|known| (known.name, known.source)).unzip();
+        self.shown.stand(UplinkStanding { word, why, since: self.live.clock.wall(), name, source });
     }
 }
 

@@ -4,14 +4,13 @@
 //! the store, as a page's connection does, and holds its place when its credit is used up. Between two ticks it sends what
 //! else there is: records, answers, and one part at a time of what the hub lacks.
 
-use super::LinkCounts;
 use super::fill::{self, Size, Want};
 use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
 use super::identity::Shift;
 use super::names::TableTold;
 use super::reports;
 use super::road::{RoadEnd, Stage};
-use crate::live::Live;
+use crate::live::{Live, UplinkState};
 use crate::store::{Cursor, News};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
@@ -60,7 +59,8 @@ pub(super) struct LinkParts {
     pub shifts: Vec<Shift>,
     /// How long it waits after a tick, so that not all agents send at once.
     pub spread: Duration,
-    pub counts: Arc<LinkCounts>,
+    /// Where it is told how it does.
+    pub shown: Arc<UplinkState>,
 }
 
 /// Serves the hub until the link ends.
@@ -192,7 +192,6 @@ impl Writer {
             if self.due.is_some_and(|due| due <= Instant::now()) {
                 self.ticks().await?;
                 self.records().await?;
-                self.figures();
             }
             let beat = self.spoke + Duration::from_millis(HEARTBEAT_MS - 500);
             let wake = beat.min(self.clock.due).min(self.due.unwrap_or(beat));
@@ -239,7 +238,7 @@ impl Writer {
     }
 
     async fn send(&mut self, bytes: Vec<u8>) -> Result<(), UplinkEnd> {
-        self.link.counts.bytes.fetch_add(bytes.len() as u64, Relaxed);
+        self.link.shown.counts.bytes.fetch_add(bytes.len() as u64, Relaxed);
         let sent = timeout(MESSAGE_TIMEOUT, self.sink.send(Message::Binary(bytes.into()))).await;
         self.spoke = Instant::now();
         match sent {
@@ -267,7 +266,7 @@ impl Writer {
                 }
                 let was_held = self.held();
                 self.acknowledged = messages;
-                self.link.counts.acknowledged.store(seq, Relaxed);
+                self.link.shown.counts.acknowledged.store(seq, Relaxed);
                 if was_held && self.due.is_none() {
                     self.due = Some(Instant::now());
                 }
@@ -298,16 +297,17 @@ impl Writer {
             let series = self.cursor.begin_newest(&store);
             let names = self.table.names(&store, self.link.source, &series);
             let newest = store.state(self.link.source).filter(|state| state.seq() > 0);
-            (names, newest.map(|state| [empty(state).keyframe(), whole(state)]))
+            (names, newest.map(|state| (state.seq(), [empty(state).keyframe(), whole(state)])))
         };
         for message in names.messages() {
             self.say(&message).await?;
         }
         self.checks().await?;
-        if let Some(frames) = newest {
+        if let Some((seq, frames)) = newest {
             self.send(encode_ticks(frames.iter().map(Vec::as_slice))).await?;
             self.sent = self.sent.wrapping_add(1);
-            self.link.counts.ticks.fetch_add(1, Relaxed);
+            self.link.shown.counts.ticks.fetch_add(1, Relaxed);
+            self.link.shown.counts.sent.store(seq, Relaxed);
         }
         Ok(())
     }
@@ -330,7 +330,7 @@ impl Writer {
         }
         let Some(mut frames) = frames else {
             // What lies between is asked for later.
-            self.link.counts.skipped.fetch_add(1, Relaxed);
+            self.link.shown.counts.skipped.fetch_add(1, Relaxed);
             return self.begin().await;
         };
         let again = self.joined.map(|joined| joined + JOINED_INTERVAL).filter(|again| *again > Instant::now());
@@ -350,11 +350,11 @@ impl Writer {
         if let Some(newest) = frames.last() {
             let bytes = encode_ticks(frames.iter().map(|frame| frame.bytes()));
             frames.iter().for_each(|frame| self.cursor.take(frame));
-            self.link.counts.ticks.fetch_add(frames.len() as u64, Relaxed);
+            self.link.shown.counts.ticks.fetch_add(frames.len() as u64, Relaxed);
             let seq = newest.seq;
             self.send(bytes).await?;
             self.sent = self.sent.wrapping_add(1);
-            self.link.counts.sent.store(seq, Relaxed);
+            self.link.shown.counts.sent.store(seq, Relaxed);
         }
         let now = Instant::now();
         self.joined = (frames.len() > 1).then_some(now);
@@ -453,7 +453,7 @@ impl Writer {
         let ended = tokio::task::spawn_blocking(move || {
             fill::answer(&live, source, want, &shifts, &size, &mut |part| give.blocking_send(part).is_ok())
         });
-        self.link.counts.fills.fetch_add(1, Relaxed);
+        self.link.shown.counts.fills.fetch_add(1, Relaxed);
         self.filling = Some(Filling { id: want.id, parts, ended });
     }
 
@@ -466,7 +466,7 @@ impl Writer {
         };
         let bytes = encode_fill(&part);
         let (size, begin) = (bytes.len(), Instant::now());
-        self.link.counts.fill_bytes.fetch_add(size as u64, Relaxed);
+        self.link.shown.counts.fill_bytes.fetch_add(size as u64, Relaxed);
         self.send(bytes).await?;
         // The next one is what a quarter of a second carries, as far as this one tells.
         let took = begin.elapsed().as_secs_f64().max(1e-4);
@@ -486,12 +486,6 @@ impl Writer {
         let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, what));
         self.answers = Some((id, read));
         Ok(())
-    }
-
-    /// How far we are, for whoever asks.
-    fn figures(&self) {
-        let behind = self.link.live.store().ticks_after(self.link.source, self.cursor.seq());
-        self.link.counts.behind.store(behind, Relaxed);
     }
 }
 

@@ -47,8 +47,68 @@ pub static CLOCK_STEPS: MetricDef = MetricDef::counter("monitor.clockSteps", Uni
     .on("monitor.late", "clock steps")
     .help("Times that the machine's clock was set to another time since the start; the samples before and after stand as they were stamped.");
 
+/// Whether the link to a hub stands; filled by the sampler, as are all of links.
+pub static UPLINK_LIVE: MetricDef = MetricDef::state("monitor.uplink.{hub}.live")
+    .title("Link to hub")
+    .on("monitor.uplink", "hub {hub}")
+    .help("1 while the link to this hub of the configuration stands, 0 while it is tried. Hubs are counted from 0 on.");
+
+/// How far what is sent is behind what is measured.
+pub static UPLINK_BEHIND: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.behind", Unit::Seconds)
+    .title("Behind on hub")
+    .on("monitor.uplink.behind", "hub {hub} not sent")
+    .range(Range::FromZero)
+    .help("Seconds of samples that were not sent to the hub yet as they came.");
+
+/// How far the hub's log is behind what is measured.
+pub static UPLINK_MISSING: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.missing", Unit::Seconds)
+    .title("Not confirmed by hub")
+    .on("monitor.uplink.behind", "hub {hub} not confirmed")
+    .range(Range::FromZero)
+    .help(
+        "Seconds of samples that the hub has not confirmed to have in its log. They are kept here and asked for later.",
+    );
+
+/// Bytes of all messages.
+pub static UPLINK_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.bytes", Unit::Bytes)
+    .title("Sent to hub")
+    .on("monitor.uplink.bytes", "hub {hub} all")
+    .help("Bytes of all messages to the hub since the start, before TLS.");
+
+/// Bytes of what the hub asked for.
+pub static UPLINK_FILL_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.fillBytes", Unit::Bytes)
+    .title("Sent to hub afterwards")
+    .on("monitor.uplink.bytes", "hub {hub} asked for")
+    .help("Bytes of what the hub lacked and asked for since the start; part of all that was sent.");
+
+/// Links after the first.
+pub static UPLINK_RECONNECTS: MetricDef = MetricDef::counter("monitor.uplink.{hub}.reconnects", Unit::Count)
+    .title("Links made anew")
+    .on("monitor.uplink.again", "hub {hub} made anew")
+    .help("Times that the link to the hub was made anew since the start.");
+
+/// Times that a place was lost.
+pub static UPLINK_SKIPPED: MetricDef = MetricDef::counter("monitor.uplink.{hub}.skipped", Unit::Count)
+    .title("Skips to newest")
+    .on("monitor.uplink.again", "hub {hub} skips")
+    .help("Times since the start that so much waited for the link that it went on with the newest sample; the hub asks for the others.");
+
 /// In order on screen.
-pub static ROWS: &[&MetricDef] = &[&CPU, &RSS, &MICROS, &OK, &LATE, &CLOCK_STEPS];
+pub static ROWS: &[&MetricDef] = &[
+    &CPU,
+    &RSS,
+    &MICROS,
+    &OK,
+    &LATE,
+    &CLOCK_STEPS,
+    &UPLINK_LIVE,
+    &UPLINK_BEHIND,
+    &UPLINK_MISSING,
+    &UPLINK_BYTES,
+    &UPLINK_FILL_BYTES,
+    &UPLINK_RECONNECTS,
+    &UPLINK_SKIPPED,
+];
 
 /// Opens it. It always reads this machine, never a recording.
 pub(crate) fn open(_: &Options, _: &Roots) -> Result<Vec<Part>, OpenError> {

@@ -93,6 +93,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/record", ""),
     ("/api/v1/processes", ""),
     ("/api/v1/doctor", ""),
+    ("/api/v1/uplink", ""),
     ("/metrics", ""),
 ];
 
@@ -110,7 +111,8 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
         let (status, text) = ask(&some, &question).await;
         assert_eq!(status, 200, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");
-        let knows = ["/api/v1/catalog", "/api/v1/record"].contains(path) || secrets(&ask(&all, &question).await.1);
+        let knows = ["/api/v1/catalog", "/api/v1/record", "/api/v1/uplink"].contains(path)
+            || secrets(&ask(&all, &question).await.1);
         assert!(knows, "{question} tells who sees all of both");
         let (_, text) = ask(&none, &question).await;
         assert!(!secrets(&text) && !text.contains(GRANTED.0) && !text.contains(GRANTED.1), "{question}: {text}");
