@@ -5,7 +5,7 @@ use backend::clock::{Clock, System};
 use backend::config::RemoteWrite;
 use backend::live::Live;
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
-use backend::store::{Limits, Store};
+use backend::store::{Chunk, Column, Limits, Store};
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
@@ -89,6 +89,30 @@ impl Known {
             }
         }
         all
+    }
+
+    /// Measures the ticks behind the first `first`, with a gap of `gap` ticks before them, whose numbers stay free.
+    fn extend_behind_a_gap(&self, first: usize, gap: usize, last: usize) {
+        let mut store = self.live.store();
+        for tick in first + gap..last {
+            let values: Vec<f64> = (0..SERIES).map(|series| value(series, tick)).collect();
+            let t = self.from + tick as i64 * 1_000;
+            let encoded = store.encode_at(0 as SourceId, tick as u64 + 1, t, false, &values).expect("a source");
+            store.push(encoded);
+        }
+    }
+
+    /// The ticks from `first` to before `last` come late.
+    fn fill(&self, first: usize, last: usize) {
+        let times: Vec<i64> = (first..last).map(|tick| self.from + tick as i64 * 1_000).collect();
+        let column = |series: usize| {
+            let values: Vec<f64> = (first..last).map(|tick| value(series, tick)).collect();
+            let samples = values.iter().filter(|value| value.is_finite()).count() as u64;
+            let raw = shared::column::encode(&values, 100.0).into_boxed_slice();
+            Column { id: series as u32, raw, samples }
+        };
+        let chunk = Chunk::new(first as u64 + 1, &times, (0..SERIES).map(column).collect());
+        self.live.fill(0 as SourceId, vec![Arc::new(Chunk { after_gap: true, ..chunk })]);
     }
 
     fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {
@@ -331,6 +355,63 @@ fn a_server_that_hangs_delays_no_tick() {
 }
 
 #[test]
+fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
+    let known = Known::new(hours_ago(1), 50);
+    let refused = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let told = refused.clone();
+    let receiver = Receiver::start(move |_| match told.load(Relaxed) {
+        true => Answer::Status(400, "", "out of order sample"),
+        false => Answer::Take,
+    });
+    let remote = known.send(receiver.url(), None);
+    until_so("the first are taken", || receiver.samples() == known.samples(50));
+    known.extend_behind_a_gap(50, 30, 120);
+    let with_gap = || {
+        let mut wanted = known.samples(120);
+        let gap = known.from + 50_000..known.from + 80_000;
+        wanted.values_mut().for_each(|own| own.retain(|t, _| !gap.contains(t)));
+        wanted
+    };
+    until_so("those behind the gap are taken", || receiver.samples() == with_gap());
+    known.fill(50, 65);
+    until_so("a part of it", || {
+        remote.counts.sent.load(Relaxed) > with_gap().values().map(|own| own.len() as u64).sum()
+    });
+    refused.store(true, Relaxed);
+    known.fill(65, 70);
+    until_so("the refusal is told", || remote.check().reason.contains("out_of_order_time_window"));
+    refused.store(false, Relaxed);
+    known.fill(70, 80);
+    let mut wanted = known.samples(120);
+    let lost = known.from + 65_000..known.from + 70_000;
+    wanted.values_mut().for_each(|own| own.retain(|t, _| !lost.contains(t)));
+    until_so("all but what was refused, each once", || receiver.samples() == wanted);
+    assert!(remote.counts.dropped.load(Relaxed) > 0);
+}
+
+#[test]
+#[ignore = "needs Debian's victoria-metrics on PATH"]
+fn with_victoria_metrics_what_came_late_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = victoria_metrics(folder.path());
+    let known = Known::new(hours_ago(1), 50);
+    let remote = known.send(format!("http://{}/api/v1/write", server.addr), None);
+    let samples = |from, to| known.samples_from(from, to).values().map(|own| own.len() as u64).sum::<u64>();
+    let sent = |wanted: u64| until_so("they are taken", || remote.counts.sent.load(Relaxed) == wanted);
+    sent(samples(0, 50));
+    known.extend_behind_a_gap(50, 30, 120);
+    sent(samples(0, 50) + samples(80, 120));
+    known.fill(50, 80);
+    sent(samples(0, 120));
+    let catalog = known.live.store().catalog().clone();
+    let name = Family::of(catalog.metric(&known.defs[0]).expect("a row")).name;
+    let selector = format!("{name}{{core=\"0\",source=\"{}\"}}", host());
+    let wanted: Vec<i64> = (0..120).map(|tick| known.from + tick * 1_000).collect();
+    let times = || exported(&server, &selector).into_iter().map(|(t, _)| t).collect::<Vec<_>>();
+    until_so("it has each once", || times() == wanted);
+}
+
+#[test]
 fn the_binary_goes_on_after_a_kill_where_the_server_was() {
     let receiver = Receiver::start(|_| Answer::Take);
     let folder = tempfile::tempdir().expect("a folder");
@@ -423,22 +504,29 @@ fn through(server: &Program, write: &str, raw: impl Fn(&str) -> Vec<(i64, f64)>)
 #[ignore = "needs Debian's victoria-metrics on PATH"]
 fn with_victoria_metrics_what_is_sent_comes_back() {
     let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().display().to_string();
-    let server = Program::start("victoria-metrics", |addr| {
+    let server = victoria_metrics(folder.path());
+    through(&server, "/api/v1/write", |selector| exported(&server, selector));
+}
+
+fn victoria_metrics(folder: &Path) -> Program {
+    let data = folder.display();
+    Program::start("victoria-metrics", |addr| {
         vec![format!("-httpListenAddr={addr}"), format!("-storageDataPath={data}"), "-loggerLevel=ERROR".into()]
-    });
-    through(&server, "/api/v1/write", |selector| {
-        server.get("/internal/force_flush");
-        let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
-        let mut all = Vec::new();
-        for line in text.lines() {
-            let json: serde_json::Value = serde_json::from_str(line).expect("JSON");
-            let times = json["timestamps"].as_array().expect("times").iter().filter_map(|t| t.as_i64());
-            all.extend(times.zip(json["values"].as_array().expect("values").iter().filter_map(|v| v.as_f64())));
-        }
-        all.sort_by_key(|(t, _)| *t);
-        all
-    });
+    })
+}
+
+/// What VictoriaMetrics has of a series.
+fn exported(server: &Program, selector: &str) -> Vec<(i64, f64)> {
+    server.get("/internal/force_flush");
+    let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let json: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let times = json["timestamps"].as_array().expect("times").iter().filter_map(|t| t.as_i64());
+        all.extend(times.zip(json["values"].as_array().expect("values").iter().filter_map(|v| v.as_f64())));
+    }
+    all.sort_by_key(|(t, _)| *t);
+    all
 }
 
 #[test]

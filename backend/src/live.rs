@@ -70,6 +70,8 @@ pub struct Live {
     ticks: watch::Sender<u64>,
     /// Blocks that came late and are not written yet.
     fills: Mutex<fills::Fills>,
+    /// What came late and is to be handed on; none where nobody does.
+    late: Mutex<Option<fills::Late>>,
     /// How often what is said of a source in the index was changed.
     changes: AtomicU64,
     overviews: Overviews,
@@ -113,6 +115,7 @@ impl Live {
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
             fills: Mutex::default(),
+            late: Mutex::default(),
             changes: AtomicU64::default(),
             overviews: Overviews::default(),
             uplinks: Mutex::default(),

@@ -5,6 +5,7 @@
 use super::Live;
 use crate::store::Chunk;
 use shared::wire::SourceId;
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,12 @@ const WRITE_AFTER: Duration = Duration::from_secs(30);
 /// Hours are not merged while more of them comes: so long after the last of it, and at most so long.
 const QUIET: Duration = Duration::from_secs(60);
 const MERGE_AFTER: Duration = Duration::from_secs(3_600);
+
+/// Ranges that came late and were not handed out yet, of one source: beyond these all are joined.
+const MAX_LATE: usize = 256;
+
+/// Sequences that came late, by source, for who hands samples on.
+pub(super) type Late = BTreeMap<SourceId, Vec<(u64, u64)>>;
 
 /// What came late and is on no disk yet.
 #[derive(Default)]
@@ -33,6 +40,13 @@ impl Live {
     pub fn fill(&self, source: SourceId, chunks: Vec<Arc<Chunk>>) {
         let kept_on_disk = self.writing().log.is_some();
         self.store().fill(source, &chunks);
+        if let Some(late) = &mut *self.late.lock().unwrap_or_else(PoisonError::into_inner) {
+            let late = late.entry(source).or_default();
+            late.extend(
+                chunks.iter().filter(|chunk| chunk.first_seq > 0).map(|chunk| (chunk.first_seq, chunk.last_seq())),
+            );
+            join(late);
+        }
         let now = self.clock.steady();
         let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
         let since = fills.coming.filter(|(_, last)| now.saturating_sub(*last) < QUIET).map_or(now, |(first, _)| first);
@@ -43,6 +57,17 @@ impl Live {
             fills.complete = false;
             fills.waiting.extend(chunks.into_iter().map(|chunk| (source, chunk)));
         }
+    }
+
+    /// From now on it is remembered what comes late, until it is [taken](Self::take_late).
+    pub fn remember_late(&self) {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+    }
+
+    /// First and last sequences of the ticks of a source that came late since this was asked last, rising.
+    pub fn take_late(&self, source: SourceId) -> Vec<(u64, u64)> {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        late.as_mut().and_then(|late| late.remove(&source)).unwrap_or_default()
     }
 
     /// Nothing more is lacking: what waits is written now.
@@ -75,4 +100,15 @@ impl Live {
             .coming
             .is_some_and(|(first, last)| now.saturating_sub(last) < QUIET && now.saturating_sub(first) < MERGE_AFTER)
     }
+}
+
+/// Makes those that touch one, and beyond [`MAX_LATE`] all of them: what lies between is handed on once more.
+fn join(spans: &mut Vec<(u64, u64)>) {
+    spans.sort_unstable();
+    let all = spans.len() > MAX_LATE;
+    spans.dedup_by(|next, span| {
+        let touches = all || next.0 <= span.1.saturating_add(1);
+        span.1 = if touches { span.1.max(next.1) } else { span.1 };
+        touches
+    });
 }

@@ -100,28 +100,8 @@ impl Follower {
             }
             // What was in flight is not kept any more.
             Found::Block(block) if block.first_seq() > through => Due::At(block.first_seq() - 1),
-            Found::Block(block) => {
-                let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
-                let last = block.last_seq().min(through);
-                let mut times = match block.read_times() {
-                    Ok(times) => times,
-                    Err(Unread::Refused) if self.waits(live.clock.steady()) => return Due::Nothing,
-                    // Without the block's own times nothing of it can be placed.
-                    Err(why) => {
-                        self.over(why == Unread::Refused);
-                        return Due::At(block.last_seq());
-                    }
-                };
-                times.truncate((last + 1 - block.first_seq()) as usize);
-                times.drain(..skip);
-                let end = times.first().map_or(0, |first| first + MAX_SPAN_MS);
-                // The same ticks once more after a restart, though the block may have become a longer one.
-                if through == u64::MAX {
-                    times.truncate(times.partition_point(|t| *t < end));
-                }
-                let last = place.max(block.first_seq() - 1) + times.len() as u64;
-                Due::Ticks(TickSpan::new(last, times, SpanValues::Block(block, skip)))
-            }
+            // The same ticks once more after a restart, though the block may have become a longer one.
+            Found::Block(block) => self.of_block(live, block, place, through, through == u64::MAX),
             Found::Frames(_) if self.cursor.seq() >= through => Due::At(self.cursor.seq()),
             Found::Frames(frames) => {
                 let most = MAX_VALUES_HELD / self.names.len().max(1) + 1;
@@ -145,6 +125,43 @@ impl Follower {
                 }
             }
         }
+    }
+
+    /// Ticks that came late behind sequence `place`, up to `through`: they are in blocks, and may lie among those that are
+    /// not sealed.
+    pub fn late(&mut self, live: &Live, place: u64, through: u64) -> Due {
+        let block = {
+            let store = live.store();
+            self.learn_names(&store);
+            store.block_behind(self.source.id, place)
+        };
+        match block.filter(|block| block.first_seq() <= through) {
+            Some(block) => self.of_block(live, block, place, through, true),
+            None => Due::At(through),
+        }
+    }
+
+    /// The ticks of a block behind sequence `place`, up to `through`; of a `short` span no more than one request may take.
+    fn of_block(&mut self, live: &Live, block: Block, place: u64, through: u64, short: bool) -> Due {
+        let skip = (place + 1).saturating_sub(block.first_seq()) as usize;
+        let last = block.last_seq().min(through);
+        let mut times = match block.read_times() {
+            Ok(times) => times,
+            Err(Unread::Refused) if self.waits(live.clock.steady()) => return Due::Nothing,
+            // Without the block's own times nothing of it can be placed.
+            Err(why) => {
+                self.over(why == Unread::Refused);
+                return Due::At(block.last_seq());
+            }
+        };
+        times.truncate((last + 1 - block.first_seq()) as usize);
+        times.drain(..skip);
+        let end = times.first().map_or(0, |first| first + MAX_SPAN_MS);
+        if short {
+            times.truncate(times.partition_point(|t| *t < end));
+        }
+        let last = place.max(block.first_seq() - 1) + times.len() as u64;
+        Due::Ticks(TickSpan::new(last, times, SpanValues::Block(block, skip)))
     }
 
     /// Whether what the disk refuses now, `now` by the steady clock, is waited for: a disk that fails for a while must cost

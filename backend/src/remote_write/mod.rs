@@ -7,7 +7,7 @@
 //! our own history).
 //!
 //! The sender reads what the store keeps, by sequence; it has no queue, and a tick never waits for it. What it was kept
-//! from sending it catches up, up to 12 h. Names and labels are those of `GET /metrics`.
+//! from sending it catches up, up to 12 h; what comes late from an agent is sent after it. Names and labels are those of `GET /metrics`.
 
 mod back;
 mod batch;
@@ -101,6 +101,7 @@ impl RemoteWriter {
             waited: Mutex::default(),
             stop: Mutex::new(Some(stop)),
         });
+        live.remember_late();
         let sender = Sender::new(live.clone(), remote.clone(), progress, stopped);
         let thread = std::thread::Builder::new().name("remote-write".into()).spawn(move || sender.run());
         if let Err(error) = thread {

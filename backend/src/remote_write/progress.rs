@@ -41,6 +41,9 @@ struct Kept {
     /// Of which server these are the progress.
     url: String,
     sources: BTreeMap<String, Progress>,
+    /// Ticks before these places that came late and were not taken yet: first and last sequences, rising.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    late: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 impl ProgressFile {
@@ -57,7 +60,7 @@ impl ProgressFile {
                 None
             }
         });
-        let kept = read.filter(|kept| kept.url == url).unwrap_or(Kept { url: url.into(), sources: BTreeMap::new() });
+        let kept = read.filter(|kept| kept.url == url).unwrap_or(Kept { url: url.into(), ..Kept::default() });
         ProgressFile { file, kept }
     }
 
@@ -75,6 +78,27 @@ impl ProgressFile {
             Some(kept) => *kept = place,
             None => drop(self.kept.sources.insert(source.into(), place)),
         }
+        self.write()
+    }
+
+    /// What of a source came late and was not taken yet: first and last sequences, rising.
+    pub fn late(&self, source: &str) -> &[(u64, u64)] {
+        self.kept.late.get(source).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes other ranges that came late and writes them down.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_late(&mut self, source: &str, late: Vec<(u64, u64)>) -> io::Result<()> {
+        match late.is_empty() {
+            true => drop(self.kept.late.remove(source)),
+            false => drop(self.kept.late.insert(source.into(), late)),
+        }
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let text = serde_json::to_vec(&self.kept)?;
         let fresh = file.with_extension("tmp");

@@ -25,6 +25,20 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
+/// What helps where a server does not take samples that are older than its newest.
+const LATE_CURE: &str = "samples that came late from a machine: Prometheus and Mimir take them with out_of_order_time_window = 12h, VictoriaMetrics always";
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// Its samples follow those before.
+    New,
+    /// It was taken, and the connection was lost behind it.
+    Again,
+    /// Its samples came late, and lie before others that were taken.
+    Late,
+}
+
 /// The sender was told to end, so that it leaves what it was about to do.
 pub struct Stopped;
 
@@ -65,7 +79,7 @@ impl Sender {
             let mut more = false;
             // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
             for source in &sources {
-                match self.go_on(source) {
+                match self.go_on(source).and_then(|sent| Ok(sent | self.send_late(source)?)) {
                     Ok(sent) => more |= sent,
                     Err(Stopped) => return,
                 }
@@ -120,13 +134,51 @@ impl Sender {
         if self.losses.insert(source.id, losses).unwrap_or(0) == losses {
             return Ok(());
         }
-        let mut seq = through.saturating_sub((RESEND_MS / source.interval.max(1)).max(1) as u64);
+        let seq = through.saturating_sub((RESEND_MS / source.interval.max(1)).max(1) as u64);
+        self.send_range(source, seq, through, Why::Again).map(drop)
+    }
+
+    /// Sends what came late in front of what was sent: one range of it. Whether there was any. What is written down of it
+    /// outlives us; of what was not, the machine's agent is asked anew, and it comes late again.
+    fn send_late(&mut self, source: &Source) -> Result<bool, Stopped> {
+        let mut late = self.progress.late(&source.key).to_vec();
+        let new = self.live.take_late(source.id);
+        if late.is_empty() && new.is_empty() {
+            return Ok(false);
+        }
+        late.extend(new);
+        // What lies behind the place is sent in its turn.
+        let place = self.progress.get(&source.key).seq;
+        late.retain(|(first, _)| *first <= place);
+        late.sort_unstable();
+        self.keep_late(source, late.clone());
+        let Some(&(first, last)) = late.first() else { return Ok(true) };
+        if !self.send_range(source, first - 1, last.min(place), Why::Late)? {
+            return Ok(false);
+        }
+        late.remove(0);
+        self.keep_late(source, late);
+        Ok(true)
+    }
+
+    fn keep_late(&mut self, source: &Source, late: Vec<(u64, u64)>) {
+        if let Err(error) = self.progress.set_late(&source.key, late) {
+            self.tell(&error);
+        }
+    }
+
+    /// Sends the ticks behind a sequence up to another that are kept. Whether that was all: a disk that does not hand them
+    /// out is waited for.
+    fn send_range(&mut self, source: &Source, mut seq: u64, through: u64, why: Why) -> Result<bool, Stopped> {
         while seq < through
             && let Some(follower) = self.followers.get_mut(&source.id)
         {
-            let span = match follower.next(&self.live, seq, Some(through), 1) {
-                // It is not kept any more.
-                Due::Nothing => break,
+            let due = match why {
+                Why::Late => follower.late(&self.live, seq, through),
+                Why::New | Why::Again => follower.next(&self.live, seq, Some(through), 1),
+            };
+            let span = match due {
+                Due::Nothing => return Ok(false),
                 Due::At(next) | Due::TooOld { seq: next, .. } => {
                     seq = next.max(seq + 1);
                     continue;
@@ -138,14 +190,17 @@ impl Sender {
                 && (from as usize) < follower.names.len()
             {
                 let batch = follower.names.batch(&span, from, None);
+                if why == Why::Late && span.refused() && follower.waits(self.live.clock.steady()) {
+                    return Ok(false);
+                }
                 if batch.samples > 0 {
-                    self.deliver(&batch, true)?;
+                    self.deliver(&batch, why)?;
                 }
                 from = batch.to;
             }
             seq = span.last;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends a span in requests of bounded size, each written down before it leaves. The sequence up to which something was
@@ -165,7 +220,7 @@ impl Sender {
             if batch.samples > 0 {
                 let flight = Flight { through: span.last, from, to: batch.to };
                 self.keep(source, Progress { seq: place.seq, flight: Some(flight) });
-                self.deliver(&batch, false)?;
+                self.deliver(&batch, Why::New)?;
                 if !before && self.server.losses() == losses {
                     taken = span.last;
                 }
@@ -179,15 +234,19 @@ impl Sender {
     }
 
     fn keep(&mut self, source: &Source, place: Progress) {
-        if let Err(error) = self.progress.set(&source.key, place)
-            && !std::mem::replace(&mut self.told, true)
-        {
+        if let Err(error) = self.progress.set(&source.key, place) {
+            self.tell(&error);
+        }
+    }
+
+    fn tell(&mut self, error: &std::io::Error) {
+        if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(%error, "how far remote write got cannot be written down: a restart will send some of it again");
         }
     }
 
-    /// Sends one request until it is taken or refused; `again` where it was taken before.
-    fn deliver(&self, batch: &Batch, again: bool) -> Result<(), Stopped> {
+    /// Sends one request until it is taken or refused.
+    fn deliver(&self, batch: &Batch, why: Why) -> Result<(), Stopped> {
         let counts = &self.remote.counts;
         let mut pause = FIRST_PAUSE;
         loop {
@@ -195,12 +254,12 @@ impl Sender {
             let (reason, wait) = match self.server.write(&batch.body) {
                 Ok(()) => {
                     counts.bytes.fetch_add(batch.body.len() as u64, Relaxed);
-                    let count = if again { &counts.resent } else { &counts.sent };
+                    let count = if why == Why::Again { &counts.resent } else { &counts.sent };
                     count.fetch_add(batch.samples, Relaxed);
                     self.remote.stand(&self.live, Standing::Well);
                     return Ok(());
                 }
-                Err(SendError::Refused(reason)) if again => {
+                Err(SendError::Refused(reason)) if why == Why::Again => {
                     tracing::debug!(reason, "what was sent once more is refused: it is there");
                     counts.resent.fetch_add(batch.samples, Relaxed);
                     self.remote.stand(&self.live, Standing::Well);
@@ -208,6 +267,7 @@ impl Sender {
                 }
                 Err(SendError::Refused(reason)) => {
                     counts.dropped.fetch_add(batch.samples, Relaxed);
+                    let reason = if why == Why::Late { format!("{reason} ({LATE_CURE})") } else { reason };
                     self.remote.stand(&self.live, Standing::Refused(reason));
                     return Ok(());
                 }

@@ -64,6 +64,12 @@ impl Store {
         self.runs(source).into_iter().map(|run| (run.first, run.last)).collect()
     }
 
+    /// The block with the first tick behind a sequence that is in a block.
+    pub fn block_behind(&self, source: SourceId, seq: u64) -> Option<Block> {
+        let behind = |block: &&Block| !block.late() && block.last_seq() > seq;
+        self.kept(source)?.blocks.iter().filter(behind).min_by_key(|block| block.first_seq()).cloned()
+    }
+
     /// Whether any tick between two sequences, both included, can be read here. It is asked for each block that comes late.
     pub fn holds_any(&self, source: SourceId, (first, last): (u64, u64)) -> bool {
         let Some(kept) = self.kept(source) else { return false };
