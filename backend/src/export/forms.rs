@@ -152,7 +152,7 @@ pub struct Query {
 
 impl Query {
     /// Begins with the span that was asked for.
-    pub fn new(selection: &Selection, older: Option<String>) -> Self {
+    pub fn new(selection: &Selection, older: Option<String>, holes: &[(i64, i64)]) -> Self {
         let mut fixed = String::from("{\"from\":");
         seconds(&mut fixed, selection.ask.from);
         fixed.push_str(",\"to\":");
@@ -163,6 +163,13 @@ impl Query {
         if let Some(older) = older {
             let _ = write!(fixed, ",\"older\":{older}");
         }
+        for (at, (from, to)) in holes.iter().enumerate() {
+            fixed.push_str(if at == 0 { ",\"holes\":[[" } else { "],[" });
+            seconds(&mut fixed, *from);
+            fixed.push(',');
+            seconds(&mut fixed, *to);
+        }
+        fixed.push_str(if holes.is_empty() { "" } else { "]]" });
         fixed.push_str(",\"series\":[");
         Query { fixed, first_series: true, first_value: true }
     }

@@ -82,9 +82,10 @@ impl Format {
     }
 }
 
-/// The form in which a query is answered; `older` is what another server has from before our history, as JSON.
-pub fn query(selection: &Selection, older: Option<String>) -> Box<dyn Form + Send> {
-    Box::new(forms::Query::new(selection, older))
+/// The form in which a query is answered; `older` is what another server has from before our history, as JSON, and `holes`
+/// are the spans of which samples are still on their way, milliseconds since the Unix epoch.
+pub fn query(selection: &Selection, older: Option<String>, holes: &[(i64, i64)]) -> Box<dyn Form + Send> {
+    Box::new(forms::Query::new(selection, older, holes))
 }
 
 /// Bytes of text after which a piece is handed out.

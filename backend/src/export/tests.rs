@@ -40,7 +40,7 @@ fn question(tags: &[&str]) -> Ask {
 fn text(store: &Store, ask: Ask, format: Option<Format>) -> String {
     let mut selection = select(store, ask).expect("it can be asked");
     let form = match format {
-        None => query(&selection, None),
+        None => query(&selection, None, &[]),
         Some(format) => format.form(&mut selection).expect("it can be written"),
     };
     Pieces::new(selection, form).collect()

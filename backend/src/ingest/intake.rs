@@ -26,6 +26,8 @@ const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// What expires this soon is not fetched any more, milliseconds.
 const EXPIRES_MS: i64 = 60_000;
+/// Holes that readers are told of.
+const MAX_HOLES_TOLD: usize = 1_024;
 /// Numbers below this were given before a life began by the clock: they may mean other ticks than those of the hub.
 const FIRST_BY_CLOCK: u64 = 1_000_000_000;
 
@@ -524,6 +526,7 @@ impl Intake {
                 version: text(&self.version),
                 host: text(&self.host),
                 refused: self.refusals.all(),
+                holes: self.fetch.holes.iter().map(|hole| (hole.from, hole.to)).take(MAX_HOLES_TOLD).collect(),
             },
         );
     }

@@ -50,6 +50,9 @@ pub struct LinkFigures {
     pub host: Option<String>,
     /// What was left out of what it sent, by cause.
     pub refused: Vec<(String, u64)>,
+    /// Times of the first and last ticks that are lacking and on their way, or waited for, rising; milliseconds since the
+    /// Unix epoch, about.
+    pub holes: Vec<(i64, i64)>,
 }
 
 impl SourceState {

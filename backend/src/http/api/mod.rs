@@ -4,6 +4,7 @@ mod answer;
 pub(in crate::http) mod fleet;
 mod gpus;
 mod health;
+mod holes;
 pub(in crate::http) mod metrics;
 mod older;
 mod params;

@@ -1,6 +1,7 @@
 //! `GET /api/v1/query` and `GET /api/v1/export`: stored samples, streamed.
 
 use super::answer::{AnswerSlot, stream};
+use super::holes::{holes, tell};
 use super::older::older;
 use super::params::Params;
 use crate::config::step;
@@ -48,9 +49,13 @@ pub(in crate::http) async fn query(
     let theirs = reader.clone();
     let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
     counted(&slot, &selection).await?;
+    // Before the samples are read: what comes meanwhile is said to be lacking, and nothing that lacks is said to be there.
+    let holes = holes(&reader, &selection.ask);
     let older = older(&app, &reader, &selection.ask).await;
-    let form = form(&selection, older);
-    Ok(stream(slot, "application/json", told(Pieces::new(selection, form))).await)
+    let form = form(&selection, older, &holes);
+    let mut response = stream(slot, "application/json", told(Pieces::new(selection, form))).await;
+    tell(response.headers_mut(), &holes);
+    Ok(response)
 }
 
 /// Refuses an answer with too many values.
@@ -89,6 +94,7 @@ pub(in crate::http) async fn export(
     let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
     let slot = app.answers.history.take()?;
     let reader = asker.reader(&app);
+    let holes = holes(&reader, &ask);
     let chosen = move || {
         let mut selection: Selection = select(&reader, ask)?;
         let form = format.form(&mut selection)?;
@@ -104,6 +110,7 @@ pub(in crate::http) async fn export(
     let mut response = stream(slot, mime, told(pieces)).await;
     let value = format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain");
     response.headers_mut().insert::<HeaderName>(header::CONTENT_DISPOSITION, value);
+    tell(response.headers_mut(), &holes);
     Ok(response)
 }
 

@@ -37,6 +37,12 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
     assert_eq!((first, last), (900, 999));
     assert!(matches!(hub.standing(), Standing::Filling { .. } | Standing::Live));
+    let told = |hub: &Hub| {
+        let source = hub.live.store().named(KEY).expect("it is known");
+        hub.live.source(source).figures().holes
+    };
+    settled(&mut agent).await;
+    assert_eq!(told(&hub), [(NOW - 100_000, NOW - 1_000)], "readers are told what is on its way");
     // In two blocks, the first in two parts; live ticks go on between them.
     let whole = Agent::block(id, 900, 949, -100_000);
     agent.fill(&FillPart { columns: Vec::new(), more: true, ..whole.clone() }).await;
@@ -46,6 +52,7 @@ async fn what_is_lacking_is_asked_for_and_can_be_read_at_once() {
     agent.fill_end(id, FillState::Whole).await;
     assert_eq!(agent.wanted().await, None, "nothing is lacking");
     assert_eq!(covered(&hub), [(900, 1_001)]);
+    assert_eq!(told(&hub), []);
     let samples = hub.samples().remove(0).1;
     assert_eq!(samples, (900..=1_001).map(|seq| ((seq - 1_000) * 1_000, seq as f64)).collect::<Vec<_>>());
     assert_eq!(hub.standing(), Standing::Live);
