@@ -173,15 +173,17 @@ impl Disk {
             }
             Ok(contents)
         })?;
-        let mut store = live.store();
-        for (number, unwritten) in (0u16..).zip(&all) {
-            let blocks = segment.contents().blocks.iter().enumerate().filter(|(_, b)| b.source == number);
-            let blocks = blocks.map(|(at, _)| Block::Disk(segment.clone(), at)).collect();
+        let mut blocks: Vec<Vec<Block>> = vec![Vec::new(); all.len()];
+        for (at, block) in segment.contents().blocks.iter().enumerate() {
+            blocks[usize::from(block.source)].push(Block::Disk(segment.clone(), at));
+        }
+        for (unwritten, blocks) in all.iter().zip(blocks) {
             let written: BTreeSet<*const Chunk> = unwritten.chunks.iter().map(Arc::as_ptr).collect();
             let old = |b: &Block| matches!(b, Block::Memory(chunk) if written.contains(&Arc::as_ptr(chunk)));
-            store.replace(unwritten.source, old, blocks);
+            // One by one: ticks do not wait for a thousand of them, here and below.
+            live.store().replace(unwritten.source, old, blocks);
         }
-        store.records_written(&segment, |_| false);
+        live.store().records_written(&segment, |_| false);
         Ok(Some(segment))
     }
 
@@ -213,13 +215,12 @@ impl Disk {
                 let own = entry.map(|entry| blocks.entry(entry.name.as_str()).or_default());
                 own.into_iter().for_each(|own| own.push(Block::Disk(merged.segment.clone(), at)));
             }
-            let mut store = live.store();
-            for source in store.sources() {
+            let sources = live.store().sources();
+            for source in sources {
                 let own = blocks.remove(source.key.as_str()).unwrap_or_default();
-                store.replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), own);
+                live.store().replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), own);
             }
-            store.records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
-            drop(store);
+            live.store().records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
             self.segments.retain(|s| !parts.iter().any(|part| part.name() == s.name()));
             self.segments.push(merged.segment);
             let gone = merged.replaced.iter().map(String::as_str);

@@ -23,6 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// Sources that are cut at once: ticks wait for so many.
+const MAX_CUT_AT_ONCE: usize = 16;
+/// Ticks have so long between two of these.
+const BETWEEN_CUTS: Duration = Duration::from_millis(1);
+
 /// How often it looks at the clock and the disk.
 const STEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -80,21 +85,32 @@ impl Archive {
 
     /// Cuts the heads of all sources off and turns them into columns.
     pub fn cut(&mut self) {
-        let (cut, through, outdated) = {
-            // Nothing is appended between the cut and the beginning of the next log file.
+        let (sources, through) = {
             let mut writing = self.live.writing();
-            let mut store = self.live.store();
-            let sources = store.sources().into_iter().map(|source| source.id);
-            let cut: Vec<_> = sources.map(|id| (id, store.cut(id), store.cut_records(id))).collect();
-            store.rest_rows();
-            let idle = cut.iter().filter(|(_, stretch, _)| stretch.is_none()).map(|(id, ..)| *id).collect();
+            let store = self.live.store();
+            let sources: Vec<SourceId> = store.sources().into_iter().map(|source| source.id).collect();
+            let idle = sources.iter().copied().filter(|id| store.is_cut(*id)).collect();
             let opening = writing.log.is_some().then(|| writing.told.opening_at_cut(&store, &idle));
-            let outdated = store.take_outdated();
             drop(store);
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
-            (cut, number.saturating_sub(1), outdated)
+            (sources, number.saturating_sub(1))
         };
-        drop(outdated);
+        // What the log files so far hold is in these cuts. A tick that comes in between is in the next file as well: who
+        // reads both takes it once, by its sequence.
+        let mut cut = Vec::with_capacity(sources.len());
+        for (at, some) in sources.chunks(MAX_CUT_AT_ONCE).enumerate() {
+            if at > 0 {
+                // Whoever waits for a lock does not get it from one that takes it again at once.
+                std::thread::sleep(BETWEEN_CUTS);
+            }
+            let writing = self.live.writing();
+            let mut store = self.live.store();
+            cut.extend(some.iter().map(|id| (*id, store.cut(*id), store.cut_records(*id))));
+            let outdated = store.take_outdated();
+            drop((store, writing));
+            drop(outdated);
+        }
+        self.live.store().rest_rows();
         let sealed = cut.into_iter().map(|(source, stretch, records)| {
             let chunks = stretch.map(|stretch| self.seal(source, &stretch)).unwrap_or_default();
             Unwritten { source, chunks, records }

@@ -160,6 +160,11 @@ impl Kept {
         Some((stretch, outdated))
     }
 
+    /// Whether there was no tick since the newest cut.
+    pub fn is_cut(&self) -> bool {
+        self.head.is_empty()
+    }
+
     /// The frames behind a sequence, oldest first; none where the first of them is not in memory any more.
     pub fn after(&self, seq: u64) -> Option<Vec<Arc<Frame>>> {
         let parts = self.resumable.iter().map(|stretch| &stretch.frames).chain([&self.head]);

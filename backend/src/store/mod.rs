@@ -375,6 +375,11 @@ impl Store {
         Some(stretch)
     }
 
+    /// Whether a source has had no tick since the newest cut.
+    pub fn is_cut(&self, source: SourceId) -> bool {
+        self.kept(source).is_none_or(Kept::is_cut)
+    }
+
     /// What cuts have left over: to be dropped where nobody waits, since it is a million frames of a thousand machines.
     pub fn take_outdated(&mut self) -> Vec<Arc<Stretch>> {
         std::mem::take(&mut self.outdated)
