@@ -31,6 +31,7 @@ pub struct Hub {
     pub(super) cookie: SessionCookie,
     pub(super) requests: RequestPace,
     pub(super) seats: Seats,
+    pub(super) queries: Seats,
     /// Links that begin, of all agents together.
     pub(super) handshakes: RequestPace,
     trusted: Vec<AddressRange>,
@@ -50,7 +51,8 @@ impl Hub {
             unencrypted: Self::is_unencrypted(config, &public),
             cookie: SessionCookie::new(public.is_https(), accounts.instance(), port),
             requests: RequestPace::per_second(REQUESTS_AT_ONCE, REQUESTS_A_SECOND),
-            seats: Seats::default(),
+            seats: Seats::of_sockets(),
+            queries: Seats::of_queries(),
             handshakes: RequestPace::per_second(handshakes, handshakes),
             trusted: config.trusted_proxies.trusted.clone(),
             accounts,

@@ -14,6 +14,8 @@ use std::time::Duration;
 const MAX_CALLERS: usize = 100_000;
 /// Sockets of one principal.
 const MAX_SOCKETS: usize = 100;
+/// Answers with stored samples that one principal may be reading.
+const MAX_QUERIES: usize = 4;
 
 const fn number(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).expect("it is written above 0")
@@ -68,26 +70,42 @@ pub fn too_often(wait: Duration) -> Refusal {
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; wait a little and ask again").again_in(wait)
 }
 
-/// Who holds how many sockets.
-#[derive(Clone, Default)]
-pub struct Seats(Arc<Mutex<HashMap<String, usize>>>);
+/// Who holds how many of what one may hold a few of.
+#[derive(Clone)]
+pub struct Seats {
+    most: usize,
+    /// Of what, and what helps: the end of a sentence.
+    what: &'static str,
+    held: Arc<Mutex<HashMap<String, usize>>>,
+}
 
-/// A socket that is held.
+/// One that is held.
 pub struct Seat {
     seats: Seats,
     holder: String,
 }
 
 impl Seats {
-    /// One more socket of a holder.
+    /// The sockets of each principal.
+    pub fn of_sockets() -> Self {
+        Seats { most: MAX_SOCKETS, what: "streams; close one and try again", held: Arc::default() }
+    }
+
+    /// The answers with stored samples that each principal is reading.
+    pub fn of_queries() -> Self {
+        let what = "answers with stored samples; try again when one has ended";
+        Seats { most: MAX_QUERIES, what, held: Arc::default() }
+    }
+
+    /// One more of a holder.
     ///
     /// # Errors
     /// 429: it holds as many as one may.
     pub fn take(&self, holder: String) -> Result<Seat, Refusal> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(holder.clone()).or_default();
-        if *count >= MAX_SOCKETS {
-            let sentence = format!("you hold {MAX_SOCKETS} streams; close one and try again");
+        if *count >= self.most {
+            let sentence = format!("you hold {} {}", self.most, self.what);
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
         }
         *count += 1;
@@ -98,7 +116,7 @@ impl Seats {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut held = self.seats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.seats.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = held.get_mut(&self.holder) {
             *count -= 1;
             if *count == 0 {
@@ -125,11 +143,22 @@ mod tests {
 
     #[test]
     fn sockets_are_counted_by_their_holder_and_given_back() {
-        let seats = Seats::default();
+        let seats = Seats::of_sockets();
         let held: Vec<Seat> = (0..MAX_SOCKETS).map(|_| seats.take("a".into()).expect("room")).collect();
         assert!(seats.take("a".into()).is_err() && seats.take("b".into()).is_ok());
         drop(held);
-        assert!(seats.0.lock().expect("no panic").is_empty());
+        assert!(seats.held.lock().expect("no panic").is_empty());
+        assert!(seats.take("a".into()).is_ok());
+    }
+
+    #[test]
+    fn one_principal_reads_four_answers_at_once_and_others_read_on() {
+        let seats = Seats::of_queries();
+        let held: Vec<Seat> = (0..4).map(|_| seats.take("a".into()).expect("room")).collect();
+        let refused = seats.take("a".into()).err().expect("no more");
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(seats.take("b".into()).is_ok());
+        drop(held);
         assert!(seats.take("a".into()).is_ok());
     }
 }

@@ -4,7 +4,10 @@
 //! with its reader: when a caller has hung up the connection drops its answer, and nothing more is made. A [`AnswerSlot`] bounds
 //! how many there are at once.
 
-use crate::http::Refusal;
+use crate::http::admit::Asker;
+use crate::http::hub::counted_as;
+use crate::http::pace::Seat;
+use crate::http::{App, Refusal};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use std::sync::Arc;
@@ -67,7 +70,7 @@ impl Slots {
     /// 429: all are taken.
     pub fn take(&self) -> Result<AnswerSlot, Refusal> {
         match self.free.clone().try_acquire_owned() {
-            Ok(permit) => Ok(AnswerSlot { turns: self.turns.clone(), _permit: permit }),
+            Ok(permit) => Ok(AnswerSlot { turns: self.turns.clone(), _permit: permit, _seat: None }),
             Err(_) => {
                 let sentence = format!("{} such answers are being read; try again when one has ended", self.capacity);
                 Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence))
@@ -80,6 +83,20 @@ impl Slots {
 pub(in crate::http) struct AnswerSlot {
     turns: Arc<Semaphore>,
     _permit: OwnedSemaphorePermit,
+    /// Of who asks, where there are accounts.
+    _seat: Option<Seat>,
+}
+
+/// The right to make an answer of a query or an export, of those that who asks may have at once.
+///
+/// # Errors
+/// 429: all are taken, or who asks has as many as one may.
+pub(in crate::http) fn history_slot(app: &App, asker: &Asker) -> Result<AnswerSlot, Refusal> {
+    let seat = match (&app.hub, &asker.who) {
+        (Some(hub), Some(who)) => Some(hub.queries.take(counted_as(who))?),
+        _ => None,
+    };
+    Ok(AnswerSlot { _seat: seat, ..app.answers.history.take()? })
 }
 
 impl AnswerSlot {

@@ -1,6 +1,6 @@
 //! `GET /api/v1/query` and `GET /api/v1/export`: stored samples, streamed.
 
-use super::answer::{AnswerSlot, stream};
+use super::answer::{AnswerSlot, history_slot, stream};
 use super::holes::{holes, tell};
 use super::older::older;
 use super::params::Params;
@@ -44,7 +44,7 @@ pub(in crate::http) async fn query(
     if params.last("format").is_some() {
         return Err(Refusal::bad("query answers JSON; other formats are at api/v1/export").into());
     }
-    let slot = app.answers.history.take()?;
+    let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
     let theirs = reader.clone();
     let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
@@ -92,7 +92,7 @@ pub(in crate::http) async fn export(
     let ask = asked(&app, &asker, &params).await?;
     let format = params.last("format").unwrap_or("csv");
     let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
-    let slot = app.answers.history.take()?;
+    let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
     let holes = holes(&reader, &ask);
     let chosen = move || {
