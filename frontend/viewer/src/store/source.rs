@@ -20,6 +20,12 @@ use std::ops::Range;
 /// Number of ticks from which on the head is handed back: the page asks for sealed columns in its place.
 pub const MAX_HEAD_TICKS: usize = 1800;
 
+/// Bytes of sealed ticks that are held before those far from what is looked at are dropped: half a day of 8 GPUs, and
+/// about two hours of 64. They are asked for again when a person goes back to them.
+const MAX_HELD_BYTES: usize = 12 << 20;
+/// The newest ticks, in ms, are held however many bytes they are.
+const MIN_HELD_MS: i64 = 1_800_000;
+
 /// A stretch of ticks in the form in which it arrived.
 pub struct Chunk {
     /// Sequence of the last tick. A chunk has fewer ticks than sequence numbers where ticks were lost, and more where
@@ -29,9 +35,16 @@ pub struct Chunk {
     pub times: Vec<i64>,
     /// Encoded columns by series.
     pub columns: BTreeMap<SeriesId, Vec<u8>>,
+    /// Memory of times and values in bytes, once all of it has arrived.
+    bytes: usize,
 }
 
 impl Chunk {
+    /// Time of the first and the last tick, ms since the epoch.
+    fn span(&self) -> (i64, i64) {
+        (self.times.first().copied().unwrap_or(0), self.times.last().copied().unwrap_or(0))
+    }
+
     /// The values of a series at each tick; None when it has no sample in the chunk.
     pub fn values(&self, series: SeriesId) -> Option<Vec<f64>> {
         column::decode(self.columns.get(&series)?, self.times.len()).ok()
@@ -106,8 +119,9 @@ pub struct Source {
     /// The parts of an answer that have arrived so far, by first and last sequence.
     arriving: BTreeMap<(u64, u64), Chunk>,
     ask_at: usize,
-    /// The span around the one that is looked at, ms since the epoch. Its samples are not dropped.
-    near: (i64, i64),
+    /// The span that is looked at, ms since the epoch. Its samples are not dropped, and those within half a day of it only
+    /// where they are many.
+    looked: (i64, i64),
 }
 
 impl Source {
@@ -129,7 +143,7 @@ impl Source {
             state: TickState::default(),
             arriving: BTreeMap::default(),
             ask_at: MAX_HEAD_TICKS,
-            near: (i64::MAX, i64::MIN),
+            looked: (i64::MAX, i64::MIN),
         }
     }
 
@@ -243,7 +257,7 @@ impl Source {
                 *newest = (*newest).max(last);
             }
         }
-        let begun = || Chunk { last_seq, times, columns: BTreeMap::default() };
+        let begun = || Chunk { last_seq, times, columns: BTreeMap::default(), bytes: 0 };
         let chunk = self.arriving.entry((first_seq, last_seq)).or_insert_with(begun);
         chunk.columns.extend(message.columns.into_iter().map(|(id, bytes)| (id, bytes.0)));
     }
@@ -253,13 +267,14 @@ impl Source {
     pub fn history_end(&mut self, from: i64, to: i64) -> bool {
         self.loaded.add((from, to));
         let mut older = false;
-        for ((first, last), chunk) in std::mem::take(&mut self.arriving) {
+        for ((first, last), mut chunk) in std::mem::take(&mut self.arriving) {
             older |= !self.holds(first, last);
             if self.chunks.range(..=first).any(|(_, held)| held.last_seq > last) {
                 // The ticks are part of an hour that is held.
                 continue;
             }
             self.chunks.retain(|from, held| *from < first || held.last_seq > last);
+            chunk.bytes = chunk.times.len() * size_of::<i64>() + chunk.columns.values().map(Vec::len).sum::<usize>();
             self.chunks.insert(first, chunk);
         }
         let sealed = self.chunks.values().map(|c| c.last_seq).max().unwrap_or(0);
@@ -297,8 +312,7 @@ impl Source {
     pub fn ask(&mut self, spans: &[(i64, i64)]) -> Option<(i64, i64)> {
         let from = spans.iter().map(|s| s.0).min()?;
         let to = spans.iter().map(|s| s.1).max()?;
-        // Samples within half a day of these spans are kept, so that a person can move around.
-        self.near = (from - MAX_SAMPLES_SPAN_MS, to.saturating_add(MAX_SAMPLES_SPAN_MS));
+        self.looked = (from, to);
         if self.loaded.is_empty() {
             return None; // The first answer is still on its way.
         }
@@ -317,18 +331,42 @@ impl Source {
     }
 
     /// Drops samples older than `keep` ms, or than half a day if that is less, unless they are near the spans that are
-    /// looked at. Drops minutes older than `keep` and an hour.
+    /// looked at. Where all that is held is large, the oldest are dropped that are not looked at. Drops minutes older than
+    /// `keep` and an hour.
     pub fn forget(&mut self, keep: i64) {
+        self.forget_beyond(keep, MAX_HELD_BYTES);
+    }
+
+    /// Does the same with another limit for what is held, in bytes.
+    pub(super) fn forget_beyond(&mut self, keep: i64, most: usize) {
         let Some(last) = self.last_t() else { return };
-        let limit = last - keep.min(MAX_SAMPLES_SPAN_MS) - 900_000;
-        let (from, to) = self.near;
-        let ends = |c: &Chunk| Some((*c.times.first()?, *c.times.last()?));
-        let outside = |c: &Chunk| ends(c).is_none_or(|(first, last)| last < limit && (last < from || first > to));
+        let (from, to) = self.looked;
+        let around = |ms: i64| (from.saturating_sub(ms), to.saturating_add(ms));
+        // Samples within half a day are kept, so that a person can move around.
+        self.drop_before(last - keep.min(MAX_SAMPLES_SPAN_MS) - 900_000, around(MAX_SAMPLES_SPAN_MS));
+        let mut held: usize = self.chunks.values().map(|c| c.bytes).sum();
+        let old = self.chunks.values().take_while(|c| {
+            let many = held > most && c.span().1 < last - MIN_HELD_MS;
+            held -= c.bytes;
+            many
+        });
+        if let Some((_, end)) = old.last().map(Chunk::span) {
+            // What changed is told from the span before.
+            self.drop_before(end + 1, around(to.saturating_sub(from)));
+        }
+        self.days.forget(last - keep - 3_600_000);
+    }
+
+    /// Drops the stretches that end before `limit` and lie outside of a span; times are ms since the epoch.
+    fn drop_before(&mut self, limit: i64, (from, to): (i64, i64)) {
+        let outside = |c: &Chunk| {
+            let (first, end) = c.span();
+            end < limit && (end < from || first > to)
+        };
         if self.chunks.values().any(outside) {
             self.chunks.retain(|_, c| !outside(c));
             self.loaded.keep([(from, to), (limit, i64::MAX)]);
         }
-        self.days.forget(last - keep - 3_600_000);
     }
 
     /// Calls `each` with time and value of every tick after sequence `after`, oldest first. Values are as sampled; NaN
@@ -413,5 +451,48 @@ impl Source {
     /// True when the series is a counter, which is drawn as a rate.
     pub fn is_counter(&self, series: SeriesId, catalog: &Catalog) -> bool {
         self.defs.get(series as usize).and_then(|d| catalog.metric(d)).is_some_and(|m| m.kind == Kind::Counter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUARTER: i64 = 900;
+
+    /// Two hours of ticks at 1 Hz in quarters of an hour, from the instant 0 on.
+    fn two_hours() -> Source {
+        let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
+        for quarter in 0..8 {
+            let times: Vec<i64> = (quarter * QUARTER..(quarter + 1) * QUARTER).map(|s| s * 1_000).collect();
+            source.keep(Columns {
+                source: 0,
+                first_seq: (quarter * QUARTER) as u64 + 1,
+                last_seq: ((quarter + 1) * QUARTER) as u64,
+                ticks: QUARTER as u32,
+                times: column::encode_times(&times),
+                columns: Vec::new(),
+            });
+        }
+        source.history_end(0, i64::MAX);
+        source
+    }
+
+    #[test]
+    fn where_much_is_held_what_nobody_looks_at_goes_first_and_is_asked_for_again() {
+        let most = 2 * QUARTER as usize * size_of::<i64>();
+        let begins = |source: &Source| source.chunks.values().map(|c| c.span().0 / 1_000 / QUARTER).collect::<Vec<_>>();
+        let mut source = two_hours();
+        source.forget_beyond(MAX_SAMPLES_SPAN_MS, usize::MAX);
+        assert_eq!(source.chunks.len(), 8);
+        assert_eq!(source.ask(&[(6_900_000, 7_200_000)]), None);
+        source.forget_beyond(MAX_SAMPLES_SPAN_MS, most);
+        assert_eq!(begins(&source), [5, 6, 7], "the last half hour is held");
+        assert_eq!(source.ask(&[(1_000_000, 7_200_000)]), Some((1_000_000, 4_499_000)));
+        let mut source = two_hours();
+        source.ask(&[(1_000_000, 1_300_000)]);
+        source.forget_beyond(MAX_SAMPLES_SPAN_MS, most);
+        assert_eq!(begins(&source), [0, 1, 5, 6, 7], "what is looked at stays, and as much beside it");
+        assert_eq!(source.ask(&[(1_000_000, 1_300_000)]), None);
     }
 }
