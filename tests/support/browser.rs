@@ -348,9 +348,9 @@ impl Browser {
 
     /// CPU time in ms of each task of the page's main thread since the last call, by a browser that is
     /// [traced](Self::traced). It is the thread's own time: what else runs on the machine does not count. The browser
-    /// may deliver the last seconds with the next call.
-    pub fn tasks(&self) -> Vec<f64> {
-        let log = self.in_session("/se/log", json!({ "type": "performance" })).expect("a log");
+    /// may deliver the last seconds with the next call. An error means that it did not answer in time.
+    pub fn tasks(&self) -> Result<Vec<f64>, String> {
+        let log = self.in_session("/se/log", json!({ "type": "performance" }))?;
         let mut by_process = BTreeMap::<u64, Vec<f64>>::new();
         for entry in log.as_array().into_iter().flatten() {
             let text = entry["message"].as_str().unwrap_or_default();
@@ -366,7 +366,8 @@ impl Browser {
             }
         }
         // The process of the page works most.
-        by_process.into_values().max_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum())).unwrap_or_default()
+        let most = by_process.into_values().max_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum()));
+        Ok(most.unwrap_or_default())
     }
 
     /// CPU time in ms that the page's main thread has used in all its tasks so far.
