@@ -4,7 +4,7 @@ use crate::archive::Disk;
 use crate::config::Config;
 #[cfg(unix)]
 use crate::config::user;
-use history::files::Shared;
+use history::files::{Disk as LockedDisk, Files, LockError, Shared};
 use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
 use std::io;
@@ -33,6 +33,11 @@ impl Data {
         let limits = Limits { retention: config.retention.as_millis() as i64, bytes: config.retention_bytes };
         Disk::new(self.path, self.folder, self.found, limits)
     }
+}
+
+/// Whether a Watchglass runs with this folder.
+pub fn is_held(folder: &Path) -> bool {
+    matches!(LockedDisk::new(folder).lock(), Err(LockError::Held { .. }))
 }
 
 /// Opens the data folder of a configuration, which is made where there is none; none with `--memory`.

@@ -14,6 +14,7 @@ pub mod demo;
 pub mod doctor;
 pub mod export;
 pub mod file;
+pub mod follow;
 pub mod http;
 pub mod ingest;
 pub mod live;

@@ -36,6 +36,7 @@ const MIN_THREADS: usize = 8;
 
 mod record;
 mod signals;
+mod top;
 
 fn main() -> ExitCode {
     signals::keep_from_ending();
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
+        Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
@@ -366,7 +368,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let address = format!("{scheme}://{address}{}", config.base_path);
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
-    let serving = modes::Serving { listeners, stop, answering };
+    let serving = modes::Serving { listeners, within: None, stop, answering };
     let running = tokio::spawn(async move {
         match shown {
             Shown::Machine => modes::machine::run(config, data, serving).await,

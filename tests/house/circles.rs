@@ -9,6 +9,7 @@ const FOLDERS: &[&str] = &[
     "backend/collectors/src",
     "backend/history/src",
     "backend/src",
+    "backend/top/src",
     "frontend/src",
     "frontend/charts/src",
     "frontend/reader/src",

@@ -12,10 +12,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/collectors", &["shared", "client"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // It is handed what comes: sockets and clocks are the program's.
+    ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     (
         "backend",
-        &["shared", "imports", "client", "collectors", "history", "records"],
+        &["shared", "imports", "client", "collectors", "history", "records", "top"],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
@@ -52,6 +54,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
     ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
+    // The other end of the page's stream.
+    ("backend/src", "follow", &["config", "uplink"]),
     ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
     (
         "backend/src",
@@ -98,6 +102,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Parts of the program, like main.
     ("backend/src", "signals", &[]),
     ("backend/src", "record", &[]),
+    ("backend/src", "top", &["signals"]),
     ("frontend/src", "range", &[]),
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
@@ -163,6 +168,7 @@ const WORKSPACE: &[&str] = &[
     "collectors",
     "history",
     "records",
+    "top",
     "backend",
     "charts",
     "viewer",

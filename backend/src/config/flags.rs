@@ -5,6 +5,7 @@ use super::administer::{AdminFlags, AdminTask, Administration, AgentsTask, KeyTa
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
+use super::top::{self, TopFlags};
 use super::written::Takes;
 use super::{AgentTask, ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, value, when};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -94,6 +95,9 @@ pub enum Word {
         #[arg(long, value_name = "N", default_value = "1")]
         seed: u64,
     },
+    /// Show this machine, a server, a hub or a recording in the terminal
+    #[command(after_help = top::AFTER)]
+    Top(TopFlags),
     /// Accounts of a hub: who may sign in, and what they may
     User {
         #[command(subcommand)]
@@ -260,6 +264,7 @@ fn concerns(flag: &str, command: &str) -> bool {
         None if ADMINISTERING.contains(&command) => {
             [CONFIG, "key_file"].contains(&flag) || (flag, command) == ("label", "agents")
         }
+        None if HUB_FLAGS.contains(&flag) && command == "top" => ["key_file", "ca", "pin", "proxy"].contains(&flag),
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         // An export prints no configuration.
         None => flag != PRINT_CONFIG || command != "export",
@@ -337,6 +342,11 @@ impl Flags {
     pub fn of_real_machines(&self) -> Option<&'static str> {
         let real = |row: &Row<Config>| row.section == MEASURED && !row.commands.contains(&"demo");
         self.options.iter().find(|(row, _)| real(row)).map(|(row, _)| row.flag)
+    }
+
+    /// Whether the command line itself gives a flag.
+    pub fn gives(&self, flag: &str) -> bool {
+        self.options.iter().any(|(row, _)| row.flag == flag)
     }
 
     /// Puts what was given over what stands; a list replaces the whole list.

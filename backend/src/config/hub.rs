@@ -67,7 +67,7 @@ pub struct HubEntry {
 }
 
 impl HubEntry {
-    fn new(urls: Vec<HubUrl>) -> Self {
+    pub(super) fn new(urls: Vec<HubUrl>) -> Self {
         HubEntry {
             urls,
             key: None,

@@ -25,6 +25,7 @@ mod remote_write;
 mod secret;
 mod table;
 mod team;
+mod top;
 pub mod user;
 mod value;
 mod when;
@@ -46,6 +47,7 @@ pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl};
+pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};
 
@@ -91,6 +93,13 @@ pub enum Command {
         config: Config,
         /// What to simulate.
         fleet: Fleet,
+    },
+    /// Show the picture in a terminal.
+    Top {
+        /// What to collect with, where nobody serves.
+        config: Config,
+        /// Where it comes from, and in which form.
+        top: Top,
     },
     /// Make or show a recording.
     Recording {
@@ -255,6 +264,7 @@ fn parse_with(
         )));
     }
     flags.apply(&mut config)?;
+    let named = (flags.gives("hub"), flags.gives("port"));
     config.proxies = ProxyEnvironment::read(env);
     let labels = flags.labels_of_others();
     flags.hub.clone().apply(&mut config, env)?;
@@ -273,6 +283,10 @@ fn parse_with(
     }
     if let Some(wanted) = administration {
         return Ok(Command::Administer { config, wanted });
+    }
+    if let Some(Word::Top(top)) = flags.command {
+        let top = top.asked(&config, named)?;
+        return Ok(Command::Top { config, top });
     }
     if let Some(task) = flags.command.as_ref().and_then(Word::recording) {
         return Ok(Command::Recording { config, task });

@@ -25,7 +25,9 @@ const STORAGE: &str = "Storage";
 pub const GENERAL: &str = "General";
 
 /// The commands that measure this machine.
-const MEASURING: &[&str] = &["serve", "agent", "hub", "doctor"];
+const MEASURING: &[&str] = &["serve", "agent", "hub", "doctor", "top"];
+/// The commands that keep what they measure.
+const KEEPING: &[&str] = &["serve", "agent", "hub", "doctor"];
 /// The commands that show a page.
 const SERVING: &[&str] = &["serve", "hub", "doctor", "replay", "import", "demo"];
 /// The commands that find a server, or are one.
@@ -75,7 +77,7 @@ macro_rules! options {
 options! {
     /// TCP port; 0 is any free one.
     port: u16 = 7171, Texts(value::port) {
-        flag: "port", key: "port", value: "N", section: PAGE, commands: ADDRESSING,
+        flag: "port", key: "port", value: "N", section: PAGE, commands: &["serve", "hub", "doctor", "record", "replay", "import", "demo", "top"],
         help: "Port to listen on, 0 for any free one",
     }
     /// Addresses to listen on, all on one port; loopback only, never empty.
@@ -145,7 +147,7 @@ options! {
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {
-        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "agent", "hub", "doctor", "demo"],
+        flag: "interval", key: "interval", value: "DUR", section: MEASURED, commands: &["serve", "agent", "hub", "doctor", "demo", "top"],
         help: "Time between samples, 100ms to 60s",
     }
     /// Processes to watch, with descendants; empty: none.
@@ -190,18 +192,18 @@ options! {
     }
     /// Keep nothing on disk.
     memory: bool = false, Texts(value::switch) {
-        flag: "memory", key: "memory", value: "BOOL", section: STORAGE, commands: MEASURING,
+        flag: "memory", key: "memory", value: "BOOL", section: STORAGE, commands: KEEPING,
         help: "Keep nothing on disk, and at most 256 MiB in memory, oldest out first",
     }
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "agents"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "agents", "top"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.
     durable: bool = false, Texts(value::switch) {
-        flag: "durable", key: "durable", value: "BOOL", section: STORAGE, commands: MEASURING,
+        flag: "durable", key: "durable", value: "BOOL", section: STORAGE, commands: KEEPING,
         help: "Lose at most a second to a power cut, not five, for a sync every second",
     }
     /// The most bytes of sealed history on disk; none: as many as the retention takes.
@@ -217,7 +219,7 @@ options! {
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), Hubs {
         flag: "hub", key: "hub", value: "URL", section: HUB,
-        commands: &["serve", "agent", "doctor", "user", "key", "agents"],
+        commands: &["serve", "agent", "doctor", "user", "key", "agents", "top"],
         help: "Hub to send what is measured to, or to administer",
     }
     /// Whether keys and samples may travel unencrypted.

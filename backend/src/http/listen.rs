@@ -14,9 +14,9 @@ use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tower::ServiceExt;
 
 /// Time for a request's headers to arrive, from the connection's start or the end of the request before.
@@ -112,6 +112,25 @@ pub async fn serve_control(bound: crate::control::Bound, router: Router, mut sto
             connection(Transport::Unix(stream), caller, router, stop).await;
             drop(slot);
         });
+    }
+}
+
+/// Serves this process itself until `stop` is true, or nobody can ask any more.
+pub async fn serve_within(
+    connections: Option<mpsc::Receiver<DuplexStream>>,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let Some(mut connections) = connections else { return };
+    let theirs = stop.clone();
+    let caller = Caller { admitted: true, local: Some(own_uid()), ..Caller::default() };
+    loop {
+        let stream = tokio::select! {
+            stream = connections.recv() => stream,
+            () = super::ended(&mut stop) => return,
+        };
+        let Some(stream) = stream else { return };
+        tokio::spawn(connection(Transport::Within(stream), caller, router.clone(), theirs.clone()));
     }
 }
 

@@ -1,9 +1,9 @@
-//! What a connection is made of: TCP, TLS over TCP, or a socket in a folder. All of them serve the same paths.
+//! What a connection is made of: TCP, TLS over TCP, a socket in a folder, or a pipe within this process. All of them serve the same paths.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
@@ -18,6 +18,8 @@ pub enum Transport {
     /// Through a socket in a folder of ours.
     #[cfg(unix)]
     Unix(UnixStream),
+    /// From this process itself.
+    Within(DuplexStream),
 }
 
 /// Calls the same method of whichever it is.
@@ -31,6 +33,7 @@ macro_rules! each {
             }
             #[cfg(unix)]
             Transport::Unix($stream) => $call,
+            Transport::Within($stream) => $call,
         }
     };
 }
@@ -60,6 +63,7 @@ impl AsyncWrite for Transport {
             Transport::Tls(stream) => stream.is_write_vectored(),
             #[cfg(unix)]
             Transport::Unix(stream) => stream.is_write_vectored(),
+            Transport::Within(stream) => stream.is_write_vectored(),
         }
     }
 

@@ -26,8 +26,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// The most bytes of sealed columns that a server keeps in memory.
 const MAX_MEMORY_BYTES: usize = 256 << 20;
@@ -39,6 +40,8 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 pub struct Serving {
     /// The sockets that [`bind`] opened.
     pub listeners: Vec<TcpListener>,
+    /// The other ends of connections within this process, for who shows the page without a port.
+    pub within: Option<mpsc::Receiver<DuplexStream>>,
     /// The caller sets it to true when the server is to end.
     pub stop: watch::Receiver<bool>,
     /// The server sends on it once requests are answered.
@@ -73,7 +76,7 @@ impl Served {
 async fn serve(
     config: &Config,
     Served { live, archive, hub, certificate, control }: Served,
-    Serving { listeners, stop, answering }: Serving,
+    Serving { listeners, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
     let guard = Arc::new(match &hub {
@@ -86,9 +89,10 @@ async fn serve(
     let serving = async move {
         let router = http::router(app);
         let local = serve_control(control, router.clone(), stop.clone());
+        let within = http::listen::serve_within(within, router.clone(), stop.clone());
         let serving = http::listen::serve(listeners, router, guard, certificate, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
-        tokio::join!(serving, local);
+        tokio::join!(serving, local, within);
     };
     keep(live, archive, remote, work, serving).await;
 }

@@ -24,7 +24,7 @@ mod unit;
 mod walk;
 
 pub use identity::{AGENT_FILE, AgentFile};
-pub use road::{RoadEnd, Stage};
+pub use road::{Road, RoadEnd, Stage, Wire};
 pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
 
@@ -36,7 +36,7 @@ use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
 use identity::{Known, Shift, mark};
 use join::Joining;
 use ring::rand::{SecureRandom, SystemRandom};
-use road::{Road, Trail};
+use road::Trail;
 use shared::agent::{Welcome, close};
 use shared::crc32c::crc32c;
 use shared::enrol::EnrolRequest;

@@ -1,0 +1,118 @@
+//! What `watchglass top` is asked: where the picture comes from, and in which form it is wanted.
+
+use super::hub::HubEntry;
+use super::hub_url::HubUrl;
+use super::proxy::ProxyChoice;
+use super::{Config, ConfigError, fleet, value};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Below the flags in `--help`.
+pub const AFTER: &str = "\
+Without an address it shows the server of your data folder, if one runs. Else it collects by itself: it opens no port, writes
+nothing, and its windows begin when it began. A pipe or a file in place of the terminal gets one picture in plain lines.
+
+Keys: ? lists them, q ends. They are those of the page.";
+
+/// Flags of `watchglass top` alone.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct TopFlags {
+    /// A recording, or what others recorded, to show
+    #[arg(value_name = "FILE", conflicts_with_all = ["url", "unix", "gpus"])]
+    file: Option<PathBuf>,
+    /// The machine to show, by its name [default: the first]
+    #[arg(long = "source", value_name = "NAME")]
+    pub source: Option<String>,
+    /// Address of a server, such as http://localhost:7171; of a hub give --hub and --key-file instead
+    #[arg(long, value_name = "URL", value_parser = HubUrl::parse, conflicts_with_all = ["unix", "gpus"])]
+    url: Option<HubUrl>,
+    /// Unix socket of a server, such as control.sock of its data folder
+    #[arg(long, value_name = "PATH", conflicts_with = "gpus")]
+    unix: Option<PathBuf>,
+    /// Show a simulated machine with so many GPUs [default: 8]
+    #[arg(long = "demo", id = "gpus", value_name = "GPUS", value_parser = fleet::gpus, num_args = 0..=1, default_missing_value = "8")]
+    gpus: Option<u32>,
+    /// Print one picture and end
+    #[arg(long)]
+    pub once: bool,
+    /// Print it as JSON
+    #[arg(long, requires = "once")]
+    pub json: bool,
+    /// Print plain lines again and again, for a screen reader or a log [default: every 10s]
+    #[arg(long, value_name = "DUR", value_parser = value::interval, num_args = 0..=1, require_equals = true,
+        default_missing_value = "10s", conflicts_with_all = ["once", "json"])]
+    pub plain: Option<Duration>,
+    /// Write ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// Where the picture comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The server of the data folder, or this process.
+    Here,
+    /// A server, or a hub with its key.
+    Server(Box<HubEntry>),
+    /// A server's Unix socket.
+    Unix(PathBuf),
+    /// A simulated machine with so many GPUs.
+    Demo(u32),
+    /// A file.
+    File(PathBuf),
+}
+
+/// What is wanted in a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// All else.
+    pub flags: TopFlags,
+}
+
+impl TopFlags {
+    /// The whole of what is wanted; `named` says whether the command line itself names a hub, and a port.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when two origins are named.
+    pub fn asked(self, config: &Config, (hub, port): (bool, bool)) -> Result<Top, ConfigError> {
+        let others = self.file.is_some() || self.url.is_some() || self.unix.is_some() || self.gpus.is_some();
+        if others && (hub || port) {
+            return Err(ConfigError::new(
+                "--hub and --port say where a server is, and so does another flag; choose one",
+            ));
+        }
+        let of_url = |url: HubUrl| {
+            // No proxy leads to this machine.
+            let proxy = if url.is_local() { ProxyChoice::Direct } else { ProxyChoice::Environment };
+            Origin::Server(Box::new(HubEntry { proxy, ..HubEntry::new(vec![url]) }))
+        };
+        let origin = match &self {
+            TopFlags { file: Some(file), .. } => Origin::File(file.clone()),
+            TopFlags { url: Some(url), .. } => of_url(url.clone()),
+            TopFlags { unix: Some(path), .. } => Origin::Unix(path.clone()),
+            TopFlags { gpus: Some(gpus), .. } => Origin::Demo(*gpus),
+            _ if hub => match &config.hubs[..] {
+                [hub] => Origin::Server(Box::new(hub.clone())),
+                _ => return Err(ConfigError::new("name one hub with --hub URL")),
+            },
+            _ if port => of_url(here(config)),
+            _ => Origin::Here,
+        };
+        Ok(Top { origin, flags: self })
+    }
+}
+
+/// The address of a server on this machine.
+pub fn here(config: &Config) -> HubUrl {
+    let port = if config.port == 0 { 7171 } else { config.port };
+    let base = format!("{}/", config.base_path.trim_end_matches('/'));
+    HubUrl { tls: false, host: "127.0.0.1".into(), port, base }
+}
+
+/// The way to the server of this configuration's port on this machine.
+pub fn entry_here(config: &Config) -> HubEntry {
+    HubEntry { proxy: ProxyChoice::Direct, ..HubEntry::new(vec![here(config)]) }
+}

@@ -1,0 +1,224 @@
+//! The stream of a server, for who shows it in a terminal: over TCP and TLS, a Unix socket, or within this process.
+//!
+//! It dials, hands messages on in both directions, and dials again when a connection was lost. It knows no message.
+
+use crate::config::{HubEntry, ProxyEnvironment};
+use crate::uplink::{Road, Wire};
+use axum::http::{HeaderValue, StatusCode, header};
+use futures_util::{SinkExt, StreamExt};
+use shared::session::Secret;
+use shared::wire::HEARTBEAT_MS;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+/// The path of the stream.
+const PATH: &str = "api/v1/live";
+/// How long an answer to the upgrade may take.
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Nothing for so long: the connection is dead.
+const SILENCE: Duration = Duration::from_millis(3 * HEARTBEAT_MS);
+/// The longest message that is taken.
+const MAX_BYTES: usize = 16 << 20;
+/// Pauses before another attempt, the last one again and again.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
+/// Bytes on their way within this process.
+const WITHIN_BYTES: usize = 64 << 10;
+
+/// Where the stream is.
+pub enum Place {
+    /// Along a road, with a key where it asks for one.
+    Server {
+        /// The road.
+        road: Road,
+        /// The key.
+        key: Option<Secret>,
+    },
+    /// At a Unix socket.
+    Unix(PathBuf),
+    /// In this process: it is handed the other end of each connection.
+    Within(Sender<DuplexStream>),
+}
+
+/// What happens to a stream.
+pub enum Happened {
+    /// There is a connection.
+    Connected,
+    /// A message came.
+    Message(Vec<u8>),
+    /// There is none any more, or none yet: why, and whether it is tried again.
+    Lost(String, bool),
+}
+
+/// What is wanted of a stream.
+pub enum Wanted {
+    /// To send these bytes.
+    Send(Vec<u8>),
+    /// Another connection.
+    Reopen,
+}
+
+/// Why there is no connection.
+struct Failed {
+    why: String,
+    /// Another attempt may do better.
+    again: bool,
+}
+
+impl Place {
+    /// A server, or a hub with its key.
+    ///
+    /// # Errors
+    /// The road cannot be gone; a sentence.
+    pub fn server(entry: &HubEntry, environment: &ProxyEnvironment, key: Option<Secret>) -> Result<Place, String> {
+        Ok(Place::Server { road: Road::new(entry, environment)?, key })
+    }
+
+    /// Whether something answers there.
+    pub async fn answers(&self) -> bool {
+        self.connect(0).await.is_ok()
+    }
+
+    async fn connect(&self, attempt: usize) -> Result<WebSocketStream<Box<dyn Wire>>, Failed> {
+        let again = |why: String| Failed { why, again: true };
+        let (wire, target, key): (Box<dyn Wire>, String, Option<&Secret>) = match self {
+            Place::Server { road, key } => {
+                let url = road.url(attempt);
+                let told = |end: crate::uplink::RoadEnd| again(format!("{url}: {end}"));
+                let wire = road.connect(url, &mut Vec::new()).await.map_err(told)?;
+                let scheme = if url.tls { "wss" } else { "ws" };
+                let base = url.base.trim_end_matches('/');
+                (wire, format!("{scheme}://{}{base}/{PATH}", url.authority()), key.as_ref())
+            }
+            #[cfg(unix)]
+            Place::Unix(path) => {
+                let stream = tokio::net::UnixStream::connect(path).await;
+                let stream = stream.map_err(|error| again(format!("{}: {error}", path.display())))?;
+                (Box::new(stream), format!("ws://localhost/{PATH}"), None)
+            }
+            #[cfg(not(unix))]
+            Place::Unix(path) => {
+                return Err(Failed {
+                    why: format!("{}: this system has no Unix sockets", path.display()),
+                    again: false,
+                });
+            }
+            Place::Within(server) => {
+                let (ours, theirs) = tokio::io::duplex(WITHIN_BYTES);
+                server
+                    .send(theirs)
+                    .await
+                    .map_err(|_| Failed { why: "it does not collect any more".into(), again: false })?;
+                (Box::new(ours), format!("ws://localhost/{PATH}"), None)
+            }
+        };
+        let mut request = target.into_client_request().map_err(|error| again(error.to_string()))?;
+        if let Some(key) = key {
+            let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
+            let mut bearer = bearer.map_err(|_| Failed {
+                why: "the key cannot be sent: it is to be one line of visible text".into(),
+                again: false,
+            })?;
+            bearer.set_sensitive(true);
+            request.headers_mut().insert(header::AUTHORIZATION, bearer);
+        }
+        let config = WebSocketConfig::default().max_message_size(Some(MAX_BYTES)).max_frame_size(Some(MAX_BYTES));
+        let opened = timeout(UPGRADE_TIMEOUT, client_async_with_config(request, wire, Some(config))).await;
+        match opened.map_err(|_| again(format!("no answer within {} s", UPGRADE_TIMEOUT.as_secs())))? {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(answer)) => {
+                let body = answer.body().as_deref().unwrap_or_default();
+                let said: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+                let said = said.and_then(|said| said["error"].as_str().map(str::to_string));
+                let status = answer.status();
+                let why = match (status, said) {
+                    (StatusCode::UNAUTHORIZED, _) if key.is_none() => {
+                        "this is a hub, which wants a key; write --hub URL --key-file FILE".into()
+                    }
+                    (_, Some(said)) => said,
+                    (StatusCode::NOT_FOUND, None) => "there is no Watchglass at this address (404)".into(),
+                    (status, None) => format!("it answers {}", status.as_u16()),
+                };
+                Err(Failed { why, again: status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS })
+            }
+            Err(Error::Io(error)) => Err(again(format!("the connection was lost during the upgrade: {error}"))),
+            Err(error) => Err(Failed { why: format!("what answers there is no Watchglass: {error}"), again: false }),
+        }
+    }
+}
+
+/// Follows the stream until nobody takes what happens, or nobody wants anything any more. `happened` says whether
+/// somebody took it, and may wait meanwhile.
+pub async fn follow(place: Place, happened: impl Fn(Happened) -> bool, mut wanted: Receiver<Wanted>) {
+    let mut attempt = 0;
+    loop {
+        let why = match place.connect(attempt).await {
+            Ok(socket) => {
+                // What was wanted of the connection before means nothing to this one.
+                while wanted.try_recv().is_ok() {}
+                attempt = 0;
+                if !happened(Happened::Connected) {
+                    return;
+                }
+                match serve(socket, &happened, &mut wanted).await {
+                    Some(why) => why,
+                    None if wanted.is_closed() => return,
+                    None => continue,
+                }
+            }
+            Err(failed) if !failed.again => {
+                happened(Happened::Lost(failed.why, false));
+                return;
+            }
+            Err(failed) => failed.why,
+        };
+        if !happened(Happened::Lost(why, true)) {
+            return;
+        }
+        tokio::time::sleep(PAUSES[attempt.min(PAUSES.len() - 1)]).await;
+        attempt += 1;
+    }
+}
+
+/// Hands messages on until the connection ends: why; none when another is wanted, or nothing any more.
+async fn serve(
+    mut socket: WebSocketStream<Box<dyn Wire>>,
+    happened: &impl Fn(Happened) -> bool,
+    wanted: &mut Receiver<Wanted>,
+) -> Option<String> {
+    loop {
+        tokio::select! {
+            came = timeout(SILENCE, socket.next()) => match came {
+                Err(_) => return Some(format!("nothing has come for {} s", SILENCE.as_secs())),
+                Ok(None | Some(Ok(Message::Close(_)))) => return Some("the server has closed the connection".into()),
+                Ok(Some(Err(error))) => return Some(error.to_string()),
+                Ok(Some(Ok(Message::Binary(bytes)))) => {
+                    if !happened(Happened::Message(bytes.to_vec())) {
+                        return None;
+                    }
+                }
+                Ok(Some(Ok(_))) => {}
+            },
+            next = wanted.recv() => match next {
+                Some(Wanted::Send(bytes)) => {
+                    let sent = timeout(SILENCE, socket.send(Message::Binary(bytes.into()))).await;
+                    if !matches!(sent, Ok(Ok(()))) {
+                        return Some("the server takes nothing any more".into());
+                    }
+                }
+                Some(Wanted::Reopen) | None => {
+                    // Who waits for us is told; who does not is left.
+                    let _ = timeout(Duration::from_millis(200), socket.close(None)).await;
+                    return None;
+                }
+            },
+        }
+    }
+}

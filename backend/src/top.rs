@@ -1,0 +1,213 @@
+//! `watchglass top`: the picture in a terminal, of a server or of what this process collects by itself.
+
+use crate::signals;
+use backend::config::{Config, Fleet, KeyFrom, Origin, Top};
+use backend::control;
+use backend::follow::{Happened, Place, Wanted, follow};
+use backend::modes::{self, Serving};
+use backend::terminal::complain;
+use shared::session::Secret;
+use shared::wire;
+use std::io::{self, IsTerminal, Read};
+use std::process::ExitCode;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot, watch};
+use top::follow::{Ends, Input, MAX_WAITING, Wish};
+use top::palette::Palette;
+use top::{Form, Options};
+
+/// The longest key that is read, with what may stand around it.
+const MAX_KEY_BYTES: u64 = 1 << 10;
+/// Wishes that wait to be sent.
+const MAX_WISHES: usize = 64;
+/// How long what this process simulates has been running already: the past takes time to make.
+const DEMO_RETENTION: Duration = Duration::from_secs(3600);
+
+/// Shows the picture until it is to end.
+pub fn run(config: Config, top: &Top) -> ExitCode {
+    match show(config, top) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Where the stream is, with what this process does for it, and a sentence on that.
+struct Found {
+    place: Place,
+    origin: &'static str,
+    /// What this process does, and how it is told to end.
+    within: Option<(Runtime, watch::Sender<bool>)>,
+}
+
+fn show(config: Config, top: &Top) -> Result<(), String> {
+    let env = |name: &str| std::env::var(name).ok();
+    let flags = &top.flags;
+    let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let dumb = env("TERM").is_some_and(|term| term == "dumb");
+    let form = match (flags.plain, flags.json, flags.once || !is_terminal || dumb) {
+        (Some(every), ..) => Form::Plain(every),
+        (_, true, _) => Form::Json,
+        (_, _, true) => Form::Once,
+        _ => Form::Screen,
+    };
+    let palette = Palette::of(&env, flags.ascii);
+    let found = find(config, &top.origin)?;
+    let (inputs, taken) = sync_channel(MAX_WAITING);
+    let (wish, wished) = mpsc::channel(MAX_WISHES);
+    let theirs = inputs.clone();
+    let place = found.place;
+    let client = move || {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(deliver(place, theirs, wished));
+    };
+    std::thread::Builder::new().name("stream".into()).spawn(client).map_err(|error| no_thread(&error))?;
+    let say = move |wanted: Wish| {
+        let wanted = match wanted {
+            Wish::Say(message) => Wanted::Send(wire::encode(&message)),
+            Wish::Reopen => Wanted::Reopen,
+        };
+        // Of a connection that takes nothing another one is made.
+        wish.try_send(wanted).is_ok()
+    };
+    let options = Options { source: flags.source.clone(), ascii: flags.ascii, form };
+    let ends = Ends { terminal: inputs, inputs: taken, wish: Box::new(say) };
+    let shown = top::follow::run(&options, palette, found.origin, ends);
+    if let Some((runtime, stopping)) = found.within {
+        let _ = stopping.send(true);
+        runtime.shutdown_timeout(Duration::from_millis(200));
+    }
+    shown
+}
+
+fn no_thread(error: &io::Error) -> String {
+    format!("the system grants no thread: {error}")
+}
+
+/// Hands on what comes of the stream and of signals.
+async fn deliver(place: Place, inputs: SyncSender<Input>, wished: mpsc::Receiver<Wanted>) {
+    let theirs = inputs.clone();
+    let happened = move |happened| {
+        let input = match happened {
+            Happened::Connected => Input::Connected,
+            Happened::Message(bytes) => Input::Message(bytes),
+            Happened::Lost(why, again) => Input::Lost { why, again },
+        };
+        theirs.send(input).is_ok()
+    };
+    let end = inputs.clone();
+    tokio::select! {
+        () = async {
+            follow(place, happened, wished).await;
+            // The last word was said; a person may read on.
+            std::future::pending().await
+        } => {}
+        _ = signals::asked_to_end() => drop(end.send(Input::End)),
+        () = stopped(&inputs) => {}
+    }
+}
+
+/// Hands on that the program is to stop, or was stopped.
+async fn stopped(inputs: &SyncSender<Input>) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [libc::SIGTSTP, libc::SIGCONT].map(SignalKind::from_raw);
+        if let [Ok(mut stop), Ok(mut go_on)] = kinds.map(signal) {
+            loop {
+                let input = tokio::select! {
+                    _ = stop.recv() => Input::Suspend,
+                    _ = go_on.recv() => Input::Resumed,
+                };
+                if inputs.send(input).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+    let _ = inputs;
+    std::future::pending().await
+}
+
+/// Looks for the stream; what nobody serves is collected here.
+fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
+    let elsewhere = |place| Found { place, origin: "", within: None };
+    match origin {
+        Origin::Server(entry) => {
+            let key = entry.key.as_ref().map(key).transpose()?;
+            Ok(elsewhere(Place::server(entry, &config.proxies, key)?))
+        }
+        Origin::Unix(path) => Ok(elsewhere(Place::Unix(path.clone()))),
+        Origin::Demo(gpus) => {
+            let fleet = Fleet { gpus: *gpus, hosts: 1, fail: None, seed: 1 };
+            config.retention = DEMO_RETENTION;
+            within("", |serving| modes::demo::run(config, fleet, serving))
+        }
+        Origin::File(path) => {
+            let opened = imports::open(path, backend::file::open, collectors::catalog());
+            let recording = opened.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+            if recording.told().is_none() {
+                return Err(format!("{} has no sample", path.display()));
+            }
+            within("", |serving| modes::replay::run(config, recording, serving))
+        }
+        Origin::Here => match server_here(&config)? {
+            Some(place) => Ok(elsewhere(place)),
+            None => {
+                // It writes nothing and sends nothing.
+                (config.memory, config.remote_write, config.hubs) = (true, None, Vec::new());
+                let origin = "collecting by itself: nothing is written, and windows begin now  ? keys  q end";
+                within(origin, |serving| modes::machine::run(config, None, serving))
+            }
+        },
+    }
+}
+
+/// The key of a hub.
+fn key(from: &KeyFrom) -> Result<Secret, String> {
+    let mut text = String::new();
+    let read = match from {
+        KeyFrom::Given(key) => return Ok(Secret::new(key.as_str())),
+        KeyFrom::Stdin => return Err("standard input has the keys of the terminal; write --key-file FILE".into()),
+        KeyFrom::File(path) => backend::file::open(path)
+            .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))
+            .map_err(|error| format!("cannot read the key in {}: {error}", path.display())),
+    };
+    read.map(|_| Secret::new(text.trim()))
+}
+
+/// The server that has the data folder, where one runs and shows what it has.
+fn server_here(config: &Config) -> Result<Option<Place>, String> {
+    let Some(folder) = config.data_dir.as_deref().filter(|folder| folder.is_dir()) else { return Ok(None) };
+    let mut places = Vec::new();
+    if let Ok(Some(socket)) = control::path(folder, control::runtime_folder())
+        && socket.exists()
+    {
+        places.push(Place::Unix(socket));
+    }
+    if backend::data::is_held(folder) {
+        let entry = backend::config::entry_here(config);
+        places.push(Place::server(&entry, &config.proxies, None)?);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| no_thread(&error))?;
+    Ok(places.into_iter().find(|place| runtime.block_on(place.answers())))
+}
+
+/// Has this process serve what a mode serves, to itself alone.
+fn within<F: Future<Output = ()> + Send + 'static>(
+    origin: &'static str,
+    mode: impl FnOnce(Serving) -> F,
+) -> Result<Found, String> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build();
+    let runtime = runtime.map_err(|error| no_thread(&error))?;
+    let (stopping, stop) = watch::channel(false);
+    let (answering, _) = oneshot::channel();
+    let (connections, within) = mpsc::channel(1);
+    runtime.spawn(mode(Serving { listeners: Vec::new(), within: Some(within), stop, answering }));
+    Ok(Found { place: Place::Within(connections), origin, within: Some((runtime, stopping)) })
+}

@@ -1,0 +1,304 @@
+//! Where everything stands: the head, the tiles, devices and charts, processes, the foot.
+
+use crate::chart::Frame;
+use crate::model::{Delivery, Model};
+use crate::palette::{Ink, Palette};
+use crate::{over, table};
+use charts::axis;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
+use shared::standing::Standing;
+use std::collections::BTreeMap;
+use viewer::store::plan::{HEAT_SUFFIX, Panel};
+use viewer::tile::{MISSING_PREFIX, Say};
+
+/// The smallest terminal that is drawn on.
+pub const SMALLEST: (u16, u16) = (40, 10);
+/// Cells of a chart, at least: across and down.
+const CHART: (u16, u16) = (36, 6);
+/// Rows of a chart, at most.
+const TALLEST: u16 = 16;
+/// The most charts beside each other.
+const MAX_ACROSS: u16 = 4;
+/// Rows of processes, at least, with their two heads.
+const PROCESSES: u16 = 5;
+
+/// Where the parts stand.
+struct Places {
+    /// Devices, a row each.
+    rows: Option<Rect>,
+    /// Charts by their place in the list of all.
+    charts: Vec<(usize, Rect)>,
+    processes: Option<Rect>,
+}
+
+/// Draws all of it.
+pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let words =
+            format!("{} x {} cells are too few; {} x {} are enough", area.width, area.height, SMALLEST.0, SMALLEST.1);
+        buffer.set_stringn(area.x, area.y, words, usize::from(area.width), palette.style(Ink::Warn));
+        return;
+    }
+    head(model, palette, offset, Rect { height: 1, ..area }, buffer);
+    let mut y = area.y + 1;
+    if let Some(sentence) = trouble(model) {
+        buffer.set_stringn(area.x, y, palette.text(&sentence), usize::from(area.width), palette.style(Ink::Warn));
+        y += 1;
+    }
+    let high = if area.height >= 18 { 3 } else { 2 };
+    tiles(model, palette, Rect { y, height: high, ..area }, buffer);
+    y += high;
+    let foot = Rect { y: area.bottom() - 1, height: 1, ..area };
+    let body = Rect { y, height: foot.y.saturating_sub(y), ..area };
+    let panels = model.panels();
+    model.view.focus = model.view.focus.min(panels.len().saturating_sub(1));
+    // What is a row of devices is known when its series are.
+    if let Some(lead) = panels.first() {
+        model.reduce(lead.id.trim_end_matches(HEAT_SUFFIX), i64::from(area.width));
+    }
+    let places = places(&Frame { model, palette, offset }, &panels, body);
+    let mut dots: BTreeMap<&str, i64> = BTreeMap::new();
+    if places.rows.is_some() {
+        dots.extend(model.plan.top.iter().map(|panel| (panel.id.as_str(), i64::from(area.width))));
+    }
+    let charts = places.charts.iter().map(|(at, rect)| (panels[*at].id.as_str(), i64::from(rect.width) * 2));
+    for (id, wide) in charts {
+        let dots = dots.entry(id).or_insert(wide);
+        *dots = wide.max(*dots);
+    }
+    let dots: BTreeMap<String, i64> =
+        dots.into_iter().map(|(id, dots)| (id.trim_end_matches(HEAT_SUFFIX).to_string(), dots)).collect();
+    dots.iter().for_each(|(id, dots)| model.reduce(id, *dots));
+    // Of charts that went out of sight nothing is kept.
+    model.reduced.retain(|id, _| {
+        dots.contains_key(id) || panels.first().is_some_and(|p| p.id.trim_end_matches(HEAT_SUFFIX) == id)
+    });
+    let frame = Frame { model, palette, offset };
+    if let (Some(rect), Some(lead)) = (places.rows, panels.first()) {
+        frame.draw_rows(lead, &model.plan.top, model.view.focus == 0, rect, buffer);
+    }
+    for (at, rect) in &places.charts {
+        frame.draw(&panels[*at], model.view.focus == *at, *rect, buffer);
+    }
+    if let Some(rect) = places.processes {
+        table::draw(model, palette, rect, buffer);
+    }
+    if model.newest() == 0 {
+        let words = match &model.delivery {
+            Delivery::Lost(_) => "",
+            _ => "waiting for the first sample",
+        };
+        buffer.set_string(body.x, body.y, words, palette.style(Ink::Faint));
+    }
+    let shown: Vec<usize> = places.rows.iter().map(|_| 0).chain(places.charts.iter().map(|(at, _)| *at)).collect();
+    bottom(model, palette, (&shown, panels.len()), foot, buffer);
+    over::draw(model, palette, area, buffer);
+}
+
+/// Divides the body between devices, charts and processes.
+fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
+    let view = &frame.model.view;
+    if view.table {
+        return Places { rows: None, charts: Vec::new(), processes: Some(body) };
+    }
+    let devices = panels.first().and_then(|lead| frame.devices(&lead.id)).map_or(0, |(_, n)| n);
+    let is_map = panels.first().is_some_and(|lead| lead.id.ends_with(HEAT_SUFFIX));
+    if view.zoomed {
+        let is_rows = view.focus == 0 && is_map;
+        let charts = if is_rows || panels.is_empty() { Vec::new() } else { vec![(view.focus, body)] };
+        return Places { rows: is_rows.then_some(body), charts, processes: None };
+    }
+    let listed = table::lines(frame.model).len().min(200) as u16 + 2;
+    let least = if body.height > CHART.1 + PROCESSES { PROCESSES } else { 0 };
+    let wish = (body.height * 3 / 10).max(least).min(listed.max(least));
+    let mut rest = body.height - wish;
+    // Devices stand in rows where all of them fit, and always where the page has a map of them.
+    let fits = devices >= 2 && devices as u16 + 2 <= rest;
+    let rows = (is_map || fits).then(|| {
+        let spare = if rest > devices as u16 + 2 + CHART.1 { CHART.1 } else { rest / 2 };
+        let height = if fits { devices as u16 + 2 } else { rest.saturating_sub(spare).max(4).min(rest) };
+        rest -= height;
+        Rect { height, ..body }
+    });
+    let y = body.y + rows.map_or(0, |rows| rows.height);
+    let skipped = usize::from(rows.is_some());
+    let across = (body.width / CHART.0).clamp(1, MAX_ACROSS);
+    let count = panels.len() - skipped.min(panels.len());
+    let down = (rest / CHART.1).min((count as u16).div_ceil(across));
+    let mut charts = Vec::new();
+    let mut used = 0;
+    if let Some(height) = rest.checked_div(down).map(|height| height.min(TALLEST)) {
+        // The charts that are shown follow the focus by whole rows.
+        let row = view.focus.saturating_sub(skipped) / usize::from(across);
+        let first_row = row.saturating_sub(usize::from(down) - 1);
+        let (gap, whole) = (2, body.width + 2);
+        for n in 0..usize::from(across * down) {
+            let at = skipped + first_row * usize::from(across) + n;
+            if at >= panels.len() {
+                break;
+            }
+            let (column, line) = (n as u16 % across, n as u16 / across);
+            let (x, end) = (whole * column / across, whole * (column + 1) / across);
+            charts.push((at, Rect { x: body.x + x, y: y + line * height, width: end - x - gap, height }));
+        }
+        used = charts.last().map_or(0, |(_, rect)| rect.bottom() - y);
+    }
+    let processes = Rect { y: y + used, height: body.bottom() - y - used, ..body };
+    Places { rows, charts, processes: (processes.height >= 3).then_some(processes) }
+}
+
+/// What is wrong, in a sentence: the link, the machine, or a family that has trouble.
+pub fn trouble(model: &Model) -> Option<String> {
+    if let Delivery::Lost(why) = &model.delivery {
+        return Some(format!("{MISSING_PREFIX}no link: {why}; trying again"));
+    }
+    let standing = model.entry().map(|entry| (&entry.state, entry.since));
+    if let Some((state, _)) = standing.filter(|(state, _)| !matches!(state, Standing::Live | Standing::Filling { .. }))
+        && !model.is_recording()
+    {
+        let why = state.why().map_or(String::new(), |why| format!(": {why}"));
+        return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.word()));
+    }
+    let absent = model.plan.absent.iter().find(|absent| absent.is_trouble())?;
+    Some(format!("{MISSING_PREFIX}{}: {}", absent.title, absent.why()))
+}
+
+/// The facts of a machine in a line. A bare number gets its name.
+fn facts(model: &Model) -> String {
+    let Some(source) = model.shown() else { return String::new() };
+    let bare = |value: &str| value.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let facts = source.info.facts.iter().filter(|(key, value)| !value.is_empty() && key != shared::wire::NAME_FACT);
+    let text = facts.map(|(key, value)| if bare(value) { format!("{key} {value}") } else { value.clone() });
+    text.collect::<Vec<_>>().join(", ")
+}
+
+/// A length of time as a window is called: `5m`.
+fn window(ms: i64) -> String {
+    let known = shared::window::WINDOWS.iter().find(|window| window.ms == ms);
+    known.map_or_else(|| axis::duration(ms), |window| window.name.into())
+}
+
+fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
+    let (from, to) = model.span();
+    let clock = |t: i64| axis::clock(t + offset, true);
+    let state = match (&model.delivery, model.view.frozen) {
+        (Delivery::Waiting, _) => "connecting".into(),
+        (Delivery::Lost(_), _) => "no link".into(),
+        _ if to == 0 => "waiting".into(),
+        (_, Some(_)) if model.is_recording() => {
+            format!("recording {} {} – {}", axis::date((to + offset).div_euclid(86_400_000)), clock(from), clock(to))
+        }
+        (_, Some(_)) => format!("frozen {} – {}", clock(from), clock(to)),
+        _ => format!("{} live {} {}", palette.sign("●", "*"), window(model.view.window), clock(to)),
+    };
+    let simulated = model.store.hello.as_ref().is_some_and(|hello| hello.simulated);
+    let state = palette.text(&if simulated { format!("simulated  {state}") } else { state });
+    let name = model.entry().map_or("Watchglass", |entry| entry.name.as_str());
+    let room = usize::from(area.width).saturating_sub(state.chars().count() + 1);
+    let bold = palette.style(Ink::Text).add_modifier(Modifier::BOLD);
+    let (x, _) = buffer.set_stringn(area.x, area.y, palette.text(name), room, bold);
+    let rest = room.saturating_sub(usize::from(x - area.x) + 1);
+    let mut about = palette.text(&facts(model));
+    if about.chars().count() > rest {
+        about = about.chars().take(rest.saturating_sub(1)).collect::<String>() + palette.sign("…", "~");
+    }
+    buffer.set_stringn(x + 1, area.y, about, rest, palette.style(Ink::Faint));
+    let at = area.right() - (state.chars().count() as u16).min(area.width);
+    let style = if model.delivery == Delivery::Well { bold } else { palette.style(Ink::Warn) };
+    buffer.set_stringn(at, area.y, state, usize::from(area.width), style);
+}
+
+/// The texts of a tile.
+pub struct TileTexts {
+    /// Its id.
+    pub id: String,
+    /// Title, and what stands at its right.
+    pub title: [String; 2],
+    /// The number, and its unit.
+    pub number: [String; 2],
+    /// The line under it.
+    pub note: String,
+    /// The value and what it is out of, in the base unit, and the name of that.
+    pub value: (Option<f64>, Option<f64>, &'static str),
+}
+
+/// The tiles in words, at the end of the span or the crosshair.
+pub fn words(model: &mut Model) -> Vec<TileTexts> {
+    let (_, to) = model.span();
+    let at = model.view.crosshair.unwrap_or(to);
+    let Some(entry) = model.entry().map(|entry| entry.id) else { return Vec::new() };
+    let Some(source) = model.store.sources.get(&entry) else { return Vec::new() };
+    let tiles = model.plan.tiles.iter();
+    let layout = &model.store.catalog.layout.tiles;
+    let all = tiles.filter_map(|id| layout.iter().find(|tile| tile.id == *id));
+    all.map(|tile| {
+        let say = Say { store: &model.store, source, tile, t: at };
+        let figure = say.figure();
+        let spark = model.sparklines.entry(tile.id.clone()).or_default();
+        spark.points(&say, at);
+        let note = spark.straggler(&say, at).unwrap_or_else(|| say.note(figure.scale));
+        TileTexts {
+            id: tile.id.clone(),
+            title: [tile.title.clone(), say.corner()],
+            number: [figure.number, figure.symbol],
+            note,
+            value: (figure.value, figure.of, say.unit().name()),
+        }
+    })
+    .collect()
+}
+
+fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
+    let all = words(model);
+    let n = all.len().max(1) as u16;
+    for (i, tile) in all.iter().enumerate() {
+        let (x, end) = (area.width * i as u16 / n, area.width * (i as u16 + 1) / n);
+        let (x, room) = (area.x + x, usize::from(end - x).saturating_sub(2));
+        let put = |buffer: &mut Buffer, y: u16, text: &str, at: u16, style| {
+            let room = room.saturating_sub(usize::from(at - x));
+            buffer.set_stringn(at, area.y + y, palette.text(text), room, style).0
+        };
+        let [title, corner] = &tile.title;
+        let (faint, bold) = (palette.style(Ink::Faint), palette.style(Ink::Text).add_modifier(Modifier::BOLD));
+        let end = put(buffer, 0, title, x, palette.style(Ink::Text));
+        // Half a word says nothing.
+        if usize::from(end - x) + corner.chars().count() < room {
+            put(buffer, 0, &format!(" {corner}"), end, faint);
+        }
+        let end = put(buffer, 1, &tile.number[0], x, bold);
+        put(buffer, 1, &format!(" {}", tile.number[1]), end, palette.style(Ink::Text));
+        if area.height > 2 {
+            let style = if tile.note.starts_with(MISSING_PREFIX) { palette.style(Ink::Warn) } else { faint };
+            put(buffer, 2, &tile.note, x, style);
+        }
+    }
+}
+
+fn bottom(model: &Model, palette: Palette, (shown, all): (&[usize], usize), area: Rect, buffer: &mut Buffer) {
+    let view = &model.view;
+    let words = match () {
+        () if !view.note.is_empty() => view.note.clone(),
+        () if view.crosshair.is_some() => "←→ values  Shift ten  Esc live  ? keys".into(),
+        () if view.zoomed || view.table => "Esc back  ↑↓ charts  1–7 window  ? keys  q end".into(),
+        () if !model.origin.is_empty() && view.focus == 0 && view.frozen.is_none() => model.origin.clone(),
+        () => "? keys  q end  1–7 window  Space freeze  ←→ values  ↑↓ charts  / find  s sort".into(),
+    };
+    let place = match shown {
+        [] => String::new(),
+        [first, .., last] if last + 1 < all || *first > 1 => format!("charts {}–{} of {all} ↓", first + 1, last + 1),
+        _ => String::new(),
+    };
+    let signs = [("↑↓", "up/down"), ("←→", "left/right"), (" ↓", "")];
+    let plain = |text: &str| {
+        let text =
+            signs.iter().fold(text.to_string(), |text, (sign, word)| text.replace(sign, palette.sign(sign, word)));
+        palette.text(&text)
+    };
+    let place = plain(&place);
+    let room = usize::from(area.width).saturating_sub(place.chars().count() + 1);
+    buffer.set_stringn(area.x, area.y, plain(&words), room, palette.style(Ink::Faint));
+    let at = area.right().saturating_sub(place.chars().count() as u16);
+    buffer.set_string(at, area.y, place, palette.style(Ink::Faint));
+}

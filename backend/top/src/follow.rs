@@ -1,0 +1,231 @@
+//! The loop: takes in what comes, hands back what is asked for, draws.
+
+use crate::keys::{self, Effect};
+use crate::model::{Delivery, Model};
+use crate::palette::{Depth, Palette};
+use crate::screen::{Screen, offset, read};
+use crate::{Form, Options, board, text};
+use crossterm::event::{Event, KeyEventKind};
+use shared::wire::PageMessage;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+/// Inputs that wait to be taken in: who delivers waits while there are as many.
+pub const MAX_WAITING: usize = 64;
+/// How long what comes together is gathered before it is drawn.
+const GATHER: Duration = Duration::from_millis(15);
+/// How long one picture is waited for.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+/// A rate needs two ticks, and processes a question of their own: after so many ticks a picture is whole enough.
+const ENOUGH_TICKS: u32 = 5;
+/// Letters of a line where nothing says how many there is room for.
+const WIDTH: usize = 120;
+
+/// What comes.
+#[derive(Debug)]
+pub enum Input {
+    /// There is a connection: the first word is ours.
+    Connected,
+    /// A message of the stream.
+    Message(Vec<u8>),
+    /// The connection was lost, and is tried again; or it could not be made for good.
+    Lost {
+        /// Why, in a sentence.
+        why: String,
+        /// Whether it is tried again.
+        again: bool,
+    },
+    /// A key, or a size.
+    Terminal(Event),
+    /// The program is to end.
+    End,
+    /// The program is to be suspended.
+    Suspend,
+    /// The program goes on after others may have written to the terminal.
+    Resumed,
+}
+
+impl From<Event> for Input {
+    fn from(event: Event) -> Self {
+        Input::Terminal(event)
+    }
+}
+
+/// What is wanted of who delivers.
+#[derive(Debug)]
+pub enum Wish {
+    /// To send this.
+    Say(PageMessage),
+    /// To begin anew.
+    Reopen,
+}
+
+/// Where inputs come from and wishes go to.
+pub struct Ends {
+    /// For who reads the terminal.
+    pub terminal: SyncSender<Input>,
+    /// All that comes.
+    pub inputs: Receiver<Input>,
+    /// All that is wanted; false where nobody takes it.
+    pub wish: Box<dyn Fn(Wish) -> bool>,
+}
+
+/// Shows the picture until a person or a signal ends it.
+///
+/// # Errors
+/// A sentence: why there is no picture.
+pub fn run(options: &Options, palette: Palette, origin: &str, ends: Ends) -> Result<(), String> {
+    let model = Model::new(options.source.clone(), origin.into());
+    match options.form {
+        Form::Screen => screen(model, palette, ends),
+        Form::Once | Form::Json | Form::Plain(_) => lines(model, options.form, palette, &ends),
+    }
+}
+
+/// What an input means for the loop.
+enum Turn {
+    Draw,
+    Idle,
+    Do(Effect),
+}
+
+/// Takes in what was delivered.
+fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Result<Turn, String> {
+    match input {
+        Input::Connected => {
+            let opened = model.open();
+            wish(Wish::Say(opened));
+        }
+        Input::Message(bytes) => match model.take(&bytes) {
+            Ok((answers, new)) => {
+                for answer in answers {
+                    wish(Wish::Say(answer));
+                }
+                return Ok(if new { Turn::Draw } else { Turn::Idle });
+            }
+            Err(why) if model.newest() == 0 => return Err(why),
+            // What was lost comes again with a new connection.
+            Err(why) => {
+                model.delivery = Delivery::Lost(why);
+                wish(Wish::Reopen);
+            }
+        },
+        Input::Lost { why, again } if again && model.newest() > 0 => model.delivery = Delivery::Lost(why),
+        Input::Lost { why, .. } => return Err(why),
+        Input::End => return Ok(Turn::Do(Effect::Quit)),
+        Input::Suspend => return Ok(Turn::Do(Effect::Suspend)),
+        Input::Resumed | Input::Terminal(Event::Resize(..)) => {}
+        Input::Terminal(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+            return Ok(Turn::Do(keys::press(model, key)));
+        }
+        Input::Terminal(_) => return Ok(Turn::Idle),
+    }
+    Ok(Turn::Draw)
+}
+
+fn screen(mut model: Model, palette: Palette, ends: Ends) -> Result<(), String> {
+    let gone = |error: io::Error| format!("the terminal cannot be used: {error}");
+    let mut screen = Screen::take(palette).map_err(gone)?;
+    let to = ends.terminal;
+    let reader = std::thread::Builder::new().name("keys".into()).spawn(move || read(&to));
+    reader.map_err(|error| format!("the system grants no thread: {error}"))?;
+    loop {
+        let local = offset(model.newest());
+        screen.draw_model(&mut model, local).map_err(gone)?;
+        let mut due: Option<Instant> = None;
+        // What is new is drawn, but not each message of many by itself.
+        loop {
+            let next = match due {
+                None => ends.inputs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => ends.inputs.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            let input = match next {
+                Ok(input) => input,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Err("nothing delivers any more".into()),
+            };
+            let resumed = matches!(input, Input::Resumed);
+            let pressed = matches!(input, Input::Terminal(_));
+            let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER };
+            match deliver(&mut model, input, &*ends.wish)? {
+                Turn::Idle => continue,
+                Turn::Draw => {}
+                Turn::Do(Effect::Quit) => return Ok(()),
+                Turn::Do(Effect::Suspend) => screen.suspend().map_err(gone)?,
+                Turn::Do(Effect::Reopen) => {
+                    (ends.wish)(Wish::Reopen);
+                }
+                Turn::Do(Effect::Theme) => screen.palette.light = !screen.palette.light,
+                Turn::Do(Effect::Draw) => {
+                    for question in model.questions() {
+                        (ends.wish)(Wish::Say(question));
+                    }
+                }
+            }
+            if resumed {
+                screen.anew().map_err(gone)?;
+            }
+            due = Some(due.map_or(gather, |at| at.min(gather)));
+        }
+    }
+}
+
+impl Screen {
+    fn draw_model(&mut self, model: &mut Model, local: i64) -> io::Result<()> {
+        let palette = self.palette;
+        self.draw(|area, buffer| board::draw(model, palette, local, area, buffer))
+    }
+}
+
+/// Whether all is there that one picture shows.
+fn whole(model: &Model, ticks: u32) -> bool {
+    let long = model.shown().is_some_and(|source| source.last_t().zip(source.first_t()).is_some_and(|(a, b)| a > b));
+    let told = match model.is_recording() {
+        true => model.answered,
+        false => model.processes.rows.iter().any(|row| row.cpu.is_some()) || ticks >= ENOUGH_TICKS,
+    };
+    model.newest() > 0 && told && (long || model.is_recording())
+}
+
+fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<(), String> {
+    let palette = Palette { depth: Depth::None, ..palette };
+    let started = Instant::now();
+    let (mut ticks, mut next) = (0, started);
+    let every = if let Form::Plain(every) = form { Some(every) } else { None };
+    let width = crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).max(40));
+    let late = || format!("nothing came within {} s", MAX_WAIT.as_secs());
+    loop {
+        let ready = whole(&model, ticks);
+        let until = if ready { next } else { started + MAX_WAIT };
+        match ends.inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(input) => {
+                ticks +=
+                    u32::from(matches!(&input, Input::Message(bytes) if bytes.first() == Some(&shared::wire::TICKS)));
+                if let Turn::Do(Effect::Quit) = deliver(&mut model, input, &*ends.wish)? {
+                    return Ok(());
+                }
+                if !whole(&model, ticks) || Instant::now() < next {
+                    continue;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if ready => {}
+            Err(RecvTimeoutError::Timeout) => return Err(late()),
+            Err(RecvTimeoutError::Disconnected) => return Err("nothing delivers any more".into()),
+        }
+        let text = match form {
+            Form::Json => format!("{}\n", text::json(&mut model)),
+            _ => {
+                let local = offset(model.newest());
+                text::lines(&mut model, palette, local, width, 10)
+            }
+        };
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            other => other.map_err(|error| format!("standard output cannot be written: {error}"))?,
+        }
+        let Some(every) = every else { return Ok(()) };
+        next = Instant::now() + every;
+    }
+}

@@ -1,0 +1,237 @@
+//! What a key does: the table of the page, and what a terminal has besides.
+
+use crate::model::{Model, Over};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use shared::window::WINDOWS;
+use viewer::shortcuts::{self, Action};
+use viewer::store::processes::Column;
+
+/// What is to be done outside of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing but a new picture.
+    Draw,
+    /// The end.
+    Quit,
+    /// The program is to be suspended.
+    Suspend,
+    /// Another machine is shown.
+    Reopen,
+    /// The other theme.
+    Theme,
+}
+
+/// Keys that the page does not have, and words for each.
+pub const OWN: &[(&str, &str)] = &[
+    ("Q Ctrl-C", "end"),
+    ("Ctrl-Z", "suspend; fg comes back"),
+    ("Z", "one chart in the room of all"),
+    ("P", "processes in the room of the charts"),
+    ("S Shift-S", "sort processes by the next column; turn the order around"),
+    ("E", "processes as a tree"),
+    ("U", "processes of one user after the other, then of all"),
+    ("PgUp PgDn", "processes further up or down"),
+];
+
+/// The columns by which processes are sorted, in the order of the key.
+const COLUMNS: [Column; 7] =
+    [Column::Cpu, Column::Memory, Column::Gpu, Column::Disk, Column::Threads, Column::Pid, Column::Name];
+
+/// Does what a key means.
+pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    model.view.note.clear();
+    match (key.code, control) {
+        (KeyCode::Char('c'), true) => return Effect::Quit,
+        (KeyCode::Char('z'), true) => return Effect::Suspend,
+        (KeyCode::Char('k'), true) => return act(model, Action::Find, 1),
+        (_, true) => return Effect::Draw,
+        _ => {}
+    }
+    match model.view.over.clone() {
+        Over::Nothing => {}
+        Over::Help => {
+            model.view.over = Over::Nothing;
+            return if key.code == KeyCode::Char('q') { Effect::Quit } else { Effect::Draw };
+        }
+        Over::Find(text, at) => return find(model, key.code, text, at),
+        Over::Machines(at) => return machines(model, key.code, at),
+    }
+    if let Some(effect) = own(model, key.code) {
+        return effect;
+    }
+    let name = match key.code {
+        KeyCode::Char(c) => c.to_lowercase().to_string(),
+        KeyCode::Up => "ArrowUp".into(),
+        KeyCode::Down => "ArrowDown".into(),
+        KeyCode::Left => "ArrowLeft".into(),
+        KeyCode::Right => "ArrowRight".into(),
+        KeyCode::Home => "Home".into(),
+        KeyCode::End => "End".into(),
+        KeyCode::Enter => "Enter".into(),
+        KeyCode::Esc => "Escape".into(),
+        KeyCode::Tab => return act(model, Action::Chart(1), 1),
+        KeyCode::BackTab => return act(model, Action::Chart(-1), 1),
+        _ => return Effect::Draw,
+    };
+    let times = if key.modifiers.contains(KeyModifiers::SHIFT) { 10 } else { 1 };
+    // A recording has no clock of its own here: its keys are those of any span.
+    shortcuts::action(&name, false).map_or(Effect::Draw, |action| act(model, action, times))
+}
+
+fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
+    let view = &mut model.view;
+    let by = COLUMNS.iter().position(|column| *column == view.listing.by).unwrap_or(0);
+    match code {
+        KeyCode::Char('q' | 'Q') => return Some(Effect::Quit),
+        KeyCode::Char('z') => view.zoomed = !view.zoomed,
+        KeyCode::Char('p') => (view.table, view.first) = (!view.table, 0),
+        KeyCode::Char('s') => {
+            view.listing.by = COLUMNS[(by + 1) % COLUMNS.len()];
+            view.listing.ascending = matches!(view.listing.by, Column::Pid | Column::Name);
+        }
+        KeyCode::Char('S') => view.listing.ascending = !view.listing.ascending,
+        KeyCode::Char('e') => view.listing.tree = if view.listing.tree.is_some() { None } else { Some(Vec::new()) },
+        KeyCode::Char('u') => {
+            let mut users: Vec<&str> = model.processes.rows.iter().map(|row| row.user.as_str()).collect();
+            users.sort_unstable();
+            users.dedup();
+            let at = users.iter().position(|user| *user == view.listing.user).map_or(0, |at| at + 1);
+            view.listing.user = users.get(at).map_or(String::new(), |user| user.to_string());
+        }
+        KeyCode::PageDown => view.first = (view.first + 10).min(model.processes.rows.len().saturating_sub(1)),
+        KeyCode::PageUp => view.first = view.first.saturating_sub(10),
+        _ => return None,
+    }
+    Some(Effect::Draw)
+}
+
+fn act(model: &mut Model, action: Action, times: i64) -> Effect {
+    let ((from, to), panels) = (model.span(), model.panels().len().max(1));
+    let interval = model.shown().map_or(1_000, |source| source.info.interval);
+    let recording = model.is_recording();
+    let view = &mut model.view;
+    match action {
+        Action::Chart(by) => view.focus = (view.focus as i32 + by).rem_euclid(panels as i32) as usize,
+        Action::Read(i64::MIN) => view.crosshair = Some(from),
+        Action::Read(i64::MAX) => view.crosshair = Some(to),
+        Action::Read(by) => {
+            let at = view.crosshair.unwrap_or(to) + by * times * interval;
+            view.frozen.get_or_insert((from, to));
+            view.crosshair = Some(at.clamp(from, to));
+        }
+        Action::Pin => view.zoomed = !view.zoomed,
+        Action::Window(place) => model.choose(place),
+        Action::Find => view.over = Over::Find(String::new(), 0),
+        Action::Go => view.over = Over::Machines(0),
+        Action::Keys => view.over = Over::Help,
+        Action::Closer | Action::Wider => {
+            let length = if action == Action::Closer { (to - from) / 2 } else { (to - from) * 2 };
+            let middle = view.crosshair.unwrap_or(to);
+            let right = (length as f64 * ((to - middle) as f64 / (to - from).max(1) as f64)) as i64;
+            model.look_at((middle + right - length, middle + right));
+        }
+        Action::Pan(by) => model.look_at((from + by * (to - from) / 2, to + by * (to - from) / 2)),
+        Action::Freeze if view.frozen.is_some() && recording => model.choose_end(),
+        Action::Freeze => {
+            let view = &mut model.view;
+            view.frozen = if view.frozen.is_some() { None } else { Some((from, to)) };
+            view.crosshair = None;
+        }
+        Action::Leave if view.zoomed || view.table => (view.zoomed, view.table) = (false, false),
+        Action::Leave if !view.words.is_empty() => view.words.clear(),
+        Action::Leave if recording => model.choose_end(),
+        Action::Leave => (view.frozen, view.crosshair) = (None, None),
+        Action::Theme => return Effect::Theme,
+        Action::About => {
+            let panel = model.panels().get(model.view.focus).map(|panel| panel.id.clone()).unwrap_or_default();
+            let metric =
+                model.store.catalog.metrics.iter().find(|metric| panel.trim_end_matches(".heat") == metric.chart);
+            model.view.note = metric.map_or(String::new(), |metric| metric.help.clone());
+        }
+        _ => view.note = "this is on the page; open it in a browser".into(),
+    }
+    Effect::Draw
+}
+
+/// What can be found: charts by their place, and words for processes.
+pub fn found(model: &Model, text: &str) -> Vec<(Found, String)> {
+    let words = text.to_lowercase();
+    let fits = |title: &str| words.split_whitespace().all(|word| title.to_lowercase().contains(word));
+    let mut all: Vec<(Found, String)> = Vec::new();
+    if !text.trim().is_empty() {
+        all.push((Found::Processes, format!("processes with “{}”", text.trim())));
+    }
+    for (place, window) in WINDOWS.iter().enumerate().filter(|(_, window)| !words.is_empty() && window.name == words) {
+        all.push((Found::Window(place), format!("the last {}", charts::axis::duration(window.ms))));
+    }
+    let charts = model.panels().into_iter().enumerate().filter(|(_, panel)| fits(&panel.title));
+    all.extend(charts.map(|(at, panel)| (Found::Chart(at), panel.title)));
+    all
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Processes that have the words.
+    Processes,
+    /// A window, by its place.
+    Window(usize),
+    /// A chart, by its place.
+    Chart(usize),
+}
+
+fn find(model: &mut Model, code: KeyCode, mut text: String, at: usize) -> Effect {
+    let all = found(model, &text);
+    let mut next = at;
+    match code {
+        KeyCode::Esc => {
+            model.view.over = Over::Nothing;
+            return Effect::Draw;
+        }
+        KeyCode::Enter => {
+            model.view.over = Over::Nothing;
+            match all.get(at).map(|(found, _)| *found) {
+                Some(Found::Processes) => (model.view.words, model.view.first) = (text.trim().into(), 0),
+                Some(Found::Window(place)) => model.choose(place),
+                Some(Found::Chart(place)) => (model.view.focus, model.view.table) = (place, false),
+                None => {}
+            }
+            return Effect::Draw;
+        }
+        KeyCode::Down | KeyCode::Tab => next = (at + 1).min(all.len().saturating_sub(1)),
+        KeyCode::Up => next = at.saturating_sub(1),
+        KeyCode::Backspace => (next, _) = (0, text.pop()),
+        KeyCode::Char(c) if text.chars().count() < 64 && !c.is_control() => {
+            text.push(c);
+            next = 0;
+        }
+        _ => {}
+    }
+    model.view.over = Over::Find(text, next);
+    Effect::Draw
+}
+
+fn machines(model: &mut Model, code: KeyCode, at: usize) -> Effect {
+    let last = model.store.index.len().saturating_sub(1);
+    let next = match code {
+        KeyCode::Down | KeyCode::Char('j') => (at + 1).min(last),
+        KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
+        KeyCode::PageDown => (at + 10).min(last),
+        KeyCode::PageUp => at.saturating_sub(10),
+        KeyCode::Home => 0,
+        KeyCode::End => last,
+        KeyCode::Enter => {
+            model.view.over = Over::Nothing;
+            let Some(key) = model.store.index.get(at).map(|entry| entry.key.clone()) else { return Effect::Draw };
+            model.switch(key);
+            return Effect::Reopen;
+        }
+        _ => {
+            model.view.over = Over::Nothing;
+            return Effect::Draw;
+        }
+    };
+    model.view.over = Over::Machines(next);
+    Effect::Draw
+}

@@ -1,0 +1,355 @@
+//! What is held of a machine, and what a person looks at.
+
+use shared::processes::ProcessTable;
+use shared::series::SeriesId;
+use shared::window::{DEFAULT, WINDOWS};
+use shared::wire::{IndexEntry, PageMessage, Received, ServerMessage, decode_server};
+use std::collections::BTreeMap;
+use viewer::names::{Name, names};
+use viewer::spread::Spread;
+use viewer::store::Store;
+use viewer::store::plan::{self, Panel, Plan};
+use viewer::store::processes::Listing;
+use viewer::store::source::Source;
+use viewer::store::trace::Trace;
+use viewer::tile::Sparkline;
+
+/// Time of the source between two questions for its processes, ms.
+const PROCESSES_MS: i64 = 2_000;
+/// The shortest span, ms.
+const SHORTEST: i64 = 10_000;
+
+/// What lies over the picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Over {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The list of keys.
+    Help,
+    /// What was typed to be found, and the line that is chosen.
+    Find(String, usize),
+    /// The machines, and the line that is chosen.
+    Machines(usize),
+}
+
+/// What a person looks at.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Length of the live span, ms.
+    pub window: i64,
+    /// The span at which time stands still, ms since the epoch.
+    pub frozen: Option<(i64, i64)>,
+    /// The instant whose values are shown.
+    pub crosshair: Option<i64>,
+    /// The chart that has the focus, by its place.
+    pub focus: usize,
+    /// It fills the room of all.
+    pub zoomed: bool,
+    /// Order and form of the processes.
+    pub listing: Listing,
+    /// Words that processes must have.
+    pub words: String,
+    /// The first process that is shown.
+    pub first: usize,
+    /// The processes fill the room of the charts.
+    pub table: bool,
+    /// What lies over the picture.
+    pub over: Over,
+    /// A sentence for the person.
+    pub note: String,
+}
+
+/// Series of one chart, reduced.
+#[derive(Default)]
+pub struct Reduced {
+    /// The series.
+    pub ids: Vec<SeriesId>,
+    /// Their names and colours.
+    pub names: Vec<Name>,
+    /// Their columns.
+    pub traces: BTreeMap<SeriesId, Trace>,
+    /// All of them at once, where they are many.
+    pub spread: Spread,
+}
+
+/// The state of what delivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Nothing has come yet.
+    Waiting,
+    /// It delivers.
+    Well,
+    /// It was lost, and is tried again: why.
+    Lost(String),
+}
+
+/// All of it.
+pub struct Model {
+    /// The data.
+    pub store: Store,
+    /// The machine that was asked for.
+    pub source: Option<String>,
+    /// What a person looks at.
+    pub view: View,
+    /// Tiles, charts and what is absent.
+    pub plan: Plan,
+    /// Charts by their id.
+    pub reduced: BTreeMap<String, Reduced>,
+    /// Tiles by their id.
+    pub sparklines: BTreeMap<String, Sparkline>,
+    /// The newest processes.
+    pub processes: ProcessTable,
+    /// What delivers.
+    pub delivery: Delivery,
+    /// What to say besides: where the values come from.
+    pub origin: String,
+    /// Processes were asked for and answered, be it by none.
+    pub answered: bool,
+    asked: Option<i64>,
+    /// The span of history that is on its way.
+    awaited: bool,
+    taken: u32,
+}
+
+impl Model {
+    /// Nothing so far.
+    pub fn new(source: Option<String>, origin: String) -> Self {
+        let view = View {
+            window: DEFAULT.ms,
+            frozen: None,
+            crosshair: None,
+            focus: 0,
+            zoomed: false,
+            listing: Listing::default(),
+            words: String::new(),
+            first: 0,
+            table: false,
+            over: Over::Nothing,
+            note: String::new(),
+        };
+        Model {
+            store: Store::default(),
+            source,
+            view,
+            plan: Plan::default(),
+            reduced: BTreeMap::new(),
+            sparklines: BTreeMap::new(),
+            processes: ProcessTable::default(),
+            delivery: Delivery::Waiting,
+            origin,
+            answered: false,
+            asked: None,
+            awaited: false,
+            taken: 0,
+        }
+    }
+
+    /// The line of the index of the machine that is shown: the one that was asked for, or the first.
+    pub fn entry(&self) -> Option<&IndexEntry> {
+        let called = |text: &str| self.store.index.iter().find(|entry| entry.name == text || entry.key == text);
+        self.source.as_deref().and_then(called).or_else(|| self.store.index.first())
+    }
+
+    /// The machine that is shown.
+    pub fn shown(&self) -> Option<&Source> {
+        self.store.sources.get(&self.entry()?.id)
+    }
+
+    /// Whether a recording is shown.
+    pub fn is_recording(&self) -> bool {
+        self.store.hello.as_ref().is_some_and(|hello| hello.recorded.is_some())
+    }
+
+    /// The newest instant, ms since the epoch; 0 before there is one.
+    pub fn newest(&self) -> i64 {
+        self.shown().and_then(Source::last_t).unwrap_or(0)
+    }
+
+    /// The span that is shown, ms since the epoch.
+    pub fn span(&self) -> (i64, i64) {
+        let to = self.newest();
+        self.view.frozen.unwrap_or((to - self.view.window, to))
+    }
+
+    /// The first words of a connection.
+    pub fn open(&mut self) -> PageMessage {
+        (self.delivery, self.taken, self.awaited) = (Delivery::Well, 0, false);
+        let (from, to) = self.span();
+        PageMessage::Open {
+            protocol: shared::wire::PROTOCOL,
+            window: (to - from).max(self.view.window),
+            resume: self.store.places(),
+            sources: vec![self.source.clone().unwrap_or_default()],
+        }
+    }
+
+    /// Shows another machine, which takes another connection.
+    pub fn switch(&mut self, source: String) {
+        let Model { view, .. } = Model::new(None, String::new());
+        self.view = View { window: self.view.window, listing: self.view.listing.clone(), ..view };
+        (self.source, self.processes, self.asked) = (Some(source), ProcessTable::default(), None);
+        (self.store, self.plan) = (Store::default(), Plan::default());
+        (self.reduced, self.sparklines) = (BTreeMap::new(), BTreeMap::new());
+    }
+
+    /// Takes in a message; what is to be answered, and whether there is something new to see.
+    ///
+    /// # Errors
+    /// A sentence: the connection is of no use any more.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(Vec<PageMessage>, bool), String> {
+        let speaks = "what answers speaks another version of Watchglass; install the same on both ends";
+        let mut answers = Vec::new();
+        match decode_server(bytes).map_err(|_| speaks.to_string())? {
+            Received::Control(ServerMessage::Processes(table)) => (self.processes, self.answered) = (table, true),
+            Received::Control(ServerMessage::Heartbeat { .. }) => {
+                // We are here as well.
+                answers.push(PageMessage::Ack { messages: self.taken });
+                return Ok((answers, false));
+            }
+            Received::Control(ServerMessage::Goodbye { reason }) => return Err(reason),
+            Received::Control(message) => {
+                let sources = matches!(message, ServerMessage::Sources(_));
+                let ended = matches!(message, ServerMessage::HistoryEnd { .. });
+                self.awaited &= !ended;
+                let changed = self.store.take(message);
+                if sources && self.source.is_some() && self.store.index.iter().all(|entry| !self.is_asked(entry)) {
+                    return Err(self.unknown());
+                }
+                if changed.plan {
+                    self.plan = plan::plan(&self.store, self.shown(), &[], &[]);
+                }
+                if let (true, Some(recorded)) = (sources, self.store.hello.as_ref().and_then(|h| h.recorded.clone())) {
+                    let from = recorded.from.max(recorded.to - self.view.window);
+                    self.view.frozen.get_or_insert((from, recorded.to));
+                }
+                if !changed.plan && !changed.history && !ended {
+                    return Ok((answers, changed.fleet));
+                }
+            }
+            Received::Ticks(source, frames) => {
+                self.taken += 1;
+                answers.push(PageMessage::Ack { messages: self.taken });
+                self.store.ticks(source, &frames).map_err(|error| format!("a part of the stream was lost: {error}"))?;
+            }
+            Received::Overview(..) => return Ok((answers, false)),
+        }
+        answers.extend(self.questions());
+        Ok((answers, true))
+    }
+
+    fn is_asked(&self, entry: &IndexEntry) -> bool {
+        self.source.as_ref().is_some_and(|text| entry.name == *text || entry.key == *text)
+    }
+
+    fn unknown(&self) -> String {
+        let some: Vec<&str> = self.store.index.iter().take(8).map(|entry| entry.name.as_str()).collect();
+        let more = if self.store.index.len() > 8 { ", …" } else { "" };
+        let name = self.source.as_deref().unwrap_or_default();
+        format!("there is no machine {name:?} here; --source takes one of {}{more}", some.join(", "))
+    }
+
+    /// What is to be asked so that all that is looked at is there.
+    pub fn questions(&mut self) -> Vec<PageMessage> {
+        let (span, newest) = (self.span(), self.newest());
+        let mut all = Vec::new();
+        let Some(id) = self.entry().map(|entry| entry.id) else { return all };
+        let Some(source) = self.store.sources.get_mut(&id) else { return all };
+        if source.last_seq().is_none() {
+            return all;
+        }
+        let history = if self.awaited { None } else { source.ask(&[span]).or_else(|| source.hand_back()) };
+        if let Some((from, to)) = history {
+            self.awaited = true;
+            all.push(PageMessage::History { source: id, from, to });
+        }
+        let at = self.view.frozen.map(|(_, to)| self.view.crosshair.unwrap_or(to));
+        let due = match (at, self.asked) {
+            (_, None) => true,
+            (Some(at), Some(asked)) => at != asked,
+            (None, Some(asked)) => !(asked..asked + PROCESSES_MS).contains(&newest),
+        };
+        if due {
+            self.asked = Some(at.unwrap_or(newest));
+            all.push(PageMessage::Processes { at });
+        }
+        all
+    }
+
+    /// Brings the columns of a chart up to date, each as wide as one of `dots`.
+    pub fn reduce(&mut self, id: &str, dots: i64) {
+        let (from, to) = self.span();
+        let Some(entry) = self.entry().map(|entry| entry.id) else { return };
+        let Some(source) = self.store.sources.get(&entry) else { return };
+        let ids = source.charts.get(id).map_or(&[][..], |members| &members.lines[..]);
+        let reduced = self.reduced.entry(id.to_string()).or_default();
+        if reduced.ids != ids {
+            *reduced = Reduced { ids: ids.to_vec(), ..Reduced::default() };
+            reduced.names = names(&self.store.catalog, &source.defs, ids);
+        }
+        let step = step(to - from, dots, source.info.interval);
+        for id in ids {
+            let fits = |t: &Trace| t.is_of(step, false) && t.fits(from, source);
+            if !reduced.traces.get(id).is_some_and(fits) {
+                reduced.spread = Spread::default();
+                reduced.traces.insert(*id, Trace::new(*id, step, from, source, &self.store.catalog));
+            }
+            if let Some(trace) = reduced.traces.get_mut(id) {
+                trace.feed(source, from, to);
+            }
+        }
+        if ids.len() > 2 {
+            let columns: Vec<_> = ids.iter().filter_map(|id| Some(reduced.traces.get(id)?.columns())).collect();
+            let slots = from.div_euclid(step)..to.div_euclid(step) + 1;
+            reduced.spread.show(&columns, slots);
+        }
+    }
+
+    /// All charts in their order: those on top, then those of the families.
+    pub fn panels(&self) -> Vec<Panel> {
+        let below = self.plan.sections.iter().flat_map(|section| &section.panels);
+        self.plan.top.iter().chain(below).cloned().collect()
+    }
+
+    /// Chooses the window at a place of the list.
+    pub fn choose(&mut self, place: usize) {
+        let kept = self.store.hello.as_ref().map_or(i64::MAX, |hello| hello.retention);
+        match WINDOWS.get(place) {
+            Some(window) => {
+                self.view.window = window.ms;
+                let newest = self.newest();
+                self.view.frozen = self.view.frozen.map(|(_, to)| (to - window.ms, to)).filter(|_| self.is_recording());
+                self.view.crosshair = None;
+                if kept < window.ms && newest > 0 {
+                    self.view.note = format!("history is kept for {}", charts::axis::duration(kept));
+                }
+            }
+            None => self.view.note = "windows of days are on the page".into(),
+        }
+    }
+
+    /// Goes back to the end of a recording.
+    pub fn choose_end(&mut self) {
+        let to = self.store.hello.as_ref().and_then(|hello| hello.recorded.as_ref()).map_or(0, |recorded| recorded.to);
+        (self.view.frozen, self.view.crosshair) = (Some((to - self.view.window, to)), None);
+    }
+
+    /// Moves or scales the span, and lets time stand still.
+    pub fn look_at(&mut self, (from, to): (i64, i64)) {
+        let length = (to - from).clamp(SHORTEST, shared::window::MAX_SAMPLES_SPAN_MS);
+        let to = to.min(self.newest().max(from + SHORTEST));
+        self.view.frozen = Some((to - length, to));
+        self.view.crosshair = self.view.crosshair.map(|at| at.clamp(to - length, to));
+    }
+}
+
+/// Width of a column in ms for so many dots; 1 while there are at most two samples a dot.
+fn step(span: i64, dots: i64, interval: i64) -> i64 {
+    let (dots, interval) = (dots.max(1), interval.max(1));
+    let samples = (span + dots * interval - 1) / (dots * interval);
+    match samples {
+        _ if span / interval <= dots => 1,
+        ..4 => samples.max(1) * interval,
+        _ => interval * (samples as u64 * 3 / 4).next_power_of_two().max(4) as i64,
+    }
+}

@@ -1,0 +1,131 @@
+//! The table of processes.
+
+use crate::model::Model;
+use crate::palette::{Ink, Palette};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
+use shared::processes::Process;
+use shared::unit::Unit;
+use viewer::store::processes::{self, Column, Line};
+
+/// A column: its head, its width and what it sorts by.
+type Head = (&'static str, usize, Column);
+
+/// All columns but the name, in their order.
+const HEADS: [Head; 7] = [
+    ("PID", 8, Column::Pid),
+    ("USER", 9, Column::User),
+    ("CPU %", 8, Column::Cpu),
+    ("MEM", 10, Column::Memory),
+    ("GPU MEM", 10, Column::Gpu),
+    ("DISK", 10, Column::Disk),
+    ("THR", 6, Column::Threads),
+];
+
+/// The lines of the table, in the order that a person chose. A tree is unfolded.
+pub fn lines(model: &Model) -> Vec<Line> {
+    let mut listing = model.view.listing.clone();
+    if let Some(open) = &mut listing.tree {
+        *open = model.processes.rows.iter().map(|row| row.pid).collect();
+    }
+    processes::lines(&model.processes.rows, &listing, &model.view.words)
+}
+
+/// The columns that mean something here.
+fn heads(model: &Model) -> Vec<Head> {
+    let any = |fits: &dyn Fn(&Process) -> bool| model.processes.rows.iter().any(fits);
+    let wanted = |column: Column| match column {
+        Column::Gpu => any(&|p| p.gpu_memory.is_some()),
+        Column::Disk => any(&|p| processes::disk(p).is_some()),
+        _ => true,
+    };
+    HEADS.into_iter().filter(|(.., column)| wanted(*column)).collect()
+}
+
+/// An amount in its own unit, in at most nine letters.
+pub fn amount(unit: Unit, value: f64) -> String {
+    let scale = unit.scale(value);
+    format!("{} {}", scale.number(value), scale.symbol)
+}
+
+fn cell(column: Column, p: &Process) -> String {
+    let none = || "–".to_string();
+    match column {
+        Column::Pid => p.pid.to_string(),
+        Column::User => p.user.chars().take(8).collect(),
+        Column::Cpu => p.cpu.map_or_else(none, |cpu| shared::unit::fixed(f64::from(cpu), 1)),
+        Column::Memory => amount(Unit::Bytes, p.rss as f64),
+        Column::Gpu => p.gpu_memory.map_or_else(none, |bytes| amount(Unit::Bytes, bytes as f64)),
+        Column::Disk => processes::disk(p).map_or_else(none, |rate| amount(Unit::BytesPerSecond, f64::from(rate))),
+        _ => p.threads.to_string(),
+    }
+}
+
+/// What a process is called: its name, what an interpreter runs, and how many stand behind the line.
+pub fn name(line: &Line) -> String {
+    let p = &line.process;
+    let run = p.script().map_or(String::new(), |script| format!(" {script}"));
+    let more = if line.processes > 1 { format!(" ({})", line.processes) } else { String::new() };
+    format!("{}{}{run}{more}", "  ".repeat(line.depth), p.name)
+}
+
+/// A row of text for each line, the head first; `width` cells wide.
+pub fn texts(model: &Model, width: usize) -> Vec<(String, bool)> {
+    let heads = heads(model);
+    let by = &model.view.listing;
+    let row = |each: &dyn Fn(&Head) -> String, name: &str| {
+        let mut text = String::new();
+        for head in &heads {
+            let (cell, room) = (each(head), head.1 - 1);
+            match head.2 {
+                Column::User => text += &format!("{cell:<room$} "),
+                _ => text += &format!("{cell:>room$} "),
+            }
+        }
+        (text + name).chars().take(width).collect::<String>()
+    };
+    let mark = |column: Column| match (column == by.by, by.ascending) {
+        (true, true) => "↑",
+        (true, false) => "↓",
+        _ => "",
+    };
+    let head = row(&|(word, _, column)| format!("{word}{}", mark(*column)), &format!("NAME{}", mark(Column::Name)));
+    let body = lines(model).into_iter().map(|line| {
+        let text = row(&|(.., column)| cell(*column, &line.process), &name(&line));
+        (text, line.process.watched)
+    });
+    std::iter::once((head, false)).chain(body).collect()
+}
+
+/// Draws the table into an area of at least two rows.
+pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
+    let all = texts(model, usize::from(area.width));
+    let (width, faint) = (usize::from(area.width), palette.style(Ink::Faint));
+    let shown = usize::from(area.height.saturating_sub(2));
+    let first = model.view.first.min((all.len() - 1).saturating_sub(shown));
+    let mut words = format!("{} of {}", all.len() - 1, model.processes.total.max(model.processes.rows.len() as u32));
+    for (word, text) in [("of", &model.view.listing.user), ("with", &model.view.words)] {
+        if !text.is_empty() {
+            words += &format!(", {word} {text}");
+        }
+    }
+    if model.processes.t == 0 {
+        words = "not known yet".into();
+    } else if !model.processes.whole {
+        words += ", the largest of that time";
+    }
+    let bold = palette.style(Ink::Text).add_modifier(Modifier::BOLD);
+    let (x, _) = buffer.set_stringn(area.x, area.y, "Processes", width, bold);
+    let room = usize::from(area.right().saturating_sub(x));
+    buffer.set_stringn(x, area.y, palette.text(&format!(" {words}")), room, faint);
+    if area.height < 3 {
+        return;
+    }
+    let head: String = all[0].0.replace('↑', palette.sign("↑", "^")).replace('↓', palette.sign("↓", "v"));
+    buffer.set_stringn(area.x, area.y + 1, format!("{head:<width$}"), width, faint.add_modifier(Modifier::REVERSED));
+    for (row, (text, watched)) in all[1..].iter().skip(first).take(shown).enumerate() {
+        let style = if *watched { bold } else { palette.style(Ink::Text) };
+        buffer.set_stringn(area.x, area.y + 2 + row as u16, palette.text(text), width, style);
+    }
+}

@@ -1,0 +1,284 @@
+//! The picture as text, in several sizes, with and without colours and signs.
+
+use crate::board;
+use crate::keys::{self, Effect};
+use crate::model::{Model, Over};
+use crate::palette::{Depth, Palette, Signs};
+use crate::text;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use shared::catalog::{Catalog, VOCABULARY, cpu, disk, gpu, memory, network};
+use shared::processes::{Process, ProcessTable};
+use shared::series::SeriesDef;
+use shared::standing::Standing;
+use shared::tick::TickState;
+use shared::wire::{self, Hello, PageMessage, ServerMessage, Source};
+
+const START: i64 = 1_795_219_200_000;
+const UTF: Palette = Palette { depth: Depth::None, signs: Signs::Braille, light: false };
+const ASCII: Palette = Palette { depth: Depth::None, signs: Signs::Ascii, light: false };
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// A machine with so many GPUs, of which number 3 lags, after so many seconds.
+fn machine(gpus: u32, seconds: i64) -> Model {
+    let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+    let mut defs = Vec::new();
+    let mut values: Vec<Box<dyn Fn(i64) -> f64>> = Vec::new();
+    let mut add = |tag: &str, instance: String, value: Box<dyn Fn(i64) -> f64>| {
+        let metric = catalog.position(tag).unwrap_or_else(|| panic!("no row {tag}"));
+        defs.push(SeriesDef { metric, instance });
+        values.push(value);
+    };
+    for i in 0..gpus {
+        let wave = move |s: i64| f64::from(((s + i64::from(i) * 7) % 12) as i32) / 4.0;
+        let base = if i == 3 { 70.0 } else { 96.0 };
+        let own = || i.to_string();
+        add(gpu::UTILISATION.tag, own(), Box::new(move |s| base + wave(s)));
+        add(gpu::MEMORY_ALLOCATED_BYTES.tag, own(), Box::new(move |s| (60.0 + wave(s)) * GIB));
+        add(gpu::MEMORY_TOTAL_BYTES.tag, own(), Box::new(|_| 80.0 * GIB));
+        add(gpu::POWER_WATTS.tag, own(), Box::new(move |s| 600.0 + wave(s) * 20.0));
+        add(gpu::TEMP.tag, own(), Box::new(move |s| 61.0 + wave(s)));
+    }
+    let none = String::new;
+    add(cpu::CPU_PERCENT.tag, none(), Box::new(|s| 20.0 + (s % 10) as f64));
+    for i in 0..2 {
+        add(cpu::CORE_PERCENT.tag, i.to_string(), Box::new(move |s| 15.0 + ((s + i) % 20) as f64));
+    }
+    add(memory::USED.tag, none(), Box::new(|_| 212.0 * GIB));
+    add(memory::TOTAL.tag, none(), Box::new(|_| 512.0 * GIB));
+    add(disk::READ.tag, none(), Box::new(|s| s as f64 * 3.0));
+    add(disk::WRITTEN.tag, none(), Box::new(|s| s as f64));
+    add(network::RECEIVED.tag, none(), Box::new(|s| s as f64 * 2e6));
+    let mut model = Model::new(None, String::new());
+    model.open();
+    let mut take = |bytes: Vec<u8>| model.take(&bytes).expect("it is understood");
+    let say = |message: ServerMessage| wire::encode(&message);
+    take(say(ServerMessage::Hello(Hello {
+        protocol: wire::PROTOCOL,
+        version: "0.1.0".into(),
+        boot: 1,
+        now: START,
+        retention: 43_200_000,
+        simulated: false,
+        recorded: None,
+        accounts: false,
+    })));
+    let mut state = TickState::default();
+    state.extend(defs.iter().map(|def| catalog.metrics[usize::from(def.metric)].steps));
+    take(say(ServerMessage::Catalog(catalog)));
+    let source = Source::new(0, "node-7".into(), 1_000, Vec::new());
+    take(say(ServerMessage::Sources(vec![source.entry(Standing::Live, START, Vec::new())])));
+    let facts = [("os", "Linux 6.1"), ("cpu", "AMD EPYC 9654"), ("cores", "2"), ("gpu", "NVIDIA H100 80GB HBM3")];
+    let facts = facts.map(|(key, value)| (key.to_string(), value.to_string())).to_vec();
+    take(say(ServerMessage::Series { source: 0, first: 0, defs }));
+    take(say(ServerMessage::Facts { source: 0, facts }));
+    take(say(ServerMessage::HistoryEnd { source: 0, from: START, to: i64::MAX }));
+    take(wire::encode_ticks(0, [&state.keyframe()[..]]));
+    for s in 0..seconds {
+        let now: Vec<f64> = values.iter().map(|value| value(s)).collect();
+        let frame = state.encode(START + s * 1_000, false, &now);
+        take(wire::encode_ticks(0, [&frame[..]]));
+    }
+    take(say(ServerMessage::HistoryEnd { source: 0, from: START - 300_000, to: i64::MAX }));
+    let process = |pid: u32, name: &str, cpu: f32, gpu: Option<u64>| Process {
+        pid,
+        parent: if pid > 4_000 { 4_000 } else { 1 },
+        user: "mara".into(),
+        name: name.into(),
+        cpu: Some(cpu),
+        rss: 3 << 30,
+        threads: 12,
+        gpu_memory: gpu,
+        ..Process::default()
+    };
+    let mut rows = vec![process(4_000, "torchrun", 0.4, None)];
+    rows.extend((0..gpus.min(8)).map(|i| process(4_100 + i, "python3", 99.0 - i as f32, Some(60 << 30))));
+    let table = ProcessTable { t: START + seconds * 1_000, total: 412, whole: true, rows };
+    take(say(ServerMessage::Processes(table)));
+    model
+}
+
+fn picture(model: &mut Model, palette: Palette, width: u16, height: u16) -> Vec<String> {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    board::draw(model, palette, 0, area, &mut buffer);
+    (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>()).collect()
+}
+
+fn press(model: &mut Model, keys: &str) -> Effect {
+    let mut last = Effect::Draw;
+    for c in keys.chars() {
+        let code = match c {
+            '\n' => KeyCode::Enter,
+            '←' => KeyCode::Left,
+            '→' => KeyCode::Right,
+            '↓' => KeyCode::Down,
+            '\u{1b}' => KeyCode::Esc,
+            c => KeyCode::Char(c),
+        };
+        last = keys::press(model, KeyEvent::new(code, KeyModifiers::NONE));
+    }
+    last
+}
+
+/// Whether a line is the row of a device: those of this machine are far above half of their axis.
+fn is_device(line: &str) -> bool {
+    line.starts_with("GPU ") && line.contains(['▆', '▇', '█'])
+}
+
+#[test]
+fn what_matters_stands_on_a_small_screen() {
+    let mut model = machine(8, 120);
+    let lines = picture(&mut model, UTF, 80, 24);
+    if std::env::var_os("SHOW").is_some() {
+        println!("{}", lines.join("\n"));
+    }
+    assert!(
+        lines[0].starts_with("node-7 Linux 6.1") && lines[0].trim_end().ends_with("● live 5m 00:01:59"),
+        "{}",
+        lines[0]
+    );
+    let text = lines.join("\n");
+    for part in [
+        "GPU utilisation",
+        "GPU memory",
+        "GPU power",
+        "Host CPU",
+        "▲ GPU 3 at",
+        "of 640 GiB",
+        "python3",
+        "PID",
+        "GPU MEM",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let devices: Vec<&String> = lines.iter().filter(|line| is_device(line)).collect();
+    let ends: Vec<usize> = devices.iter().map(|line| line.trim_end().chars().count()).collect();
+    assert_eq!((devices.len(), ends.iter().all(|end| *end == ends[0])), (8, true), "{text}");
+}
+
+#[test]
+fn every_size_is_filled_and_nothing_leaves_it() {
+    for (gpus, palette) in [(0, UTF), (1, ASCII), (8, UTF), (12, ASCII)] {
+        let mut model = machine(gpus, 60);
+        for (width, height) in [(80, 24), (120, 40), (300, 80), (40, 10), (53, 17), (30, 5), (80, 12)] {
+            for keys in ["", "z", "zp", "p?", "\u{1b}/mem", "\u{1b}g", "\u{1b}←←", "1 "] {
+                press(&mut model, keys);
+                let lines = picture(&mut model, palette, width, height);
+                let text = lines.join("\n");
+                assert!(
+                    palette.signs != Signs::Ascii || text.is_ascii(),
+                    "{gpus} GPUs {width}x{height} {keys:?}:\n{text}"
+                );
+            }
+            if std::env::var_os("SHOW").is_some() && [(120, 40), (80, 24), (300, 80)].contains(&(width, height)) {
+                println!("{}", picture(&mut model, palette, width, height).join("\n"));
+            }
+        }
+    }
+}
+
+#[test]
+fn above_eight_devices_each_that_has_room_is_a_row_and_the_one_that_lags_is_among_them() {
+    let mut model = machine(64, 120);
+    let text = picture(&mut model, UTF, 120, 40).join("\n");
+    assert!(text.contains("GPU 3 ") && text.contains("of 64 that are furthest from the median"), "{text}");
+    assert!(text.contains("Processes"));
+    assert_eq!(press(&mut model, "z"), Effect::Draw);
+    let text = picture(&mut model, UTF, 120, 80).join("\n");
+    assert_eq!(text.lines().filter(|line| is_device(line)).count(), 64, "{text}");
+}
+
+#[test]
+fn keys_are_those_of_the_page() {
+    let mut model = machine(8, 400);
+    press(&mut model, "1");
+    assert_eq!(model.view.window, 60_000);
+    press(&mut model, " ");
+    let span = model.view.frozen.expect("time stands still");
+    press(&mut model, "←←");
+    assert_eq!(model.view.crosshair, Some(span.1 - 2_000));
+    press(&mut model, "[");
+    assert_eq!(model.span(), (span.0 - 30_000, span.1 - 30_000));
+    press(&mut model, "\u{1b}");
+    assert_eq!((model.view.frozen, model.view.crosshair), (None, None));
+    press(&mut model, "?");
+    assert_eq!(model.view.over, Over::Help);
+    assert!(picture(&mut model, UTF, 100, 40).join("\n").contains("half a window back or on"));
+    press(&mut model, "\u{1b}/temper\n");
+    assert_eq!(model.view.over, Over::Nothing);
+    press(&mut model, "/torch\n");
+    assert_eq!(model.view.words, "torch");
+    press(&mut model, "c");
+    assert!(model.view.note.contains("on the page"));
+    assert_eq!(press(&mut model, "q"), Effect::Quit);
+}
+
+#[test]
+fn the_crosshair_shows_the_values_of_its_instant() {
+    let mut model = machine(0, 120);
+    press(&mut model, " ←");
+    let at = model.view.crosshair.expect("there is one");
+    assert_eq!((at - START) / 1_000, 118);
+    let text = picture(&mut model, UTF, 120, 40).join("\n");
+    assert!(text.contains("28"), "CPU was at 20 + 118 % 10:\n{text}");
+}
+
+#[test]
+fn a_tree_shows_children_below_their_parent_and_a_filter_leaves_out_the_others() {
+    let mut model = machine(8, 30);
+    press(&mut model, "ep");
+    let lines = picture(&mut model, UTF, 120, 40);
+    let at =
+        |word: &str| lines.iter().position(|line| line.contains(word)).unwrap_or_else(|| panic!("{word}: {lines:#?}"));
+    assert!(at("torchrun") < at("  python3"));
+    press(&mut model, "e/4103\n");
+    let text = picture(&mut model, UTF, 120, 40).join("\n");
+    assert!(text.contains("1 of 412, with 4103") && !text.contains("4104"), "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_a_line_of_its_own() {
+    let mut model = machine(8, 30);
+    model.delivery = crate::model::Delivery::Lost("the server has closed the connection".into());
+    let lines = picture(&mut model, UTF, 80, 24);
+    assert!(lines[1].starts_with("▲ no link: the server has closed the connection"), "{}", lines[1]);
+    assert!(lines[0].trim_end().ends_with("no link"));
+}
+
+#[test]
+fn one_picture_is_lines_and_an_object() {
+    let mut model = machine(8, 120);
+    let lines = text::lines(&mut model, ASCII, 0, 100, 20);
+    assert!(
+        lines.is_ascii() && lines.contains("GPU utilisation (mean of 8):") && lines.contains("torchrun"),
+        "{lines}"
+    );
+    assert_eq!(lines.lines().filter(|line| line.starts_with("GPU 3 ")).count(), 1, "{lines}");
+    let object = text::json(&mut model);
+    assert_eq!(object["source"], "node-7");
+    assert_eq!(object["values"][gpu::TEMP.tag_of("0")]["unit"], "celsius");
+    assert_eq!(object["tiles"][0]["unit"], "percent");
+    assert_eq!(object["processes"][0]["pid"], 4_100);
+}
+
+#[test]
+fn a_machine_that_is_not_there_is_told_with_those_that_are() {
+    let mut model = Model::new(Some("node-9".into()), String::new());
+    let index = vec![Source::new(0, "node-7".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new())];
+    let error = model.take(&wire::encode(&ServerMessage::Sources(index))).expect_err("there is none");
+    assert!(error.contains("node-9") && error.contains("node-7"), "{error}");
+    assert!(model.take(&[9, 9]).expect_err("no message").contains("another version"));
+}
+
+#[test]
+fn a_span_that_is_not_there_is_asked_for_once() {
+    let mut model = machine(1, 30);
+    press(&mut model, "4");
+    let asked = |model: &mut Model| {
+        let all = model.questions();
+        all.iter().filter(|question| matches!(question, PageMessage::History { .. })).count()
+    };
+    assert_eq!((asked(&mut model), asked(&mut model)), (1, 0));
+}
