@@ -3,7 +3,7 @@
 
 use crate::frame::{Frame, Line, Plot};
 use crate::kind::{Shows, Traits, no_note};
-use crate::paint::{block, hatch, words};
+use crate::paint::{block, hatch, shorten, width, words};
 use crate::theme::Theme;
 use crate::{Area, Drawn, order};
 use plotters::style::RGBAColor;
@@ -68,6 +68,9 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     let seam =
         if f64::from(rows.pitch) >= 6.0 * frame.css { frame.whole(frame.css).max(frame.device as i32) } else { 0 };
     let start = frame.lines.iter().filter_map(|l| l.columns.first()).map(|c| c.first_t - frame.interval).min();
+    for gap in frame.gaps.iter().filter(|gap| start.is_some_and(|start| gap.to <= start + frame.interval)) {
+        hatch(area, frame, (plot.x_within(gap.from), plot.top), (plot.x_within(gap.to), plot.bottom))?;
+    }
     let mut cells: Vec<(u8, usize, i32, i32)> = Vec::new();
     for (row, line) in frame.lines.iter().enumerate() {
         let (y, end) = (rows.y(row), rows.y(row) + rows.pitch - seam);
@@ -103,7 +106,9 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     let each = if f64::from(rows.pitch) >= frame.measures.text * frame.css { 1 } else { ROWS_PER_GROUP };
     for (row, name) in heat.names.iter().enumerate().step_by(each) {
         let y = if each == 1 { rows.middle(row) } else { rows.y(row) + frame.px(frame.measures.text / 2.0) };
-        area.draw_text(name, &style, (plot.left - frame.px(8.0), y))?;
+        let room = plot.left - frame.px(10.0);
+        let short = shorten(name, |text| width(area, text, &style) <= room);
+        area.draw_text(&short, &style, (plot.left - frame.px(8.0), y))?;
     }
     Ok(())
 }

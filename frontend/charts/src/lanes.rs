@@ -2,7 +2,7 @@
 
 use crate::frame::{Bar, Frame, Lane, Plot};
 use crate::kind::{Shows, Traits, no_note};
-use crate::paint::{block, faint, fill, words};
+use crate::paint::{block, faint, fill, shorten, width, words};
 use crate::{Area, Drawn, over_time};
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
@@ -46,7 +46,10 @@ pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         let middle = first + i as i32 * pitch;
         let y = frame.whole(f64::from(middle - high / 2));
         if i % sparse(frame, pitch) == 0 {
-            area.draw_text(&lane.name, &name, (plot.left - frame.px(8.0), middle))?;
+            // A name that is longer than the gutter is cut behind and not before: it is told by its beginning.
+            let (right, room) = (plot.left - frame.px(8.0), plot.left - frame.px(10.0));
+            let short = shorten(&lane.name, |text| width(area, text, &name) <= room);
+            area.draw_text(&short, &name, (right, middle))?;
         }
         block(area, (plot.left, y + high / 2), (plot.right, y + high / 2 + frame.hair()), frame.theme.grid)?;
         for bar in lane.bars.iter().filter(|b| b.strength > 0.0 && b.to > plot.from && b.from < plot.to) {

@@ -7,7 +7,7 @@ use crate::heat::{ROWS_PER_GROUP, Rows};
 use crate::kind::Shows;
 use crate::labels::{Label, Place, Room, apart, joined, ordered};
 use crate::lanes;
-use crate::paint::{block, faint, fill, path, width, words};
+use crate::paint::{block, faint, fill, path, shorten, width, words};
 use crate::{Area, Drawn};
 use plotters::element::Circle;
 use plotters::style::Color;
@@ -258,21 +258,6 @@ fn row<DB: DrawingBackend>(
     area.draw_text(&name, &style, (name_x, y))
 }
 
-/// The longest beginning of a text that fits, with an ellipsis when the text was cut; empty when nothing fits.
-fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
-    if fits(text) {
-        return text.to_string();
-    }
-    let mut short: Vec<char> = text.chars().collect();
-    while short.pop().is_some() {
-        let candidate: String = short.iter().chain(['…'].iter()).collect();
-        if fits(&candidate) {
-            return if short.is_empty() { String::new() } else { candidate };
-        }
-    }
-    String::new()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,12 +283,5 @@ mod tests {
         };
         assert_eq!(from_to(&labels(&["GPU 8", "GPU 9", "GPU 10"])).as_deref(), Some("GPU 8–10"));
         assert_eq!((from_to(&labels(&["GPU 9", "GPU 8"])), from_to(&labels(&["sda", "sdb"]))), (None, None));
-    }
-
-    #[test]
-    fn a_long_name_is_cut_and_a_hopeless_one_left_out() {
-        assert_eq!(shorten("/mnt/scratch", |t| t.chars().count() <= 6), "/mnt/…");
-        assert_eq!(shorten("eth0", |t| t.chars().count() <= 6), "eth0");
-        assert_eq!(shorten("eth0", |_| false), "");
     }
 }

@@ -29,6 +29,21 @@ pub(crate) fn width<DB: DrawingBackend>(area: &Area<DB>, text: &str, style: &Tex
     area.estimate_text_size(text, style).map_or(0, |(w, _)| w as i32)
 }
 
+/// The longest beginning of a text that fits, with an ellipsis when the text was cut; empty when nothing fits.
+pub(crate) fn shorten(text: &str, fits: impl Fn(&str) -> bool) -> String {
+    if fits(text) {
+        return text.to_string();
+    }
+    let mut short: Vec<char> = text.chars().collect();
+    while short.pop().is_some() {
+        let candidate: String = short.iter().chain(['…'].iter()).collect();
+        if fits(&candidate) {
+            return if short.is_empty() { String::new() } else { candidate };
+        }
+    }
+    String::new()
+}
+
 /// Fills a rectangle, given by its left upper and its right lower corner.
 pub(crate) fn block<DB: DrawingBackend>(area: &Area<DB>, a: Point, b: Point, color: RGBAColor) -> Drawn<DB> {
     area.draw(&Rectangle::new([a, b], color.filled()))
@@ -193,5 +208,12 @@ mod tests {
     fn dashes_run_on_around_corners() {
         let list = dashes(&[(0, 0), (10, 0), (10, 10)], 6.0, 3.0);
         assert_eq!(list, [vec![(0, 0), (6, 0)], vec![(9, 0), (10, 0), (10, 5)], vec![(10, 8), (10, 10)]]);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_a_hopeless_one_left_out() {
+        assert_eq!(shorten("/mnt/scratch", |t| t.chars().count() <= 6), "/mnt/…");
+        assert_eq!(shorten("eth0", |t| t.chars().count() <= 6), "eth0");
+        assert_eq!(shorten("eth0", |_| false), "");
     }
 }

@@ -43,6 +43,23 @@ pub fn find(
     all
 }
 
+/// The span from `from` on of which the server keeps nothing of these series: up to the first sample of any. None while
+/// that is not known, where there is no sample at all, and where the span is too short to be seen for one.
+pub fn before(
+    source: &Source,
+    (traces, seen): (&[(SeriesId, &Trace)], &[&[Column]]),
+    (from, to): (i64, i64),
+    cadence: i64,
+) -> Option<(i64, i64)> {
+    let first = seen.iter().filter_map(|columns| columns.first()).map(|c| c.first_t).min()?;
+    let earlier = |(id, trace): &(SeriesId, &Trace)| match trace.is_of_days() {
+        true => trace.columns().first().is_some_and(|c| c.first_t < from),
+        false => source.last_before(*id, from).is_some(),
+    };
+    let wide = first - from > (cadence * 3).max((to - from) / 200);
+    (wide && source.has_all(from, first, (from, to)) && !traces.iter().any(earlier)).then_some((from, first))
+}
+
 /// The overlap of two lists of spans. Each list is in order of time.
 fn overlap(a: &[(i64, i64)], b: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let (mut i, mut j, mut out) = (0, 0, Vec::new());

@@ -203,7 +203,11 @@ impl Picture {
             }
         }
         let top = self.limits.iter().map(|l| l.value).fold(hi, f64::max);
-        let axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
+        let mut axis = axis::values(unit, range, lo, if count > 0 { top } else { f64::NAN });
+        if count == 0 {
+            // Numbers beside nothing would say that it is measured, and jump when the first sample comes.
+            axis.ticks.clear();
+        }
         self.unit = axis.scale.symbol;
         let word = |v: f64| axis.number(v);
         self.blank = count == 0;
@@ -400,8 +404,13 @@ impl Picture {
             () if b >= to && !look.frozen => format!("last sample {} ago", axis::duration(look.now - a)),
             () => format!("no data {}", axis::duration(b - a - self.interval)),
         };
-        let found = gaps::find(source, traces, look.span, self.cadence.max(self.interval));
-        found.into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) }).collect()
+        let cadence = self.cadence.max(self.interval);
+        let before = gaps::before(source, traces, look.span, cadence).map(|(from, to)| {
+            let text = if wide { "no history" } else { "" };
+            Gap { from, to, text: text.into() }
+        });
+        let found = gaps::find(source, traces, look.span, cadence);
+        before.into_iter().chain(found.into_iter().map(|(a, b)| Gap { from: a, to: b, text: words(a, b) })).collect()
     }
 }
 

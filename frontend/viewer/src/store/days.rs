@@ -74,6 +74,11 @@ impl Days {
         Some(ask)
     }
 
+    /// True when the minutes are complete from an instant on, ms since the epoch.
+    pub fn has_from(&self, from: i64) -> bool {
+        self.from.is_some_and(|known| known <= from)
+    }
+
     /// Drops stretches that end before an instant, ms since the epoch.
     pub fn forget(&mut self, before: i64) {
         self.stretches.retain(|_, s| s.to >= before);

@@ -330,6 +330,12 @@ impl Source {
         to - from > MAX_SAMPLES_SPAN_MS && !self.days.is_empty()
     }
 
+    /// True when all that the server keeps between two instants (ms since the epoch) is held, in the form in which `span`
+    /// is drawn.
+    pub fn has_all(&self, from: i64, to: i64, span: (i64, i64)) -> bool {
+        if self.in_days(span) { self.days.has_from(from) } else { self.loaded.missing((from, to)).is_none() }
+    }
+
     /// Drops samples older than `keep` ms, or than half a day if that is less, unless they are near the spans that are
     /// looked at. Where all that is held is large, the oldest are dropped that are not looked at. Drops minutes older than
     /// `keep` and an hour.
