@@ -45,13 +45,18 @@ pub fn choose(page: Page) {
     browser::choose_file(move |file| open(page, file));
 }
 
-/// Saves the shown span of all machines as a file. The server makes the recording and its name.
+/// Saves the shown span of all machines as a file. The server makes the recording.
 pub fn save(page: Page) {
     if page.over.get_untracked() {
         return refuse(page, NOT_OPENED, "This recording", "it is a file on this machine already");
     }
     let (from, to) = page.span();
-    browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), "");
+    let name = match page.store.read_value().sources.len() {
+        0 | 1 => page.machine(),
+        n => format!("{n}-machines"),
+    };
+    let name = browser::file_name(&[&name, "recording", &(to / 1000).to_string()], "watchglass");
+    browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), &name);
 }
 
 /// Opens a file in a worker. The page says how far it is, and what is wrong with a file that cannot be opened.

@@ -106,6 +106,12 @@ impl Page {
         let _ = window().location().reload();
     }
 
+    /// The name of the machine that is shown; empty while there is none.
+    pub fn machine(self) -> String {
+        let source = self.view.with_untracked(|v| v.source.clone());
+        self.store.read_value().source(source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
+    }
+
     /// Freezes the page, or goes on live.
     pub fn toggle_frozen(self) {
         if self.view.with_untracked(|v| v.frozen.is_some()) {

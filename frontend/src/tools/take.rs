@@ -24,25 +24,12 @@ pub fn words(page: Page) -> String {
     let (a, b) = (from + offset(from), to + offset(to));
     let day = |local: i64| axis::date(local.div_euclid(86_400_000));
     let until = if day(a) == day(b) { String::new() } else { day(b) + " " };
-    format!("{}, {} {}–{until}{}", machine(page), day(a), axis::clock(a, true), axis::clock(b, true))
-}
-
-fn machine(page: Page) -> String {
-    let view = page.view_now();
-    page.store.read_value().source(view.source.as_deref()).map_or_else(String::new, |s| s.info.name.clone())
+    format!("{}, {} {}–{until}{}", page.machine(), day(a), axis::clock(a, true), axis::clock(b, true))
 }
 
 /// The name of a file for a chart; `kind` is its extension.
 fn file(page: Page, chart: &str, kind: &str) -> String {
-    file_name(&[&machine(page), chart, &(page.span().1 / 1000).to_string()], kind)
-}
-
-/// Joins parts to a file name. Characters that a file system may not accept become dashes.
-fn file_name(parts: &[&str], kind: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    let parts = parts.iter().filter(|p| !p.is_empty());
-    let parts: Vec<String> = parts.map(|p| p.chars().map(plain).collect()).collect();
-    format!("{}.{kind}", parts.join("-").trim_start_matches(['.', '-']))
+    browser::file_name(&[&page.machine(), chart, &(page.span().1 / 1000).to_string()], kind)
 }
 
 /// Saves a picture of a chart. Returns in words what was done.
@@ -90,7 +77,10 @@ pub fn CsvOffer(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     match (!page.is_recorded()).then(|| address(page, &chart)).flatten() {
-        Some(address) => Either::Left(view! { <a href=address download="" title="Every sample of the span">"CSV"</a> }),
+        Some(address) => {
+            let name = file(page, &chart, "csv");
+            Either::Left(view! { <a href=address download=name title="Every sample of the span">"CSV"</a> })
+        }
         None => {
             let save = {
                 let chart = chart.clone();
@@ -171,12 +161,6 @@ pub fn link(page: Page, near: &Element, live: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_has_a_name_that_every_system_takes() {
-        assert_eq!(file_name(&["node/7", "gpu.power", "17"], "png"), "node-7-gpu.power-17.png");
-        assert_eq!(file_name(&["..", "", "disk C:\\", "1"], "svg"), "disk-C---1.svg");
-    }
 
     #[test]
     fn devices_are_asked_for_by_one_pattern_and_names_one_by_one() {

@@ -102,13 +102,17 @@ pub(in crate::http) async fn export(
     };
     let pieces = slot.blocking(chosen).await?.map_err(refusal)?;
     let (mime, name) = match format {
-        Format::Csv => ("text/csv; charset=utf-8", "watchglass.csv"),
+        // The page gives this file its name, as to all that it saves.
+        Format::Csv => ("text/csv; charset=utf-8", ""),
         Format::Json => ("application/x-ndjson", "watchglass.jsonl"),
         Format::OpenMetrics => (OPENMETRICS, "watchglass.txt"),
         Format::WandbJsonl => ("application/x-ndjson", "wandb-events.jsonl"),
     };
     let mut response = stream(slot, mime, told(pieces)).await;
-    let value = format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain");
+    let value = match name {
+        "" => HeaderValue::from_static("attachment"),
+        name => format!("attachment; filename=\"{name}\"").try_into().expect("our names are plain"),
+    };
     response.headers_mut().insert::<HeaderName>(header::CONTENT_DISPOSITION, value);
     tell(response.headers_mut(), &holes);
     Ok(response)

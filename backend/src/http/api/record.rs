@@ -46,7 +46,7 @@ pub(in crate::http) async fn get(
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers
-        .insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"recording.watchglass\""));
+    // The page gives the file its name, as to all that it saves.
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     Ok(response)
 }
