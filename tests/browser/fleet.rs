@@ -203,3 +203,20 @@ fn a_fleet_that_is_cut_off_keeps_what_it_showed_and_says_of_when() {
     browser.until(r#"document.querySelector(".mapcard .u").innerText.startsWith("as they were at")"#);
     assert_eq!(browser.eval(r#"document.querySelector("main.fleet").dataset.hosts"#), "8", "{url}");
 }
+
+#[test]
+fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
+    let server = Server::start(["demo", "--hosts", "3", "--gpus", "2"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?source=demo-02", server.url));
+    browser.until("document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-02'");
+    browser.click("[data-do=machines]");
+    let lines = "[...document.querySelectorAll('#hits li')].map(l => l.innerText.replace(/\\s+/g, ' '))";
+    browser.until(&format!(
+        "{lines}.length === 3 && {lines}[1].includes('shown here') && {lines}.every(l => l.includes('machine'))"
+    ));
+    browser.insert("03");
+    browser.until(&format!("{lines}.length === 1"));
+    browser.press("Enter");
+    browser.until("document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-03'");
+}

@@ -285,3 +285,20 @@ fn charts_stand_as_a_person_puts_them_in_a_layout_that_is_kept_and_in_the_link()
     browser.until(&format!("{order} === '{before}'"));
     no_faults(&browser);
 }
+
+#[test]
+fn the_figures_of_a_chart_have_one_space_between_them() {
+    let (_server, browser) = super::start("");
+    let wide = r#"[...document.querySelectorAll("article.chart .figures")].filter(f => f.offsetWidth)"#;
+    browser.until(&format!("{wide}.length > 5"));
+    // The words begin in steps of one width, whatever the numbers are, or of their own where a number is longer.
+    let uneven = format!(
+        r#"{wide}.filter(f => {{
+            const [a, b, c] = [...f.querySelectorAll("span")].map(s => s.getBoundingClientRect());
+            const words = [...f.querySelectorAll("i")].map(i => i.getBoundingClientRect());
+            return Math.abs((words[1].left - a.right) - (words[2].left - b.right)) > 1 || c.right - b.right < 10;
+        }}).length"#
+    );
+    browser.until(&format!("{uneven} === 0"));
+    no_faults(&browser);
+}

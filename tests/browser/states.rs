@@ -266,3 +266,39 @@ fn a_page_that_traps_says_that_it_has_stopped() {
         browser.eval("document.getElementById('stopped').innerText").as_str().is_some_and(|t| t.contains("Reload"))
     );
 }
+
+#[test]
+fn a_script_that_is_refused_is_said_so() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    let refused =
+        "(p => p && getComputedStyle(p).visibility === 'visible' && p.innerText)(document.getElementById('refused'))";
+    browser.cdp("Network.enable", serde_json::json!({}));
+    for file in ["*page-*.js", "*page-*.wasm"] {
+        browser.cdp("Network.setBlockedURLs", serde_json::json!({ "urls": [file] }));
+        browser.open(&server.url);
+        let said = "document.getElementById('stopped').hidden === false";
+        browser.until(&format!("{said} || ({refused} || '').includes('refuses them')"));
+    }
+    browser.cdp("Network.setBlockedURLs", serde_json::json!({ "urls": [] }));
+    browser.open(&server.url);
+    browser.until(&format!("{LINK} === 'live' && !document.getElementById('refused')"));
+}
+
+#[test]
+fn before_the_first_sample_there_is_no_number_at_an_axis_and_what_has_no_history_is_hatched() {
+    // Nothing was measured before this server began, so nearly all of twelve hours is hatched.
+    let server = Server::start([]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?w=12h", server.url));
+    super::live(&browser);
+    // A row of pixels between two lines of the grid, right of the numbers.
+    let colours = r#"(c => { const k = c.width / c.getBoundingClientRect().width;
+        const row = c.getContext("2d").getImageData(80 * k, Math.round(c.height * .31), 120 * k, 1).data;
+        return new Set(Array.from({ length: row.length / 4 }, (_, i) => row.slice(4 * i, 4 * i + 4).join())).size; })(
+        document.querySelector('article[data-panel="cpu"] canvas'))"#;
+    browser.until(&format!("{colours} > 1"));
+    browser.eval("(document.querySelector('[data-window-choice=\"1m\"]').click(), 0)");
+    browser.until("+document.querySelector('article[data-panel=cpu]').dataset.samples >= 3");
+    super::no_faults(&browser);
+}

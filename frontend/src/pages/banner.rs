@@ -39,7 +39,6 @@ pub fn Banner() -> impl IntoView {
                 <Show when=move || said.with(|said| said.as_ref().is_some_and(|(head, _)| page.refused.with(|r| r.0 == *head) || *head == NOT_ON_DISK))>
                     <button data-do="dismiss-line" aria-label="Dismiss" on:click=dismiss>"✕"</button>
                 </Show>
-                <span class="end">{page.goodbye}</span>
             </div>
         </Show>
     }
@@ -83,6 +82,11 @@ fn said(page: Page) -> Said {
         LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| why == SERVER_ENDS) => Some((
             "The server was stopped, nothing lost:",
             "the page keeps what it has, and goes on when the server is back.".into(),
+        )),
+        // What else the server said as it went, such as that the page is of another version.
+        LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| !why.is_empty()) => Some((
+            "The server ended the link:",
+            format!("{}.", page.goodbye.with(|why| why.trim_end_matches('.').to_string())),
         )),
         LinkState::Reconnecting => {
             let kept = page.store.read_value().hello.as_ref().map_or(43_200_000, |h| h.retention);

@@ -1,13 +1,13 @@
 //! The top bar: machine, state of the link, windows, tools.
 
-use super::fleet::bar::{Nav, Person};
+use super::fleet::bar::{Nav, OwnIcons};
 use crate::browser::{document, offset};
 use crate::range;
 use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, LinkState, Page};
 use crate::tools::span::SpanTools;
-use crate::widgets::icons::{Clock, Folder, Glass, Keyboard, Mark, Record, Theme};
+use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
 use charts::axis;
 use leptos::prelude::*;
 use shared::window::Window;
@@ -86,25 +86,7 @@ fn Icons() -> impl IntoView {
             >
                 <Folder/>
             </button>
-            <button
-                class="icon wide"
-                data-do="help"
-                aria-label="Keys"
-                title=shortcuts::title("Keys", &[Action::Keys])
-                on:click=move |_| page.dialog.set(Some(Dialog::Keys))
-            >
-                <Keyboard/>
-            </button>
-            <button
-                class="icon"
-                data-do="theme"
-                aria-label="Theme"
-                title=shortcuts::title("Theme", &[Action::Theme])
-                on:click=move |_| page.toggle_theme()
-            >
-                <Theme/>
-            </button>
-            <Person/>
+            <OwnIcons/>
         </span>
     }
 }
@@ -156,20 +138,16 @@ fn facts(source: &Source) -> String {
     source.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ")
 }
 
-/// Most machines in the list of the bar; of more, the fleet's page and the finder have them.
-const MAX_CHOICES: usize = 64;
-
 /// The name of the machine, or the choice among several machines, and the machine's facts.
 #[component]
 fn Machine() -> impl IntoView {
     let page = expect_context::<Page>();
     let name = Memo::new(move |_| of_source(page, |s| s.name.clone()));
     let shown = move || Some(name.get()).filter(|name| !name.is_empty()).unwrap_or_else(|| "Watchglass".into());
-    let names = Memo::new(move |_| {
+    let several = Memo::new(move |_| {
         page.plan.track();
-        page.store.read_value().sources.values().map(|s| s.info.name.clone()).collect::<Vec<_>>()
+        page.store.read_value().sources.len() > 1
     });
-    let several = Memo::new(move |_| names.with(|names| (2..=MAX_CHOICES).contains(&names.len())));
     let simulated = Memo::new(move |_| {
         page.plan.track();
         page.store.read_value().hello.as_ref().is_some_and(|h| h.simulated)
@@ -180,10 +158,6 @@ fn Machine() -> impl IntoView {
         }
     });
     let all = |s: &Source| s.facts.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>().join("\n");
-    let option = move |one: String| {
-        let (value, own) = (one.clone(), one.clone());
-        view! { <option value=value selected=move || name.with(|name| *name == own)>{one}</option> }
-    };
     view! {
         <div class="source" title=move || of_source(page, all)>
             <Mark/>
@@ -192,14 +166,16 @@ fn Machine() -> impl IntoView {
                 when=move || several.get()
                 fallback=move || view! { <span class="source-name" aria-hidden="true">{shown}</span> }
             >
-                <select
-                    id="machine"
+                <button
                     class="source-name"
-                    aria-label="Machine"
-                    on:change=move |event| page.show_source(event_target_value(&event))
+                    data-do="machines"
+                    aria-label=move || format!("{}: choose a machine", shown())
+                    aria-haspopup="dialog"
+                    on:click=move |_| page.dialog.set(Some(Dialog::Find))
                 >
-                    <For each=move || names.get() key=Clone::clone children=option/>
-                </select>
+                    {shown}
+                    <Triangle/>
+                </button>
             </Show>
             <Show when=move || simulated.get()>
                 <span class="simulated">"simulated"</span>

@@ -5,6 +5,7 @@ use crate::browser::{self, now, offset};
 use crate::range::{self, Asked};
 use crate::shortcuts::{Action, KEYS};
 use crate::state::Page;
+use crate::store::fleet::{hosts::hosts, words};
 use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::prometheus;
@@ -58,22 +59,17 @@ fn rank(text: &str, typed: &str) -> Option<usize> {
 /// The results for what was typed, the best first.
 fn hits(page: Page, typed: &str) -> Vec<Hit> {
     let typed = typed.trim().to_ascii_lowercase();
-    if typed.is_empty() {
-        return Vec::new();
-    }
     let mut found: Vec<(usize, Hit)> = Vec::new();
+    if typed.is_empty() {
+        // Before a letter is typed, the other machines stand there.
+        machines(page, &typed, &mut found);
+        return found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect();
+    }
     if let Ok(asked) = range::read(&typed, now() + page.ahead.get_value(), page.longest(), &offset) {
-        found.push((0, Hit { goal: Goal::Span(asked), kind: "time", title: words(asked), detail: String::new() }));
+        found.push((0, Hit { goal: Goal::Span(asked), kind: "time", title: spoken(asked), detail: String::new() }));
     }
     charts(page, &typed, &mut found);
-    let store = page.store.read_value();
-    let machines = store.sources.values().filter(|_| store.sources.len() > 1);
-    found.extend(machines.filter_map(|source| {
-        let name = &source.info.name;
-        let hit =
-            Hit { goal: Goal::Machine(name.clone()), kind: "machine", title: name.clone(), detail: String::new() };
-        Some((rank(name, &typed)?, hit))
-    }));
+    machines(page, &typed, &mut found);
     page.processes.with(|table| {
         let rows = table.iter().flat_map(|table| &table.rows);
         found.extend(rows.filter_map(|process| {
@@ -93,6 +89,20 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
     // The sort is stable: equal ranks stay in the order of the page.
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect()
+}
+
+/// The machines by their names, where there are several; each with what is known of it now.
+fn machines(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
+    let store = page.store.read_value();
+    let shown = page.view.with_untracked(|v| store.source(v.source.as_deref()).map(|s| s.info.id));
+    for host in hosts(&store.index, &[]).into_iter().filter(|_| store.index.len() > 1) {
+        let name = host.entry.name.clone();
+        let Some(rank) = rank(&name, typed) else { continue };
+        let state = words::state(&host, page.server_now());
+        let state = if state.is_empty() { "live".into() } else { state };
+        let detail = if shown == Some(host.entry.id) { format!("{state}, shown here") } else { state };
+        found.push((rank, Hit { goal: Goal::Machine(name.clone()), kind: "machine", title: name, detail }));
+    }
 }
 
 /// Charts of the plan, by their titles and the names of their metrics.
@@ -117,7 +127,7 @@ fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
 }
 
 /// A span in words.
-fn words(asked: Asked) -> String {
+fn spoken(asked: Asked) -> String {
     let clock = |t: i64| {
         let local = t + offset(t);
         format!("{} {}", charts::axis::date(local.div_euclid(86_400_000)), charts::axis::clock(local, true))

@@ -56,27 +56,36 @@ pub fn FleetBar() -> impl IntoView {
                 <Windows/>
             </If>
             <span class="icons">
-                <button
-                    class="icon wide"
-                    data-do="help"
-                    aria-label="Keys"
-                    title=shortcuts::title("Keys", &[Action::Keys])
-                    on:click=move |_| page.dialog.set(Some(Dialog::Keys))
-                >
-                    <Keyboard/>
-                </button>
-                <button
-                    class="icon"
-                    data-do="theme"
-                    aria-label="Theme"
-                    title=shortcuts::title("Theme", &[Action::Theme])
-                    on:click=move |_| page.toggle_theme()
-                >
-                    <Theme/>
-                </button>
-                <Person/>
+                <OwnIcons/>
             </span>
         </header>
+    }
+}
+
+/// The buttons that each page has: keys, theme, and who is signed in.
+#[component]
+pub fn OwnIcons() -> impl IntoView {
+    let page = expect_context::<Page>();
+    view! {
+        <button
+            class="icon wide"
+            data-do="help"
+            aria-label="Keys"
+            title=shortcuts::title("Keys", &[Action::Keys])
+            on:click=move |_| page.dialog.set(Some(Dialog::Keys))
+        >
+            <Keyboard/>
+        </button>
+        <button
+            class="icon"
+            data-do="theme"
+            aria-label="Theme"
+            title=shortcuts::title("Theme", &[Action::Theme])
+            on:click=move |_| page.toggle_theme()
+        >
+            <Theme/>
+        </button>
+        <Person/>
     }
 }
 
@@ -168,7 +177,7 @@ pub fn Nav() -> impl IntoView {
 
 /// Who is signed in, and the way out.
 #[component]
-pub fn Person() -> impl IntoView {
+fn Person() -> impl IntoView {
     let access = expect_context::<Access>();
     let name = move || {
         access.session.with(|s| s.as_ref().and_then(|s| s.account.as_ref()).map(|account| account.name.clone()))
