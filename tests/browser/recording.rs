@@ -273,7 +273,7 @@ fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
     // A test cannot answer the browser's dialogs, so the test keeps the address of the link and the field that chooses
     // a file.
     browser.script(
-        "HTMLAnchorElement.prototype.click = function () { window.__saved = this.href; };
+        "HTMLAnchorElement.prototype.click = function () { window.__saved = this.href; window.__named = this.download; };
          HTMLInputElement.prototype.click = function () { window.__chooser = this; };",
     );
     browser.press("r");
@@ -282,6 +282,7 @@ fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
         browser.eval("(u => Math.round(u.get('to') - u.get('from')))(new URL(window.__saved).searchParams)"),
         300
     );
+    assert_eq!(browser.eval("/^demo-01-recording-[0-9]{10}[.]watchglass$/.test(window.__named)"), true);
     browser.press("o");
     browser.until("window.__chooser && window.__chooser.type === 'file'");
     // The chosen file is the one that was saved.
