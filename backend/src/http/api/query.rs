@@ -13,7 +13,7 @@ use crate::live::Reader;
 use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderName, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use shared::wire::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
