@@ -33,7 +33,7 @@ const PAUSES: [Duration; 4] =
 const WITHIN_BYTES: usize = 64 << 10;
 
 /// Where the stream is.
-pub enum Place {
+pub enum StreamPlace {
     /// Along a road, with a key where it asks for one.
     Server {
         /// The road.
@@ -58,7 +58,7 @@ pub enum Happened {
 }
 
 /// What is wanted of a stream.
-pub enum Wanted {
+pub enum StreamWish {
     /// To send these bytes.
     Send(Vec<u8>),
     /// Another connection.
@@ -72,13 +72,17 @@ struct Failed {
     again: bool,
 }
 
-impl Place {
+impl StreamPlace {
     /// A server, or a hub with its key.
     ///
     /// # Errors
     /// The road cannot be gone; a sentence.
-    pub fn server(entry: &HubEntry, environment: &ProxyEnvironment, key: Option<Secret>) -> Result<Place, String> {
-        Ok(Place::Server { road: Road::new(entry, environment)?, key })
+    pub fn server(
+        entry: &HubEntry,
+        environment: &ProxyEnvironment,
+        key: Option<Secret>,
+    ) -> Result<StreamPlace, String> {
+        Ok(StreamPlace::Server { road: Road::new(entry, environment)?, key })
     }
 
     /// Whether something answers there.
@@ -89,7 +93,7 @@ impl Place {
     async fn connect(&self, attempt: usize) -> Result<WebSocketStream<Box<dyn Wire>>, Failed> {
         let again = |why: String| Failed { why, again: true };
         let (wire, target, key): (Box<dyn Wire>, String, Option<&Secret>) = match self {
-            Place::Server { road, key } => {
+            StreamPlace::Server { road, key } => {
                 let url = road.url(attempt);
                 let told = |end: crate::uplink::RoadEnd| again(format!("{url}: {end}"));
                 let wire = road.connect(url, &mut Vec::new()).await.map_err(told)?;
@@ -98,19 +102,19 @@ impl Place {
                 (wire, format!("{scheme}://{}{base}/{PATH}", url.authority()), key.as_ref())
             }
             #[cfg(unix)]
-            Place::Unix(path) => {
+            StreamPlace::Unix(path) => {
                 let stream = tokio::net::UnixStream::connect(path).await;
                 let stream = stream.map_err(|error| again(format!("{}: {error}", path.display())))?;
                 (Box::new(stream), format!("ws://localhost/{PATH}"), None)
             }
             #[cfg(not(unix))]
-            Place::Unix(path) => {
+            StreamPlace::Unix(path) => {
                 return Err(Failed {
                     why: format!("{}: this system has no Unix sockets", path.display()),
                     again: false,
                 });
             }
-            Place::Within(server) => {
+            StreamPlace::Within(server) => {
                 let (ours, theirs) = tokio::io::duplex(WITHIN_BYTES);
                 server
                     .send(theirs)
@@ -156,7 +160,7 @@ impl Place {
 
 /// Follows the stream until nobody takes what happens, or nobody wants anything any more. `happened` says whether
 /// somebody took it, and may wait meanwhile.
-pub async fn follow(place: Place, happened: impl Fn(Happened) -> bool, mut wanted: Receiver<Wanted>) {
+pub async fn follow(place: StreamPlace, happened: impl Fn(Happened) -> bool, mut wanted: Receiver<StreamWish>) {
     let mut attempt = 0;
     loop {
         let why = match place.connect(attempt).await {
@@ -191,7 +195,7 @@ pub async fn follow(place: Place, happened: impl Fn(Happened) -> bool, mut wante
 async fn serve(
     mut socket: WebSocketStream<Box<dyn Wire>>,
     happened: &impl Fn(Happened) -> bool,
-    wanted: &mut Receiver<Wanted>,
+    wanted: &mut Receiver<StreamWish>,
 ) -> Option<String> {
     loop {
         tokio::select! {
@@ -207,13 +211,13 @@ async fn serve(
                 Ok(Some(Ok(_))) => {}
             },
             next = wanted.recv() => match next {
-                Some(Wanted::Send(bytes)) => {
+                Some(StreamWish::Send(bytes)) => {
                     let sent = timeout(SILENCE, socket.send(Message::Binary(bytes.into()))).await;
                     if !matches!(sent, Ok(Ok(()))) {
                         return Some("the server takes nothing any more".into());
                     }
                 }
-                Some(Wanted::Reopen) | None => {
+                Some(StreamWish::Reopen) | None => {
                     // Who waits for us is told; who does not is left.
                     let _ = timeout(Duration::from_millis(200), socket.close(None)).await;
                     return None;

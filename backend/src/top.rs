@@ -3,7 +3,7 @@
 use crate::signals;
 use backend::config::{Config, Fleet, KeyFrom, Origin, Top};
 use backend::control;
-use backend::follow::{Happened, Place, Wanted, follow};
+use backend::follow::{Happened, StreamPlace, StreamWish, follow};
 use backend::modes::{self, Serving};
 use backend::terminal::complain;
 use shared::session::Secret;
@@ -38,7 +38,7 @@ pub fn run(config: Config, top: &Top) -> ExitCode {
 
 /// Where the stream is, with what this process does for it, and a sentence on that.
 struct Found {
-    place: Place,
+    place: StreamPlace,
     origin: &'static str,
     /// What this process does, and how it is told to end.
     within: Option<(Runtime, watch::Sender<bool>)>,
@@ -69,8 +69,8 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
     std::thread::Builder::new().name("stream".into()).spawn(client).map_err(|error| no_thread(&error))?;
     let say = move |wanted: Wish| {
         let wanted = match wanted {
-            Wish::Say(message) => Wanted::Send(wire::encode(&message)),
-            Wish::Reopen => Wanted::Reopen,
+            Wish::Say(message) => StreamWish::Send(wire::encode(&message)),
+            Wish::Reopen => StreamWish::Reopen,
         };
         // Of a connection that takes nothing another one is made.
         wish.try_send(wanted).is_ok()
@@ -90,7 +90,7 @@ fn no_thread(error: &io::Error) -> String {
 }
 
 /// Hands on what comes of the stream and of signals.
-async fn deliver(place: Place, inputs: SyncSender<Input>, wished: mpsc::Receiver<Wanted>) {
+async fn deliver(place: StreamPlace, inputs: SyncSender<Input>, wished: mpsc::Receiver<StreamWish>) {
     let theirs = inputs.clone();
     let happened = move |happened| {
         let input = match happened {
@@ -140,9 +140,9 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
     match origin {
         Origin::Server(entry) => {
             let key = entry.key.as_ref().map(key).transpose()?;
-            Ok(elsewhere(Place::server(entry, &config.proxies, key)?))
+            Ok(elsewhere(StreamPlace::server(entry, &config.proxies, key)?))
         }
-        Origin::Unix(path) => Ok(elsewhere(Place::Unix(path.clone()))),
+        Origin::Unix(path) => Ok(elsewhere(StreamPlace::Unix(path.clone()))),
         Origin::Demo(gpus) => {
             let fleet = Fleet { gpus: *gpus, hosts: 1, fail: None, seed: 1 };
             config.retention = DEMO_RETENTION;
@@ -182,17 +182,17 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
 }
 
 /// The server that has the data folder, where one runs and shows what it has.
-fn server_here(config: &Config) -> Result<Option<Place>, String> {
+fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     let Some(folder) = config.data_dir.as_deref().filter(|folder| folder.is_dir()) else { return Ok(None) };
     let mut places = Vec::new();
     if let Ok(Some(socket)) = control::path(folder, control::runtime_folder())
         && socket.exists()
     {
-        places.push(Place::Unix(socket));
+        places.push(StreamPlace::Unix(socket));
     }
     if backend::data::is_held(folder) {
         let entry = backend::config::entry_here(config);
-        places.push(Place::server(&entry, &config.proxies, None)?);
+        places.push(StreamPlace::server(&entry, &config.proxies, None)?);
     }
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| no_thread(&error))?;
     Ok(places.into_iter().find(|place| runtime.block_on(place.answers())))
@@ -209,5 +209,5 @@ fn within<F: Future<Output = ()> + Send + 'static>(
     let (answering, _) = oneshot::channel();
     let (connections, within) = mpsc::channel(1);
     runtime.spawn(mode(Serving { listeners: Vec::new(), within: Some(within), stop, answering }));
-    Ok(Found { place: Place::Within(connections), origin, within: Some((runtime, stopping)) })
+    Ok(Found { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
 }
