@@ -20,9 +20,9 @@ use std::ops::Range;
 /// Number of ticks from which on the head is handed back: the page asks for sealed columns in its place.
 pub const MAX_HEAD_TICKS: usize = 1800;
 
-/// Bytes of sealed ticks that are held before those far from what is looked at are dropped: half a day of 8 GPUs, and
-/// about two hours of 64. They are asked for again when a person goes back to them.
-const MAX_HELD_BYTES: usize = 12 << 20;
+/// Bytes of sealed ticks that are held before those far from what is looked at are dropped: ten hours of 8 GPUs, or
+/// two hours of 64. They are asked for again when a person goes back to them.
+const MAX_HELD_BYTES: usize = 40 << 20;
 /// The newest ticks, in ms, are held however many bytes they are.
 const MIN_HELD_MS: i64 = 1_800_000;
 
