@@ -10,6 +10,7 @@ mod gpus;
 mod history;
 mod hub;
 mod large;
+mod links;
 mod page;
 mod record;
 mod remote_write;
@@ -32,6 +33,9 @@ fn main() -> std::process::ExitCode {
     }
     if args.first().is_some_and(|a| a == "hub") {
         return hub::hub();
+    }
+    if args.first().is_some_and(|a| a == "agents") {
+        return links::agents(&args[1..]);
     }
     if args.first().is_some_and(|a| a == "live") {
         return large::live(&args[1..]);
@@ -69,7 +73,10 @@ fn main() -> std::process::ExitCode {
             // The fleet is part of the history when everything is measured.
             "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
             "fleet" => {}
-            "hub" => hub::measure(&mut table),
+            "hub" => {
+                hub::measure(&mut table);
+                links::measure(&mut table, &procfs);
+            }
             "cost" => cost::measure(&mut table, &own, &folder),
             "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
