@@ -51,6 +51,7 @@ const EXEMPT: &[(&MetricDef, &str)] = &[
     (&monitor::UPLINK_FILL_BYTES, "the link counts it"),
     (&monitor::UPLINK_RECONNECTS, "the link counts it"),
     (&monitor::UPLINK_SKIPPED, "the link counts it"),
+    (&shared::catalog::link::CLOCK_SKEW, "a hub measures it"),
     (&shared::catalog::openmetrics::SAMPLE, "stands for the rows that endpoints bring along"),
 ];
 

@@ -285,7 +285,7 @@ pub static COLLECTORS: &[Entry] = &[
         name: "monitor",
         about: "What Watchglass itself costs.",
         systems: ALL,
-        metrics: &[monitor::ROWS],
+        metrics: &[monitor::ROWS, rows::link::ROWS],
         options: &[],
         open: monitor::open,
     },

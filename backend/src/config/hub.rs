@@ -80,6 +80,14 @@ impl HubEntry {
         }
     }
 
+    /// The hub of these addresses, and nothing more said of it.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(text: &str) -> Result<Self, String> {
+        urls(text).map(HubEntry::new)
+    }
+
     /// What it is called in files and sentences: its first address.
     pub fn url(&self) -> &HubUrl {
         &self.urls[0]

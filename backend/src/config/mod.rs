@@ -265,6 +265,11 @@ fn parse_with(
     }
     flags.apply(&mut config)?;
     let named = (flags.gives("hub"), flags.gives("port"));
+    let dials = matches!(flags.command, Some(Word::Agent(_) | Word::Doctor { .. }));
+    if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| dials && config.hubs.is_empty() && !hub.is_empty()) {
+        let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
+        config.hubs.push(named);
+    }
     config.proxies = ProxyEnvironment::read(env);
     let labels = flags.labels_of_others();
     flags.hub.clone().apply(&mut config, env)?;

@@ -465,3 +465,28 @@ fn endpoints_that_cannot_be_say_why_and_no_secret() {
         assert!(!error.contains("secret") && !error.contains("12345"), "{error}");
     }
 }
+
+#[test]
+fn the_environment_names_the_hub_of_an_agent_where_nothing_else_does() {
+    let hubs = |args: &[&str], hub: &str| {
+        let args = std::iter::once("watchglass").chain(args.iter().copied()).map(OsString::from);
+        let env = |name: &str| match name {
+            "WATCHGLASS_HUB" => Some(hub.to_string()),
+            "WATCHGLASS_KEY_FILE" => Some("/run/secrets/join".to_string()),
+            _ => None,
+        };
+        parse_with(args, &env, &|_| Ok(String::new()), known()).map(|command| match command {
+            Command::Agent { config, .. } | Command::Serve(config) => config.hubs,
+            other => panic!("{other:?}"),
+        })
+    };
+    let of = |hubs: Result<Vec<HubEntry>, ConfigError>| -> Vec<String> {
+        hubs.expect("a configuration").iter().map(|hub| hub.url().to_string()).collect()
+    };
+    assert_eq!(of(hubs(&["agent"], "https://a")), ["https://a"]);
+    assert_eq!(of(hubs(&["agent", "--hub", "https://b"], "https://a")), ["https://b"]);
+    assert_eq!(of(hubs(&["serve"], "https://a")), [""; 0], "a page alone sends nothing to anybody");
+    let found = hubs(&["agent"], "https://a").expect("a configuration").remove(0);
+    assert_eq!(found.key, Some(KeyFrom::File("/run/secrets/join".into())));
+    assert!(hubs(&["agent"], "watch.example.org").expect_err("no address").to_string().contains("WATCHGLASS_HUB"));
+}

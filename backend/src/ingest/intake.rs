@@ -6,14 +6,20 @@ use super::coverage::{self, Lacking, Span};
 use super::fetch::{CheckedBlock, Fetch, FillBlock};
 use super::limits::{self, Cause, LinkPace, Refusals};
 use super::map::{Map, MapError};
+use super::records::{self, WaitingRecords};
+use super::remarks::{self, Meeting};
 use super::{Arrival, Inner};
 use crate::accounts::{Era, Heard};
 use crate::live::LinkFigures;
-use crate::store::{Chunk, Column, MAX_SEQUENCE};
+use crate::store::{Chunk, Column, MAX_SEQUENCE, Store};
 use shared::agent::{AgentHello, AgentMessage, ByeReason, FromAgent, HubMessage, Welcome, close, decode_agent};
+use shared::catalog::link::CLOCK_SKEW;
+use shared::catalog::{Chart, Metric};
+use shared::record::Record;
+use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::{Applied, FrameError, TickState};
-use shared::wire::SourceId;
+use shared::wire::{Check, SourceId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -103,6 +109,12 @@ pub(super) struct Intake {
     fetch: Fetch,
     /// First sequence of the agent's life.
     life: u64,
+    /// What the agent said of its collectors, and what we say of the machine ourselves.
+    told: Vec<Check>,
+    remarks: Vec<Check>,
+    meeting: Meeting,
+    /// Records that came before its clock was known.
+    waiting: WaitingRecords,
     /// Ticks of the message that is taken in, which are not appended yet.
     ticks: Vec<LinkTick>,
     /// A tick has come over this link,
@@ -192,6 +204,8 @@ impl Intake {
         let steady = live.clock.steady();
         let mut offers = hello.offers;
         offers.retain(|offer| holds == 0 || offer.first >= FIRST_BY_CLOCK.min(hello.life));
+        let newest = live.store().state(source).map_or(0, TickState::t);
+        let meeting = Meeting { had: (holds, newest), started: hello.started, oldest: offers.first().copied() };
         let intake = Intake {
             source,
             name: arrival.name.clone(),
@@ -210,6 +224,10 @@ impl Intake {
             logged: (holds, record),
             fetch: Fetch::new(offers),
             life: hello.life,
+            told: Vec::new(),
+            remarks: Vec::new(),
+            meeting,
+            waiting: WaitingRecords::default(),
             ticks: Vec::new(),
             ticked: false,
             behind: None,
@@ -247,8 +265,8 @@ impl Intake {
                 }
                 ticks
             }
-            FromAgent::Records(_) => {
-                self.refusals.add(Cause::Record, 1);
+            FromAgent::Records(records) => {
+                self.records(records);
                 0
             }
             FromAgent::Control(message) => {
@@ -288,7 +306,8 @@ impl Intake {
                     self.refusals.add(Cause::Text, u64::from(!sound));
                     sound
                 });
-                live.store().set_checks(self.source, checks);
+                self.told = checks;
+                self.remark(true);
             }
             AgentMessage::Facts { host, facts: told, labels } => {
                 if limits::is_fact(&host) {
@@ -332,6 +351,38 @@ impl Intake {
             );
             self.era = Some(era);
         }
+    }
+
+    fn knows_clock(&self) -> bool {
+        self.clock.is_known() || self.ingest.live.clock.steady().saturating_sub(self.began) >= CLOCK_TIMEOUT
+    }
+
+    fn records(&mut self, new: Vec<Record>) {
+        let records = self.waiting.take(new, self.knows_clock());
+        records::keep(&self.ingest, self.source, self.clock.shift(), records, &self.refusals);
+    }
+
+    /// Shows what is to be said of the machine, where that is new.
+    fn remark(&mut self, is_new: bool) {
+        let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
+        let remarks: Vec<Check> = remarks::clock(self.clock.shift()).into_iter().chain(lost).collect();
+        if is_new || remarks != self.remarks {
+            let all = [&self.told[..], &remarks].concat();
+            self.remarks = remarks;
+            self.ingest.live.store().set_checks(self.source, all);
+        }
+    }
+
+    /// Puts how far the agent's clock is ahead beside the values of a tick.
+    fn put_skew(&self, store: &mut Store, values: &mut Vec<f64>) {
+        let Some(measured) = self.clock.skew() else { return };
+        let row = &CLOCK_SKEW;
+        let chart = || Chart { id: row.chart.into(), title: row.title.into(), section: "system".into() };
+        let metric = store.catalog().position(row.tag).or_else(|| store.add_row(Metric::from(row), chart()));
+        let id = metric.and_then(|metric| store.intern(self.source, SeriesDef { metric, instance: String::new() }));
+        let Some(id) = id.map(|id| id as usize) else { return };
+        values.resize(values.len().max(id + 1), f64::NAN);
+        values[id] = measured.skew_ms as f64 / 1_000.0;
     }
 
     /// What is added to the agent's stamps now, milliseconds.
@@ -384,7 +435,9 @@ impl Intake {
                 self.refusals.add(Cause::Time, 1);
                 return Ok(true);
             }
-            self.map.values(&mut store, self.state.values(), &mut self.pace, steady, &self.refusals)
+            let mut values = self.map.values(&mut store, self.state.values(), &mut self.pace, steady, &self.refusals);
+            self.put_skew(&mut store, &mut values);
+            values
         };
         self.ticks.push(LinkTick { seq, t, clock_step, values });
         let held: usize = self.ticks.iter().map(|tick| size_of_val(&tick.values[..])).sum();
@@ -480,6 +533,8 @@ impl Intake {
             self.ingest.live.set_standing(self.source, standing);
             self.filling = filling;
         }
+        self.records(Vec::new());
+        self.remark(false);
         self.note();
         Ok(())
     }
@@ -487,9 +542,8 @@ impl Intake {
     /// Whether something is to be asked for now.
     pub fn wants_turn(&self) -> bool {
         let live = &self.ingest.live;
-        let knows_clock = || self.clock.is_known() || live.clock.steady().saturating_sub(self.began) >= CLOCK_TIMEOUT;
         // It rests while a disk fails.
-        self.fetch.is_due() && knows_clock() && !live.is_full_of_fills() && live.is_logged()
+        self.fetch.is_due() && self.knows_clock() && !live.is_full_of_fills() && live.is_logged()
     }
 
     /// Whether an answer to what was asked for is awaited.

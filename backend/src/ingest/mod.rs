@@ -15,6 +15,8 @@ mod limits;
 mod link;
 mod map;
 mod presence;
+mod records;
+mod remarks;
 
 pub use ask::NoAnswer;
 pub use limits::{Cause, IngestLimits, Refusals};
@@ -82,6 +84,10 @@ pub struct IngestCounts {
     pub fills: u64,
     /// Bytes of what was asked for.
     pub fill_bytes: u64,
+    /// What machines have that the hub lacks yet, milliseconds of samples of all of them together.
+    pub missing_ms: u64,
+    /// How far the newest tick of a linked machine is behind its stamp, of the one that is furthest, milliseconds.
+    pub lag_ms: u64,
     /// What was left out, by [`Cause`].
     pub refused: Vec<(String, u64)>,
 }
@@ -146,6 +152,21 @@ impl Ingest {
         self.0.end.send_replace(true);
     }
 
+    /// What is missing of all sources, and how far the furthest of those that are linked is behind, milliseconds.
+    fn lack(&self) -> (u64, u64) {
+        let all = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who was linked since the start has a line there.
+        let linked = all.keys().copied().flatten();
+        linked.map(|source| self.0.live.source(source)).fold((0, 0), |(missing, lag), state| {
+            let behind = || state.figures().behind_ms.unwrap_or(0).max(lag);
+            match state.standing().0 {
+                Standing::Filling { missing: more, .. } => (missing + u64::try_from(more).unwrap_or(0), behind()),
+                Standing::Live | Standing::Late => (missing, behind()),
+                _ => (missing, lag),
+            }
+        })
+    }
+
     /// Whether a source is another machine's, which its agent measures.
     pub fn has_agent(&self, source: SourceId) -> bool {
         self.0.live.store().source(source).is_some_and(|(info, _)| is_source_id(&info.key))
@@ -155,6 +176,7 @@ impl Ingest {
     pub fn counts(&self) -> IngestCounts {
         let Totals { ticks, samples, duplicates, bytes, fills, fill_bytes } = &self.0.totals;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let (missing_ms, lag_ms) = self.lack();
         let all = self.0.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = Cause::ALL.iter().map(|cause| {
             let n = all.values().map(|refusals| refusals.of(*cause)).sum();
@@ -168,6 +190,8 @@ impl Ingest {
             bytes: load(bytes),
             fills: load(fills),
             fill_bytes: load(fill_bytes),
+            missing_ms,
+            lag_ms,
             refused: refused.collect(),
         }
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod asked;
 mod fills;
+mod happened;
 
 use super::{Arrival, Ingest, IngestLimits};
 use crate::clock::Manual;

@@ -1,7 +1,7 @@
 //! What is appended: ticks, alone and in groups, and records. Each is logged, where there is a log, before anybody sees it.
 
 use super::{Live, Writing};
-use crate::store::{Encoded, RecordRefused};
+use crate::store::{Encoded, EncodedRecord, RecordRefused, Store};
 use shared::wire::SourceId;
 
 /// The most ticks that are encoded under one lock: others wait about a millisecond for it.
@@ -89,13 +89,36 @@ impl Live {
     /// # Errors
     /// [`RecordRefused`].
     pub fn append_record(&self, source: SourceId, t: i64, kind: &str, body: Vec<u8>) -> Result<u64, RecordRefused> {
+        // It has the next number, whatever that is.
+        self.append_encoded(|store| store.encode_record(source, t, kind, body).map(Some)).map(Option::unwrap_or_default)
+    }
+
+    /// Likewise a record that has its number from elsewhere; none where that is not above the newest.
+    ///
+    /// # Errors
+    /// [`RecordRefused`].
+    pub fn append_record_at(
+        &self,
+        source: SourceId,
+        n: u64,
+        t: i64,
+        kind: &str,
+        body: Vec<u8>,
+    ) -> Result<Option<u64>, RecordRefused> {
+        self.append_encoded(|store| store.encode_record_at(source, n, t, kind, body))
+    }
+
+    fn append_encoded(
+        &self,
+        encode: impl FnOnce(&Store) -> Result<Option<EncodedRecord>, RecordRefused>,
+    ) -> Result<Option<u64>, RecordRefused> {
         let mut writing = self.writing();
         if writing.closed {
             return Err(RecordRefused::Closed);
         }
         let (encoded, bytes) = {
             let store = self.store();
-            let encoded = store.encode_record(source, t, kind, body)?;
+            let Some(encoded) = encode(&store)? else { return Ok(None) };
             let Writing { log, told, .. } = &mut *writing;
             let bytes = log.as_ref().map(|_| told.record(&store, &encoded));
             (encoded, bytes)
@@ -103,7 +126,7 @@ impl Live {
         if let (Some(log), Some(bytes)) = (&writing.log, bytes) {
             log.write(bytes);
         }
-        Ok(self.store().push_record(encoded))
+        Ok(Some(self.store().push_record(encoded)))
     }
 
     /// Whether what was appended is in the log, as far as is known; true where nothing is kept on disk.
@@ -128,7 +151,7 @@ impl Live {
 mod tests {
     use super::*;
     use crate::clock::Manual;
-    use crate::store::{Limits, Store};
+    use crate::store::Limits;
     use shared::catalog::{Catalog, cpu};
     use shared::series::SeriesDef;
     use std::sync::Arc;

@@ -224,6 +224,31 @@ impl Store {
         Ok(EncodedRecord { source, record: Arc::new(Record { n, t, kind: kind.into(), body }) })
     }
 
+    /// Likewise a record that has its number from elsewhere; none where that is not above the newest.
+    ///
+    /// # Errors
+    /// [`RecordRefused`].
+    pub fn encode_record_at(
+        &self,
+        source: SourceId,
+        n: u64,
+        t: i64,
+        kind: &str,
+        body: Vec<u8>,
+    ) -> Result<Option<EncodedRecord>, RecordRefused> {
+        check(kind, &body).map_err(RecordRefused::Bad)?;
+        let newest = self.kept(source).ok_or(RecordRefused::Unknown)?.records.last;
+        let record = || EncodedRecord { source, record: Arc::new(Record { n, t, kind: kind.into(), body }) };
+        Ok((n > newest).then(record))
+    }
+
+    /// The next record of a source has a number above this one.
+    pub fn number_records_above(&mut self, source: SourceId, n: u64) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            kept.records.first_of_life = kept.records.first_of_life.max(n.saturating_add(1));
+        }
+    }
+
     /// Makes a record the newest; its number.
     pub fn push_record(&mut self, EncodedRecord { source, record }: EncodedRecord) -> u64 {
         let (n, kept) = (record.n, &mut self.sources[usize::from(source)]);

@@ -322,6 +322,10 @@ impl Uplink {
             // Nothing is appended meanwhile.
             let _writing = self.live.writing();
             let mut store = self.live.store();
+            // What happens from now on is new to the hub.
+            if welcome.record > store.last_record(self.source) {
+                store.number_records_above(self.source, welcome.record);
+            }
             let (life, newest) = (store.life(self.source), store.state(self.source).map_or(0, |state| state.seq()));
             if life > 0 && welcome.holds >= life {
                 let add = welcome.holds + 1 - life;

@@ -1,8 +1,9 @@
 //! Messages come back, and bytes of a stranger are refused.
 
 use super::*;
-use crate::catalog::cpu;
+use crate::catalog::{Metric, MetricDef};
 use crate::series::SeriesDef;
+use crate::unit::Unit;
 use crate::wire::ColumnBytes;
 use proptest::prelude::*;
 
@@ -40,10 +41,16 @@ fn fill() -> FillPart {
     }
 }
 
+fn row() -> Metric {
+    let row =
+        MetricDef::gauge("own.{x}.level", Unit::Percent).title("Level").on("own", "{x}").help("A row of an agent.");
+    Metric::from(&row)
+}
+
 fn of_agent() -> Vec<AgentMessage> {
     vec![
         AgentMessage::Hello(Box::new(hello())),
-        AgentMessage::Rows { rows: vec![(300, cpu::ROWS[0].into())], charts: Vec::new() },
+        AgentMessage::Rows { rows: vec![(300, row())], charts: Vec::new() },
         AgentMessage::Series { defs: vec![(7, SeriesDef { metric: 300, instance: "0".into() })] },
         AgentMessage::Checks(Vec::new()),
         AgentMessage::Facts { host: "a".into(), facts: Vec::new(), labels: Vec::new() },
@@ -102,6 +109,31 @@ fn messages_come_back_and_none_that_is_cut_or_longer() {
         bytes.push(0);
         assert_eq!(decode_hub(&bytes), Err(BadMessage));
     }
+}
+
+/// Who said it, and what it was; the bytes of each message of this version.
+fn said() -> Vec<(String, Vec<u8>)> {
+    let record = Record { n: 4, t: 5, kind: "marker".into(), body: vec![1; 9] };
+    let agents = of_agent().into_iter().map(|message| encode(&message));
+    let agents = agents.chain([encode_fill(&fill()), encode_records(&[record]), encode_ticks([&b"one"[..], b"two"])]);
+    let hubs = of_hub().into_iter().map(|message| encode(&message));
+    let agents = agents.enumerate().map(|(n, bytes)| (format!("agent {n}"), bytes));
+    agents.chain(hubs.enumerate().map(|(n, bytes)| (format!("hub {n}"), bytes))).collect()
+}
+
+#[test]
+fn the_bytes_of_this_version_never_change() {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let now: String = said().iter().map(|(who, bytes)| format!("{who} {}\n", hex(bytes))).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/agent/recorded.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &now).expect("the folder of the sources");
+    }
+    let recorded = std::fs::read_to_string(path).expect("what was recorded");
+    assert_eq!(
+        now, recorded,
+        "agents and hubs of other versions send the recorded bytes; add a kind of message instead"
+    );
 }
 
 #[test]

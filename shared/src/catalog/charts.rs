@@ -116,6 +116,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("uptime", "Uptime", "system"),
     ("tasks", "Runnable tasks", "system"),
     ("tasks.all", "Tasks", "system"),
+    ("clock", "Clock ahead of the hub", "system"),
     ("monitor.cpu", "Watchglass CPU", "monitor"),
     ("monitor.memory", "Watchglass memory", "monitor"),
     ("monitor.duration", "Time a collector takes", "monitor"),

@@ -21,6 +21,7 @@ pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
 pub mod ipu;
+pub mod link;
 pub mod memory;
 pub mod network;
 pub mod openmetrics;

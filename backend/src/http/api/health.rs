@@ -59,7 +59,8 @@ fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, valu
 
 const REFUSED: Row = counts("refused", "Things of agents that were left out, by cause.", 0);
 
-fn ingest(counted: &IngestCounts) -> [Row; 7] {
+fn ingest(counted: &IngestCounts) -> [Row; 9] {
+    let seconds = |ms: u64| ms as f64 / 1_000.0;
     [
         stands("links", "Agents that are linked now.", counted.links),
         counts("ticks", "Ticks of agents that were appended.", counted.ticks),
@@ -68,6 +69,18 @@ fn ingest(counted: &IngestCounts) -> [Row; 7] {
         counts("bytes", "Bytes of the messages of agents.", counted.bytes),
         counts("fills", "Ranges of ticks that were asked for because they were lacking.", counted.fills),
         counts("fill_bytes", "Bytes of what was asked for.", counted.fill_bytes),
+        (
+            "missing_seconds",
+            false,
+            "Samples that machines have and the hub lacks yet, of all machines together.",
+            seconds(counted.missing_ms),
+        ),
+        (
+            "lag_seconds",
+            false,
+            "How long after its stamp the newest tick came, of the linked machine where that is most.",
+            seconds(counted.lag_ms),
+        ),
     ]
 }
 

@@ -1,0 +1,56 @@
+//! Records of an agent: each is kept once, in order, under the number that its agent gave it.
+//!
+//! An agent sends them from the newest on that the hub has. What comes before its clock is known waits, since its stamps may
+//! be wrong.
+
+use super::Inner;
+use super::limits::{self, Cause, Refusals};
+use crate::store::MAX_SEQUENCE;
+use shared::record::Record;
+use shared::wire::SourceId;
+use std::sync::atomic::Ordering;
+
+/// Bytes of records that wait for the clock of their agent; beyond them they are taken as they are.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// Records of a link that wait until the clock of its agent is known.
+#[derive(Debug, Default)]
+pub(super) struct WaitingRecords {
+    records: Vec<Record>,
+    bytes: usize,
+}
+
+impl WaitingRecords {
+    /// Takes records in; those that are to be kept now.
+    pub fn take(&mut self, new: Vec<Record>, knows_clock: bool) -> Vec<Record> {
+        self.bytes += new.iter().map(Record::size).sum::<usize>();
+        self.records.extend(new);
+        if !knows_clock && self.bytes <= MAX_WAITING_BYTES {
+            return Vec::new();
+        }
+        self.bytes = 0;
+        std::mem::take(&mut self.records)
+    }
+}
+
+/// Keeps records of a source whose stamps are moved by `shift` milliseconds. One that is here already is dropped, and one
+/// that cannot be is left out; both are counted.
+pub(super) fn keep(ingest: &Inner, source: SourceId, shift: i64, records: Vec<Record>, refusals: &Refusals) {
+    let (live, mut any) = (&ingest.live, false);
+    for Record { n, t, kind, body } in records {
+        let t = t.saturating_add(shift);
+        if !limits::is_time(t, live.clock.wall(), live.retention) {
+            refusals.add(Cause::Time, 1);
+            continue;
+        }
+        let kept = (n <= MAX_SEQUENCE).then(|| live.append_record_at(source, n, t, &kind, body));
+        match kept {
+            Some(Ok(Some(_))) => any = true,
+            Some(Ok(None)) => drop(ingest.totals.duplicates.fetch_add(1, Ordering::Relaxed)),
+            Some(Err(_)) | None => refusals.add(Cause::Record, 1),
+        }
+    }
+    if any {
+        live.announce(&[source]);
+    }
+}

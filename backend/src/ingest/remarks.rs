@@ -1,0 +1,86 @@
+//! What the hub itself remarks on a machine, beside what its agent says of its collectors.
+
+use shared::agent::Offer;
+use shared::wire::{Check, CheckState};
+
+/// Less than this is not worth a word, milliseconds.
+const LEAST_MS: i64 = 60_000;
+
+/// That the stamps of a machine are moved, by so much.
+pub(super) fn clock(shift_ms: i64) -> Option<Check> {
+    let way = if shift_ms < 0 { "ahead" } else { "behind" };
+    (shift_ms != 0).then(|| Check {
+        id: "clock".into(),
+        state: CheckState::Partial,
+        tried: Vec::new(),
+        found: format!("clock {} {way}, corrected", length(shift_ms.saturating_abs())),
+        reason: "the clock of this machine is more than 2 s off; its samples stand by the hub's clock".into(),
+        remedy: "set its clock by NTP, for example by chrony or systemd-timesyncd".into(),
+    })
+}
+
+/// A link that begins: what the hub had of its machine, and what the machine has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meeting {
+    /// Sequence and stamp of the newest tick that the hub had; 0: none.
+    pub had: (u64, i64),
+    /// When the agent began, by its clock, milliseconds since the Unix epoch.
+    pub started: i64,
+    /// The oldest range that it offered.
+    pub oldest: Option<Offer>,
+}
+
+/// That a machine was away for longer than it keeps samples: what lies between the newest that the hub had and the oldest
+/// that it has still. What lies before the begin of an agent it may never have measured, so nothing is said of that.
+pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check> {
+    let (oldest, (seq, newest)) = (meeting.oldest?, meeting.had);
+    let gap = oldest.from.saturating_add(shift_ms).saturating_sub(newest);
+    let ran = oldest.from.saturating_sub(meeting.started) >= LEAST_MS;
+    (seq > 0 && oldest.first > seq + 1 && gap >= LEAST_MS && ran).then(|| Check {
+        id: "link".into(),
+        state: CheckState::Partial,
+        tried: Vec::new(),
+        found: format!("lost {}: longer than {name} keeps", length(gap)),
+        reason: "its link was away for longer than it keeps samples".into(),
+        remedy: "keep more there by --spool and --spool-bytes".into(),
+    })
+}
+
+/// A length of time in the two largest units of it, milliseconds.
+fn length(ms: i64) -> String {
+    let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
+    match (hours, minutes) {
+        (0, 0) => format!("{seconds} s"),
+        (0, _) => format!("{minutes} min {} s", seconds % 60),
+        _ => format!("{hours} h {} min", minutes % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_said_in_words() {
+        let said = |shift| clock(shift).map(|check| check.found);
+        assert_eq!(said(0), None);
+        assert_eq!(said(-3_600_000).as_deref(), Some("clock 1 h 0 min ahead, corrected"));
+        assert_eq!(said(65_000).as_deref(), Some("clock 1 min 5 s behind, corrected"));
+        assert_eq!(said(-3_000).as_deref(), Some("clock 3 s ahead, corrected"));
+    }
+
+    #[test]
+    fn what_was_lost_is_said_and_what_was_never_measured_is_not() {
+        let hour = 3_600_000;
+        let offer = |first, from| Some(Offer { first, last: u64::MAX, from, to: i64::MAX });
+        let all = Meeting { had: (100, 0), started: -hour, oldest: offer(9_000, 2 * hour + 660_000) };
+        let said = |meeting: Meeting, shift| lost("node-7", &meeting, shift).map(|check| check.found);
+        assert_eq!(said(all, 0).as_deref(), Some("lost 2 h 11 min: longer than node-7 keeps"));
+        assert_eq!(said(all, -hour).as_deref(), Some("lost 1 h 11 min: longer than node-7 keeps"));
+        assert_eq!(said(Meeting { oldest: offer(101, 2 * hour), ..all }, 0), None, "it goes on where the hub ends");
+        assert_eq!(said(Meeting { oldest: offer(50, 2 * hour), ..all }, 0), None);
+        assert_eq!(said(Meeting { had: (0, 0), ..all }, 0), None, "a machine that is new");
+        assert_eq!(said(Meeting { started: 2 * hour + 650_000, ..all }, 0), None, "it did not run");
+        assert_eq!(said(Meeting { oldest: None, ..all }, 0), None);
+    }
+}
