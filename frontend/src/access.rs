@@ -7,6 +7,7 @@ use crate::state::{LinkState, Page};
 use leptos::prelude::*;
 use shared::role::Role;
 use shared::session::{Session, SignedIn, TeamRole};
+use shared::views::{SharedView, Span};
 use wasm_bindgen::JsValue;
 
 const SESSION: &str = "api/v1/session";
@@ -18,6 +19,12 @@ pub enum Gate {
     Open,
     /// The address brought the code of the first admin.
     Setup,
+    /// The address brought the code of an invitation.
+    Invite,
+    /// The address brought the code by which a password is set anew.
+    Reset,
+    /// The address brought the code of a share link, which is being opened, or was refused.
+    Share,
     /// Nobody is signed in.
     SignIn,
     /// The hub has no account yet, and the address no code.
@@ -37,8 +44,10 @@ pub struct Access {
     pub session: RwSignal<Option<Session>>,
     /// What stands before the page.
     pub gate: RwSignal<Gate>,
-    /// The code of the first admin, which the address had.
+    /// The code that the address had; empty when it is spent.
     code: StoredValue<String>,
+    /// Why a share link does not open; empty when there is nothing to say.
+    pub refused: RwSignal<String>,
     /// Set while a password is asked for again: what is done when it was right.
     pub again: RwSignal<Option<Waiting>>,
     /// Name of who was signed in last.
@@ -50,12 +59,13 @@ impl Access {
     /// Looks at the address, and follows the link: where a socket is refused for want of a session, the page asks who is
     /// signed in.
     pub fn start(page: Page) -> Self {
-        let code = take_code();
+        let (gate, code) = take_code();
         let access = Access {
             page,
             session: RwSignal::new(None),
-            gate: RwSignal::new(if code.is_empty() { Gate::Open } else { Gate::Setup }),
+            gate: RwSignal::new(gate),
             code: StoredValue::new(code),
+            refused: RwSignal::default(),
             again: RwSignal::new(None),
             last: RwSignal::default(),
             asking: StoredValue::new(false),
@@ -77,15 +87,49 @@ impl Access {
             }
         });
         Effect::new(move || access.mark());
+        // A link with a code that is followed on an open page changes nothing but the end of the address.
+        let followed = window_event_listener(leptos::ev::hashchange, |_| {
+            if code_in(&window().location().hash().unwrap_or_default()).is_some() {
+                // A person can load the page again where the browser refuses this call.
+                let _ = window().location().reload();
+            }
+        });
+        on_cleanup(move || followed.remove());
+        match gate {
+            Gate::Share => access.open_share(),
+            // Who is signed in joins by the code alone.
+            Gate::Invite => access.look(),
+            // The pages of people need to know who asks before anything else.
+            Gate::Open if page.view.with_untracked(|v| v.place.is_some_and(|place| !place.draws())) => access.look(),
+            _ => {}
+        }
         access
+    }
+
+    /// Swaps the code of a share link for what it shows.
+    fn open_share(self) {
+        let body = Json::object([("code", self.code.get_value().into())]);
+        fetch::ask("POST", "api/v1/shares/open", Some(body), move |answer| match answer.is_ok() {
+            true => {
+                let shared = answer.body.get("shared");
+                let (query, id) = (shared.get("query").text(), answer.body.get("share").text());
+                let end = if query.is_empty() { format!("?share={id}") } else { format!("?{query}&share={id}") };
+                // The page is loaded as the link wants it. A person can follow the address where the browser refuses.
+                let _ = window().location().replace(&end);
+            }
+            false => self.refused.set(answer.problem()),
+        });
     }
 
     /// Asks who is signed in.
     pub fn look(self) {
-        if self.gate.get_untracked() == Gate::Setup || std::mem::replace(&mut *self.asking.write_value(), true) {
+        let busy = matches!(self.gate.get_untracked(), Gate::Setup | Gate::Reset | Gate::Share);
+        if busy || std::mem::replace(&mut *self.asking.write_value(), true) {
             return;
         }
-        fetch::ask("GET", SESSION, None, move |answer| {
+        // Who is signed in as well says which link is meant.
+        let link = self.page.view.with_untracked(|v| v.share.as_ref().map(|id| format!("{SESSION}?share={id}")));
+        fetch::ask("GET", link.as_deref().unwrap_or(SESSION), None, move |answer| {
             self.asking.set_value(false);
             // 404 is a server without accounts; 0 one that is away.
             if answer.is_ok() {
@@ -101,7 +145,10 @@ impl Access {
         if let Some(account) = &session.account {
             self.last.set(account.name.clone());
         }
+        let invited = self.gate.get_untracked() == Gate::Invite && self.code.with_value(|code| !code.is_empty());
         let gate = match (&session.account, session.setup) {
+            _ if invited => Gate::Invite,
+            _ if session.shared.is_some() => Gate::Open,
             (Some(_), _) => Gate::Open,
             (None, true) => Gate::NotSetUp,
             (None, false) if was || self.gate.get_untracked() == Gate::SignedOut => Gate::SignedOut,
@@ -130,11 +177,32 @@ impl Access {
         self.send(SESSION, vec![("name", name.into()), ("password", password.into())], failed);
     }
 
-    /// Makes the first admin.
-    pub fn set_up(self, name: &str, password: &str, failed: Callback<String>) {
-        let code = self.code.get_value();
-        let fields = vec![("code", code.into()), ("name", name.into()), ("password", password.into())];
-        self.send("api/v1/session/setup", fields, failed);
+    /// Spends the code of the address: makes the first admin, takes an invitation, or sets a password anew. What is empty is
+    /// left out.
+    pub fn redeem(self, name: &str, password: &str, failed: Callback<String>) {
+        let path = match self.gate.get_untracked() {
+            Gate::Setup => "api/v1/session/setup",
+            Gate::Invite => "api/v1/session/invite",
+            _ => "api/v1/session/reset",
+        };
+        let fields = [("code", self.code.get_value()), ("name", name.to_string()), ("password", password.to_string())];
+        let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
+        let body = Json::object(fields.map(|(name, value)| (name, value.into())));
+        fetch::ask("POST", path, Some(body), move |answer| match answer.is_ok() {
+            true => {
+                self.code.set_value(String::new());
+                self.take(&answer.body);
+                self.page.state.set(LinkState::Connecting);
+            }
+            false => failed.run(answer.problem()),
+        });
+    }
+
+    /// Goes on without the code of the address.
+    pub fn forget_code(self) {
+        self.code.set_value(String::new());
+        self.gate.set(Gate::Open);
+        self.look();
     }
 
     /// Gives the password again, and then does what waited for it.
@@ -187,13 +255,41 @@ impl Access {
         });
     }
 
-    /// The team whose machines a person may change: the first in which they are admin.
-    pub fn team(self) -> Option<TeamRole> {
+    /// The team that the page is about, and what a person may in it: the one of the address, else the first that they
+    /// administer, else the first.
+    pub fn team_here(self) -> Option<TeamRole> {
+        let wanted = self.page.view.with(|v| v.team.clone());
         self.session.with(|session| {
             let session = session.as_ref()?;
             let all = session.account.as_ref()?.hub_admin;
-            session.teams.iter().find(|team| all || team.role == Role::Admin).cloned()
+            let named = |team: &&TeamRole| wanted.as_ref().is_some_and(|name| team.id == *name || team.name == *name);
+            let own = || session.teams.iter().find(|team| all || team.role == Role::Admin);
+            let found = session.teams.iter().find(named).or_else(own).or_else(|| session.teams.first())?;
+            let role = if all { Role::Admin } else { found.role };
+            Some(TeamRole { role, ..found.clone() })
         })
+    }
+
+    /// The team whose machines, people and keys a person may change.
+    pub fn team(self) -> Option<TeamRole> {
+        self.team_here().filter(|team| team.role == Role::Admin)
+    }
+
+    /// True where there is a choice of teams: else none is shown.
+    pub fn has_teams(self) -> bool {
+        self.session.with(|session| session.as_ref().is_some_and(|session| session.teams.len() > 1))
+    }
+
+    /// True for an admin of the hub.
+    pub fn is_hub_admin(self) -> bool {
+        self.session.with(|session| session.as_ref().and_then(|s| s.account.as_ref()).is_some_and(|a| a.hub_admin))
+    }
+
+    /// Id of who is signed in; empty while nobody is.
+    pub fn id(self) -> String {
+        self.session
+            .with(|session| session.as_ref().and_then(|s| s.account.as_ref()).map(|a| a.id.clone()))
+            .unwrap_or_default()
     }
 
     /// True when somebody is signed in.
@@ -207,10 +303,10 @@ impl Access {
         let marks = self.session.with(|session| {
             let session = session.as_ref()?;
             let team = session.teams.first();
-            let role = match (&session.account, &session.share, team) {
+            let role = match (&session.account, &session.shared, team) {
+                (_, Some(_), _) => "share",
                 (Some(account), ..) if account.hub_admin => "hub-admin",
                 (Some(_), _, Some(team)) => team.role.text(),
-                (None, Some(_), _) => "share",
                 _ => "none",
             };
             Some((role, team.map(|team| team.name.clone()).unwrap_or_default()))
@@ -222,17 +318,25 @@ impl Access {
     }
 }
 
-/// Takes the code of the first admin out of the address, before anything else is done: it stays in no history.
-fn take_code() -> String {
-    let Ok(hash) = window().location().hash() else { return String::new() };
-    let Some(code) = hash.strip_prefix("#setup=") else { return String::new() };
+/// The code in the end of an address, and what it is for.
+fn code_in(hash: &str) -> Option<(Gate, String)> {
+    const CODES: [(&str, Gate); 4] =
+        [("#setup=", Gate::Setup), ("#invite=", Gate::Invite), ("#reset=", Gate::Reset), ("#share=", Gate::Share)];
+    let found = CODES.into_iter().find_map(|(name, gate)| Some((gate, hash.strip_prefix(name)?.to_string())));
+    found.filter(|(_, code)| !code.is_empty())
+}
+
+/// Takes a code out of the address, before anything else is done: it stays in no history.
+fn take_code() -> (Gate, String) {
+    let hash = window().location().hash().unwrap_or_default();
+    let Some((gate, code)) = code_in(&hash) else { return (Gate::Open, String::new()) };
     let location = window().location();
     let rest = location.pathname().unwrap_or_default() + &location.search().unwrap_or_default();
     if let Ok(history) = window().history() {
         // A browser may refuse this only for an address of another site.
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&rest));
     }
-    code.to_string()
+    (gate, code)
 }
 
 fn read(body: &Json) -> Session {
@@ -250,9 +354,23 @@ fn read(body: &Json) -> Session {
         account: (!account.is_null()).then(|| signed_in(&account)),
         teams: body.get("teams").list().iter().filter_map(team).collect(),
         share: body.get("share").maybe(),
-        shared: None,
+        shared: shared(&body.get("shared")),
         ways: body.get("ways").list().iter().map(Json::text).collect(),
         setup: body.get("setup").is_true(),
         plain_http: body.get("plain_http").is_true(),
     }
+}
+
+fn shared(body: &Json) -> Option<SharedView> {
+    let number = |of: &Json, name: &str| of.get(name).number();
+    let span = body.get("span");
+    (!body.is_null()).then(|| SharedView {
+        id: body.get("id").text(),
+        name: body.get("name").text(),
+        by: body.get("by").text(),
+        query: body.get("query").text(),
+        span: number(&span, "from").zip(number(&span, "to")).map(|(from, to)| Span { from, to }),
+        window: number(body, "window"),
+        ends: number(body, "ends").unwrap_or(0.0) as i64,
+    })
 }

@@ -8,7 +8,8 @@
 //! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
 //! `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
-//! that of one machine; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it.
+//! that of one machine; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
+//! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
 use crate::range;
 use shared::window;
@@ -53,6 +54,12 @@ pub struct View {
     pub find: String,
     /// The label by which the fleet is grouped; empty for the usual one.
     pub by: String,
+    /// The team whose people, keys and machines are shown, by id; None for the first.
+    pub team: Option<String>,
+    /// Id of the saved view that was opened; None for none.
+    pub saved: Option<String>,
+    /// Id of the share link by which the page is seen; None for none.
+    pub share: Option<String>,
     /// Order and values of the rows of heat maps, as text that [`Rows`](crate::panels::picture::Rows) writes and reads.
     pub heat: String,
 }
@@ -68,10 +75,33 @@ pub enum Route {
     Compare,
     /// The machines of a team: their keys, names and labels.
     Machines,
+    /// The people of a team.
+    Team,
+    /// The keys of programs.
+    Keys,
+    /// The share links of a team.
+    Links,
+    /// Who did what.
+    Audit,
+    /// What was used.
+    Usage,
+    /// The account of who is signed in.
+    Me,
 }
 
 impl Route {
-    const ALL: [Route; 4] = [Route::Host, Route::Fleet, Route::Compare, Route::Machines];
+    const ALL: [Route; 10] = [
+        Route::Host,
+        Route::Fleet,
+        Route::Compare,
+        Route::Machines,
+        Route::Team,
+        Route::Keys,
+        Route::Links,
+        Route::Audit,
+        Route::Usage,
+        Route::Me,
+    ];
 
     /// Its name in the address.
     pub fn name(self) -> &'static str {
@@ -80,7 +110,18 @@ impl Route {
             Route::Fleet => "fleet",
             Route::Compare => "compare",
             Route::Machines => "machines",
+            Route::Team => "team",
+            Route::Keys => "keys",
+            Route::Links => "links",
+            Route::Audit => "audit",
+            Route::Usage => "usage",
+            Route::Me => "me",
         }
+    }
+
+    /// True where machines are drawn, so that their values are needed.
+    pub fn draws(self) -> bool {
+        matches!(self, Route::Host | Route::Fleet | Route::Compare)
     }
 }
 
@@ -104,9 +145,9 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 23] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by",
+    "vs", "heat", "page", "with", "find", "by", "team", "view", "share",
 ];
 /// Names of the parameters that make a layout.
 const LAYOUT: [&str; 4] = ["hide", "open", "shut", "front"];
@@ -150,6 +191,9 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "with" => view.with.push(value),
             "find" => view.find = value,
             "by" => view.by = value,
+            "team" => view.team = Some(value),
+            "view" => view.saved = Some(value),
+            "share" => view.share = Some(value),
             "hide" => view.hide.extend(ids(&value)),
             "open" => view.open.extend(ids(&value)),
             "shut" => view.shut.extend(ids(&value)),
@@ -210,6 +254,9 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
             pairs.push((name, text.clone()));
         }
     }
+    for (name, id) in [("team", &view.team), ("view", &view.saved), ("share", &view.share)] {
+        pairs.extend(id.iter().map(|id| (name, id.clone())));
+    }
     match view.versus {
         Some(0) => pairs.push(("vs", "before".into())),
         Some(ms) => pairs.push(("vs", range::name(ms))),
@@ -248,6 +295,9 @@ mod tests {
             with: vec!["node-7".into(), "node-8".into()],
             find: "rack:r1 state:late".into(),
             by: "pod".into(),
+            team: Some("t1".into()),
+            saved: Some("v1".into()),
+            share: Some("s1".into()),
             versus: Some(0),
         };
         assert_eq!(read(write(&view).into_iter().map(|(n, v)| (n.to_string(), v))), (view.clone(), vec![]));

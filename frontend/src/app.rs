@@ -14,8 +14,15 @@ use crate::pages::fleet::bar::FleetBar;
 use crate::pages::fleet::compare::ComparePage;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
-use crate::pages::team::gate::{AgainDialog, GatePage, PlainHttp};
+use crate::pages::team::audit::AuditPage;
+use crate::pages::team::frame::Frame;
+use crate::pages::team::gate::{AgainDialog, GatePage, Stripes};
+use crate::pages::team::keys::KeysPage;
+use crate::pages::team::links::LinksPage;
 use crate::pages::team::machines::MachinesPage;
+use crate::pages::team::me::MePage;
+use crate::pages::team::members::MembersPage;
+use crate::pages::team::usage::UsagePage;
 use crate::panels::board::Board;
 use crate::recording;
 use crate::state::{Dialog, LinkState, Page};
@@ -76,10 +83,21 @@ pub fn App() -> impl IntoView {
     let place = Memo::new(move |_| (access.gate.get() == Gate::Open).then(|| page.place()));
     let pages = move || match place.get() {
         None => view! { <GatePage/> }.into_any(),
-        Some(Route::Host) => view! { <Bar/> <PlainHttp/> <Overview/> }.into_any(),
-        Some(Route::Fleet) => view! { <FleetBar/> <PlainHttp/> <FleetPage/> }.into_any(),
-        Some(Route::Compare) => view! { <FleetBar/> <PlainHttp/> <ComparePage/> }.into_any(),
-        Some(Route::Machines) => view! { <FleetBar/> <PlainHttp/> <MachinesPage/> }.into_any(),
+        Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
+        Some(Route::Fleet) => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
+        Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
+        Some(route) => {
+            let page = move || match route {
+                Route::Team => view! { <MembersPage/> }.into_any(),
+                Route::Keys => view! { <KeysPage/> }.into_any(),
+                Route::Links => view! { <LinksPage/> }.into_any(),
+                Route::Audit => view! { <AuditPage/> }.into_any(),
+                Route::Usage => view! { <UsagePage/> }.into_any(),
+                Route::Me => view! { <MePage/> }.into_any(),
+                _ => view! { <MachinesPage/> }.into_any(),
+            };
+            view! { <FleetBar/> <Stripes/> <Frame>{page}</Frame> }.into_any()
+        }
     };
     view! {
         {pages}

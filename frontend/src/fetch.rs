@@ -12,6 +12,14 @@ use web_sys::{Headers, RequestInit, Response};
 #[derive(Clone, Debug)]
 pub struct Json(JsValue);
 
+impl PartialEq for Json {
+    /// Whether both have the same text.
+    fn eq(&self, other: &Json) -> bool {
+        let text = |json: &Json| js_sys::JSON::stringify(&json.0).ok().and_then(|text| text.as_string());
+        text(self) == text(other)
+    }
+}
+
 impl Json {
     /// A field of an object; one that is missing is null.
     pub fn get(&self, name: &str) -> Json {

@@ -43,8 +43,12 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || again {
         return;
     }
-    if std::mem::take(&mut *going.write_value()) && key == "f" {
-        act(board, Action::Go, false);
+    if std::mem::take(&mut *going.write_value()) && matches!(key.as_str(), "f" | "t") {
+        match (key.as_str(), page.accounts.get_untracked()) {
+            ("t", true) => page.go_to_people(),
+            ("t", false) => {}
+            _ => drop(act(board, Action::Go, false)),
+        }
         return event.prevent_default();
     }
     let focused = event.target().and_then(|t| t.dyn_into::<Element>().ok());
@@ -89,6 +93,10 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         if !action.anywhere() {
             return false;
         }
+    }
+    // Whoever looks by a share link takes nothing away.
+    if action == Action::Record && page.view.with_untracked(|v| v.share.is_some()) {
+        return false;
     }
     let (from, to) = page.span();
     let zoom = |factor| {

@@ -114,10 +114,11 @@ impl Connection {
     }
 }
 
-fn address() -> Option<String> {
+/// Where the stream is; with the id of a share link, by which somebody who is signed in looks as well.
+fn address(share: Option<String>) -> Option<String> {
     let base = window().location().href().ok()?;
     let url = web_sys::Url::new_with_base("api/v1/live", &base).ok()?;
-    url.set_search("");
+    url.set_search(&share.map(|id| format!("share={id}")).unwrap_or_default());
     url.set_hash("");
     url.set_protocol(if url.protocol() == "https:" { "wss:" } else { "ws:" });
     Some(url.href())
@@ -192,7 +193,8 @@ impl Link {
             link.number += 1;
             link.number
         };
-        let Some(socket) = address().and_then(|url| WebSocket::new(&url).ok()) else {
+        let share = self.page.view.with_untracked(|v| v.share.clone());
+        let Some(socket) = address(share).and_then(|url| WebSocket::new(&url).ok()) else {
             return self.lost(number);
         };
         socket.set_binary_type(BinaryType::Arraybuffer);

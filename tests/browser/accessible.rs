@@ -1,7 +1,7 @@
 //! Checks the page for users who cannot see: what axe-core finds in each state, in both themes, on a screen and on a
 //! phone.
 
-use super::{live, no_faults, people};
+use super::{live, no_faults, people, team};
 use shared::standing::Standing;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
@@ -109,6 +109,7 @@ fn with_axe_nothing_serious_is_found() {
             hub.prefer(theme);
             hub.size(width, height);
             hub.before_each_page(people::HUB);
+            hub.before_each_page(team::TEAM);
             hub.open(&format!("{}?page=machines", crowd.url));
             hub.until("document.querySelector('form[data-form=sign-in]')");
             hub.script(&axe);
@@ -120,6 +121,28 @@ fn with_axe_nothing_serious_is_found() {
             hub.click("[data-do=add]");
             hub.until("document.getElementById('join').open");
             fine(&hub, &state("adding machines"));
+            for (page, table) in [
+                ("team", "members"),
+                ("keys", "services"),
+                ("links", "shares"),
+                ("audit", "audit"),
+                ("usage", "usage"),
+                ("me", "sessions"),
+            ] {
+                hub.open(&format!("{}?page={page}", crowd.url));
+                hub.until(&format!("document.querySelector('#{table} tbody tr')"));
+                hub.script(&axe);
+                fine(&hub, &state(page));
+            }
+            hub.click("[data-do=password]");
+            hub.until("document.getElementById('deed').open");
+            fine(&hub, &state("a form"));
+            hub.open(&format!("{}?page=fleet", crowd.url));
+            hub.until("document.querySelector('.views summary')");
+            hub.click(".views summary");
+            hub.until("document.querySelector('.views [data-row=v1]')");
+            hub.script(&axe);
+            fine(&hub, &state("saved views"));
         }
     }
     no_faults(&browser);

@@ -15,6 +15,7 @@ mod series;
 mod served;
 mod states;
 mod take;
+mod team;
 mod touch;
 mod view;
 mod zoom;

@@ -126,6 +126,8 @@ pub struct Page {
     pub turned_away: RwSignal<u32>,
     /// True while something stands before the page, so that no socket is opened.
     pub shut: RwSignal<bool>,
+    /// True when the address asked for nothing, so that the view opens that a team has chosen.
+    pub bare: StoredValue<bool>,
     /// Fires when the index of machines or an overview of them has changed.
     pub fleet: Trigger,
     /// The newest process table that arrived; None before the first.
@@ -214,6 +216,7 @@ impl Page {
             accounts: RwSignal::new(false),
             turned_away: RwSignal::new(0),
             shut: RwSignal::new(false),
+            bare: StoredValue::new(window().location().search().is_ok_and(|search| search.is_empty())),
             fleet: Trigger::new(),
             processes: RwSignal::new(None),
             past: RwSignal::new(None),

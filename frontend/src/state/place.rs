@@ -1,7 +1,7 @@
 //! Which page is shown, and ways to others.
 
 use super::Page;
-use crate::address::{self, Route, View};
+use crate::address::{Route, View};
 use crate::browser::window;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
@@ -35,7 +35,7 @@ impl Page {
                     _ => Vec::new(),
                 }
             }
-            Route::Machines => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -46,6 +46,8 @@ impl Page {
             Route::Fleet | Route::Machines => {
                 Grain::ALL.into_iter().map(|grain| PageMessage::Overview { grain, on: true }).collect()
             }
+            // One overview tells the other pages that the link is alive.
+            _ => vec![PageMessage::Overview { grain: Grain::Sources, on: true }],
         }
     }
 
@@ -55,15 +57,15 @@ impl Page {
         let other = View {
             window: view.window,
             theme: view.theme,
+            share: view.share,
+            // The team counts on the pages of people alone.
+            team: view.team.filter(|_| place.is_some_and(|place| !place.draws())),
             place,
             source: machines.first().cloned(),
             with: machines.iter().skip(1).cloned().collect(),
             ..View::default()
         };
-        let parameters = address::write(&other).into_iter();
-        let encoded =
-            parameters.map(|(name, value)| format!("{name}={}", String::from(js_sys::encode_uri_component(&value))));
-        format!("?{}", encoded.collect::<Vec<_>>().join("&"))
+        self.query(&other)
     }
 
     /// True on the page of one machine.
@@ -84,6 +86,11 @@ impl Page {
     /// Goes to the page of all machines.
     pub fn go_to_fleet(&self) {
         self.go_to(Some(Route::Fleet), &[]);
+    }
+
+    /// Goes to the page of the people of a hub.
+    pub fn go_to_people(&self) {
+        self.go_to(Some(Route::Team), &[]);
     }
 
     /// Goes to another page: it is loaded, so that nothing of this one stays.

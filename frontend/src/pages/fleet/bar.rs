@@ -3,6 +3,7 @@
 
 use crate::access::Access;
 use crate::address::Route;
+use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, FEW, LinkState, Page};
 use crate::widgets::icons::{Glass, Keyboard, Mark, Theme};
@@ -18,6 +19,12 @@ pub fn FleetBar() -> impl IntoView {
         Route::Compare => "Compare",
         Route::Machines => "Machines",
         Route::Host | Route::Fleet => "Fleet",
+        Route::Team => "Members",
+        Route::Keys => "Keys",
+        Route::Links => "Share links",
+        Route::Audit => "Audit",
+        Route::Usage => "Usage",
+        Route::Me => "Your account",
     };
     Effect::new(move || crate::browser::document().set_title(&format!("{} – Watchglass", title())));
     let word = move || match page.state.get() {
@@ -34,7 +41,7 @@ pub fn FleetBar() -> impl IntoView {
     let timed = flag(move || match place.get() {
         Route::Compare => true,
         Route::Fleet => page.machines.get().is_some_and(|n| (2..=FEW).contains(&n)),
-        Route::Host | Route::Machines => false,
+        _ => false,
     });
     view! {
         <header class="bar">
@@ -50,6 +57,9 @@ pub fn FleetBar() -> impl IntoView {
             <span class="stretch"></span>
             <If when=flag(move || place.get() == Route::Fleet)>
                 <Finder/>
+            </If>
+            <If when=flag(move || place.get().draws())>
+                <Views/>
             </If>
             <span class="link" role="status"><span class="dot"></span><span>{text(word)}</span></span>
             <If when=timed>
@@ -160,15 +170,23 @@ pub fn Nav() -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
     let several = flag(move || page.machines.get().is_some_and(|n| n > 1) && !page.player.with(Option::is_some));
-    let team = flag(move || access.team().is_some());
-    let to = move |place: Route| text(move || page.address_of(Some(place), &[]));
-    let current = move |place: Route| text(move || if page.place() == place { "page" } else { "false" });
+    let signed_in = flag(move || access.is_in() && access.team_here().is_some());
+    // Where there is one team, none is shown: an admin goes to the machines, others to the people.
+    let people = move || if access.team().is_some() && !access.has_teams() { Route::Machines } else { Route::Team };
+    let word = move || match (access.has_teams(), access.team().is_some()) {
+        (true, _) => "Team",
+        (false, true) => "Machines",
+        (false, false) => "People",
+    };
+    let fleet = text(move || page.address_of(Some(Route::Fleet), &[]));
+    let to = text(move || page.address_of(Some(people()), &[]));
+    let mark = |here: bool| if here { "page" } else { "false" };
     view! {
-        <If when=flag(move || several.get() || team.get())>
+        <If when=flag(move || several.get() || signed_in.get())>
             <nav class="nav" aria-label="Pages">
-                <a href=to(Route::Fleet) aria-current=current(Route::Fleet)>"Fleet"</a>
-                <If when=team>
-                    <a href=to(Route::Machines) aria-current=current(Route::Machines)>"Machines"</a>
+                <a href=fleet aria-current=text(move || mark(page.place() == Route::Fleet))>"Fleet"</a>
+                <If when=signed_in>
+                    <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
                 </If>
             </nav>
         </If>
@@ -182,13 +200,19 @@ fn Person() -> impl IntoView {
     let name = move || {
         access.session.with(|s| s.as_ref().and_then(|s| s.account.as_ref()).map(|account| account.name.clone()))
     };
+    let page = expect_context::<Page>();
+    let me = text(move || page.address_of(Some(Route::Me), &[]));
     let initials = move || {
         name().unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).take(2).collect::<String>().to_uppercase()
     };
     let role = move || {
         access.session.with(|session| {
             let Some(session) = session else { return String::new() };
-            let teams = session.teams.iter().map(|team| format!("{} of {}", team.role.text(), team.name));
+            let several = session.teams.len() > 1;
+            let teams = session.teams.iter().map(|team| match several {
+                true => format!("{} of {}", team.role.text(), team.name),
+                false => team.role.text().to_string(),
+            });
             let admin =
                 session.account.as_ref().filter(|account| account.hub_admin).map(|_| "admin of this hub".to_string());
             admin.into_iter().chain(teams).collect::<Vec<_>>().join(", ")
@@ -203,6 +227,7 @@ fn Person() -> impl IntoView {
                 <div>
                     <b>{text(move || name().unwrap_or_default())}</b>
                     <p>{text(role)}</p>
+                    <p><a href=me>"Your account"</a></p>
                     <button class="btn" data-do="sign-out" on:click=move |_| access.sign_out()>"Sign out"</button>
                 </div>
             </details>

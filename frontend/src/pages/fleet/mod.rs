@@ -149,6 +149,9 @@ fn Say() -> impl IntoView {
     }
 }
 
+/// What the address says of a map whose cells show values.
+const VALUES: &str = "values";
+
 /// The map with its heading.
 #[component]
 fn MapCard() -> impl IntoView {
@@ -166,7 +169,9 @@ fn MapCard() -> impl IntoView {
     let groups = Memo::new(move |_| Arc::new(crowd.hosts.with(|hosts| hosts::grouped(hosts, &by.get()))));
     let filter = Signal::derive(move || page.view.with(|v| v.find.clone()));
     let (here, spot) = (RwSignal::new(None), RwSignal::new((0.0, 0.0)));
-    let shown = Shown { hosts: crowd.hosts, groups, filter, chosen: crowd.chosen, here, spot };
+    // The address says it as it does for the cells of heat maps.
+    let values = flag(move || page.view.with(|v| v.heat.ends_with(VALUES)));
+    let shown = Shown { hosts: crowd.hosts, groups, filter, values, chosen: crowd.chosen, here, spot };
     Effect::new(move || {
         let host = here.get().and_then(|name| crowd.hosts.with(|h| h.iter().find(|h| h.entry.name == name).cloned()));
         board.tip.set(host.map(|host| tip(&host, page.server_now(), spot.get())));
@@ -201,6 +206,11 @@ fn MapCard() -> impl IntoView {
         let choose = move |_| page.step(|v| v.by = name.clone());
         view! { <button data-do="by" aria-pressed=pressed on:click=choose>{label}</button> }.into_any()
     };
+    let show = move |label: &'static str, of: bool| {
+        let pressed = text(move || (values.get() == of).to_string());
+        let choose = move |_| page.step(|v| v.heat = if of { VALUES.into() } else { String::new() });
+        view! { <button data-do="cells" aria-pressed=pressed on:click=choose>{label}</button> }
+    };
     let choices = Signal::derive(move || labels.get().into_iter().take(4).collect::<Vec<String>>());
     view! {
         <section class="panel mapcard" aria-label="Map">
@@ -214,12 +224,21 @@ fn MapCard() -> impl IntoView {
                 </If>
                 <span class="end">
                     <span class="legend" aria-hidden="true">
-                        <span><i class="l-low"></i>"below its peers"</span>
-                        <span><i class="l-as"></i>"busy"</span>
-                        <span><i class="l-high"></i>"above"</span>
-                        <span><i class="l-idle"></i>"idle"</span>
+                        <If when=flag(move || !values.get())>
+                            <span><i class="l-low"></i>"below its peers"</span>
+                            <span><i class="l-as"></i>"busy"</span>
+                            <span><i class="l-high"></i>"above"</span>
+                            <span><i class="l-idle"></i>"idle"</span>
+                        </If>
+                        <If when=values>
+                            <span>"0 %"<i class="l-heat"></i>"100 %"</span>
+                        </If>
                         <span><i class="l-late"></i>"late"</span>
                         <span><i class="l-lost"></i>"lost"</span>
+                    </span>
+                    <span class="choice" role="group" aria-label="What cells show">
+                        {show("from its peers", false)}
+                        {show("value", true)}
                     </span>
                     <If when=flag(move || labels.with(|l| !l.is_empty()))>
                         <span class="choice" role="group" aria-label="Group by">

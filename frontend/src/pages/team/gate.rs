@@ -5,7 +5,7 @@ use crate::access::{Access, Gate};
 use crate::browser::{self, window};
 use crate::widgets::icons::Mark;
 use crate::widgets::modal::Modal;
-use crate::widgets::parts::{If, flag};
+use crate::widgets::parts::{If, flag, text as text_of};
 use leptos::html;
 use leptos::prelude::*;
 
@@ -19,7 +19,9 @@ pub fn GatePage() -> impl IntoView {
     let host = window().location().host().unwrap_or_default();
     let body = move || {
         match access.gate.get() {
-        Gate::Setup => view! { <SetUp/> }.into_any(),
+        Gate::Setup | Gate::Reset => view! { <Redeem/> }.into_any(),
+        Gate::Invite => view! { <Invited/> }.into_any(),
+        Gate::Share => view! { <Opening/> }.into_any(),
         Gate::NotSetUp => view! {
             <p>"This hub has no account yet. Its first admin opens the address that the hub printed at its start: it ends in "
                 <code>"#setup=…"</code>". A new start prints a new one."</p>
@@ -42,9 +44,29 @@ pub fn GatePage() -> impl IntoView {
     }
 }
 
-/// Says on every page that the hub is reached without TLS.
+/// What stands below the bar of every page where it holds: that the hub is reached without TLS, and that the page is seen by
+/// a share link.
 #[component]
-pub fn PlainHttp() -> impl IntoView {
+pub fn Stripes() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let shared = Memo::new(move |_| access.session.with(|session| session.as_ref().and_then(|s| s.shared.clone())));
+    let words = text_of(move || {
+        shared.with(|shared| {
+            let Some(shared) = shared else { return String::new() };
+            let until = super::list::clock(shared.ends);
+            format!("Shared by {} until {until}, read only. Names of processes and people are left out.", shared.by)
+        })
+    });
+    view! {
+        <PlainHttp/>
+        <If when=flag(move || shared.with(Option::is_some))>
+            <p class="stripe" data-shared="yes">{words}</p>
+        </If>
+    }
+}
+
+#[component]
+fn PlainHttp() -> impl IntoView {
     let access = expect_context::<Access>();
     let plain = flag(move || access.session.with(|session| session.as_ref().is_some_and(|s| s.plain_http)));
     view! {
@@ -142,17 +164,72 @@ fn SignIn() -> impl IntoView {
             <Field name="password" label="Password" kind="password" fill="current-password" node=password/>
             {sending.says()}
             <button class="btn primary" disabled=sending.busy>"Sign in"</button>
-            <p class="below">"Forgotten? An admin of this hub makes a new account for you."</p>
+            <p class="below">"Forgotten? An admin of this hub makes a link by which you set a new password."</p>
         </form>
     }
 }
 
+/// A share link on its way, or why it does not open.
 #[component]
-fn SetUp() -> impl IntoView {
+fn Opening() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let refused = flag(move || access.refused.with(|why| !why.is_empty()));
+    view! {
+        <If when=refused>
+            <p class="wrong" role="alert">{access.refused}</p>
+            <p class="below">"A link ends by itself, and whoever made it can take it back: ask them for a new one."</p>
+            <button class="btn" data-do="sign-in" on:click=move |_| access.forget_code()>"Sign in instead"</button>
+        </If>
+        <If when=flag(move || !refused.get())>
+            <p role="status">"Opening the link …"</p>
+        </If>
+    }
+}
+
+/// An invitation: who is signed in joins; who is not makes an account, or signs in first.
+#[component]
+fn Invited() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let signing_in = RwSignal::new(false);
+    let sending = Sending::new();
+    let join = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        access.redeem("", "", sending.begin(NodeRef::new()));
+    };
+    let body = move || match (access.is_in(), signing_in.get()) {
+        (true, _) => view! {
+            <form data-form="invite" on:submit=join>
+                <p>"You were invited. You join as "<b>{access.last}</b>"."</p>
+                {sending.says()}
+                <button class="btn primary" disabled=sending.busy>"Join"</button>
+            </form>
+        }
+        .into_any(),
+        (false, true) => view! { <SignIn/> }.into_any(),
+        (false, false) => view! { <Redeem/> }.into_any(),
+    };
+    let other = move || {
+        (!access.is_in()).then(|| {
+            let words = if signing_in.get() { "I have no account yet" } else { "I have an account" };
+            view! { <button class="plain" data-do="other" on:click=move |_| signing_in.update(|on| *on = !*on)>{words}</button> }
+        })
+    };
+    view! { {body} {other} }
+}
+
+/// A form that spends the code of the address: the first admin, an invitation, a new password.
+#[component]
+fn Redeem() -> impl IntoView {
     let access = expect_context::<Access>();
     let (name, password, same) = (NodeRef::new(), NodeRef::new(), NodeRef::new());
     let sending = Sending::new();
-    name.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
+    let (form, said, named) = match access.gate.get_untracked() {
+        Gate::Setup => ("setup", "This hub is new. You become its first admin.", true),
+        Gate::Invite => ("invite", "You were invited. Choose a name and a password.", true),
+        _ => ("reset", "Choose a new password. You are signed out everywhere else.", false),
+    };
+    let first: NodeRef<html::Input> = if named { name } else { password };
+    first.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         let failed = sending.begin(password);
@@ -163,16 +240,16 @@ fn SetUp() -> impl IntoView {
         if typed != text(same) {
             return failed.run("The two passwords differ; type them again.".into());
         }
-        access.set_up(&text(name), &typed, failed);
+        access.redeem(&text(name), &typed, failed);
     };
     view! {
-        <form data-form="setup" on:submit=submit>
-            <p>"This hub is new. You become its first admin."</p>
-            <Field name="name" label="Your name here" kind="text" fill="username" node=name/>
+        <form data-form=form on:submit=submit>
+            <p>{said}</p>
+            {named.then(|| view! { <Field name="name" label="Your name here" kind="text" fill="username" node=name/> })}
             <Field name="password" label="Password, 12 characters or more" kind="password" fill="new-password" node=password/>
             <Field name="same" label="The same again" kind="password" fill="new-password" node=same/>
             {sending.says()}
-            <button class="btn primary" disabled=sending.busy>"Begin"</button>
+            <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Begin" } else { "Go on" }}</button>
         </form>
     }
 }

@@ -1,6 +1,6 @@
 //! Adding machines: the line to paste, and the machines that came by it, each as soon as it is there.
 
-use super::agents::Agents;
+use super::agents::{Agents, labels as read_labels, texts};
 use crate::access::Access;
 use crate::browser::{self, now};
 use crate::pages::fleet::table::{number, shape};
@@ -32,6 +32,8 @@ pub fn JoinHere() -> impl IntoView {
     page.ask(PageMessage::Overview { grain: Grain::Sources, on: true });
     page.ask(PageMessage::Overview { grain: Grain::Gpus, on: true });
     let (line, wrong) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let (by_name, ephemeral) = (RwSignal::new(false), RwSignal::new(false));
+    let (labels, place) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let (uses, ends, approve) = (RwSignal::new(0u32), RwSignal::new("24h".to_string()), RwSignal::new(false));
     let make = move || {
         let Some(team) = team.get_untracked() else { return };
@@ -39,8 +41,18 @@ pub fn JoinHere() -> impl IntoView {
         if uses.get_untracked() > 0 {
             body.push(("uses", f64::from(uses.get_untracked()).into()));
         }
-        if approve.get_untracked() {
-            body.push(("approve", true.into()));
+        for (name, on) in [("approve", approve), ("by_name", by_name), ("ephemeral", ephemeral)] {
+            if on.get_untracked() {
+                body.push((name, true.into()));
+            }
+        }
+        match read_labels(&labels.get_untracked()) {
+            Some(pairs) if pairs.is_empty() => {}
+            Some(pairs) => body.push(("labels", texts(&pairs))),
+            None => return wrong.set("Write labels as key=value, with a space between each two.".into()),
+        }
+        if place.with_untracked(|place| !place.is_empty()) {
+            body.push(("as", place.get_untracked().into()));
         }
         access.ask("POST", format!("api/v1/teams/{}/join", team.id), body, move |answer| match answer.is_ok() {
             true => {
@@ -52,6 +64,22 @@ pub fn JoinHere() -> impl IntoView {
     };
     let agents = Agents::follow(access);
     let made = flag(move || line.with(|line| !line.is_empty()));
+    let tick = |name: &'static str, words: &'static str, on: RwSignal<bool>| {
+        view! {
+            <label class="tick">
+                <input type="checkbox" name=name on:change=move |event| on.set(event_target_checked(&event))/>
+                <span>{words}</span>
+            </label>
+        }
+    };
+    // Names do not change while a person chooses; states do.
+    let names = Memo::new(move |_| {
+        agents.list.with(|all| all.iter().map(|agent| (agent.id.clone(), agent.name.clone())).collect::<Vec<_>>())
+    });
+    let places = move || {
+        let option = |(id, name)| view! { <option value=id>{name}</option> };
+        names.get().into_iter().map(option).collect_view()
+    };
     let before = StoredValue::new(before);
     view! {
         <If when=flag(move || team.with(Option::is_none))>
@@ -85,16 +113,34 @@ pub fn JoinHere() -> impl IntoView {
                                     .collect_view()}
                             </select>
                         </label>
-                        <label class="tick">
-                            <input
-                                type="checkbox"
-                                name="approve"
-                                on:change=move |event| approve.set(event_target_checked(&event))
-                            />
-                            <span>"I confirm each machine"</span>
-                        </label>
+                        {tick("approve", "I confirm each machine", approve)}
                         <button class="btn primary" data-do="join" on:click=move |_| make()>"Make the line"</button>
                     </div>
+                    <details class="further">
+                        <summary>"Labels, containers, a machine that comes back"</summary>
+                        <div class="join-options">
+                            <label>
+                                <span>"labels"</span>
+                                <input
+                                    type="text"
+                                    name="labels"
+                                    placeholder="rack=r01 room=2"
+                                    autocomplete="off"
+                                    spellcheck="false"
+                                    on:input=move |event| labels.set(event_target_value(&event))
+                                />
+                            </label>
+                            <label>
+                                <span>"takes the place of"</span>
+                                <select name="as" on:change=move |event| place.set(event_target_value(&event))>
+                                    <option value="">"no other"</option>
+                                    {places}
+                                </select>
+                            </label>
+                            {tick("by_name", "known again by its name (containers)", by_name)}
+                            {tick("ephemeral", "gone for good after an hour away (jobs)", ephemeral)}
+                        </div>
+                    </details>
                 </If>
                 <If when=made>
                     <Line line/>

@@ -1,10 +1,9 @@
 //! The list of a team's machines: names, states, labels, keys.
 
-use super::agents::Agents;
+use super::agents::{Agents, labels, texts};
 use super::join::JoinHere;
 use crate::access::Access;
 use crate::browser::{self, now};
-use crate::fetch::Json;
 use crate::state::Page;
 use crate::widgets::modal::Modal;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -12,7 +11,6 @@ use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 use shared::session::Agent;
-use wasm_bindgen::JsValue;
 
 /// What is done with a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +64,6 @@ pub fn MachinesPage() -> impl IntoView {
     let empty = flag(move || agents.known.get() && agents.list.with(Vec::is_empty));
     let row = move |id: String| view! { <Row agents id deed/> }.into_any();
     view! {
-        <main id="page" class="fleet machines">
             <If when=flag(move || !admin.get())>
                 <p class="say calm">"Machines are added and named by an admin of the team."</p>
             </If>
@@ -107,7 +104,6 @@ pub fn MachinesPage() -> impl IntoView {
                 {move || joining.get().then(|| view! { <div class="body"><JoinHere/></div> })}
             </Modal>
             <Modal id="deed" title=deed_title closed=Callback::new(move |()| deed.set(None))>{form}</Modal>
-        </main>
     }
 }
 
@@ -187,20 +183,6 @@ fn labels_of(agent: &Agent) -> String {
     agent.labels.iter().map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Texts under their names, as JSON.
-fn texts(pairs: &[(String, String)]) -> JsValue {
-    Json::object(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str().into())))
-}
-
-/// Labels as a person types them: `rack=r1 room=2`. None where a word is none.
-fn labels(typed: &str) -> Option<Vec<(String, String)>> {
-    let word = |word: &str| {
-        let (key, value) = word.split_once(['=', ':'])?;
-        (!key.is_empty() && !value.is_empty()).then(|| (key.to_string(), value.to_string()))
-    };
-    typed.split([' ', ',']).filter(|word| !word.is_empty()).map(word).collect()
-}
-
 #[component]
 fn DeedForm(agents: Agents, deed: Deed, agent: Agent, done: impl Fn() + Copy + 'static) -> impl IntoView {
     let field = NodeRef::<html::Input>::new();
@@ -257,19 +239,5 @@ fn DeedForm(agents: Agents, deed: Deed, agent: Agent, done: impl Fn() + Copy + '
             <p class="wrong" role="alert">{wrong}</p>
             <button class="btn primary">{button}</button>
         </form>
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::labels;
-
-    #[test]
-    fn labels_are_read_as_people_write_them() {
-        let two = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(labels("rack=r1  room:2,site=b"), Some(vec![two("rack", "r1"), two("room", "2"), two("site", "b")]));
-        assert_eq!(labels(""), Some(vec![]), "no label is left");
-        assert_eq!(labels("rack"), None);
-        assert_eq!(labels("=r1"), None);
     }
 }

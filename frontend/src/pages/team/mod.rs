@@ -1,7 +1,19 @@
 //! The pages of people and machines of a hub: [`gate`] signs in, [`join`] adds machines, [`machines`] lists them, from the
-//! hub's list ([`agents`]).
+//! hub's list ([`agents`]); [`members`], [`keys`], [`links`], [`audit`], [`usage`] and [`me`] stand in one [`frame`] and are
+//! made of one [`list`] and one [`form`], from what the hub is [`asked`]; [`views`] is the menu of saved views.
 
 pub mod agents;
+pub mod asked;
+pub mod audit;
+pub mod form;
+pub mod frame;
 pub mod gate;
 pub mod join;
+pub mod keys;
+pub mod links;
+pub mod list;
 pub mod machines;
+pub mod me;
+pub mod members;
+pub mod usage;
+pub mod views;

@@ -29,6 +29,8 @@ pub struct Shown {
     pub groups: Memo<Arc<Vec<HostGroup>>>,
     /// Text that a machine must fit, in lower case; others are faint.
     pub filter: Signal<String>,
+    /// Whether cells show how busy a device is, in place of how far it is from its peers.
+    pub values: Signal<bool>,
     /// Names of machines that a person chose.
     pub chosen: RwSignal<Vec<String>>,
     /// Name of the machine at the pointer or the keys.
@@ -64,6 +66,7 @@ pub fn FleetMap(
     Effect::new(move || {
         // A new choice or filter is drawn at once, not with the next values.
         shown.filter.track();
+        shown.values.track();
         shown.chosen.track();
         shown.here.track();
         shown.groups.with(|_| ());
@@ -276,7 +279,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
         device: brush.device(),
         theme: brush.theme,
         measures: brush.measures,
-        values: false,
+        values: shown.values.get_untracked(),
         stale,
         groups: &drawn_groups,
         hosts: &drawn_hosts,

@@ -1,0 +1,309 @@
+//! The dialog of the pages of people: a form that is described as data, what the hub said to it, and a secret that is shown
+//! once.
+
+use crate::access::Access;
+use crate::browser::{self, window};
+use crate::fetch::Json;
+use crate::widgets::modal::Modal;
+use crate::widgets::parts::text;
+use leptos::html;
+use leptos::prelude::*;
+use std::sync::Arc;
+use wasm_bindgen::JsValue;
+
+/// How a field is filled in.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A text; what stands in it at first.
+    Text(String),
+    /// A password; what the browser may fill in.
+    Password(&'static str),
+    /// One of several values with their words; the first is chosen.
+    Choice(Vec<(&'static str, &'static str)>),
+    /// Some of several values with their words; they come joined by commas. None is chosen.
+    Ticks(Vec<(&'static str, &'static str)>),
+}
+
+/// A field: its name, the words above it, and how it is filled in.
+pub type Field = (&'static str, &'static str, Entry);
+
+/// What was typed, by the names of the fields.
+#[derive(Clone, Debug, Default)]
+pub struct Typed(Vec<(&'static str, String)>);
+
+impl Typed {
+    /// What stands in a field, without the blanks around it.
+    pub fn of(&self, name: &str) -> String {
+        self.raw(name).trim().to_string()
+    }
+
+    /// What stands in a field, as it was typed.
+    pub fn raw(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The fields that are not empty, as they are sent.
+    pub fn sent(&self) -> Vec<(&'static str, JsValue)> {
+        let filled = self.0.iter().filter(|(_, value)| !value.trim().is_empty());
+        filled.map(|(name, value)| (*name, JsValue::from(value.trim()))).collect()
+    }
+}
+
+/// What is sent for what was typed, or what is wrong with it.
+type Write = Arc<dyn Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> + Send + Sync>;
+
+/// A form.
+#[derive(Clone)]
+pub struct Form {
+    /// Its name, `data-form`.
+    pub name: &'static str,
+    /// Title of the dialog.
+    pub title: String,
+    /// What it does, in a sentence or two.
+    pub words: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+    /// The word of its button.
+    pub button: &'static str,
+    /// How and where it is sent.
+    pub method: &'static str,
+    /// See `method`.
+    pub path: String,
+    /// What is sent.
+    pub write: Write,
+    /// The field of the answer that is shown once, and what is said of it.
+    pub secret: Option<(&'static str, &'static str)>,
+}
+
+impl Form {
+    /// A question that has only a button.
+    pub fn ask(name: &'static str, title: String, words: &str, method: &'static str, path: String) -> Self {
+        let button = match method {
+            "DELETE" => "Yes",
+            _ => "Go on",
+        };
+        Form {
+            name,
+            title,
+            words: words.into(),
+            fields: Vec::new(),
+            button,
+            method,
+            path,
+            write: Arc::new(|typed| Ok(typed.sent())),
+            secret: None,
+        }
+    }
+
+    /// The same with fields.
+    pub fn with(self, button: &'static str, fields: Vec<Field>) -> Self {
+        Form { button, fields, ..self }
+    }
+
+    /// The same with a secret in the answer.
+    pub fn showing(self, field: &'static str, words: &'static str) -> Self {
+        Form { secret: Some((field, words)), ..self }
+    }
+
+    /// The same with something to do with what was typed before it is sent.
+    pub fn writing(
+        self,
+        write: impl Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Form { write: Arc::new(write), ..self }
+    }
+}
+
+/// The words as a list of JSON.
+pub fn words(list: &str) -> JsValue {
+    list.split([',', ' ']).filter(|word| !word.is_empty()).map(JsValue::from).collect::<js_sys::Array>().into()
+}
+
+/// A link as it is handed on: the hub may not know its own address.
+pub fn whole(link: &str) -> String {
+    let location = window().location();
+    let base = || location.origin().unwrap_or_default() + &location.pathname().unwrap_or_default();
+    match link.trim_start_matches('/') {
+        code if code.starts_with('#') => format!("{}{code}", base()),
+        _ => link.to_string(),
+    }
+}
+
+/// The dialog: it is open while there is a form. `done` is called with the answer of one that was taken.
+#[component]
+pub fn FormDialog(
+    /// The form that is asked.
+    form: RwSignal<Option<Form>>,
+    /// Called with each answer.
+    done: Callback<String>,
+) -> impl IntoView {
+    // The secret that is shown, and what is said of it.
+    let shown = RwSignal::new(None::<(String, &'static str)>);
+    let close = move || {
+        shown.set(None);
+        form.set(None);
+    };
+    let title = Signal::derive(move || form.with(|form| form.as_ref().map(|form| form.title.clone())));
+    let body = move || {
+        let form_now = form.get()?;
+        Some(match shown.get() {
+            Some((secret, words)) => view! { <Once secret words close=Callback::new(move |()| close())/> }.into_any(),
+            None => view! { <Fields form=form_now shown close=Callback::new(move |()| close()) done/> }.into_any(),
+        })
+    };
+    view! { <Modal id="deed" title closed=Callback::new(move |()| close())>{body}</Modal> }
+}
+
+#[component]
+fn Fields(
+    form: Form,
+    shown: RwSignal<Option<(String, &'static str)>>,
+    close: Callback<()>,
+    done: Callback<String>,
+) -> impl IntoView {
+    let access = expect_context::<Access>();
+    let (wrong, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
+    let first = |entry: &Entry| match entry {
+        Entry::Text(text) => text.clone(),
+        Entry::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
+        Entry::Password(_) | Entry::Ticks(_) => String::new(),
+    };
+    let typed = RwSignal::new(Typed(form.fields.iter().map(|(name, _, entry)| (*name, first(entry))).collect()));
+    let (fields, name, words, button) = (form.fields.clone(), form.name, form.words.clone(), form.button);
+    let form = StoredValue::new(form);
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let form = form.get_value();
+        let body = match (form.write)(&typed.get_untracked()) {
+            Ok(body) => body,
+            Err(why) => return wrong.set(why),
+        };
+        busy.set(true);
+        let secret = form.secret;
+        access.ask(form.method, form.path, body, move |answer| {
+            // The dialog may be closed by now.
+            let _ = busy.try_set(false);
+            if !answer.is_ok() {
+                let _ = wrong.try_set(answer.problem());
+                return;
+            }
+            done.run(answer.body.get("id").text());
+            let secret = secret.map(|(field, words)| (whole(&secret_of(&answer.body, field)), words));
+            match secret.filter(|(secret, _)| !secret.is_empty()) {
+                Some(secret) => drop(shown.try_set(Some(secret))),
+                None => close.run(()),
+            }
+        });
+    };
+    let field = move |(at, (name, label, entry)): (usize, Field)| view! { <Entered at name label entry typed/> };
+    view! {
+        <form class="body form" data-form=name on:submit=submit>
+            <p>{words}</p>
+            {fields.into_iter().enumerate().map(field).collect_view()}
+            <p class="wrong" role="alert">{wrong}</p>
+            <button class="btn primary" disabled=busy>{button}</button>
+        </form>
+    }
+}
+
+/// A secret of an answer. A code is told as the link that takes it.
+fn secret_of(body: &Json, field: &'static str) -> String {
+    let secret = body.get(field).text();
+    if field == "code" && !secret.is_empty() { format!("#reset={secret}") } else { secret }
+}
+
+#[component]
+fn Entered(at: usize, name: &'static str, label: &'static str, entry: Entry, typed: RwSignal<Typed>) -> impl IntoView {
+    let put = move |value: String| {
+        typed.update(|typed| {
+            typed.0.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, present)| present.clone_from(&value));
+        });
+    };
+    let input = NodeRef::<html::Input>::new();
+    if at == 0 {
+        input.on_load(|input| {
+            browser::focus(&input);
+            input.select();
+        });
+    }
+    let plain = move |kind: &'static str, fill: &'static str, value: String| {
+        view! {
+            <label>
+                <span>{label}</span>
+                <input
+                    node_ref=input
+                    name=name
+                    type=kind
+                    autocomplete=fill
+                    spellcheck="false"
+                    value=value
+                    on:input=move |event| put(event_target_value(&event))
+                />
+            </label>
+        }
+    };
+    match entry {
+        Entry::Text(value) => plain("text", "off", value).into_any(),
+        Entry::Password(fill) => plain("password", fill, String::new()).into_any(),
+        Entry::Choice(all) => {
+            let options = all.into_iter().map(|(value, words)| view! { <option value=value>{words}</option> });
+            view! {
+                <label>
+                    <span>{label}</span>
+                    <select name=name on:change=move |event| put(event_target_value(&event))>{options.collect_view()}</select>
+                </label>
+            }
+            .into_any()
+        }
+        Entry::Ticks(all) => {
+            let tick = move |(value, words): (&'static str, &'static str)| {
+                let toggle = move |on: bool| {
+                    let present = typed.with_untracked(|typed| typed.of(name));
+                    let mut chosen: Vec<&str> = present.split(',').filter(|v| !v.is_empty() && *v != value).collect();
+                    if on {
+                        chosen.push(value);
+                    }
+                    put(chosen.join(","));
+                };
+                view! {
+                    <label class="tick">
+                        <input type="checkbox" name=value on:change=move |event| toggle(event_target_checked(&event))/>
+                        <span>{words}</span>
+                    </label>
+                }
+            };
+            view! {
+                <fieldset>
+                    <legend>{label}</legend>
+                    {all.into_iter().map(tick).collect_view()}
+                </fieldset>
+            }
+            .into_any()
+        }
+    }
+}
+
+/// A secret with a button that copies it.
+#[component]
+fn Once(secret: String, words: &'static str, close: Callback<()>) -> impl IntoView {
+    let code = NodeRef::<html::Code>::new();
+    let copied = RwSignal::new(false);
+    let own = StoredValue::new(secret.clone());
+    let copy = move |_| {
+        if let Some(near) = code.get_untracked().and_then(|code| code.parent_element()) {
+            copied.set(own.with_value(|own| browser::copy(own, &near)));
+        }
+    };
+    view! {
+        <div class="body once">
+            <p>{words}" It is shown this once; the hub keeps only its hash."</p>
+            <div class="codeline">
+                <code node_ref=code id="secret">{secret}</code>
+                <button class="btn primary" data-do="copy" on:click=copy>
+                    {text(move || if copied.get() { "Copied" } else { "Copy" })}
+                </button>
+            </div>
+            <button class="btn" data-do="have" on:click=move |_| close.run(())>"I have it"</button>
+        </div>
+    }
+}

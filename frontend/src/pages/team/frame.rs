@@ -1,0 +1,103 @@
+//! What the pages of people have in common: the ways between them, and the choice of a team where there are several.
+
+use crate::access::Access;
+use crate::address::Route;
+use crate::state::Page;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::role::Role;
+
+/// A page: its word, and the least role that sees it.
+type Way = (Route, &'static str, Role);
+
+/// The pages in their groups.
+const WAYS: [(&str, &[Way]); 4] = [
+    ("People", &[(Route::Team, "Members", Role::Viewer), (Route::Audit, "Audit", Role::Admin)]),
+    ("Machines", &[(Route::Machines, "Machines", Role::Admin), (Route::Keys, "Keys", Role::Admin)]),
+    ("Outside", &[(Route::Links, "Share links", Role::Member)]),
+    ("You", &[(Route::Me, "Your account", Role::Viewer)]),
+];
+
+/// The ways at the side, and the page beside them.
+#[component]
+pub fn Frame(
+    /// The page.
+    children: Children,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let group = move |(title, ways): (&'static str, &'static [Way])| {
+        let may = move |least: Role| access.team_here().is_some_and(|team| team.role >= least);
+        let way = move |(route, words, least): Way| {
+            let to = text(move || page.address_of(Some(route), &[]));
+            let current = text(move || if page.place() == route { "page" } else { "false" });
+            view! {
+                <If when=flag(move || may(least) || route == Route::Me)>
+                    <a href=to aria-current=current>{words}</a>
+                </If>
+            }
+        };
+        let any = flag(move || ways.iter().any(|(route, _, least)| *route == Route::Me || may(*least)));
+        view! {
+            <If when=any>
+                <p>{title}</p>
+                {ways.iter().map(|known| way(*known)).collect_view()}
+            </If>
+        }
+    };
+    let teams = move || {
+        let here = access.team_here().map(|team| team.id);
+        let all = access.session.with(|s| s.as_ref().map(|s| s.teams.clone()).unwrap_or_default());
+        all.into_iter()
+            .map(|team| {
+                let chosen = here.as_ref() == Some(&team.id);
+                view! { <option value=team.id selected=chosen>{team.name}</option> }
+            })
+            .collect_view()
+    };
+    let choose = move |event| page.step(|v| v.team = Some(event_target_value(&event)));
+    view! {
+        <main id="page" class="people">
+            <nav class="ways" aria-label="Pages of people">
+                <If when=flag(move || access.has_teams())>
+                    <label class="team">
+                        <span>"Team"</span>
+                        <select name="team" on:change=choose>{teams}</select>
+                    </label>
+                </If>
+                {WAYS.into_iter().map(group).collect_view()}
+            </nav>
+            <div class="sheets">{children()}</div>
+        </main>
+    }
+}
+
+/// A card with a list or a text.
+#[component]
+pub fn Card(
+    /// Its title.
+    title: &'static str,
+    /// What stands behind the title.
+    #[prop(into, optional)]
+    note: Signal<String>,
+    /// What stands at the right of the heading.
+    #[prop(optional, into)]
+    end: ViewFn,
+    /// What is wrong; empty when nothing is.
+    #[prop(into, optional)]
+    wrong: Signal<String>,
+    /// Its content.
+    children: Children,
+) -> impl IntoView {
+    view! {
+        <section class="panel flush" aria-label=title>
+            <header>
+                <h2>{title}</h2>
+                <span class="u">{note}</span>
+                <span class="end">{end.run()}</span>
+            </header>
+            <p class="wrong" role="alert">{wrong}</p>
+            {children()}
+        </section>
+    }
+}

@@ -1,0 +1,240 @@
+//! The keys of a team: of programs, of their service accounts, and those by which machines join.
+
+use super::asked::Polled;
+use super::form::{Entry, Form, FormDialog, words};
+use super::frame::Card;
+use super::list::{Cell, Done, Line, List};
+use crate::access::Access;
+use crate::fetch::Json;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::role::{KeyScope, Role};
+
+/// What a scope is for.
+fn means(scope: KeyScope) -> &'static str {
+    match scope {
+        KeyScope::DataRead => "data:read, samples, runs and views",
+        KeyScope::MetricsRead => "metrics:read, /metrics for Prometheus",
+        KeyScope::RunsWrite => "runs:write, report runs and markers",
+        KeyScope::ViewsWrite => "views:write, save views",
+        KeyScope::AlertsWrite => "alerts:write, rules and silences",
+        KeyScope::AuditRead => "audit:read, the audit log",
+        KeyScope::TeamAdmin => "team:admin, people, keys and machines",
+        KeyScope::HubAdmin => "hub:admin, the whole hub",
+        KeyScope::AgentJoin | KeyScope::AgentWrite => scope.text(),
+    }
+}
+
+/// The fields of a new key, of which a person with this role may choose.
+pub fn fields(role: Role, hub_admin: bool) -> Vec<super::form::Field> {
+    let may = |scope: &&KeyScope| match scope.least_role() {
+        Some(least) => role >= least,
+        None => hub_admin && **scope == KeyScope::HubAdmin,
+    };
+    let scopes = KeyScope::ALL.iter().filter(may).map(|scope| (scope.text(), means(*scope))).collect();
+    let times = vec![("90d", "90 days"), ("30d", "30 days"), ("400d", "400 days")];
+    vec![
+        ("name", "What uses it", Entry::Text(String::new())),
+        ("scopes", "It may", Entry::Ticks(scopes)),
+        ("expires", "It holds", Entry::Choice(times)),
+    ]
+}
+
+/// A form that makes a key.
+pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form {
+    let said = "It never may more than who has it may at that moment.";
+    Form::ask("key", title, said, "POST", path)
+        .with("Make the key", fields(role, hub_admin))
+        .writing(|typed| {
+            let (name, scopes) = (typed.of("name"), typed.of("scopes"));
+            if name.is_empty() {
+                return Err("Write what uses the key: it is found by that in the list.".into());
+            }
+            if scopes.is_empty() {
+                return Err("Choose at least one thing that the key may.".into());
+            }
+            Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
+        })
+        .showing("key", "Put it where the program finds it.")
+}
+
+/// The row of a key.
+pub fn key_row(key: &Json) -> Line {
+    let time = |name: &str| key.get(name).number().map(|t| t as i64);
+    let scopes: Vec<String> = key.get("scopes").list().iter().map(Json::text).collect();
+    let (id, name) = (key.get("id").text(), key.get("name").text());
+    let service = key.get("service").maybe().unwrap_or_default();
+    let cells = vec![
+        Cell::Name(name.clone(), service),
+        Cell::Text(scopes.join(", ")),
+        Cell::Faint(id.clone()),
+        Cell::Ago(time("made"), "–"),
+        Cell::Ago(time("used"), "never"),
+        Cell::Ends(time("ends")),
+    ];
+    Line { id, name, cells, deeds: vec![("end", "End…")] }
+}
+
+/// The headings of keys.
+pub const KEY_HEADS: &[&str] = &["name", "may", "id", ">made", ">last used", ">ends"];
+
+/// The page.
+#[component]
+pub fn KeysPage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let base = move |rest: &str| access.team().map(|team| format!("api/v1/teams/{}{rest}", team.id));
+    let services = Polled::follow(access, move || base("/services"));
+    let keys = Polled::follow(access, move || base("/keys"));
+    let joins = Polled::follow(access, move || base("/join"));
+    let rows = |asked: Polled, name: &'static str, row: fn(&Json) -> Line| {
+        Memo::new(move |_| asked.read(|body| body.get(name).list().iter().map(row).collect::<Vec<Line>>()))
+    };
+    let form = RwSignal::new(None::<Form>);
+    let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
+    let path = move |rest: String| untrack(|| base(&rest)).unwrap_or_default();
+    let of_key = move |(line, _, _): Done| {
+        let at = keys.body.with_untracked(|body| service_of(body.as_ref(), services, &line.id));
+        form.set(Some(Form::ask(
+            "end-key",
+            format!("End the key {}?", line.name),
+            "The program that uses it is refused at once.",
+            "DELETE",
+            path(at),
+        )));
+    };
+    let of_service = move |(line, deed, _): Done| match deed {
+        "new-key" => {
+            let to = path(format!("/services/{}/keys", line.id));
+            form.set(Some(new_key(format!("A key of {}", line.name), to, untrack(role), access.is_hub_admin())));
+        }
+        "disable" | "enable" => {
+            let off = deed == "disable";
+            services.change("PATCH", path(format!("/services/{}", line.id)), vec![("disabled", off.into())]);
+        }
+        _ => form.set(Some(Form::ask(
+            "remove-service",
+            format!("Remove {} and its keys?", line.name),
+            "Its programs are refused at once.",
+            "DELETE",
+            path(format!("/services/{}", line.id)),
+        ))),
+    };
+    let new_service = move |_| {
+        let most = untrack(role);
+        let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
+        let fields = vec![
+            ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
+            ("role", "At most", Entry::Choice(roles)),
+        ];
+        let said = "An account of a program: it has keys and no password, and stays when people leave.";
+        form.set(Some(
+            Form::ask("service", "A new service account".into(), said, "POST", path("/services".into()))
+                .with("Make it", fields),
+        ));
+    };
+    let new_own = move |_| {
+        form.set(Some(new_key("A new key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())))
+    };
+    let end_join = move |(line, _, _): Done| joins.change("DELETE", path(format!("/join/{}", line.id)), Vec::new());
+    view! {
+        <If when=flag(move || access.team().is_none())>
+            <p class="say calm">"Keys are made by an admin."</p>
+        </If>
+        <If when=flag(move || access.team().is_some())>
+            <Card
+                title="Keys"
+                note=text(|| "programs read and write with them")
+                wrong=keys.wrong
+                end=move || view! { <button class="btn primary" data-do="new-key" on:click=new_own>"New key…"</button> }
+            >
+                <List
+                    id="keys"
+                    label="Table of keys"
+                    heads=KEY_HEADS
+                    rows=rows(keys, "keys", key_row)
+                    known=flag(move || keys.known())
+                    empty="No program has a key."
+                    act=Callback::new(of_key)
+                />
+            </Card>
+            <Card
+                title="Service accounts"
+                note=text(|| "accounts of programs, with several keys")
+                wrong=services.wrong
+                end=move || view! { <button class="btn" data-do="new-service" on:click=new_service>"New…"</button> }
+            >
+                <List
+                    id="services"
+                    label="Table of service accounts"
+                    heads=&["name", "at most", "state", ">keys", ">made"]
+                    rows=rows(services, "services", service)
+                    known=flag(move || services.known())
+                    empty="There is no service account."
+                    act=Callback::new(of_service)
+                />
+            </Card>
+            <Card title="Join keys" note=text(|| "they let machines in, and nothing else") wrong=joins.wrong>
+                <List
+                    id="joins"
+                    label="Table of join keys"
+                    heads=&["for", "joined", "asks", ">made", ">ends"]
+                    rows=rows(joins, "joins", join)
+                    known=flag(move || joins.known())
+                    empty="No join key holds. Add machines makes one."
+                    act=Callback::new(end_join)
+                />
+            </Card>
+            <FormDialog form done=Callback::new(move |_| [keys, services].into_iter().for_each(Polled::ask))/>
+        </If>
+    }
+}
+
+/// Where a key is ended: at its service, or at the team.
+fn service_of(keys: Option<&Json>, services: Polled, id: &str) -> String {
+    let all = keys.map(|body| body.get("keys").list()).unwrap_or_default();
+    let service = all.iter().find(|key| key.get("id").text() == id).and_then(|key| key.get("service").maybe());
+    let known =
+        services.body.with_untracked(|body| body.as_ref().map(|b| b.get("services").list()).unwrap_or_default());
+    let found = service.and_then(|name| known.into_iter().find(|service| service.get("name").text() == name));
+    match found {
+        Some(service) => format!("/services/{}/keys/{id}", service.get("id").text()),
+        None => format!("/keys/{id}"),
+    }
+}
+
+fn service(service: &Json) -> Line {
+    let (name, off) = (service.get("name").text(), service.get("disabled").is_true());
+    let state =
+        if off { Cell::State(false, "its keys do not hold".into()) } else { Cell::State(true, "in use".into()) };
+    let cells = vec![
+        Cell::Name(name.clone(), String::new()),
+        Cell::Text(service.get("role").text()),
+        state,
+        Cell::Number(service.get("keys").number().map_or(String::new(), |n| n.to_string())),
+        Cell::Ago(service.get("made").number().map(|t| t as i64), "–"),
+    ];
+    let turn = if off { ("enable", "Switch on") } else { ("disable", "Switch off") };
+    let deeds = vec![("new-key", "New key…"), turn, ("remove", "Remove…")];
+    Line { id: service.get("id").text(), name, cells, deeds }
+}
+
+fn join(join: &Json) -> Line {
+    let id = join.get("id").text();
+    let labels: Vec<String> = join.get("labels").pairs().iter().map(|(k, v)| format!("{k}:{v}")).collect();
+    let name = if labels.is_empty() { "any machine".to_string() } else { labels.join(" ") };
+    let used = join.get("used").number().unwrap_or(0.0);
+    let joined = match join.get("left").number() {
+        Some(left) => format!("{used} of {}", used + left),
+        None => used.to_string(),
+    };
+    let asks = [("approve", "confirms each"), ("by_name", "by name"), ("ephemeral", "for an hour")];
+    let asks: Vec<&str> = asks.into_iter().filter(|(key, _)| join.get(key).is_true()).map(|(_, words)| words).collect();
+    let cells = vec![
+        Cell::Name(name.clone(), String::new()),
+        Cell::Text(joined),
+        Cell::Faint(asks.join(", ")),
+        Cell::Ago(join.get("made").number().map(|t| t as i64), "–"),
+        Cell::Ends(join.get("ends").number().map(|t| t as i64)),
+    ];
+    Line { id, name, cells, deeds: vec![("end", "End now")] }
+}

@@ -1,0 +1,204 @@
+//! The account of who is signed in: password, sessions, keys, and the ways out.
+
+use super::asked::Polled;
+use super::form::{Entry, Form, FormDialog};
+use super::frame::Card;
+use super::keys::{KEY_HEADS, key_row, new_key};
+use super::list::{Cell, Done, Line, List};
+use crate::access::Access;
+use crate::fetch::Json;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::role::Role;
+
+/// The page.
+#[component]
+pub fn MePage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let own = move |rest: &str| access.is_in().then(|| format!("api/v1/me{rest}"));
+    let me = Polled::follow(access, move || own(""));
+    let sessions = Polled::follow(access, move || own("/sessions"));
+    let keys = Polled::follow(access, move || own("/keys"));
+    let form = RwSignal::new(None::<Form>);
+    let session_rows = Memo::new(move |_| {
+        sessions.read(|body| body.get("sessions").list().iter().map(session).collect::<Vec<Line>>())
+    });
+    let key_rows =
+        Memo::new(move |_| keys.read(|body| body.get("keys").list().iter().map(key_row).collect::<Vec<Line>>()));
+    let name = move || me.read(|me| me.get("name").text());
+    let facts = text(move || {
+        me.read(|me| {
+            let roles = me.get("teams").list();
+            let several = roles.len() > 1;
+            let role = |team: &Json| match several {
+                true => format!("{} of {}", team.get("role").text(), team.get("name").text()),
+                false => team.get("role").text(),
+            };
+            let hub = me.get("hub_admin").is_true().then(|| "admin of this hub".to_string());
+            let email = me.get("email").maybe().filter(|email| !email.is_empty());
+            hub.into_iter().chain(roles.iter().map(role)).chain(email).collect::<Vec<_>>().join(", ")
+        })
+    });
+    let password = move |_| {
+        let fields = vec![
+            ("old", "The password until now", Entry::Password("current-password")),
+            ("new", "The new one, 12 characters or more", Entry::Password("new-password")),
+            ("same", "The same again", Entry::Password("new-password")),
+        ];
+        let said = "Your other sessions end.";
+        form.set(Some(
+            Form::ask("password", "A new password".into(), said, "PUT", "api/v1/me/password".into())
+                .with("Change it", fields)
+                .writing(|typed| match (typed.raw("new"), typed.raw("same")) {
+                    (new, same) if new != same => Err("The two passwords differ; type them again.".into()),
+                    (new, _) => Ok(vec![("old", typed.raw("old").into()), ("new", new.into())]),
+                }),
+        ));
+    };
+    let email = move |_| {
+        let present = untrack(|| me.read(|me| me.get("email").text()));
+        form.set(Some(
+            Form::ask("email", "Your e-mail".into(), "Empty removes it.", "PATCH", "api/v1/me".into())
+                .with("Save", vec![("email", "E-mail", Entry::Text(present))])
+                .writing(|typed| Ok(vec![("email", typed.of("email").into())])),
+        ));
+    };
+    let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
+    let new_own = move |_| {
+        let title = "A key of your own".to_string();
+        form.set(Some(new_key(title, "api/v1/me/keys".into(), untrack(role), access.is_hub_admin())));
+    };
+    let end_key = move |(line, _, _): Done| {
+        form.set(Some(Form::ask(
+            "end-key",
+            format!("End the key {}?", line.name),
+            "The program that uses it is refused at once.",
+            "DELETE",
+            format!("api/v1/me/keys/{}", line.id),
+        )));
+    };
+    let end_session =
+        move |(line, _, _): Done| sessions.change("DELETE", format!("api/v1/me/sessions/{}", line.id), Vec::new());
+    let leave = move |_| {
+        let Some(team) = untrack(|| access.team_here()) else { return };
+        form.set(Some(Form::ask(
+            "leave",
+            format!("Leave {}?", team.name),
+            "Your own views and links in it go. An admin can invite you again.",
+            "DELETE",
+            format!("api/v1/teams/{}/members/{}", team.id, access.id()),
+        )));
+    };
+    let erase = move |_| {
+        let (own, sent) = (untrack(name), untrack(name));
+        form.set(Some(
+            Form::ask(
+                "erase",
+                "Remove your account?".into(),
+                "Your name is taken out of everything; keys, views and links of yours go. Nothing brings them back.",
+                "DELETE",
+                "api/v1/me".into(),
+            )
+            .with("Remove it", vec![("name", "Your name, to be sure", Entry::Text(String::new()))])
+            .writing(move |typed| match typed.of("name") == own {
+                true => Ok(Vec::new()),
+                false => Err(format!("Type {sent} to remove your account.")),
+            }),
+        ));
+    };
+    view! {
+        <Card title="Your account" note=facts wrong=me.wrong>
+            <div class="acts">
+                <b class="source-name">{text(name)}</b>
+                <If when=flag(move || me.read(|me| me.get("password").is_true()))>
+                    <button class="btn" data-do="password" on:click=password>"New password…"</button>
+                </If>
+                <button class="btn" data-do="email" on:click=email>"E-mail…"</button>
+                <a class="btn" data-do="export" href="api/v1/me/export" download="me.json">"Take all that names me"</a>
+                <If when=flag(move || access.has_teams())>
+                    <button class="btn" data-do="leave" on:click=leave>"Leave this team…"</button>
+                </If>
+                <button class="btn" data-do="erase" on:click=erase>"Remove my account…"</button>
+            </div>
+        </Card>
+        <Card title="Where you are signed in" wrong=sessions.wrong>
+            <List
+                id="sessions"
+                label="Table of sessions"
+                heads=&["with", "from", "by", ">since", ">last here", ">ends"]
+                rows=session_rows
+                known=flag(move || sessions.known())
+                empty="Nowhere."
+                act=Callback::new(end_session)
+            />
+        </Card>
+        <Card
+            title="Your keys"
+            note=text(|| "for programs of yours; they end with your account")
+            wrong=keys.wrong
+            end=move || view! { <button class="btn" data-do="new-key" on:click=new_own>"New key…"</button> }
+        >
+            <List
+                id="own-keys"
+                label="Table of your keys"
+                heads=KEY_HEADS
+                rows=key_rows
+                known=flag(move || keys.known())
+                empty="No program of yours has a key."
+                act=Callback::new(end_key)
+            />
+        </Card>
+        <FormDialog form done=Callback::new(move |_| {
+            [me, sessions, keys].into_iter().for_each(Polled::ask);
+            // Who has left a team, or removed the account, sees another page.
+            access.look();
+        })/>
+    }
+}
+
+/// What a browser says of itself, in two words.
+fn browser_of(agent: &str) -> String {
+    const BROWSERS: [(&str, &str); 5] =
+        [("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrom", "Chrome"), ("Safari/", "Safari")];
+    const SYSTEMS: [(&str, &str); 5] =
+        [("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux")];
+    let find =
+        |all: [(&str, &'static str); 5]| all.into_iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| name);
+    match (find(BROWSERS), find(SYSTEMS)) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(one), None) | (None, Some(one)) => one.into(),
+        (None, None) => agent.chars().take(24).collect(),
+    }
+}
+
+fn session(session: &Json) -> Line {
+    let time = |name: &str| session.get(name).number().map(|t| t as i64);
+    let current = session.get("current").is_true();
+    let name = browser_of(&session.get("agent").text());
+    let name = if name.is_empty() { "a browser".to_string() } else { name };
+    let cells = vec![
+        Cell::Name(name.clone(), if current { "this one".into() } else { String::new() }),
+        Cell::Text(session.get("network").text()),
+        Cell::Faint(session.get("kind").text()),
+        Cell::Ago(time("made"), "–"),
+        Cell::Ago(time("seen"), "–"),
+        Cell::Ends(time("ends")),
+    ];
+    let deeds = if current { Vec::new() } else { vec![("end", "Sign out there")] };
+    Line { id: session.get("id").text(), name, cells, deeds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::browser_of;
+
+    #[test]
+    fn a_browser_is_told_in_two_words() {
+        let chrome =
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36";
+        assert_eq!(browser_of(chrome), "Chrome on Linux");
+        let safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 Version/18.0 Safari/604.1";
+        assert_eq!(browser_of(safari), "Safari on iPhone");
+        assert_eq!(browser_of("curl/8.1"), "curl/8.1");
+    }
+}

@@ -1,0 +1,217 @@
+//! The people of a team: roles, invitations, and what each role may.
+
+use super::asked::Polled;
+use super::form::{Entry, Form, FormDialog};
+use super::frame::Card;
+use super::list::{Cell, Done, Line, List};
+use crate::access::Access;
+use crate::fetch::Json;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::role::Role;
+use wasm_bindgen::JsValue;
+
+const ROLES: [&str; 3] = ["viewer", "member", "admin"];
+
+/// What a role may, in a few words.
+fn may(role: &str) -> &'static str {
+    match role {
+        "admin" => "everything in it",
+        "member" => "see, and write what is their own",
+        _ => "see",
+    }
+}
+
+/// What each may: a thing, then viewer, member, admin, and the key of a program.
+const RIGHTS: [[&str; 5]; 5] = [
+    ["see machines and their history", "✓ yes", "✓ yes", "✓ yes", "data:read"],
+    ["see arguments of processes", "– no", "✓ yes", "✓ yes", "– no"],
+    ["save views, make share links", "own views", "own", "✓ yes", "views:write"],
+    ["see what is used", "– no", "✓ yes", "✓ yes", "data:read"],
+    ["people, keys, machines, audit", "– no", "– no", "✓ yes", "team:admin"],
+];
+
+/// The page.
+#[component]
+pub fn MembersPage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let base = move || access.team_here().map(|team| format!("api/v1/teams/{}", team.id));
+    let team = Polled::follow(access, base);
+    let admin = Memo::new(move |_| access.team().is_some());
+    let open = move || team.read(|body| body.get("members_invite").is_true());
+    let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
+    let inviting = Memo::new(move |_| admin.get() || (open() && role() == Role::Member));
+    let invites =
+        Polled::follow(access, move || base().filter(|_| inviting.get()).map(|path| format!("{path}/invites")));
+    let form = RwSignal::new(None::<Form>);
+    let rows = Memo::new(move |_| {
+        let (id, hub_admin) = (access.id(), access.is_hub_admin());
+        let member = |member: &Json| person(member, &id, admin.get(), hub_admin);
+        team.read(|body| body.get("members").list().iter().map(member).collect::<Vec<Line>>())
+    });
+    let invited =
+        Memo::new(move |_| invites.read(|body| body.get("invites").list().iter().map(invite).collect::<Vec<Line>>()));
+    let count = text(move || {
+        let waits = invited.with(Vec::len);
+        let all = rows.with(Vec::len);
+        if waits == 0 { all.to_string() } else { format!("{all}, and {waits} invited") }
+    });
+    let path = move |rest: String| untrack(base).unwrap_or_default() + &rest;
+    let act = move |(line, deed, value): Done| {
+        match deed {
+        "role" => {
+            team.change("PUT", path(format!("/members/{}", line.id)), vec![("role", value.into())]);
+        }
+        "reset" => form.set(Some(
+            Form::ask(
+                "reset",
+                format!("A new password for {}?", line.name),
+                "A link is made by which they set it; it holds 24 h. Their sessions end when they do.",
+                "POST",
+                format!("api/v1/accounts/{}/reset", line.id),
+            )
+            .showing("code", "Give them this link."),
+        )),
+        _ => form.set(Some(Form::ask(
+            "remove",
+            format!("Remove {}?", line.name),
+            "What they have open is closed at once. Their own views and links go; what they did stays in the audit log.",
+            "DELETE",
+            path(format!("/members/{}", line.id)),
+        ))),
+    }
+    };
+    let invite_form = move |_| {
+        let most = untrack(role);
+        // What is asked for most stands first.
+        let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
+        let roles = roles.map(|role| (role.text(), role.text()));
+        let fields = vec![
+            ("role", "They become", Entry::Choice(roles.collect())),
+            ("email", "For whom, as a note (no message is sent)", Entry::Text(String::new())),
+            ("expires", "The link holds", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
+        ];
+        let words = "The link is taken once: who opens it makes an account, or joins with the one they have.";
+        form.set(Some(
+            Form::ask("invite-somebody", "Invite somebody".into(), words, "POST", path("/invites".into()))
+                .with("Make the link", fields)
+                .showing("url", "Send them this link."),
+        ));
+    };
+    let take_back =
+        move |(line, _, _): Done| invites.change("DELETE", path(format!("/invites/{}", line.id)), Vec::new());
+    let let_members = move |event| {
+        team.change(
+            "PATCH",
+            path(String::new()),
+            vec![("members_invite", JsValue::from(event_target_checked(&event)))],
+        );
+    };
+    let end = move || {
+        view! {
+            <If when=flag(move || admin.get())>
+                <label class="tick">
+                    <input type="checkbox" name="members_invite" prop:checked=flag(open) on:change=let_members/>
+                    <span>"Members may invite"</span>
+                </label>
+            </If>
+            <If when=flag(move || inviting.get())>
+                <button class="btn primary" data-do="invite" on:click=invite_form>"Invite…"</button>
+            </If>
+        }
+    };
+    view! {
+        <Card title="Members" note=count wrong=team.wrong end=end>
+            <List
+                id="members"
+                label="Table of members"
+                heads=&["who", "role", "may", ">last here"]
+                rows
+                known=flag(move || team.known())
+                empty="Nobody yet but the admins of the hub: invite somebody."
+                act=Callback::new(act)
+            />
+        </Card>
+        <If when=flag(move || !invited.with(Vec::is_empty))>
+            <Card title="Invited" wrong=invites.wrong>
+                <List
+                    id="invites"
+                    label="Table of invitations"
+                    heads=&["for", "role", "by", ">ends"]
+                    rows=invited
+                    known=flag(|| true)
+                    empty=""
+                    act=Callback::new(take_back)
+                />
+            </Card>
+        </If>
+        <Rights/>
+        <FormDialog form done=Callback::new(move |_| {
+            team.ask();
+            invites.ask();
+        })/>
+    }
+}
+
+fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
+    let (id, name, role) = (member.get("id").text(), member.get("name").text(), member.get("role").text());
+    let you = id == own;
+    let mut note: Vec<&str> = Vec::new();
+    if you {
+        note.push("you");
+    }
+    if member.get("disabled").is_true() {
+        note.push("may not sign in");
+    }
+    let deeds: &[(&str, &str)] = match (admin && !you, hub_admin) {
+        (true, true) => &[("reset", "New password…"), ("remove", "Remove…")],
+        (true, false) => &[("remove", "Remove…")],
+        _ => &[],
+    };
+    let right = may(&role).to_string();
+    let role = if admin { Cell::Choice("role", ROLES.to_vec(), role) } else { Cell::Text(role) };
+    let seen = match admin {
+        true => Cell::Ago(member.get("seen").number().map(|t| t as i64), "–"),
+        false => Cell::Faint("–".into()),
+    };
+    let cells = vec![Cell::Name(name.clone(), note.join(", ")), role, Cell::Faint(right), seen];
+    Line { id, name, cells, deeds: deeds.to_vec() }
+}
+
+fn invite(invite: &Json) -> Line {
+    let whom = invite.get("email").maybe().filter(|text| !text.is_empty());
+    let name = whom.unwrap_or_else(|| "whoever has the link".into());
+    let cells = vec![
+        Cell::Name(name.clone(), String::new()),
+        Cell::Text(invite.get("role").text()),
+        Cell::Faint(invite.get("by").text()),
+        Cell::Ends(invite.get("ends").number().map(|t| t as i64)),
+    ];
+    Line { id: invite.get("id").text(), name, cells, deeds: vec![("take-back", "Take back")] }
+}
+
+/// What each role may.
+#[component]
+fn Rights() -> impl IntoView {
+    let row = |[thing, rest @ ..]: [&'static str; 5]| {
+        view! { <tr><th scope="row">{thing}</th>{rest.map(|word| view! { <td>{word}</td> }).into_iter().collect_view()}</tr> }
+    };
+    view! {
+        <Card title="What each may" note=text(|| "the same on this page, on the command line and by the API")>
+            <div class="scroll" tabindex="0" role="region" aria-label="Table of rights">
+                <table class="rows list" id="rights">
+                    <thead>
+                        <tr>
+                            <th scope="col">"thing"</th>
+                            <th scope="col">"viewer"</th>
+                            <th scope="col">"member"</th>
+                            <th scope="col">"admin"</th>
+                            <th scope="col">"a key with"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{RIGHTS.map(row).into_iter().collect_view()}</tbody>
+                </table>
+            </div>
+        </Card>
+    }
+}

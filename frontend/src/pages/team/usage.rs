@@ -1,0 +1,108 @@
+//! What a team uses: in all, by day, by machine and by key.
+
+use super::asked::Polled;
+use super::frame::Card;
+use super::list::{Cell, Line, List};
+use crate::access::Access;
+use crate::fetch::Json;
+use crate::widgets::parts::{flag, text};
+use leptos::prelude::*;
+use shared::unit::Unit;
+
+/// A measure: its name in the answer, its words, its unit, and whether days add up (else the largest counts).
+type Measure = (&'static str, &'static str, Unit, bool);
+
+const MEASURES: [Measure; 6] = [
+    ("samples", "Samples", Unit::Count, true),
+    ("bytes_in", "Received", Unit::Bytes, true),
+    ("bytes_disk", "On disk", Unit::Bytes, false),
+    ("series", "Series", Unit::Count, false),
+    ("queries", "Questions", Unit::Count, true),
+    ("viewer_hours", "Hours of viewers", Unit::Count, true),
+];
+
+/// By what rows are added up, in the address of the API and in words.
+const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
+
+fn written(unit: Unit, value: Option<f64>) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else { return "–".into() };
+    let scale = unit.scale(value);
+    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
+}
+
+/// A value of several rows together.
+fn together(rows: &[Json], (name, _, _, adds): Measure) -> Option<f64> {
+    let values = rows.iter().filter_map(|row| row.get("values").get(name).number());
+    values.reduce(|a, b| if adds { a + b } else { a.max(b) })
+}
+
+/// The page.
+#[component]
+pub fn UsagePage() -> impl IntoView {
+    let access = expect_context::<Access>();
+    let by = RwSignal::new("day");
+    let path = move |by: &str| access.team_here().map(|team| format!("api/v1/usage?team={}&by={by}", team.id));
+    let days = Polled::follow(access, move || path("day"));
+    let asked = Polled::follow(access, move || path(by.get()));
+    let rows = Memo::new(move |_| asked.read(|body| lines(&body.get("usage").list(), by.get())));
+    let tile = move |measure: Measure| {
+        let value = text(move || written(measure.2, days.read(|body| together(&body.get("usage").list(), measure))));
+        view! {
+            <div class="tile">
+                <h2><span>{measure.1}</span></h2>
+                <div class="value"><span class="number">{value}</span></div>
+            </div>
+        }
+    };
+    let days_of = text(move || {
+        let n = days.read(|body| body.get("usage").list().len());
+        if n == 1 { "one day".to_string() } else { format!("{n} days") }
+    });
+    let choice = move |(value, words): (&'static str, &'static str)| {
+        let pressed = text(move || (by.get() == value).to_string());
+        view! { <button data-do="by" aria-pressed=pressed on:click=move |_| by.set(value)>{words}</button> }
+    };
+    let csv = text(move || path(by.get()).unwrap_or_default() + "&format=csv");
+    let end = move || {
+        view! {
+            <span class="choice" role="group" aria-label="By">{BY.map(choice).into_iter().collect_view()}</span>
+            <a class="btn" data-do="csv" href=csv download="usage.csv">"Take as CSV"</a>
+        }
+    };
+    view! {
+        <section class="tiles" aria-label="In all">{MEASURES.map(tile).into_iter().collect_view()}</section>
+        <Card title="Usage" note=days_of wrong=asked.wrong end=end>
+            <List
+                id="usage"
+                label="Table of what was used"
+                heads=&["of", ">samples", ">received", ">on disk", ">series", ">questions", ">hours of viewers"]
+                rows
+                known=flag(move || asked.known())
+                empty="Nothing was counted yet: it is added up each minute."
+                act=Callback::new(|_| {})
+            />
+        </Card>
+    }
+}
+
+/// The rows of the table: a day, machine or key each, what is the most first, days with the newest first.
+fn lines(rows: &[Json], by: &str) -> Vec<Line> {
+    let mut groups: Vec<(String, Vec<Json>)> = Vec::new();
+    for row in rows {
+        let name = row.get(if by == "day" { "day" } else { "name" }).text();
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => all.push(row.clone()),
+            None => groups.push((name, vec![row.clone()])),
+        }
+    }
+    match by {
+        "day" => groups.reverse(),
+        _ => groups.sort_by_key(|(_, rows)| -(together(rows, MEASURES[0]).unwrap_or(0.0) as i64)),
+    }
+    let line = |(name, rows): (String, Vec<Json>)| {
+        let values = MEASURES.map(|measure| Cell::Number(written(measure.2, together(&rows, measure))));
+        let cells = [Cell::Name(name.clone(), String::new())].into_iter().chain(values).collect();
+        Line { id: name.clone(), name, cells, deeds: Vec::new() }
+    };
+    groups.into_iter().map(line).collect()
+}
