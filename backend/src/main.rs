@@ -80,7 +80,7 @@ fn status(config: &Config) -> ExitCode {
     }
 }
 
-/// `watchglass user`, `key` and `agents`.
+/// `watchglass user`, `key`, `team` and the others that administer a hub.
 fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(io::stderr);
     log.init();

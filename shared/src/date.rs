@@ -61,9 +61,30 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
+/// An instant as people read it, `2024-05-01 12:34:56` in UTC; milliseconds since the Unix epoch.
+pub fn text(ms: i64) -> String {
+    let (days, second) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000) / 1_000);
+    // Years begin in March here, so that a leap day is the last of one.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_written_as_it_is_read() {
+        for written in ["1970-01-01 00:00:00", "2000-02-29 23:59:59", "2024-05-01 12:34:56", "2026-12-31 00:00:01"] {
+            assert_eq!(from_text(written).map(text).as_deref(), Some(written));
+        }
+    }
 
     #[test]
     fn times_are_read_in_every_spelling() {

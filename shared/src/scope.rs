@@ -59,6 +59,30 @@ impl Scope {
     }
 }
 
+/// Which times a reader may see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bounds {
+    /// All that is kept, and all that comes.
+    #[default]
+    All,
+    /// A span and nothing else, milliseconds since the Unix epoch, both ends included.
+    Span(i64, i64),
+    /// The newest so many milliseconds, and all that comes.
+    Window(i64),
+}
+
+impl Bounds {
+    /// The part of a span that may be seen; none where there is none.
+    pub fn within(self, now: i64, from: i64, to: i64) -> Option<(i64, i64)> {
+        let (from, to) = match self {
+            Bounds::All => (from, to),
+            Bounds::Span(first, last) => (from.max(first), to.min(last)),
+            Bounds::Window(length) => (from.max(now.saturating_sub(length)), to),
+        };
+        (from <= to).then_some((from, to))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +101,16 @@ mod tests {
         assert!(scope.has_team("t") && !scope.has_team("abc") && !scope.sees("t"));
         assert!(!Scope::nothing().sees("") && !Scope::nothing().has_team(""));
         assert!(Scope::All.sees("whatever") && Scope::All.has_team("whatever"));
+    }
+
+    #[test]
+    fn a_span_is_cut_to_what_may_be_seen() {
+        assert_eq!(Bounds::All.within(100, 5, 9), Some((5, 9)));
+        assert_eq!(Bounds::Span(10, 20).within(100, 0, 15), Some((10, 15)));
+        assert_eq!(Bounds::Span(10, 20).within(100, i64::MIN, i64::MAX), Some((10, 20)));
+        assert_eq!((Bounds::Span(10, 20).within(100, 21, 90), Bounds::Span(10, 20).within(100, 0, 9)), (None, None));
+        assert_eq!(Bounds::Window(30).within(100, 0, 100), Some((70, 100)));
+        assert_eq!(Bounds::Window(30).within(100, 0, 69), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod links;
 mod machine;
 mod proxies;
 mod roads;
+mod shares;
 mod sockets;
 mod tls;
 

@@ -14,7 +14,7 @@ use watchglass_tests::waiting::MAX_WAIT;
 pub type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Opens a stream with these header lines, and waits until it greets.
-async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
+pub async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
     open_on(hub, query, headers, "").await
 }
 
@@ -38,7 +38,7 @@ pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -
 }
 
 /// Reads to the end: the reason of the goodbye, and the close.
-async fn ended(mut stream: Stream) -> (Option<String>, Option<CloseFrame>) {
+pub async fn ended(mut stream: Stream) -> (Option<String>, Option<CloseFrame>) {
     let mut goodbye = None;
     let all = async {
         while let Some(Ok(message)) = stream.next().await {

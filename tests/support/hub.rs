@@ -8,6 +8,7 @@ use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
 use shared::session::{NewJoin, Secret, Setup, SignIn};
 use shared::team::{NewTeam, TeamChange};
+use shared::views::NewShare;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub struct Hub {
     /// Keys by what they are for: `data`, `metrics`, `runs`, `views`, `alerts`, `audit`, `team`, `hub`, `own` (`mike`'s, for
     /// data), `agent`, `join`.
     pub keys: BTreeMap<&'static str, String>,
+    /// The header line of who has a share link, of all machines of `main`.
+    pub link: String,
     /// The data folder, which goes with it.
     pub folder: tempfile::TempDir,
 }
@@ -33,6 +36,7 @@ struct Cast {
     instance: String,
     tokens: Vec<(&'static str, Secret)>,
     keys: BTreeMap<&'static str, String>,
+    link: (String, Secret),
 }
 
 async fn cast(folder: &std::path::Path) -> Cast {
@@ -65,7 +69,8 @@ async fn cast(folder: &std::path::Path) -> Cast {
     }
     let mut keys = BTreeMap::new();
     let wanted = NewServiceKey { name: "own".into(), scopes: vec![KeyScope::DataRead], expires: None };
-    let made = accounts.add_own_key(&own.expect("mike"), &wanted).await.expect("a key");
+    let mike = own.expect("mike");
+    let made = accounts.add_own_key(&mike, &wanted).await.expect("a key");
     keys.insert("own", made.key.reveal().to_string());
     for (name, scope) in [
         ("data", KeyScope::DataRead),
@@ -88,9 +93,11 @@ async fn cast(folder: &std::path::Path) -> Cast {
     let Enrolment::Enrolled(enrolled) = enrolled else { panic!("nobody has to confirm it") };
     keys.insert("agent", enrolled.key.reveal().to_string());
     keys.insert("join", join.reveal().to_string());
+    let link = NewShare { query: Some("w=5m".into()), ..NewShare::default() };
+    let link = accounts.add_share(&mike, None, &link).await.expect("a link");
     let instance = accounts.instance().to_string();
     accounts.close().await;
-    Cast { instance, tokens, keys }
+    Cast { instance, tokens, keys, link }
 }
 
 impl Hub {
@@ -103,12 +110,13 @@ impl Hub {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(cast(&path))
         });
-        let Cast { instance, tokens, keys } = made.join().expect("everybody is there");
+        let Cast { instance, tokens, keys, link } = made.join().expect("everybody is there");
         let server = Self::server(folder.path(), args);
         let port = server.addr().port();
         let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());
         let cookies = tokens.into_iter().map(|(name, token)| (name, cookie(token))).collect();
-        Hub { server, cookies, keys, folder }
+        let link = format!("Cookie: wg-share-{instance}-{port}-{}={}", link.0, link.1.reveal());
+        Hub { server, cookies, keys, link, folder }
     }
 
     /// Starts the hub of a folder on a free port.

@@ -6,6 +6,8 @@ use crate::{Connection, Error};
 row! {
     /// One change, or one attempt.
     pub struct Entry {
+        /// Its number, which rises; of no meaning where it is added.
+        pub id: i64,
         /// When.
         pub t: i64,
         /// Who, as text: the row outlives the account.
@@ -42,13 +44,56 @@ pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
     Ok(())
 }
 
-/// The newest of a team, or of all with none.
+/// Which rows are asked for; what is none chooses nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Of this team, by id.
+    pub team: Option<String>,
+    /// By whom.
+    pub who: Option<String>,
+    /// The begin of the action.
+    pub action: Option<String>,
+    /// To what.
+    pub object: Option<String>,
+    /// Not before, ms.
+    pub from: Option<i64>,
+    /// Not after, ms.
+    pub to: Option<i64>,
+    /// Older than the row of this number.
+    pub before: Option<i64>,
+}
+
+/// The newest that a filter lets through.
 ///
 /// # Errors
 /// The statement failed.
-pub async fn newest(on: &mut Connection, team: Option<&str>, limit: i64) -> Result<Vec<Entry>, Error> {
-    let get = "SELECT * FROM audit WHERE $1 IS NULL OR team = $1 ORDER BY id DESC LIMIT $2";
-    Ok(sqlx::query_as(get).bind(team).bind(limit).fetch_all(on).await?)
+pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<Vec<Entry>, Error> {
+    let get = "SELECT * FROM audit WHERE ($1 IS NULL OR team = $1) AND ($2 IS NULL OR who = $2)
+               AND ($3 IS NULL OR substr(action, 1, length($3)) = $3) AND ($4 IS NULL OR object = $4)
+               AND ($5 IS NULL OR t >= $5) AND ($6 IS NULL OR t <= $6) AND ($7 IS NULL OR id < $7)
+               ORDER BY id DESC LIMIT $8";
+    let query = sqlx::query_as(get).bind(&filter.team).bind(&filter.who).bind(&filter.action).bind(&filter.object);
+    Ok(query.bind(filter.from).bind(filter.to).bind(filter.before).bind(limit).fetch_all(on).await?)
+}
+
+/// Addresses in rows before a time that are not networks yet.
+///
+/// # Errors
+/// The statement failed.
+pub async fn addresses(on: &mut Connection, before: i64) -> Result<Vec<String>, Error> {
+    let get = "SELECT DISTINCT network FROM audit WHERE t < $1 AND network LIKE '%.%.%.%' AND network NOT LIKE '%/%'
+               LIMIT 10000";
+    Ok(sqlx::query_scalar(get).bind(before).fetch_all(on).await?)
+}
+
+/// A network in place of an address, in rows before a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn blur(on: &mut Connection, before: i64, address: &str, network: &str) -> Result<(), Error> {
+    let set = "UPDATE audit SET network = $3 WHERE t < $1 AND network = $2";
+    sqlx::query(set).bind(before).bind(address).bind(network).execute(on).await?;
+    Ok(())
 }
 
 /// Another name for somebody who asked to be forgotten; the rows stay.

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod audit;
+mod backup;
 pub mod codes;
 mod database;
 pub mod enrolments;
@@ -18,8 +19,11 @@ mod migrate;
 mod row;
 pub mod services;
 pub mod sessions;
+pub mod shares;
 pub mod sources;
 pub mod teams;
+pub mod views;
 
+pub use backup::{backup, restore};
 pub use database::{Change, Connection, FILE, Reader, Records};
 pub use error::{Error, OpenError};

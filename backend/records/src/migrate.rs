@@ -35,12 +35,18 @@ async fn schema(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     Ok(schema.fetch_optional(connection).await?.unwrap_or(0))
 }
 
-/// Refuses what a newer version wrote, without a change.
-pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
+/// The schema's number of a file, which is not changed; 0 where it is no database of ours.
+pub(crate) async fn schema_of(path: &Path) -> Result<i64, OpenError> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let mut connection = options.connect().await.map_err(io(path, "open"))?;
     let schema = schema(&mut connection).await.map_err(io(path, "read"))?;
     connection.close().await.map_err(io(path, "close"))?;
+    Ok(schema)
+}
+
+/// Refuses what a newer version wrote, without a change.
+pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
+    let schema = schema_of(path).await?;
     let known = STEPS.len() as i64;
     if schema > known {
         return Err(OpenError::Newer { path: path.into(), schema, known });

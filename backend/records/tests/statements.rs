@@ -1,17 +1,20 @@
 //! Every statement runs once, against the real engine: a wrong column or a parameter too few is found here.
 
 use records::accounts::Account;
-use records::audit::Entry;
+use records::audit::{Entry, Filter};
 use records::codes::Code;
 use records::enrolments::Enrolment;
 use records::eras::Era;
 use records::keys::Key;
 use records::services::Service;
 use records::sessions::Session;
+use records::shares::Share;
 use records::sources::{Source, Told};
 use records::teams::Team;
+use records::views::View;
 use records::{
-    Change, Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, sources, teams,
+    Change, Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, shares, sources,
+    teams, views,
 };
 
 fn id(letter: char) -> String {
@@ -354,6 +357,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself() {
     let (_folder, records) = open().await;
     let mut on = change(&records).await;
     let entry = |t, team: Option<&str>| Entry {
+        id: t,
         t,
         who: "mara".into(),
         by: "session".into(),
@@ -368,19 +372,108 @@ async fn the_audit_log_and_what_the_database_knows_of_itself() {
     for row in [entry(1, None), entry(2, Some("t")), entry(3, None)] {
         audit::add(&mut on, &row).await.unwrap();
     }
-    assert_eq!(audit::newest(&mut on, None, 2).await.unwrap(), [entry(3, None), entry(2, Some("t"))]);
-    assert_eq!(audit::newest(&mut on, Some("t"), 9).await.unwrap(), [entry(2, Some("t"))]);
-    assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 3);
+    let of_team = Filter { team: Some("t".into()), ..Filter::default() };
+    assert_eq!(audit::newest(&mut on, &Filter::default(), 2).await.unwrap(), [entry(3, None), entry(2, Some("t"))]);
+    assert_eq!(audit::newest(&mut on, &of_team, 9).await.unwrap(), [entry(2, Some("t"))]);
+    let narrow = Filter {
+        who: Some("mara".into()),
+        action: Some("key.".into()),
+        object: Some("o".into()),
+        from: Some(1),
+        to: Some(2),
+        before: Some(2),
+        team: None,
+    };
+    assert_eq!(audit::newest(&mut on, &narrow, 9).await.unwrap(), [entry(1, None)]);
+    let other = Filter { action: Some("%".into()), ..Filter::default() };
+    assert_eq!(audit::newest(&mut on, &other, 9).await.unwrap(), [], "no pattern, the text itself");
+    let by = |network: &str, t| Entry { network: network.into(), ..entry(t, Some("x")) };
+    for row in [by("10.2.4.17", 4), by("2001:db8::/64", 5), by("local", 6), by("10.2.4.18", 7)] {
+        audit::add(&mut on, &row).await.unwrap();
+    }
+    assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), ["10.2.4.17"]);
+    audit::blur(&mut on, 7, "10.2.4.17", "10.2.4.0/24").await.unwrap();
+    assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
+    assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
+    assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
     audit::erase(&mut on, "mara", "erased-1").await.unwrap();
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
-    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 3);
+    assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
     let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
     audit::forget(&mut on, 3).await.unwrap();
-    assert_eq!(audit::newest(&mut on, None, 9).await.unwrap(), [entry(3, None)]);
+    let first = Filter { before: Some(4), ..Filter::default() };
+    assert_eq!(audit::newest(&mut on, &first, 9).await.unwrap(), [entry(3, None)]);
     meta::put(&mut on, "k", "1").await.unwrap();
     meta::put(&mut on, "k", "2").await.unwrap();
     assert_eq!(meta::get(&mut on, "k").await.unwrap().as_deref(), Some("2"));
     assert_eq!(meta::get(&mut on, "none").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn views_and_links() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    accounts::add(&mut on, &account('a', false)).await.unwrap();
+    let view = |letter, scope: &str| View {
+        id: id(letter),
+        team: id('t'),
+        owner: Some(id('a')),
+        maker: "mara".into(),
+        scope: scope.into(),
+        name: format!("view {letter}"),
+        query: "w=1h".into(),
+        version: 1,
+        updated: 5,
+    };
+    views::add(&mut on, &view('m', "mine")).await.unwrap();
+    views::add(&mut on, &view('n', "team")).await.unwrap();
+    assert_eq!(views::of(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [view('n', "team"), view('m', "mine")]);
+    assert_eq!(views::of(&mut on, &id('t'), None).await.unwrap(), [view('n', "team")]);
+    assert_eq!(views::count(&mut on, &id('t')).await.unwrap(), 2);
+    let newer = View { version: 2, name: "newer".into(), ..view('n', "team") };
+    assert!(views::set(&mut on, &newer).await.unwrap() && !views::set(&mut on, &newer).await.unwrap(), "once");
+    assert_eq!(views::get(&mut on, &id('n')).await.unwrap(), Some(newer.clone()));
+    views::leave(&mut on, Some(&id('x')), &id('a'), "mara (left)").await.unwrap();
+    assert_eq!(views::count(&mut on, &id('t')).await.unwrap(), 2, "another team");
+    views::leave(&mut on, None, &id('a'), "mara (left)").await.unwrap();
+    let left = View { owner: None, maker: "mara (left)".into(), ..newer };
+    assert_eq!(views::of(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [left]);
+    views::remove(&mut on, &id('n')).await.unwrap();
+    assert_eq!(views::get(&mut on, &id('n')).await.unwrap(), None);
+
+    let share = |letter: char, ends| Share {
+        id: id(letter),
+        hash: vec![letter as u8; 32],
+        team: id('t'),
+        owner: id('a'),
+        maker: "mara".into(),
+        name: "n".into(),
+        query: "w=1h".into(),
+        sources: "[]".into(),
+        span_from: Some(1),
+        span_to: Some(2),
+        live_window: None,
+        note: String::new(),
+        made: 1,
+        ends,
+        opens: 0,
+        opened: None,
+    };
+    shares::add(&mut on, &share('p', 10)).await.unwrap();
+    shares::add(&mut on, &share('q', 20)).await.unwrap();
+    assert_eq!(shares::of(&mut on, &id('t'), None, 10).await.unwrap(), [share('q', 20)]);
+    assert_eq!(shares::of(&mut on, &id('t'), Some(&id('x')), 0).await.unwrap(), []);
+    assert_eq!(shares::by_hash(&mut on, &[b'p'; 32], 10).await.unwrap(), None, "over");
+    assert_eq!(shares::by_hash(&mut on, &[b'p'; 32], 9).await.unwrap(), Some(share('p', 10)));
+    shares::opened(&mut on, &id('p'), 7).await.unwrap();
+    let opened = shares::get(&mut on, &id('p')).await.unwrap().expect("there");
+    assert_eq!((opened.opens, opened.opened), (1, Some(7)));
+    shares::remove(&mut on, &id('p')).await.unwrap();
+    shares::forget(&mut on, 19).await.unwrap();
+    assert_eq!(shares::leave(&mut on, &id('t'), &id('a')).await.unwrap(), [id('q')]);
+    shares::add(&mut on, &share('r', 20)).await.unwrap();
+    shares::forget(&mut on, 20).await.unwrap();
+    assert_eq!(shares::get(&mut on, &id('r')).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use super::invites::email_of;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, IDLE, Principal, Who, random};
 use records::accounts::Account;
-use records::{Connection, accounts, audit, keys, sessions, teams};
+use records::{Connection, accounts, audit, keys, sessions, views};
 use serde_json::{Value, json};
 use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
 
@@ -126,14 +126,12 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let account = self.own(&mut change, by).await?;
         self.need_another_admin(&mut change, &account).await?;
-        for team in teams::memberships(&mut change, Some(&account.id)).await? {
-            self.leave(&mut change, &team.team, &account).await?;
-        }
+        let instead = format!("erased-{}", &random::id()[..8]);
+        views::leave(&mut change, None, &account.id, &instead).await?;
         let ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;
         accounts::remove(&mut change, &account.id).await?;
         let done = Done { action: "account.erase", object: &account.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;
-        let instead = format!("erased-{}", &random::id()[..8]);
         audit::erase(&mut change, &account.name, &instead).await?;
         change.commit().await?;
         self.end_people(Ends::AllOf(account.id, None), Ended::Removed);

@@ -13,6 +13,7 @@ mod join;
 mod key;
 mod labels;
 mod link;
+mod log;
 mod me;
 mod password;
 mod people;
@@ -21,7 +22,9 @@ mod random;
 mod service_keys;
 mod services;
 mod session;
+mod shares;
 mod teams;
+mod views;
 mod watchers;
 
 pub use denied::Denied;
@@ -29,12 +32,17 @@ pub use enrol::Enrolment;
 pub use invites::Taken;
 pub use join::NewKey;
 pub use link::{Era, Heard, Identity, LinkDenied};
+pub use log::LogFilter;
 pub use principal::{Network, Principal, Who};
 pub use session::Begun;
+pub use views::NotSaved;
 pub use watchers::Ended;
 
 /// The name of the database in the data folder of a hub.
 pub const FILE: &str = records::FILE;
+
+/// Copies the database of a data folder to a file, also while a hub runs; and back, into a folder without one.
+pub use records::{backup, restore};
 
 /// Why the database cannot be opened.
 pub type OpenError = records::OpenError;
@@ -127,7 +135,10 @@ impl Accounts {
     /// [`Denied::Unavailable`].
     pub async fn scope(&self, by: &Principal) -> Result<Scope, Denied> {
         let mut on = self.read().await?;
-        let sources = self.sources_of(&mut on, by).await?;
+        let sources = match &by.who {
+            Who::Share { id, .. } => self.sources_of_share(&mut on, id).await?,
+            _ => self.sources_of(&mut on, by).await?,
+        };
         Ok(Principal { sources, ..by.clone() }.scope())
     }
 
@@ -139,8 +150,8 @@ impl Accounts {
         if by.scopes.is_some() || by.hub_admin {
             return Ok(by.scopes.is_none());
         }
-        let source = records::sources::get(&mut *self.read().await?, source).await?;
-        Ok(source.is_some_and(|source| by.may(&source.team, Role::Member)))
+        let teams = records::grants::teams(&mut *self.read().await?, source).await?;
+        Ok(teams.iter().any(|team| by.may(team, Role::Member)))
     }
 
     /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled.
@@ -250,6 +261,7 @@ impl Accounts {
         result: &str,
     ) -> Result<(), Denied> {
         let entry = audit::Entry {
+            id: 0,
             t: self.now(),
             who: who.into(),
             by: by.into(),
@@ -262,22 +274,6 @@ impl Accounts {
             result: result.into(),
         };
         Ok(audit::add(on, &entry).await?)
-    }
-
-    /// The newest rows of the audit log, of a team or of the hub; at most 1,000.
-    ///
-    /// # Errors
-    /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`].
-    pub async fn audit_log(&self, by: &Principal, team: Option<&str>) -> Result<Vec<audit::Entry>, Denied> {
-        let mut on = self.read().await?;
-        let team = match team {
-            Some(team) => Some(self.team(&mut on, by, team, Role::Admin).await?.id),
-            None => {
-                self.need_hub_admin(by)?;
-                None
-            }
-        };
-        Ok(audit::newest(&mut on, team.as_deref(), 1_000).await?)
     }
 
     fn sources_have_changed(&self) {
@@ -326,6 +322,8 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
 async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
     records::sessions::forget(change, now, now - IDLE).await?;
     records::codes::forget(change, now).await?;
+    records::shares::forget(change, now).await?;
+    log::blur(change, now).await?;
     records::keys::forget(change, now - KEPT).await?;
     records::sources::forget_aliases(change, now).await?;
     records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;

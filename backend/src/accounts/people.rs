@@ -1,10 +1,11 @@
 //! Accounts come and go. The last admin of the hub stays.
 
 use super::session::normal_name;
+use super::teams::left;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, DAY, Denied, Done, HOUR, Principal, Who, password, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, codes, keys, sessions, teams};
+use records::{Change, Connection, accounts, codes, keys, sessions, teams, views};
 use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
 use shared::session::Secret;
@@ -156,6 +157,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let account = self.account(&mut change, word).await?;
         self.need_another_admin(&mut change, &account).await?;
+        views::leave(&mut change, None, &account.id, &left(&account.name)).await?;
         accounts::remove(&mut change, &account.id).await?;
         let done = Done { action: "account.remove", object: &account.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;

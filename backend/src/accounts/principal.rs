@@ -2,7 +2,7 @@
 
 use super::watchers::Holder;
 use shared::role::{KeyScope, Role};
-use shared::scope::Scope;
+use shared::scope::{Bounds, Scope};
 use shared::session::TeamRole;
 use std::fmt;
 use std::net::IpAddr;
@@ -57,6 +57,13 @@ pub enum Who {
         /// What it is called.
         name: String,
     },
+    /// Whoever has a share link.
+    Share {
+        /// The link's id.
+        id: String,
+        /// What it is called.
+        name: String,
+    },
     /// The owner of the hub's files, by the socket in their folder or without a hub.
     Local {
         /// The user on this machine.
@@ -79,6 +86,8 @@ pub struct Principal {
     pub ends: Option<i64>,
     /// From where.
     pub network: Network,
+    /// Which times may be seen.
+    pub bounds: Bounds,
     /// The account whose this is: of a person, or of their key.
     pub(super) owner: Option<String>,
     /// The sources of the teams.
@@ -101,6 +110,7 @@ impl Principal {
             scopes: None,
             ends: None,
             network: Network::local(),
+            bounds: Bounds::All,
             owner: None,
             sources: Vec::new(),
             fresh_until: i64::MAX,
@@ -146,6 +156,7 @@ impl Principal {
         match &self.who {
             Who::Account { name, .. } => name.clone(),
             Who::Key { name, .. } => format!("key {name}"),
+            Who::Share { name, .. } => format!("link {name}"),
             Who::Local { uid } => format!("uid {uid}"),
         }
     }
@@ -156,6 +167,7 @@ impl Principal {
             // The beginning of the hash tells sessions apart and opens none.
             Who::Account { .. } => format!("session {}", &self.holder.own[..self.holder.own.len().min(8)]),
             Who::Key { id, .. } => format!("key {id}"),
+            Who::Share { id, .. } => format!("link {id}"),
             Who::Local { .. } => "command line".into(),
         }
     }

@@ -10,6 +10,7 @@ use records::keys::Key;
 use records::{Change, Connection, accounts, keys, services, teams};
 use shared::people::{MadeKey, NewServiceKey, ServiceKey};
 use shared::role::{KeyScope, Role};
+use shared::scope::Bounds;
 use shared::session::TeamRole;
 
 /// How long a key holds unless it is said, and the longest of a person's.
@@ -77,6 +78,7 @@ impl Accounts {
             ends: key.ends,
             network: network.clone(),
             owner: key.owner.clone(),
+            bounds: Bounds::All,
             sources: Vec::new(),
             // A key has no password to give again; what it is for was decided when it was made.
             fresh_until: i64::MAX,

@@ -7,6 +7,7 @@ use super::{Accounts, DAY, Denied, Done, HOUR, MINUTE, Network, Principal, Who, 
 use records::accounts::Account;
 use records::{Change, Connection, accounts, sessions, teams};
 use shared::people::Reset;
+use shared::scope::Bounds;
 use shared::session::{Again, Secret, Setup, SignIn, TeamRole};
 use std::sync::atomic::Ordering;
 
@@ -355,6 +356,7 @@ impl Accounts {
             ends: Some(session.ends),
             network: network.clone(),
             owner: Some(account.id.clone()),
+            bounds: Bounds::All,
             sources: Vec::new(),
             fresh_until: session.proved + FRESH,
             holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },

@@ -4,7 +4,7 @@ use super::session::normal_name;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, Who, labels, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, codes, grants, keys, services, sessions, sources, teams};
+use records::{Change, Connection, accounts, codes, grants, keys, services, sessions, shares, sources, teams, views};
 use serde::{Deserialize, Serialize};
 use shared::role::Role;
 use shared::team::{
@@ -226,7 +226,11 @@ impl Accounts {
 
     /// What somebody had in a team goes with them; what is the team's stays with their name as text.
     pub(super) async fn leave(&self, change: &mut Change, team: &str, account: &Account) -> Result<(), Denied> {
-        Ok(codes::end_of_owner(change, team, &account.id).await?)
+        codes::end_of_owner(change, team, &account.id).await?;
+        views::leave(change, Some(team), &account.id, &left(&account.name)).await?;
+        // Their sockets watch what ends the sockets of their maker.
+        shares::leave(change, team, &account.id).await?;
+        Ok(())
     }
 
     /// The teams that see a machine, by its id or name.
@@ -310,6 +314,11 @@ impl Accounts {
             ..summary(team, role)
         })
     }
+}
+
+/// Who left, as text.
+pub(super) fn left(name: &str) -> String {
+    format!("{name} (left)")
 }
 
 async fn granted(on: &mut Connection, source: &str) -> Result<Grants, Denied> {

@@ -3,9 +3,11 @@
 mod machines;
 mod people;
 mod teams;
+mod views;
 
 use super::*;
 use crate::clock::Manual;
+use shared::enrol::EnrolRequest;
 use shared::people::NewPerson;
 use shared::session::{Secret, Setup, SignIn};
 use std::time::Duration;
@@ -49,6 +51,18 @@ impl Hub {
         self.accounts.add_person(&Principal::local(0), &person).await.expect("added");
     }
 
+    /// A machine that joined by the join line of a team; its id.
+    async fn machine(&self, team: &str, host: &str) -> String {
+        let local = Principal::local(0);
+        let join = self.accounts.new_join(&local, team, &Default::default()).await.expect("a join key");
+        let request = format!("{:0>32}", random::hex(host.as_bytes()));
+        let request = EnrolRequest { request, host: host.into(), ..EnrolRequest::default() };
+        match self.accounts.enrol(join.key.reveal(), &request, &network(9)).await.expect("it joins") {
+            Enrolment::Enrolled(enrolled) => enrolled.source,
+            Enrolment::Pending => panic!("nobody has to confirm it"),
+        }
+    }
+
     async fn sign_in(&self, name: &str, password: &str) -> Result<Begun, Denied> {
         let wanted = SignIn { name: name.into(), password: Secret::new(password) };
         self.accounts.sign_in(&wanted, &network(1), None).await
@@ -60,8 +74,12 @@ impl Hub {
 
     /// Actions and results of the audit log, the newest first.
     async fn log(&self) -> Vec<String> {
-        let rows = self.accounts.audit_log(&Principal::local(0), None).await.expect("the log");
-        rows.iter().map(|row| format!("{} {} {} {}", row.who, row.action, row.object, row.result)).collect()
+        let rows = self
+            .accounts
+            .audit_log(&Principal::local(0), &LogFilter { limit: Some(1_000), ..LogFilter::default() })
+            .await
+            .expect("the log");
+        rows.entries.iter().map(|row| format!("{} {} {} {}", row.who, row.action, row.object, row.result)).collect()
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Ended {
     Removed,
     /// The key was ended.
     Key,
+    /// The link was taken back.
+    Share,
 }
 
 impl fmt::Display for Ended {
@@ -35,6 +37,7 @@ impl fmt::Display for Ended {
             Ended::Disabled => "this account was disabled",
             Ended::Removed => "this account was removed",
             Ended::Key => "this key was ended",
+            Ended::Share => "this link was taken back",
         })
     }
 }

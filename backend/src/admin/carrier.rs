@@ -1,5 +1,6 @@
 //! The three roads to a hub: its control socket, HTTPS with a key, or its files where no hub runs.
 
+use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
 use crate::accounts::{Accounts, Principal};
@@ -17,14 +18,54 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_ANSWER: u64 = 32 << 20;
 
+/// The data folder of the hub of this machine.
+fn own_folder<'a>(config: &'a Config, hub: Option<&HubEntry>) -> Result<&'a Path, AdminFailed> {
+    if hub.is_some() {
+        return Err(AdminFailed::usage("this works on the hub's own machine, on its data folder; leave --hub out"));
+    }
+    config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
+        AdminFailed::folder("there is no data folder; name the hub's with --data-dir, or the hub with --hub URL")
+    })
+}
+
+fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> Result<T, AdminFailed> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| AdminFailed::new(format!("cannot start: {error}")))?;
+    runtime.block_on(of).map_err(|error| AdminFailed::folder(error.to_string()))
+}
+
+/// Copies the database of the hub of this machine, which may run.
+pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
+    let folder = own_folder(config, hub)?;
+    wait(crate::accounts::backup(folder, file))?;
+    let note = format!(
+        "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
+        file.display()
+    );
+    Ok(Printed { output: String::new(), note })
+}
+
+/// Brings such a copy back.
+pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
+    let folder = own_folder(config, hub)?;
+    let failed =
+        |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
+    let disk = Disk::new(folder);
+    disk.make().map_err(|error| failed(error.to_string()))?;
+    let _lock = disk.lock().map_err(|error| match error {
+        LockError::Held { .. } => AdminFailed::new("a Watchglass runs with this folder; end it first"),
+        LockError::Io(error) => failed(error.to_string()),
+    })?;
+    wait(crate::accounts::restore(file, folder))?;
+    Ok(Printed { output: String::new(), note: format!("{} is back; start the hub.", file.display()) })
+}
+
 /// Brings an order to the hub of a data folder, or to the one that is named, and its answer back.
 pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -> Result<Value, AdminFailed> {
     if let Some(hub) = hub {
         return by_network(hub, order);
     }
-    let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
-        AdminFailed::folder("there is no data folder; name the hub's with --data-dir, or the hub with --hub URL")
-    })?;
+    let folder = own_folder(config, None)?;
     let (method, path, body) = order.request();
     let body = body.map(|body| body.to_string());
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));

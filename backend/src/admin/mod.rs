@@ -1,4 +1,4 @@
-//! The commands that administer a hub: `watchglass user`, `key` and `agents`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `agents`, `team`, `view`, `share` and `audit`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
 mod carrier;
@@ -9,12 +9,17 @@ mod table;
 
 pub use failed::AdminFailed;
 
+use crate::accounts::LogFilter;
 use crate::clock::{self, Clock};
-use crate::config::{AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, UserTask};
+use crate::config::{
+    AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+};
 use order::HubOrder;
 use serde_json::Value;
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
+use shared::team::{GrantChange, NewInvite, NewTeam, TeamChange, TeamEnd};
+use shared::views::{NewShare, NewView, Reach};
 
 /// The team where none is named.
 const MAIN_TEAM: &str = "main";
@@ -33,6 +38,11 @@ pub struct Printed {
 /// # Errors
 /// [`AdminFailed`], with the exit status.
 pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFailed> {
+    match &wanted.task {
+        AdminTask::Backup(file) => return carrier::backup(config, wanted.hub.as_ref(), file),
+        AdminTask::Restore(file) => return carrier::restore(config, wanted.hub.as_ref(), file),
+        _ => {}
+    }
     let (order, mut note) = order(wanted)?;
     let answer = carrier::carry(config, wanted.hub.as_ref(), &order)?;
     let text = |key: &str| answer.get(key).and_then(Value::as_str).map(String::from);
@@ -46,6 +56,8 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
                 let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
                 text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
             }
+            HubOrder::Invite(..) => secret_line(config, &answer, "invite"),
+            HubOrder::AddShare(..) => secret_line(config, &answer, "share"),
             HubOrder::ResetPerson(_) => match (&wanted.hub, text("code")) {
                 (Some(hub), Some(code)) => format!("{}/#reset={code}\n", hub.url()),
                 _ => String::new(),
@@ -61,15 +73,30 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     Ok(Printed { output, note })
 }
 
+/// The link that was made: as the hub tells it, else with the address that this machine's hub has.
+fn secret_line(config: &Config, answer: &Value, what: &str) -> String {
+    let text = |key: &str| answer.get(key).and_then(Value::as_str);
+    match (text("url"), text("code")) {
+        (Some(url), _) => format!("{url}\n"),
+        (None, Some(code)) => format!("{}#{what}={code}\n", own_address(config)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The address of the hub of this configuration.
+fn own_address(config: &Config) -> String {
+    config.public_url.as_ref().map(ToString::to_string).unwrap_or_else(|| {
+        let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+        let host = config.hosts.first().map_or("127.0.0.1", String::as_str);
+        format!("{scheme}://{host}:{}{}", config.port, config.base_path)
+    })
+}
+
 /// What a machine is started with to join a hub that does not run now. Arguments are seen by every user of it, so a key
 /// without an end stands in a file.
 fn own_line(config: &Config, key: &str, ends: bool) -> String {
     let key = if ends { format!("--key {key}") } else { "--key-file FILE".into() };
-    let public = config.public_url.as_ref().map(ToString::to_string).unwrap_or_else(|| {
-        let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
-        let host = config.hosts.first().map_or("127.0.0.1", String::as_str);
-        format!("{scheme}://{host}:{}{}", config.port, config.base_path)
-    });
+    let public = own_address(config);
     format!("watchglass agent --hub {public} {key}")
 }
 
@@ -119,6 +146,48 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
         AdminTask::User(UserTask::Remove { person }) => {
             (HubOrder::RemovePerson(person.clone()), format!("{person} is removed."))
         }
+        AdminTask::User(UserTask::Invite { role, email, expires }) => {
+            let new = NewInvite { role: Some(*role), email: email.clone(), expires: expires.clone() };
+            (HubOrder::Invite(team(), new), "Who opens this link comes into the team, once:".into())
+        }
+        AdminTask::User(UserTask::Leave { person }) => {
+            (HubOrder::RemoveMember(team(), person.clone()), format!("{person} is not in {} any longer.", team()))
+        }
+        AdminTask::Team(task) => of_team(task, team()),
+        AdminTask::View(ViewTask::List) => (HubOrder::Views(wanted.team.clone()), String::new()),
+        AdminTask::View(ViewTask::Save { title: name, query, mine }) => {
+            let scope = if *mine { Reach::Mine } else { Reach::Team };
+            let new = NewView { name: name.clone(), query: query.clone(), scope };
+            (HubOrder::AddView(wanted.team.clone(), new), format!("{name} is saved."))
+        }
+        AdminTask::View(ViewTask::Remove { id }) => (HubOrder::RemoveView(id.clone()), format!("{id} is removed.")),
+        AdminTask::Share(ShareTask::List) => (HubOrder::Shares(wanted.team.clone()), String::new()),
+        AdminTask::Share(ShareTask::Add { view, expires, note }) => {
+            let (view, query) = if view.contains('=') { (None, Some(view)) } else { (Some(view), None) };
+            let new = NewShare {
+                view: view.cloned(),
+                query: query.cloned(),
+                span: None,
+                expires: expires.clone(),
+                note: note.clone(),
+            };
+            (HubOrder::AddShare(wanted.team.clone(), new), "Who has this link sees this view and nothing else:".into())
+        }
+        AdminTask::Share(ShareTask::Remove { id }) => (HubOrder::EndShare(id.clone()), format!("{id} is taken back.")),
+        AdminTask::Backup(_) | AdminTask::Restore(_) => return Err(AdminFailed::new("this asks no hub")),
+        AdminTask::Audit(task) => {
+            let now = clock::System.wall();
+            let asked = LogFilter {
+                team: wanted.team.clone(),
+                who: task.who.clone(),
+                action: task.action.clone(),
+                from: task.from.map(|from| from.at(now)),
+                to: task.to.map(|to| to.at(now)),
+                limit: task.limit.map(i64::from),
+                ..LogFilter::default()
+            };
+            (HubOrder::Audit(asked), String::new())
+        }
         AdminTask::Key(KeyTask::List) => (HubOrder::Keys(team()), String::new()),
         AdminTask::Key(KeyTask::Add { program, scope, expires }) => {
             let new = NewServiceKey { name: program.clone(), scopes: scope.clone(), expires: expires.clone() };
@@ -158,6 +227,39 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             }
         }
     })
+}
+
+/// The order about a team; `named` is the one of `--team`.
+fn of_team(task: &TeamTask, named: String) -> (HubOrder, String) {
+    match task.clone() {
+        TeamTask::List => (HubOrder::Teams, String::new()),
+        TeamTask::Show { title: name } => (HubOrder::Team(name), String::new()),
+        TeamTask::Add { title: name } => {
+            let note = format!("{name} is there; grant it machines with watchglass team grant MACHINE --team {name}.");
+            (HubOrder::AddTeam(NewTeam { name }), note)
+        }
+        TeamTask::Rename { title: name, new } => {
+            let note = format!("{name} is {new} now.");
+            (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), members_invite: None }), note)
+        }
+        TeamTask::Remove { title: name } => {
+            let note = format!("{name} is removed.");
+            (HubOrder::RemoveTeam(name.clone(), TeamEnd { name }), note)
+        }
+        TeamTask::Grant { machine } => {
+            let note = format!("{named} sees {machine} now.");
+            (HubOrder::Grant(machine, GrantChange { add: vec![named], ..GrantChange::default() }), note)
+        }
+        TeamTask::Revoke { machine } => {
+            let note = format!("{named} does not see {machine} any longer.");
+            (HubOrder::Grant(machine, GrantChange { remove: vec![named], ..GrantChange::default() }), note)
+        }
+        TeamTask::Set { members_invite } => {
+            let may = if members_invite { "may" } else { "may not" };
+            let note = format!("Members of {named} {may} invite.");
+            (HubOrder::ChangeTeam(named, TeamChange { name: None, members_invite: Some(members_invite) }), note)
+        }
+    }
 }
 
 #[cfg(test)]

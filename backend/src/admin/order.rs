@@ -1,11 +1,13 @@
 //! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
 //! answer with the same JSON.
 
-use crate::accounts::{Accounts, Denied, Principal};
+use crate::accounts::{Accounts, Denied, LogFilter, Principal};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::session::{AgentChange, Agents, NewJoin};
+use shared::team::{GrantChange, NewInvite, NewTeam, TeamChange, TeamEnd, Teams};
+use shared::views::{NewShare, NewView, Shares, Views};
 
 /// What a hub is to do. Persons, machines and teams are named as people name them.
 #[derive(Debug)]
@@ -24,6 +26,21 @@ pub(super) enum HubOrder {
     ChangeAgent(String, String, AgentChange),
     Revoke(String, String),
     RemoveAgent(String),
+    Teams,
+    Team(String),
+    AddTeam(NewTeam),
+    ChangeTeam(String, TeamChange),
+    RemoveTeam(String, TeamEnd),
+    Grant(String, GrantChange),
+    Invite(String, NewInvite),
+    RemoveMember(String, String),
+    Views(Option<String>),
+    AddView(Option<String>, NewView),
+    RemoveView(String),
+    Shares(Option<String>),
+    AddShare(Option<String>, NewShare),
+    EndShare(String),
+    Audit(LogFilter),
 }
 
 /// A part of a path, so that no name is another path.
@@ -37,6 +54,13 @@ fn part(name: &str) -> String {
     }
 }
 
+/// A path with those of the parameters that are given.
+fn asked(path: &str, names: &[(&str, Option<String>)]) -> String {
+    let given = names.iter().filter_map(|(name, value)| Some(format!("{name}={}", part(value.as_ref()?))));
+    let given = given.collect::<Vec<_>>().join("&");
+    if given.is_empty() { path.into() } else { format!("{path}?{given}") }
+}
+
 fn body(value: &impl Serialize) -> Option<Value> {
     Some(serde_json::to_value(value).expect("texts and numbers only"))
 }
@@ -47,6 +71,7 @@ impl HubOrder {
         let person = |name: &str| format!("api/v1/accounts/{}", part(name));
         let agent = |team: &str, name: &str| format!("api/v1/teams/{}/agents/{}", part(team), part(name));
         let of = |team: &str, what: &str| format!("api/v1/teams/{}/{what}", part(team));
+        let one = |team: &str| format!("api/v1/teams/{}", part(team));
         match self {
             HubOrder::People => ("GET", "api/v1/accounts".into(), None),
             HubOrder::AddPerson(wanted) => ("POST", "api/v1/accounts".into(), body(wanted)),
@@ -62,6 +87,35 @@ impl HubOrder {
             HubOrder::ChangeAgent(team, name, wanted) => ("PATCH", agent(team, name), body(wanted)),
             HubOrder::Revoke(team, name) => ("DELETE", agent(team, name), None),
             HubOrder::RemoveAgent(name) => ("DELETE", format!("api/v1/sources/{}", part(name)), None),
+            HubOrder::Teams => ("GET", "api/v1/teams".into(), None),
+            HubOrder::Team(team) => ("GET", one(team), None),
+            HubOrder::AddTeam(wanted) => ("POST", "api/v1/teams".into(), body(wanted)),
+            HubOrder::ChangeTeam(team, wanted) => ("PATCH", one(team), body(wanted)),
+            HubOrder::RemoveTeam(team, wanted) => ("DELETE", one(team), body(wanted)),
+            HubOrder::Grant(source, wanted) => ("PUT", format!("api/v1/sources/{}/grants", part(source)), body(wanted)),
+            HubOrder::Invite(team, wanted) => ("POST", of(team, "invites"), body(wanted)),
+            HubOrder::RemoveMember(team, person) => ("DELETE", of(team, &format!("members/{}", part(person))), None),
+            HubOrder::Views(team) => ("GET", asked("api/v1/views", &[("team", team.clone())]), None),
+            HubOrder::AddView(team, wanted) => ("POST", asked("api/v1/views", &[("team", team.clone())]), body(wanted)),
+            HubOrder::RemoveView(id) => ("DELETE", format!("api/v1/views/{}", part(id)), None),
+            HubOrder::Shares(team) => ("GET", asked("api/v1/shares", &[("team", team.clone())]), None),
+            HubOrder::AddShare(team, wanted) => {
+                ("POST", asked("api/v1/shares", &[("team", team.clone())]), body(wanted))
+            }
+            HubOrder::EndShare(id) => ("DELETE", format!("api/v1/shares/{}", part(id)), None),
+            HubOrder::Audit(log) => {
+                let seconds =
+                    |ms: Option<i64>| ms.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)));
+                let names = [
+                    ("team", log.team.clone()),
+                    ("who", log.who.clone()),
+                    ("action", log.action.clone()),
+                    ("from", seconds(log.from)),
+                    ("to", seconds(log.to)),
+                    ("limit", log.limit.map(|limit| limit.to_string())),
+                ];
+                ("GET", asked("api/v1/audit", &names), None)
+            }
         }
     }
 
@@ -91,6 +145,39 @@ impl HubOrder {
             HubOrder::ChangeAgent(team, name, wanted) => body(&accounts.change(by, team, name, wanted).await?),
             HubOrder::Revoke(team, name) => body(&accounts.revoke(by, team, name).await?),
             HubOrder::RemoveAgent(name) => body(&json!({ "id": accounts.remove(by, name).await? })),
+            HubOrder::Teams => body(&Teams { teams: accounts.list_teams(by).await? }),
+            HubOrder::Team(team) => body(&accounts.one_team(by, team).await?),
+            HubOrder::AddTeam(wanted) => body(&accounts.add_team(by, wanted).await?),
+            HubOrder::ChangeTeam(team, wanted) => body(&accounts.change_team(by, team, wanted).await?),
+            HubOrder::RemoveTeam(team, wanted) => {
+                accounts.remove_team(by, team, wanted).await?;
+                None
+            }
+            HubOrder::Grant(source, wanted) => body(&accounts.set_grants(by, source, wanted).await?),
+            HubOrder::Invite(team, wanted) => {
+                let (id, code) = accounts.invite(by, team, wanted).await?;
+                body(&json!({ "id": id, "code": code }))
+            }
+            HubOrder::RemoveMember(team, person) => {
+                accounts.remove_member(by, team, person).await?;
+                None
+            }
+            HubOrder::Views(team) => body(&Views { views: accounts.views(by, team.as_deref()).await? }),
+            HubOrder::AddView(team, wanted) => body(&accounts.add_view(by, team.as_deref(), wanted).await?),
+            HubOrder::RemoveView(id) => {
+                accounts.remove_view(by, id).await?;
+                None
+            }
+            HubOrder::Shares(team) => body(&Shares { shares: accounts.shares(by, team.as_deref()).await? }),
+            HubOrder::AddShare(team, wanted) => {
+                let (id, code) = accounts.add_share(by, team.as_deref(), wanted).await?;
+                body(&json!({ "id": id, "code": code }))
+            }
+            HubOrder::EndShare(id) => {
+                accounts.end_share(by, id).await?;
+                None
+            }
+            HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

@@ -1,8 +1,11 @@
 //! Answers as tables for people: columns as wide as what stands in them.
 
 use serde_json::Value;
+use shared::audit::AuditLog;
 use shared::people::{Keys, People};
 use shared::session::Agents;
+use shared::team::Team;
+use shared::views::{Shares, Views};
 
 /// The table of a list; none for an answer that is no list.
 pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
@@ -34,6 +37,46 @@ pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
             vec![agent.name, agent.state, ago(now, agent.seen), host, version, labels.join(","), agent.id]
         });
         with_head(["NAME", "STATE", "HEARD", "HOST", "VERSION", "LABELS", "ID"], rows)
+    } else if of("teams") && !of("account") {
+        let teams = answer.get("teams")?.as_array()?.iter().map(|team| {
+            let text = |key: &str| team.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+            vec![text("name"), text("role"), text("id")]
+        });
+        with_head(["TEAM", "MAY", "ID"], teams)
+    } else if of("members_invite") {
+        let team: Team = serde_json::from_value(answer.clone()).ok()?;
+        let people = team.members.into_iter().map(|member| {
+            let state = if member.disabled { "disabled" } else { "active" };
+            vec![member.name, member.role.to_string(), state.into(), ago(now, member.seen)]
+        });
+        let people = lined(&with_head(["NAME", "MAY", "STATE", "HERE"], people));
+        let machines = team
+            .sources
+            .into_iter()
+            .map(|source| vec![source.name, if source.home { "its own".into() } else { "granted".into() }, source.id]);
+        return Some(format!("{people}\n{}", lined(&with_head(["MACHINE", "WHOSE", "ID"], machines))));
+    } else if of("views") {
+        let views: Views = serde_json::from_value(answer.clone()).ok()?;
+        let rows = views.views.into_iter().map(|view| {
+            let default = if view.default { "default" } else { "" };
+            vec![view.name, view.owner.unwrap_or_default(), default.into(), view.query, view.id]
+        });
+        with_head(["NAME", "BY", "", "QUERY", "ID"], rows)
+    } else if of("shares") {
+        let shares: Shares = serde_json::from_value(answer.clone()).ok()?;
+        let rows = shares.shares.into_iter().map(|share| {
+            let opened = format!("{} times, {}", share.opens, ago(now, share.opened));
+            vec![share.name, share.by, opened, format!("in {}", span(share.ends - now)), share.note, share.id]
+        });
+        with_head(["NAME", "BY", "OPENED", "ENDS", "NOTE", "ID"], rows)
+    } else if of("entries") {
+        let log: AuditLog = serde_json::from_value(answer.clone()).ok()?;
+        let rows = log.entries.into_iter().map(|row| {
+            let change = [row.before, row.after].map(Option::unwrap_or_default);
+            let change = change.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" -> ");
+            vec![shared::date::text(row.t * 1_000), row.who, row.action, row.object, change, row.result, row.network]
+        });
+        with_head(["AT", "WHO", "DID", "TO", "CHANGE", "RESULT", "FROM"], rows)
     } else {
         return None;
     };

@@ -77,6 +77,70 @@ fn keys_and_join_lines_are_alone_on_standard_output() {
 }
 
 #[test]
+fn teams_views_links_and_the_log() {
+    let folder = tempfile::tempdir().expect("made");
+    let folder = folder.path();
+    let password = folder.join("password");
+    std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
+    done(folder, &format!("user add mara --admin --password-file {}", password.display())).expect("made");
+    done(folder, "team add vision").expect("made");
+    assert_eq!(status(folder, "team add vision"), 1, "there is one");
+    let list = done(folder, "team list").expect("a table").output;
+    assert!(list.starts_with("TEAM    MAY    ID\nmain    admin") && list.contains("\nvision  admin"), "{list}");
+    done(folder, "team rename vision sight").expect("renamed");
+    done(folder, "team set members_invite=true --team sight").expect("set");
+    let shown = done(folder, "team show main").expect("two tables").output;
+    assert!(
+        shown.contains("NAME  MAY     STATE") && shown.contains("mara  viewer") && shown.contains("MACHINE"),
+        "{shown}"
+    );
+    let link = done(folder, "user invite --team sight --role member").expect("a link").output;
+    assert!(link.starts_with("http://127.0.0.1:7171/#invite=") && link.lines().count() == 1, "{link}");
+    assert_eq!(status(folder, "team grant nothing --team sight"), 1);
+    assert_eq!(status(folder, "view save ours w=1h"), 2, "there are two teams");
+    done(folder, "view save ours w=1h --team main").expect("saved");
+    let views = done(folder, "view list --team main").expect("a table").output;
+    assert!(views.contains("All nodes") && views.contains("ours") && views.contains("w=1h"), "{views}");
+    let id = views
+        .lines()
+        .find(|line| line.starts_with("ours"))
+        .and_then(|line| line.split(' ').next_back())
+        .expect("its id");
+    assert_eq!(status(folder, &format!("share add {id} --team main")), 1, "there is no machine to show");
+    done(folder, &format!("view remove {id}")).expect("removed");
+    let log = done(folder, "audit --action team. --limit 10").expect("a table").output;
+    assert!(log.starts_with("AT") && log.lines().count() == 4 && log.contains("team.change"), "{log}");
+    assert!(!log.contains("kiwi"), "no secret is logged");
+    assert_eq!(status(folder, "user leave mara --team sight"), 1, "she is not in it");
+    done(folder, "team remove sight").expect("removed");
+    assert_eq!(status(folder, "team remove main"), 1, "the last one");
+}
+
+#[test]
+fn a_copy_of_a_hub_comes_back_in_an_empty_folder() {
+    let (folder, other) = (tempfile::tempdir().expect("made"), tempfile::tempdir().expect("made"));
+    let (folder, other) = (folder.path(), other.path());
+    let password = folder.join("password");
+    std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
+    assert_eq!(status(folder, "backup copy"), 4, "there is nothing to copy");
+    done(folder, &format!("user add mara --admin --password-file {}", password.display())).expect("made");
+    let copy = folder.join("copy").display().to_string();
+    done(folder, &format!("backup {copy}")).expect("copied");
+    assert_eq!(status(folder, &format!("backup {copy}")), 4, "it is there already");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&copy).expect("the copy").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "for its owner alone");
+    }
+    assert_eq!(status(other, &format!("restore {}", password.display())), 4, "no copy at all");
+    assert_eq!(status(folder, &format!("restore {copy}")), 4, "there is a database");
+    done(other, &format!("restore {copy}")).expect("back");
+    assert!(done(other, "user list").expect("a table").output.contains("mara"));
+    assert_eq!(status(other, &format!("backup {copy} --hub http://127.0.0.1:9")), 2);
+}
+
+#[test]
 fn a_folder_that_another_process_has_is_left_alone() {
     use history::files::{Disk, Files};
     let folder = tempfile::tempdir().expect("made");

@@ -1,6 +1,7 @@
 //! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
 //! program's.
 
+use super::when::{When, when};
 use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
 use shared::role::{KeyScope, Role};
@@ -31,6 +32,18 @@ pub enum AdminTask {
     Key(KeyTask),
     /// `watchglass agents`.
     Agents(AgentsTask),
+    /// `watchglass team`.
+    Team(TeamTask),
+    /// `watchglass view`.
+    View(ViewTask),
+    /// `watchglass share`.
+    Share(ShareTask),
+    /// `watchglass audit`.
+    Audit(AuditTask),
+    /// `watchglass backup`: copy the database to this file.
+    Backup(PathBuf),
+    /// `watchglass restore`: bring such a file back.
+    Restore(PathBuf),
 }
 
 /// What all of these commands take.
@@ -96,6 +109,24 @@ pub enum UserTask {
         /// File with the password; - reads it from standard input
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
+    },
+    /// Make a link by which somebody comes into a team, once; it is the only line on standard output
+    Invite {
+        /// What they may: viewer, member or admin
+        #[arg(long, value_name = "ROLE", default_value = "viewer")]
+        role: Role,
+        /// For whom it is, as a note; nothing is sent
+        #[arg(long, value_name = "EMAIL")]
+        email: Option<String>,
+        /// How long it holds: 24h, 7d, at most 30d [default: 7d]
+        #[arg(long, value_name = "DUR")]
+        expires: Option<String>,
+    },
+    /// Take an account out of a team; what it had open closes at once
+    Leave {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
     },
     /// Say what an account may in a team
     Role {
@@ -168,6 +199,136 @@ pub enum KeyTask {
         #[arg(value_name = "ID")]
         id: String,
     },
+}
+
+/// What is to be done with teams. What `--name` means to agents is another argument than `title`.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum TeamTask {
+    /// List teams
+    List,
+    /// Show a team: its people and the machines that it sees
+    Show {
+        /// Its name
+        #[arg(value_name = "TEAM")]
+        title: String,
+    },
+    /// Make a team
+    Add {
+        /// Its name
+        #[arg(value_name = "TEAM")]
+        title: String,
+    },
+    /// Give a team another name
+    Rename {
+        /// Its name
+        #[arg(value_name = "TEAM")]
+        title: String,
+        /// Its new name
+        #[arg(value_name = "NAME")]
+        new: String,
+    },
+    /// Remove a team that no machine has joined by
+    Remove {
+        /// Its name
+        #[arg(value_name = "TEAM")]
+        title: String,
+    },
+    /// Let the team of --team see a machine
+    Grant {
+        /// The machine's name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+    },
+    /// Take a machine out of the sight of the team of --team
+    Revoke {
+        /// The machine's name
+        #[arg(value_name = "MACHINE")]
+        machine: String,
+    },
+    /// Set what the members of the team of --team may
+    Set {
+        /// members_invite=true lets members invite viewers and members
+        #[arg(value_name = "KEY=VALUE", value_parser = members_invite, action = clap::ArgAction::Set)]
+        members_invite: bool,
+    },
+}
+
+fn members_invite(text: &str) -> Result<bool, String> {
+    match text.split_once('=') {
+        Some(("members_invite", "true")) => Ok(true),
+        Some(("members_invite", "false")) => Ok(false),
+        _ => Err("write members_invite=true or members_invite=false".into()),
+    }
+}
+
+/// What is to be done with saved views.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ViewTask {
+    /// List the views of a team
+    List,
+    /// Save a view for the team; with --mine for oneself
+    Save {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        title: String,
+        /// What the address of the page holds behind its ?
+        #[arg(value_name = "QUERY")]
+        query: String,
+        /// For who has the key alone
+        #[arg(long)]
+        mine: bool,
+    },
+    /// Remove a view
+    Remove {
+        /// Its id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// What is to be done with share links.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ShareTask {
+    /// List the links of a team
+    List,
+    /// Make a link to a view; it is the only line on standard output
+    Add {
+        /// The view's id, or a query with a = in it
+        #[arg(value_name = "VIEW")]
+        view: String,
+        /// How long it holds: 24h, 7d, at most 90d [default: 7d]
+        #[arg(long, value_name = "DUR")]
+        expires: Option<String>,
+        /// What it is for
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        note: String,
+    },
+    /// Take a link back; what it has open closes at once
+    Remove {
+        /// Its id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// Which rows of the audit log are asked for.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditTask {
+    /// First instant: Unix seconds, a date and time, or before now, such as -1h
+    #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+    pub from: Option<When>,
+    /// Last instant, likewise
+    #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+    pub to: Option<When>,
+    /// By whom
+    #[arg(long, value_name = "NAME")]
+    pub who: Option<String>,
+    /// The begin of the action, such as key.
+    #[arg(long, value_name = "ACTION")]
+    pub action: Option<String>,
+    /// At most so many rows, the newest first [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: Option<u32>,
 }
 
 /// What is to be done with machines.

@@ -1,7 +1,9 @@
 //! The command line, of which the flags are the rows of the table of options. Its help is what a newcomer reads first: grouped,
 //! one line each.
 
-use super::administer::{AdminFlags, AdminTask, Administration, AgentsTask, KeyTask, UserTask};
+use super::administer::{
+    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+};
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
@@ -29,7 +31,7 @@ const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
 
 /// The commands that administer a hub, and the flags of all of them.
-const ADMINISTERING: [&str; 3] = ["user", "key", "agents"];
+const ADMINISTERING: [&str; 9] = ["user", "key", "agents", "team", "view", "share", "audit", "backup", "restore"];
 const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
 /// A command, with the flags that it alone has.
@@ -119,6 +121,50 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
+    /// Teams of a hub, and which of them see which machines
+    Team {
+        #[command(subcommand)]
+        task: TeamTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Saved views of a hub
+    View {
+        #[command(subcommand)]
+        task: ViewTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Links by which somebody without an account sees one view
+    Share {
+        #[command(subcommand)]
+        task: ShareTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Copy the accounts, keys, views and settings of a hub to a file, also while it runs; samples are not in it
+    Backup {
+        /// The file to write
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Bring such a file back into a data folder without a hub's database
+    Restore {
+        /// The file to read
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Say who did what on a hub
+    Audit {
+        #[command(flatten)]
+        task: AuditTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
 }
 
 /// Flags of an agent alone.
@@ -173,6 +219,12 @@ impl Word {
             Word::User { task, flags } => Some((AdminTask::User(task), flags)),
             Word::Key { task, flags } => Some((AdminTask::Key(task), flags)),
             Word::Agents { task, flags } => Some((AdminTask::Agents(task), flags)),
+            Word::Team { task, flags } => Some((AdminTask::Team(task), flags)),
+            Word::View { task, flags } => Some((AdminTask::View(task), flags)),
+            Word::Share { task, flags } => Some((AdminTask::Share(task), flags)),
+            Word::Backup { file, flags } => Some((AdminTask::Backup(file), flags)),
+            Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
+            Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
             _ => None,
         }
     }

@@ -31,7 +31,9 @@ mod value;
 mod when;
 mod written;
 
-pub use administer::{AdminTask, Administration, AgentsTask, Granted, KeyTask, UserTask};
+pub use administer::{
+    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+};
 pub use collector::CollectorConfig;
 pub use export::Export;
 pub use file::read_file;

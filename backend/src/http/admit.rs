@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 use shared::role::KeyScope;
-use shared::scope::Scope;
+use shared::scope::{Bounds, Scope};
 use shared::session::Secret;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub(super) struct Asker {
     pub who: Option<Principal>,
     /// What may be seen.
     pub scope: Scope,
+    /// Of which times.
+    pub bounds: Bounds,
     /// From where it is asked.
     pub network: Network,
     /// The token of the session that came along, whether it holds or not.
@@ -47,6 +49,19 @@ impl Asker {
             (Some(hub), Some(who)) => hub.accounts.shows_arguments(who, source).await.unwrap_or(false),
             (Some(_), None) => false,
         }
+    }
+
+    /// The part of a span that may be seen.
+    ///
+    /// # Errors
+    /// 403: none of it.
+    pub fn within(&self, now: i64, from: i64, to: i64) -> Result<(i64, i64), Refusal> {
+        if from > to {
+            // What is wrong with it is said where it is read.
+            return Ok((from, to));
+        }
+        let seen = self.bounds.within(now, from, to);
+        seen.ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "this link does not show that time; name from= and to="))
     }
 
     /// Names of sources as they are called now, where they are called by one that they had once.
@@ -108,9 +123,9 @@ pub(super) async fn admit(
 /// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
 fn alone(need: Need) -> Result<Asker, Refusal> {
     match need {
-        Need::Open | Need::Role(..) => {
+        Need::Open | Need::Role(..) | Need::Shared(_) => {
             let network = Network::local();
-            Ok(Asker { who: None, scope: Scope::All, network, token: None, bearer: None })
+            Ok(Asker { who: None, scope: Scope::All, bounds: Bounds::All, network, token: None, bearer: None })
         }
         _ => Err(super::no_accounts()),
     }
@@ -123,7 +138,9 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     let headers = request.headers();
     let network = hub.network(caller, headers);
     let (token, bearer) = (hub.cookie.read(headers)?, bearer(headers)?);
-    let mut asker = Asker { who: None, scope: Scope::nothing(), network, token, bearer };
+    let links = (hub.cookie.links(headers), named_link(request.uri().query().unwrap_or_default()));
+    let bounds = Bounds::All;
+    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer };
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {
@@ -133,10 +150,10 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     if need == Need::Open {
         return Ok(asker);
     }
-    asker.who = identify(hub, caller, &asker).await?;
+    asker.who = identify(hub, caller, &asker, &links).await?;
     if let Some(who) = &asker.who {
         hub.requests.ask(&counted_as(who))?;
-        asker.scope = who.scope();
+        (asker.scope, asker.bounds) = (who.scope(), who.bounds);
     }
     let changes = !request.method().is_safe();
     // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
@@ -164,14 +181,39 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     Ok(asker)
 }
 
-/// Who asks: a key counts alone, whatever else came along.
-async fn identify(hub: &Hub, caller: Caller, asker: &Asker) -> Result<Option<Principal>, Refusal> {
-    Ok(match (&asker.bearer, caller.local, &asker.token) {
-        (Some(key), ..) => hub.accounts.key(key.reveal(), &asker.network).await?,
-        (None, Some(uid), _) => Some(Principal::local(uid)),
-        (None, None, Some(token)) => hub.accounts.session(token.reveal(), &asker.network).await?,
-        (None, None, None) => None,
-    })
+/// Who asks: a key counts alone, whatever else came along; then the link that the request names, then who is signed in, then
+/// any link that holds.
+async fn identify(
+    hub: &Hub,
+    caller: Caller,
+    asker: &Asker,
+    (links, named): &(Vec<(String, Secret)>, Option<String>),
+) -> Result<Option<Principal>, Refusal> {
+    match (&asker.bearer, caller.local) {
+        (Some(key), _) => return Ok(hub.accounts.key(key.reveal(), &asker.network).await?),
+        (None, Some(uid)) => return Ok(Some(Principal::local(uid))),
+        (None, None) => {}
+    }
+    let (first, others): (Vec<_>, Vec<_>) = links.iter().partition(|(id, _)| Some(id) == named.as_ref());
+    if let Some((_, code)) = first.first() {
+        return Ok(hub.accounts.share(code.reveal(), &asker.network).await?);
+    }
+    if let Some(token) = &asker.token
+        && let Some(who) = hub.accounts.session(token.reveal(), &asker.network).await?
+    {
+        return Ok(Some(who));
+    }
+    for (_, code) in others {
+        if let Some(who) = hub.accounts.share(code.reveal(), &asker.network).await? {
+            return Ok(Some(who));
+        }
+    }
+    Ok(None)
+}
+
+/// The link that a request names, by `share=ID`.
+fn named_link(query: &str) -> Option<String> {
+    query.split('&').find_map(|pair| pair.strip_prefix("share=")).map(String::from)
 }
 
 /// The key that a request has, if it has one. Another kind of `Authorization` is a proxy's affair.

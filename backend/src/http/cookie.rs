@@ -5,9 +5,14 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use cookie::{Cookie, SameSite};
 use shared::session::Secret;
 
-/// The cookie of the sessions of one hub.
+/// Cookies of share links that are read of one request.
+const LINKS: usize = 16;
+
+/// The cookies of one hub: that of a session, and those of share links.
 pub struct SessionCookie {
     name: String,
+    /// The begin of the names of share links' cookies; a link's id follows.
+    links: String,
     secure: bool,
 }
 
@@ -16,7 +21,11 @@ impl SessionCookie {
     /// one machine, whose cookies a browser does not keep apart.
     pub fn new(https: bool, instance: &str, port: u16) -> Self {
         let name = if https { format!("__Host-wg-{instance}") } else { format!("wg-{instance}-{port}") };
-        SessionCookie { name, secure: https }
+        let links = match https {
+            true => format!("__Host-wg-share-{instance}-"),
+            false => format!("wg-share-{instance}-{port}-"),
+        };
+        SessionCookie { name, links, secure: https }
     }
 
     /// The token that a request has, if it has one.
@@ -34,19 +43,38 @@ impl SessionCookie {
         }
     }
 
+    /// The links whose cookies a request has, by id, with their codes; as many as one browser may sensibly hold.
+    pub fn links(&self, headers: &HeaderMap) -> Vec<(String, Secret)> {
+        let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let own = texts.flat_map(Cookie::split_parse).flatten().filter_map(|cookie| {
+            let id = cookie.name().strip_prefix(self.links.as_str())?.to_string();
+            Some((id, Secret::new(cookie.value())))
+        });
+        own.take(LINKS).collect()
+    }
+
+    /// What sets the cookie of a link.
+    pub fn set_share(&self, id: &str, code: &Secret) -> HeaderValue {
+        self.header(&format!("{}{id}", self.links), code.reveal().trim(), false)
+    }
+
+    /// What removes the cookie of a link.
+    pub fn clear_share(&self, id: &str) -> HeaderValue {
+        self.header(&format!("{}{id}", self.links), "", true)
+    }
+
     /// What sets it.
     pub fn set(&self, token: &Secret) -> HeaderValue {
-        self.header(token.reveal(), false)
+        self.header(&self.name, token.reveal(), false)
     }
 
     /// What removes it.
     pub fn clear(&self) -> HeaderValue {
-        self.header("", true)
+        self.header(&self.name, "", true)
     }
 
-    fn header(&self, value: &str, gone: bool) -> HeaderValue {
-        let mut cookie =
-            Cookie::build((self.name.as_str(), value)).path("/").http_only(true).same_site(SameSite::Strict);
+    fn header(&self, name: &str, value: &str, gone: bool) -> HeaderValue {
+        let mut cookie = Cookie::build((name, value)).path("/").http_only(true).same_site(SameSite::Strict);
         if self.secure {
             cookie = cookie.secure(true);
         }

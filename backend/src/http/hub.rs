@@ -31,6 +31,7 @@ pub struct Hub {
     pub(super) cookie: SessionCookie,
     pub(super) requests: RequestPace,
     pub(super) seats: Seats,
+    pub(super) link_seats: Seats,
     pub(super) queries: Seats,
     /// Links that begin, of all agents together.
     pub(super) handshakes: RequestPace,
@@ -52,6 +53,7 @@ impl Hub {
             cookie: SessionCookie::new(public.is_https(), accounts.instance(), port),
             requests: RequestPace::per_second(REQUESTS_AT_ONCE, REQUESTS_A_SECOND),
             seats: Seats::of_sockets(),
+            link_seats: Seats::of_links(),
             queries: Seats::of_queries(),
             handshakes: RequestPace::per_second(handshakes, handshakes),
             trusted: config.trusted_proxies.trusted.clone(),
@@ -112,6 +114,7 @@ pub(super) fn counted_as(principal: &Principal) -> String {
     match &principal.who {
         Who::Account { id, .. } => format!("account {id}"),
         Who::Key { id, .. } => format!("key {id}"),
+        Who::Share { id, .. } => format!("link {id}"),
         Who::Local { uid } => format!("uid {uid}"),
     }
 }

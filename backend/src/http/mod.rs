@@ -12,6 +12,7 @@ pub mod guard;
 pub mod hub;
 mod join_road;
 pub mod listen;
+mod log;
 mod me;
 pub mod need;
 mod pace;
@@ -23,6 +24,7 @@ mod stream;
 pub mod tls;
 mod transport;
 mod upgrade;
+mod views;
 mod write_timeout;
 
 pub use join_road::JoinRoad;

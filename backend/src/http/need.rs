@@ -12,6 +12,10 @@ pub enum Need {
     Session,
     /// An account, about itself.
     Own,
+    /// Who may look at samples, and whoever has a share link; a key needs this scope.
+    Shared(KeyScope),
+    /// Who has at least this role in some team, and no key.
+    Person(Role),
     /// Who has at least this role in some team; a key needs this scope.
     Role(Role, KeyScope),
     /// An admin of the team that the path names; a key needs `team:admin`.
@@ -61,6 +65,9 @@ impl Need {
     /// What is answered instead: another's team does not exist for who asks.
     pub fn check(self, principal: &Principal, team: Option<&str>) -> Result<(), Denied> {
         let is_key = principal.scopes.is_some();
+        if matches!(principal.who, Who::Share { .. }) && !matches!(self, Need::Open | Need::Session | Need::Shared(_)) {
+            return forbidden("a share link shows one view and nothing else; sign in for more");
+        }
         match self {
             Need::Open => Ok(()),
             Need::Session if is_key => forbidden("a key does not sign in; send it with the request that it is for"),
@@ -69,8 +76,15 @@ impl Need {
                 Who::Account { .. } => Ok(()),
                 _ => forbidden("this is for people who are signed in, about themselves"),
             },
+            Need::Shared(_) if matches!(principal.who, Who::Share { .. }) => Ok(()),
+            Need::Shared(scope) => Need::Role(Role::Viewer, scope).check(principal, team),
             Need::Role(least, scope) => {
                 scoped(principal, scope)?;
+                let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
+                if has { Ok(()) } else { missing(least) }
+            }
+            Need::Person(_) if is_key => forbidden("this is for people; no key is for it"),
+            Need::Person(least) => {
                 let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
                 if has { Ok(()) } else { missing(least) }
             }

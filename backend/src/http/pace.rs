@@ -14,6 +14,8 @@ use std::time::Duration;
 const MAX_CALLERS: usize = 100_000;
 /// Sockets of one principal.
 const MAX_SOCKETS: usize = 100;
+/// Sockets of one share link.
+const MAX_LINK_SOCKETS: usize = 500;
 /// Answers with stored samples that one principal may be reading.
 const MAX_QUERIES: usize = 4;
 
@@ -89,6 +91,11 @@ impl Seats {
     /// The sockets of each principal.
     pub fn of_sockets() -> Self {
         Seats { most: MAX_SOCKETS, what: "streams; close one and try again", held: Arc::default() }
+    }
+
+    /// The sockets of each share link.
+    pub fn of_links() -> Self {
+        Seats { most: MAX_LINK_SOCKETS, ..Self::of_sockets() }
     }
 
     /// The answers with stored samples that each principal is reading.

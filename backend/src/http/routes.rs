@@ -5,7 +5,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{self, metrics, query, record, series, uplink};
 use super::need::{Carries, Need};
-use super::{App, agents, me, page, session, stream};
+use super::{App, agents, log, me, page, session, stream, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -45,6 +45,12 @@ macro_rules! routes {
 
 /// Readers of samples.
 const READ: Need = Need::Role(Role::Viewer, KeyScope::DataRead);
+/// The same, and who has a share link: of its machines and times.
+const SHARED: Need = Need::Shared(KeyScope::DataRead);
+/// Who saves views, each within what the views let them.
+const SAVE: Need = Need::Role(Role::Viewer, KeyScope::ViewsWrite);
+/// Who makes links: people, and no program.
+const LINKS: Need = Need::Person(Role::Member);
 /// Who is in a team; what of it they see and change is asked of the team itself.
 const IN_TEAM: Need = Need::Role(Role::Viewer, KeyScope::TeamAdmin);
 /// Its admins, and its members where they may.
@@ -69,17 +75,26 @@ pub static ROUTES: &[Route] = routes! {
     POST "/api/v1/session/invite", Need::Session, JSON, session::invite;
     POST "/api/v1/session/reset", Need::Session, JSON, session::reset;
     POST "/api/v1/session/again", Need::Own, JSON, session::again;
-    GET "/api/v1/catalog", READ, NOTHING, api::catalog;
-    GET "/api/v1/sources", READ, NOTHING, api::sources;
-    GET "/api/v1/fleet", READ, NOTHING, api::fleet::get;
-    GET "/api/v1/series", READ, NOTHING, series::get;
-    GET "/api/v1/query", READ, NOTHING, query::query;
+    GET "/api/v1/catalog", SHARED, NOTHING, api::catalog;
+    GET "/api/v1/sources", SHARED, NOTHING, api::sources;
+    GET "/api/v1/fleet", SHARED, NOTHING, api::fleet::get;
+    GET "/api/v1/series", SHARED, NOTHING, series::get;
+    GET "/api/v1/query", SHARED, NOTHING, query::query;
     GET "/api/v1/export", READ, NOTHING, query::export;
     GET "/api/v1/record", READ, NOTHING, record::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/uplink", READ, NOTHING, uplink::get;
-    GET "/api/v1/live", READ, SOCKET, stream::get;
+    GET "/api/v1/live", SHARED, SOCKET, stream::get;
+    GET "/api/v1/views", READ, NOTHING, views::list;
+    POST "/api/v1/views", SAVE, JSON, views::create;
+    PUT "/api/v1/views/{id}", SAVE, JSON, views::change;
+    DELETE "/api/v1/views/{id}", SAVE, NOTHING, views::remove;
+    GET "/api/v1/shares", LINKS, NOTHING, views::shares;
+    POST "/api/v1/shares", LINKS, JSON, views::share;
+    DELETE "/api/v1/shares/{id}", LINKS, NOTHING, views::end_share;
+    POST "/api/v1/shares/open", Need::Session, JSON, views::open;
+    GET "/api/v1/audit", Need::Role(Role::Admin, KeyScope::AuditRead), NOTHING, log::audit;
     GET "/api/v1/me", Need::Own, NOTHING, me::get;
     PATCH "/api/v1/me", Need::Own, JSON, me::change;
     DELETE "/api/v1/me", Need::Own, NOTHING, me::remove;
@@ -101,6 +116,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/teams/{team}/invites", INVITE, NOTHING, admin::teams::invites;
     POST "/api/v1/teams/{team}/invites", INVITE, JSON, admin::teams::invite;
     DELETE "/api/v1/teams/{team}/invites/{id}", INVITE, NOTHING, admin::teams::end_invite;
+    PUT "/api/v1/teams/{team}/default-view", Need::TeamAdmin, JSON, views::set_default;
     GET "/api/v1/teams/{team}/services", Need::TeamAdmin, NOTHING, admin::services::list;
     POST "/api/v1/teams/{team}/services", Need::TeamAdmin, JSON, admin::services::create;
     PATCH "/api/v1/teams/{team}/services/{service}", Need::TeamAdmin, JSON, admin::services::change;

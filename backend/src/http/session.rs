@@ -14,13 +14,20 @@ use shared::team::TakeInvite;
 use std::sync::Arc;
 
 /// What a page is told of who is signed in.
-async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
+pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
     let mut session = Session {
         ways: vec!["password".into()],
         setup: !hub.accounts.is_set_up(),
         plain_http: hub.unencrypted,
         ..Session::default()
     };
+    if let Some(principal) = who
+        && let Who::Share { id, .. } = &principal.who
+    {
+        let shared = hub.accounts.shared(id).await?;
+        // It has no account, and needs none where there is none either.
+        (session.share, session.shared, session.setup) = (Some(id.clone()), Some(shared), false);
+    }
     if let Some(principal) = who
         && let Who::Account { id, name } = &principal.who
     {
@@ -105,6 +112,10 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Resul
         hub.accounts.sign_out(principal).await?;
     }
     let mut response = json(StatusCode::OK, &told(hub, None).await?);
-    response.headers_mut().insert(header::SET_COOKIE, hub.cookie.clear());
+    let cookie = match asker.who.as_ref().map(|principal| &principal.who) {
+        Some(Who::Share { id, .. }) => hub.cookie.clear_share(id),
+        _ => hub.cookie.clear(),
+    };
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(response)
 }

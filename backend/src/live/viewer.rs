@@ -11,7 +11,8 @@ use crate::store::{Block, Cursor, News};
 use axum::body::Bytes;
 use shared::catalog::{Catalog, Layout};
 use shared::record::Record;
-use shared::scope::Scope;
+use shared::scope::{Bounds, Scope};
+use shared::series::SeriesId;
 use shared::wire::{
     self, CREDIT, Hello, IndexEntry, MAX_MESSAGE, MAX_OPENED, PROTOCOL, PageMessage, Resume, ServerMessage, SourceId,
 };
@@ -38,6 +39,7 @@ pub struct Viewer {
     live: Arc<Live>,
     scope: Scope,
     accounts: bool,
+    bounds: Bounds,
     opened: bool,
     /// None before the page has opened the stream, and where it follows no source.
     followed: Vec<Followed>,
@@ -63,6 +65,7 @@ impl Viewer {
             live,
             scope,
             accounts: false,
+            bounds: Bounds::All,
             opened: false,
             followed: Vec::new(),
             overviews: Vec::new(),
@@ -99,6 +102,17 @@ impl Viewer {
     pub fn with_accounts(mut self, accounts: bool) -> Self {
         self.accounts = accounts;
         self
+    }
+
+    /// Shows these times alone.
+    pub fn within(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The part of a span that may be shown; an empty one where there is none.
+    fn shown(&self, from: i64, to: i64) -> (i64, i64) {
+        self.bounds.within(self.live.clock.wall(), from, to).unwrap_or((1, 0))
     }
 
     /// The sources that the page follows; none before it has opened the stream.
@@ -138,7 +152,8 @@ impl Viewer {
             }
             PageMessage::Open { window, resume, sources, .. } => {
                 self.opened = true;
-                self.window = window.clamp(0, self.live.retention);
+                let most = if let Bounds::Window(length) = self.bounds { length } else { i64::MAX };
+                self.window = window.clamp(0, self.live.retention.min(most));
                 let resume = resume.filter(|resume| resume.boot == self.live.boot);
                 self.greet(resume.as_ref().map(|resume| resume.rows));
                 self.follow(&sources, resume);
@@ -147,7 +162,8 @@ impl Viewer {
             PageMessage::Overview { .. } if !self.opened => Err("a page opens the stream first".into()),
             PageMessage::Overview { grain, on } => {
                 self.overviews.retain(|(overview, _)| overview.grain() != grain);
-                if on {
+                // What it shows is now, and not what the span was.
+                if on && !matches!(self.bounds, Bounds::Span(..)) {
                     let (overview, new) = self.live.overview(grain, &self.scope);
                     self.begun = new.then(|| overview.clone());
                     self.overviews.push((overview, OverviewPlace::default()));
@@ -159,10 +175,7 @@ impl Viewer {
                 if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
                     return Ok(());
                 }
-                let snapshot = self.sees(source).then(|| self.live.store().snapshot(source, from, to)).flatten();
-                if let Some(snapshot) = snapshot {
-                    self.send_blocks(source, snapshot.blocks().to_vec());
-                }
+                self.send_span(source, from, to);
                 self.say(&ServerMessage::HistoryEnd { source, from, to });
                 Ok(())
             }
@@ -171,7 +184,10 @@ impl Viewer {
                     return Ok(());
                 }
                 let seen = self.sees(source);
-                let stretches = seen.then(|| Stretches::new(&self.live.store(), source, from, to)).flatten();
+                // A fixed span is short enough for its samples.
+                let seen = seen && !matches!(self.bounds, Bounds::Span(..));
+                let within = self.shown(from, to);
+                let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
                 self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all))));
                 self.say(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
@@ -196,6 +212,10 @@ impl Viewer {
             let shown = sources.iter().find(|source| source.is_called(text)).or(sources.first());
             let Some(shown) = shown.map(|shown| shown.id) else { return };
             if self.followed.iter().any(|followed| followed.cursor.source() == shown) {
+                continue;
+            }
+            if let Bounds::Span(from, to) = self.bounds {
+                self.show_span(shown, from, to);
                 continue;
             }
             let place = resume.as_ref().and_then(|resume| resume.places.iter().find(|(id, ..)| *id == shown));
@@ -258,8 +278,40 @@ impl Viewer {
     /// Late samples reach the page when their hour is merged.
     fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
         let damages = self.live.store().damages().clone();
-        let whole = |block| Outgoing::Block(BlockPart::new(source, block, damages.clone()));
+        let within = match self.bounds {
+            Bounds::All => None,
+            _ => Some(self.shown(i64::MIN, i64::MAX)),
+        };
+        let whole = |block| Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within));
         self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(whole));
+    }
+
+    /// Samples of a span, as far as they may be seen. What is not sealed follows tick by tick, but for a fixed span.
+    fn send_span(&mut self, source: SourceId, from: i64, to: i64) {
+        let (from, to) = self.shown(from, to);
+        if from > to || !self.sees(source) {
+            return;
+        }
+        let Some(snapshot) = self.live.store().snapshot(source, from, to) else { return };
+        let blocks = match self.bounds {
+            Bounds::Span(..) => snapshot.blocks_of(&(0..=u64::MAX)),
+            _ => snapshot.blocks().to_vec(),
+        };
+        self.send_blocks(source, blocks);
+    }
+
+    /// A fixed span of a source is all that is shown of it: no tick follows.
+    fn show_span(&mut self, source: SourceId, from: i64, to: i64) {
+        let (named, facts) = {
+            let store = self.live.store();
+            let ids: Vec<SeriesId> = (0..).take(store.series(source, 0).len()).collect();
+            let facts = store.source(source).map(|(info, _)| info.facts.clone());
+            (Named::of(&store, source, &ids, self.table.version), facts)
+        };
+        self.announce_series(source, named);
+        self.say(&ServerMessage::Facts { source, facts: facts.unwrap_or_default() });
+        self.send_span(source, from, to);
+        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
     }
 
     /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
@@ -440,6 +492,8 @@ impl Viewer {
     }
 }
 
+#[cfg(test)]
+mod bounded;
 #[cfg(test)]
 mod churn;
 #[cfg(test)]

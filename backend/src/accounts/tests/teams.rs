@@ -1,7 +1,6 @@
 //! Teams, invitations, services, keys of people, and leaving.
 
 use super::*;
-use shared::enrol::EnrolRequest;
 use shared::me::MeChange;
 use shared::people::{MadeKey, NewServiceKey, PersonChange};
 use shared::team::{
@@ -17,18 +16,6 @@ fn wanted(scopes: &[KeyScope]) -> NewServiceKey {
 }
 
 impl Hub {
-    /// A machine that joined by the join line of a team; its id.
-    async fn machine(&self, team: &str, host: &str) -> String {
-        let local = Principal::local(0);
-        let join = self.accounts.new_join(&local, team, &Default::default()).await.expect("a join key");
-        let request = format!("{:0>32}", random::hex(host.as_bytes()));
-        let request = EnrolRequest { request, host: host.into(), ..EnrolRequest::default() };
-        match self.accounts.enrol(join.key.reveal(), &request, &network(9)).await.expect("it joins") {
-            Enrolment::Enrolled(enrolled) => enrolled.source,
-            Enrolment::Pending => panic!("nobody has to confirm it"),
-        }
-    }
-
     async fn key(&self, made: &MadeKey) -> Option<Principal> {
         self.accounts.key(made.key.reveal(), &network(3)).await.expect("answered")
     }

@@ -14,6 +14,7 @@ use axum::http::Response;
 use serde_json::{Value, json as object};
 use shared::catalog::fleet::{Aggregate, FleetRow, Grain, rows};
 use shared::rollup::{Bucket, rate, roll};
+use shared::scope::Bounds;
 use shared::series::SeriesId;
 use shared::wire::Source;
 use std::sync::Arc;
@@ -43,7 +44,15 @@ pub(in crate::http) async fn get(
     if from > to {
         return Err(Refusal::bad("from is later than to"));
     }
-    let from = from.div_euclid(step) * step;
+    let (first, to) = asker.within(now, from, to)?;
+    // The first step begins before the span, but not before what may be seen.
+    let from = match asker.bounds == Bounds::All {
+        true => from.div_euclid(step) * step,
+        false => first.saturating_add(step - 1).div_euclid(step) * step,
+    };
+    if from > to {
+        return Err(Refusal::bad("this span is shorter than its step"));
+    }
     let count = to.saturating_sub(from) / step + 1;
     if count > MAX_STEPS {
         let fits = (to.saturating_sub(from) / MAX_STEPS / 1_000 + 1).max(1);

@@ -16,6 +16,9 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/processes", &["at", "source"]),
     ("/api/v1/doctor", &["source"]),
     ("/api/v1/live", &["format", "source"]),
+    ("/api/v1/views", &["team"]),
+    ("/api/v1/shares", &["team"]),
+    ("/api/v1/audit", &["team", "who", "action", "object", "from", "to", "before", "limit"]),
 ];
 
 /// The most parameters of one question, repeated ones too: each pattern is looked for among all series.
@@ -74,6 +77,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let read = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let Query(all) = read.map_err(|why| Refusal::bad(format!("{why}; write them as ?NAME=VALUE&NAME=VALUE")))?;
+        // Which link is meant is read where it is asked who may.
+        let all = all.into_iter().filter(|(name, _)| name != "share").collect();
         checked(parts.uri.path(), all).map_err(Refusal::bad)
     }
 }

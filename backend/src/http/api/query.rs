@@ -120,7 +120,10 @@ pub(in crate::http) async fn export(
 
 /// What is asked for; a source may be called by a name that it had once.
 async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
-    let ask = ask(params, app.live.clock.wall())?;
+    let now = app.live.clock.wall();
+    let ask = ask(params, now)?;
+    let (from, to) = asker.within(now, ask.from, ask.to)?;
+    let ask = Ask { from, to, ..ask };
     Ok(Ask { sources: asker.sources(app, ask.sources).await, ..ask })
 }
 

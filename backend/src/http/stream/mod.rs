@@ -7,6 +7,7 @@ mod viewer;
 
 pub(super) use script::Broadcast;
 
+use crate::accounts::Who;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::api::Params;
@@ -52,8 +53,13 @@ pub(super) async fn get(
     }
     let (rights, seat) = match (&app.hub, &asker.who) {
         (Some(hub), Some(who)) => {
+            let is_link = matches!(who.who, Who::Share { .. });
+            if is_link && json {
+                return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link is for its page"));
+            }
+            let seats = if is_link { &hub.link_seats } else { &hub.seats };
             let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
-            (rights, Some(hub.seats.take(counted_as(who))?))
+            (rights, Some(seats.take(counted_as(who))?))
         }
         _ => (Rights::unbound(), None),
     };

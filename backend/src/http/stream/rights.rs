@@ -3,7 +3,7 @@
 
 use crate::accounts::{Accounts, Ended, Principal};
 use crate::clock::Clock;
-use shared::scope::Scope;
+use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -56,6 +56,16 @@ impl Rights {
     /// What may be seen.
     pub fn scope(&self) -> Scope {
         self.0.as_ref().map_or(Scope::All, |held| held.scope.clone())
+    }
+
+    /// Which times may be seen.
+    pub fn bounds(&self) -> Bounds {
+        self.0.as_ref().map_or(Bounds::All, |held| held.principal.bounds)
+    }
+
+    /// Whether processes may be seen at all.
+    pub fn sees_processes(&self) -> bool {
+        self.bounds() == Bounds::All
     }
 
     /// Whether the arguments of processes of a source, by its key, are there for who looks.

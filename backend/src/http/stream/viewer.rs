@@ -49,7 +49,8 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     rights: &mut Rights,
 ) -> Result<(), End> {
     let live = &app.live;
-    let mut viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
+    let viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
+    let mut viewer = viewer.within(rights.bounds());
     // Which source it follows is what it says first.
     let mut news = live.subscribe(&[]);
     let heartbeat = Duration::from_millis(HEARTBEAT_MS);
@@ -97,6 +98,10 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             SocketEvent::Said(Message::Binary(bytes)) => {
                 let message = decode_page(&bytes)
                     .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
+                let asks = matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. });
+                if asks && !rights.sees_processes() {
+                    return Err(End::Told(CloseCode::Policy, "a share link shows no processes".into()));
+                }
                 if let PageMessage::Past { pid, name, from, to } = &message {
                     let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));
                     let past = viewer.sources().first().map(past).unwrap_or_default();

@@ -23,15 +23,15 @@ fn next(viewer: &mut Viewer) -> Option<Bytes> {
 }
 
 /// A server without sockets: ticks are appended by hand.
-struct Bench {
-    live: Arc<Live>,
+pub(super) struct Bench {
+    pub live: Arc<Live>,
     clock: Arc<Manual>,
     source: SourceId,
     n: i64,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let clock = Arc::new(Manual::at(T0, Duration::ZERO));
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let mut store = Store::new(catalog, Limits { retention: 43_200_000, bytes: usize::MAX });
@@ -40,7 +40,7 @@ impl Bench {
         Bench { live: Live::new(store, clock.clone(), 77, 43_200_000), clock, source, n: 0 }
     }
 
-    fn tick(&mut self, times: usize) {
+    pub fn tick(&mut self, times: usize) {
         for _ in 0..times {
             self.n += 1;
             self.clock.pass(Duration::from_secs(1));
@@ -107,7 +107,7 @@ impl Page {
     }
 }
 
-fn open(window: i64, resume: Option<Resume>) -> PageMessage {
+pub(super) fn open(window: i64, resume: Option<Resume>) -> PageMessage {
     PageMessage::Open { protocol: PROTOCOL, window, resume, sources: vec![String::new()] }
 }
 

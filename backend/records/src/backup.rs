@@ -1,0 +1,61 @@
+//! A copy of the database, whole and of one instant, and the way back.
+
+use crate::{FILE, OpenError, Records, migrate};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
+use std::path::{Path, PathBuf};
+
+fn failed(path: &Path, what: &'static str, error: impl ToString) -> OpenError {
+    OpenError::Io { path: path.into(), what, error: error.to_string() }
+}
+
+/// What is written before it gets its name.
+fn part_of(path: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.part", path.display()))
+}
+
+/// Copies the database of a data folder to a file, for its owner alone. The hub may run.
+///
+/// # Errors
+/// [`OpenError`]: there is no database, or the file is there already.
+pub async fn backup(folder: &Path, file: &Path) -> Result<(), OpenError> {
+    let from = folder.join(FILE);
+    if file.exists() {
+        return Err(failed(file, "write", "it is there already"));
+    }
+    let options = SqliteConnectOptions::new().filename(&from).create_if_missing(false);
+    let mut connection = options.connect().await.map_err(|error| failed(&from, "open", error))?;
+    let part = part_of(file);
+    match std::fs::remove_file(&part) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&part, "write", error)),
+        _ => {}
+    }
+    migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
+    let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
+    into.execute(&mut connection).await.map_err(|error| failed(&part, "write", error))?;
+    connection.close().await.map_err(|error| failed(&from, "close", error))?;
+    std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))
+}
+
+/// Brings a copy back into a data folder without a database, and brings it up to date.
+///
+/// # Errors
+/// [`OpenError`]: it is no copy, a newer version has made it, or the folder has a database.
+pub async fn restore(file: &Path, folder: &Path) -> Result<(), OpenError> {
+    let to = folder.join(FILE);
+    if to.exists() {
+        return Err(failed(&to, "write", "there is a database already; name an empty folder"));
+    }
+    if migrate::schema_of(file).await? == 0 {
+        return Err(failed(file, "read", "this is no copy of a hub's database"));
+    }
+    migrate::refuse_newer(file).await?;
+    let part = part_of(&to);
+    migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
+    std::fs::read(file)
+        .and_then(|bytes| std::fs::write(&part, bytes))
+        .and_then(|()| std::fs::rename(&part, &to))
+        .map_err(|error| failed(&to, "write", error))?;
+    Records::open(folder).await?.close().await;
+    Ok(())
+}

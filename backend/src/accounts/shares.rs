@@ -1,0 +1,364 @@
+//! Share links: one view for whoever has the link. What it shows is fixed by id when it is made, ends with the link, and is
+//! never more than its maker sees at that moment.
+
+use super::attempts::Limit;
+use super::session::wrong_code;
+use super::views::{checked, named};
+use super::watchers::{Ended, Ends, Holder};
+use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, random};
+use records::{Connection, accounts, grants, shares, sources};
+use shared::address;
+use shared::role::Role;
+use shared::scope::Bounds;
+use shared::session::Secret;
+use shared::views::{NewShare, Share, SharedView, Span};
+use shared::window;
+
+/// How long one holds unless it is said, and at most.
+const HOLDS: i64 = 7 * DAY;
+const LONGEST: i64 = 90 * DAY;
+/// Links of a team that hold.
+const SHARES: usize = 200;
+/// Machines of one.
+const SOURCES: usize = 1_000;
+/// The longest window of a live one, ms.
+const WINDOW: i64 = 31 * DAY;
+/// The longest note, letters.
+const NOTE: usize = 200;
+
+impl Accounts {
+    /// The links of a team that hold, the newest first: one's own for a member, all for an admin.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn shares(&self, by: &Principal, team: Option<&str>) -> Result<Vec<Share>, Denied> {
+        let mut on = self.read().await?;
+        let team = self.own_team(&mut on, by, team).await?;
+        let team = self.team(&mut on, by, &team.id, Role::Member).await?;
+        let own = if by.may(&team.id, Role::Admin) { None } else { Some(by.owner.as_deref().unwrap_or_default()) };
+        let mut shown = Vec::new();
+        for row in shares::of(&mut on, &team.id, own, self.now()).await? {
+            shown.push(shown_share(&mut on, row).await?);
+        }
+        Ok(shown)
+    }
+
+    /// Makes a link: its id, and its code, told this once.
+    ///
+    /// # Errors
+    /// [`Denied`]: no member, a view or a machine that is not there, a span without an end.
+    pub async fn add_share(
+        &self,
+        by: &Principal,
+        team: Option<&str>,
+        wanted: &NewShare,
+    ) -> Result<(String, Secret), Denied> {
+        let now = self.now();
+        let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?.filter(|ends| *ends <= now + LONGEST);
+        let ends = ends.ok_or_else(|| Denied::invalid("a link holds at most 90d"))?;
+        if wanted.note.chars().count() > NOTE || wanted.note.chars().any(char::is_control) {
+            return Err(Denied::invalid(format!("a note has at most {NOTE} letters")));
+        }
+        let mut change = self.begin_change().await?;
+        let Some(owner) = self.in_whose_name(&mut change, by).await? else {
+            return Err(Denied::Forbidden("a link is made by a person, and dies with their membership".into()));
+        };
+        let team = self.own_team(&mut change, by, team).await?;
+        let team = self.team(&mut change, by, &team.id, Role::Member).await?;
+        let (name, query) = match (&wanted.view, &wanted.query) {
+            (Some(id), None) => {
+                let view = self.seen_view(&mut change, by, id).await?;
+                (view.name, view.query)
+            }
+            (None, Some(query)) => ("a view".into(), checked(query)?),
+            _ => return Err(Denied::invalid("say what is shared: a view by its id, or a query")),
+        };
+        let pairs = address::pairs(&query);
+        let bounds = bounds_of(wanted.span, &pairs)?;
+        let chosen = self.chosen(&mut change, by, &team.id, &pairs).await?;
+        if shares::of(&mut change, &team.id, None, now).await?.len() >= SHARES {
+            return Err(Denied::conflict(format!("a team has at most {SHARES} links; take one back first")));
+        }
+        let code = random::code();
+        let (span_from, span_to, live_window) = match bounds {
+            Bounds::Span(from, to) => (Some(from), Some(to), None),
+            Bounds::Window(length) => (None, None, Some(length)),
+            Bounds::All => (None, None, Some(WINDOW)),
+        };
+        let row = shares::Share {
+            id: random::id(),
+            hash: random::hash(&code).into(),
+            team: team.id.clone(),
+            owner,
+            maker: by.name(),
+            name: named(&name)?,
+            query: with_span(&pairs, bounds),
+            sources: labels::json(&chosen),
+            span_from,
+            span_to,
+            live_window,
+            note: wanted.note.trim().into(),
+            made: now,
+            ends,
+            opens: 0,
+            opened: None,
+        };
+        shares::add(&mut change, &row).await?;
+        let after = Some(format!("{} machines, until {}", chosen.len(), row.ends / 1_000));
+        let done = Done { action: "share.add", team: Some(&team.id), object: &row.name, after, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        Ok((row.id, Secret::new(code)))
+    }
+
+    /// Takes a link back; what it has open closes within a second.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn end_share(&self, by: &Principal, id: &str) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let row = shares::get(&mut change, id).await?.ok_or(Denied::Unknown)?;
+        // Another's is there for an admin of its team alone.
+        let own = by.owner.as_ref() == Some(&row.owner) && by.may(&row.team, Role::Member);
+        if !own && !by.may(&row.team, Role::Admin) {
+            return Err(Denied::Unknown);
+        }
+        shares::remove(&mut change, id).await?;
+        let done = Done { action: "share.end", team: Some(&row.team), object: &row.name, ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.end_people(Ends::One(share_holder(id)), Ended::Share);
+        Ok(())
+    }
+
+    /// Opens a link by its code. The code is what the browser keeps in its cookie.
+    ///
+    /// # Errors
+    /// [`Denied::SignIn`]: it does not hold.
+    pub async fn open_share(&self, code: &Secret, network: &Network) -> Result<Principal, Denied> {
+        let limits = [(Limit::Code, network.text())];
+        self.attempt(&limits)?;
+        let principal = self.share(code.reveal().trim(), network).await?.ok_or_else(wrong_code)?;
+        let Who::Share { id, .. } = &principal.who else { return Err(wrong_code()) };
+        let mut change = self.begin_change().await?;
+        shares::opened(&mut change, id, self.now()).await?;
+        change.commit().await?;
+        self.0.attempts.succeeded(&limits);
+        Ok(principal)
+    }
+
+    /// Who has a link's code; none when it does not hold.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn share(&self, code: &str, network: &Network) -> Result<Option<Principal>, Denied> {
+        let (seen, now) = (self.0.people.now(), self.now());
+        let mut on = self.read().await?;
+        let Some(row) = shares::by_hash(&mut on, &random::hash(code), now).await? else { return Ok(None) };
+        let Some(sources) = self.still_shared(&mut on, &row).await? else { return Ok(None) };
+        Ok(Some(Principal {
+            who: Who::Share { id: row.id.clone(), name: row.name },
+            hub_admin: false,
+            teams: Vec::new(),
+            scopes: None,
+            ends: Some(row.ends),
+            network: network.clone(),
+            owner: None,
+            sources,
+            fresh_until: 0,
+            // It ends with whatever ends its maker's sockets, and comes back if it still may.
+            holder: Holder { own: share_holder(&row.id), of: row.owner, since: seen },
+            session: None,
+            bounds: bounds(row.span_from, row.span_to, row.live_window),
+        }))
+    }
+
+    /// What a link shows now, by its id.
+    ///
+    /// # Errors
+    /// [`Denied::Unknown`].
+    pub async fn shared(&self, id: &str) -> Result<SharedView, Denied> {
+        let mut on = self.read().await?;
+        let row = shares::get(&mut on, id).await?.ok_or(Denied::Unknown)?;
+        Ok(SharedView {
+            span: span(row.span_from, row.span_to),
+            window: row.live_window.map(seconds),
+            id: row.id,
+            name: row.name,
+            by: row.maker,
+            query: row.query,
+            ends: row.ends / 1_000,
+        })
+    }
+
+    /// The sources of a link that are still there for its maker; none when the maker is no member any longer.
+    pub(super) async fn still_shared(
+        &self,
+        on: &mut Connection,
+        row: &shares::Share,
+    ) -> Result<Option<Vec<String>>, Denied> {
+        let maker = accounts::by_id(on, &row.owner).await?.filter(|account| account.state == "active");
+        let Some(maker) = maker else { return Ok(None) };
+        let roles = self.team_roles(on, &maker).await?;
+        if !roles.iter().any(|own| own.id == row.team && own.role >= Role::Member) {
+            return Ok(None);
+        }
+        let mut ids: Vec<String> = serde_json::from_str(&row.sources).unwrap_or_default();
+        if !maker.hub_admin {
+            let mut seen = Vec::new();
+            for team in &roles {
+                seen.extend(sources::ids(on, &team.id).await?);
+            }
+            ids.retain(|id| seen.contains(id));
+        }
+        Ok(Some(ids))
+    }
+
+    /// Whose membership a link rests on: the maker's; what the owner of the hub's files makes rests on its first admin's.
+    async fn in_whose_name(&self, on: &mut Connection, by: &Principal) -> Result<Option<String>, Denied> {
+        if by.owner.is_some() || !matches!(by.who, Who::Local { .. }) {
+            return Ok(by.owner.clone());
+        }
+        let admins =
+            accounts::all(on).await?.into_iter().filter(|account| account.hub_admin && account.state == "active");
+        Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
+    }
+
+    /// The sources of a link by its id, as they are there now.
+    pub(super) async fn sources_of_share(&self, on: &mut Connection, id: &str) -> Result<Vec<String>, Denied> {
+        let Some(row) = shares::get(on, id).await? else { return Ok(Vec::new()) };
+        Ok(self.still_shared(on, &row).await?.unwrap_or_default())
+    }
+
+    /// The machines that a query names, by id; those of the team where it names none.
+    async fn chosen(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        team: &str,
+        pairs: &[(&'static str, String)],
+    ) -> Result<Vec<String>, Denied> {
+        let scope = Principal { sources: self.sources_of(on, by).await?, ..by.clone() }.scope();
+        let mut ids = Vec::new();
+        for (_, word) in pairs.iter().filter(|(name, _)| ["source", "with"].contains(name)) {
+            let found = sources::find(on, word, self.now()).await?.filter(|source| scope.sees(&source.id));
+            let found = found.ok_or_else(|| Denied::invalid(format!("there is no machine {word:?}")))?;
+            if !ids.contains(&found.id) {
+                ids.push(found.id);
+            }
+        }
+        if ids.is_empty() {
+            ids = grants::of(on, team).await?.into_iter().map(|source| source.id).collect();
+        }
+        match ids.len() {
+            0 => Err(Denied::conflict("there is no machine to show; grant one to the team first")),
+            count if count > SOURCES => Err(Denied::conflict(format!("a link shows at most {SOURCES} machines"))),
+            _ => Ok(ids),
+        }
+    }
+}
+
+/// What sockets of a link watch.
+pub(super) fn share_holder(id: &str) -> String {
+    format!("share {id}")
+}
+
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+fn span(from: Option<i64>, to: Option<i64>) -> Option<Span> {
+    Some(Span { from: seconds(from?), to: seconds(to?) })
+}
+
+fn bounds(from: Option<i64>, to: Option<i64>, window: Option<i64>) -> Bounds {
+    match (from, to) {
+        (Some(from), Some(to)) => Bounds::Span(from, to),
+        _ => Bounds::Window(window.unwrap_or(0)),
+    }
+}
+
+/// The times that a link shows: the span that is asked for, else that of the query, else its window.
+fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bounds, Denied> {
+    let wrong = || Denied::invalid("from and to are Unix seconds, from before to");
+    let value = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+    let number = |name| value(name).map(|text| text.parse::<f64>().map_err(|_| wrong())).transpose();
+    let (from, to) = match span {
+        Some(span) => (Some(span.from), Some(span.to)),
+        None => (number("from")?, number("to")?),
+    };
+    let (Some(from), Some(to)) = (from, to) else {
+        let length = value("w").map_or(Some(window::DEFAULT.ms), length_of);
+        let length = length.filter(|length| (1_000..=WINDOW).contains(length));
+        return Ok(Bounds::Window(length.ok_or_else(|| Denied::invalid("w is a window such as 5m, 1h or 7d"))?));
+    };
+    // Older links have milliseconds.
+    let ms = |time: f64| if time.abs() < 1e11 { (time * 1_000.0).round() } else { time.round() };
+    let (from, to) = (ms(from), ms(to));
+    if !(from.is_finite() && to.is_finite() && from >= 0.0 && from < to && to < 1e15) {
+        return Err(wrong());
+    }
+    if to - from > window::MAX_SAMPLES_SPAN_MS as f64 {
+        let hours = window::MAX_SAMPLES_SPAN_MS / 3_600_000;
+        return Err(Denied::invalid(format!(
+            "a link shows a span of at most {hours} h; share a live window for longer"
+        )));
+    }
+    Ok(Bounds::Span(from as i64, to as i64))
+}
+
+/// A length such as `90s`, `5m`, `1h30m` or `7d`, ms.
+fn length_of(text: &str) -> Option<i64> {
+    let (mut sum, mut number) = (0_i64, None::<i64>);
+    for letter in text.chars() {
+        if let Some(digit) = letter.to_digit(10) {
+            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(i64::from(digit))?);
+            continue;
+        }
+        let unit = match letter {
+            's' => 1_000,
+            'm' => 60_000,
+            'h' => 3_600_000,
+            'd' => DAY,
+            _ => return None,
+        };
+        sum = sum.checked_add(number.take()?.checked_mul(unit)?)?;
+    }
+    (number.is_none() && sum > 0).then_some(sum)
+}
+
+/// The query that the link opens: with its span, where it has one.
+fn with_span(pairs: &[(&'static str, String)], bounds: Bounds) -> String {
+    let rest = pairs.iter().filter(|(name, _)| !["from", "to"].contains(name));
+    let rest = rest.map(|(name, value)| (*name, value.as_str()));
+    match bounds {
+        Bounds::Span(from, to) => {
+            let (from, to) = (format!("{:.3}", seconds(from)), format!("{:.3}", seconds(to)));
+            address::written(rest.chain([("from", from.as_str()), ("to", to.as_str())]))
+        }
+        _ => address::written(rest),
+    }
+}
+
+async fn shown_share(on: &mut Connection, row: shares::Share) -> Result<Share, Denied> {
+    let ids: Vec<String> = serde_json::from_str(&row.sources).unwrap_or_default();
+    let mut names = Vec::new();
+    for id in ids.iter().take(SOURCES) {
+        // One that was removed is not shown any longer.
+        names.extend(sources::get(on, id).await?.map(|source| source.name));
+    }
+    Ok(Share {
+        span: span(row.span_from, row.span_to),
+        window: row.live_window.map(seconds),
+        id: row.id,
+        team: row.team,
+        name: row.name,
+        by: row.maker,
+        sources: names,
+        note: row.note,
+        made: row.made / 1_000,
+        ends: row.ends / 1_000,
+        opens: u32::try_from(row.opens).unwrap_or(u32::MAX),
+        opened: row.opened.map(|opened| opened / 1_000),
+    })
+}

@@ -1,0 +1,297 @@
+//! Saved views: what an address says, under a name. One is its maker's own, or the team's.
+
+use super::teams::settings_of;
+use super::{Accounts, Denied, Done, Principal, labels, random};
+use records::{Connection, teams, views};
+use shared::address;
+use shared::role::{KeyScope, Role};
+use shared::team::Team;
+use shared::views::{DefaultView, NewView, Reach, SavedView, ViewChange, ViewConflict};
+
+/// Views of a team and its people.
+const VIEWS: i64 = 1_000;
+/// The longest query, bytes.
+const QUERY: usize = 8 << 10;
+/// The longest name, letters.
+const NAME: usize = 64;
+
+/// Views that everybody has: id, name, query.
+const BUILT_IN: [(&str, &str, &str); 3] = [
+    ("default", "Default", ""),
+    ("debug", "Debug", "page=fleet&find=state:late"),
+    ("all-nodes", "All nodes", "page=fleet"),
+];
+
+/// Why a view was not changed.
+#[derive(Debug)]
+pub enum NotSaved {
+    /// Somebody was faster.
+    Stale(Box<ViewConflict>),
+    /// Everything else.
+    Denied(Denied),
+}
+
+impl<E: Into<Denied>> From<E> for NotSaved {
+    fn from(denied: E) -> Self {
+        NotSaved::Denied(denied.into())
+    }
+}
+
+/// A name as it is kept.
+pub(super) fn named(name: &str) -> Result<String, Denied> {
+    let name = name.trim();
+    let good = (1..=NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    match good && name.len() <= NAME * 4 {
+        true => Ok(name.into()),
+        false => Err(Denied::invalid(format!("give it a name of 1 to {NAME} letters"))),
+    }
+}
+
+/// A query as it is kept: with the names alone that a page knows.
+pub(super) fn checked(query: &str) -> Result<String, Denied> {
+    let too_long = || Denied::invalid("this view is too long: a query has at most 8 KiB");
+    if query.len() > QUERY {
+        return Err(too_long());
+    }
+    let query = address::rewritten(query);
+    if query.len() > QUERY { Err(too_long()) } else { Ok(query) }
+}
+
+fn built_in(id: &str) -> Option<SavedView> {
+    let (id, name, query) = BUILT_IN.into_iter().find(|(known, ..)| *known == id)?;
+    let (id, name, query) = (id.into(), name.into(), query.into());
+    Some(SavedView { id, name, query, scope: Reach::Builtin, ..SavedView::default() })
+}
+
+impl Accounts {
+    /// The views that somebody has: built-in ones, those of their teams, their own.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn views(&self, by: &Principal, team: Option<&str>) -> Result<Vec<SavedView>, Denied> {
+        let mut on = self.read().await?;
+        let all = match team {
+            Some(word) => vec![self.team(&mut on, by, word, Role::Viewer).await?],
+            None => {
+                let all = teams::all(&mut on).await?.into_iter();
+                all.filter(|team| by.role_in(&team.id).is_some()).collect()
+            }
+        };
+        let only = if let [only] = &all[..] { settings_of(only).default_view } else { None };
+        let mut shown: Vec<SavedView> = BUILT_IN.iter().filter_map(|(id, ..)| built_in(id)).collect();
+        for view in &mut shown {
+            view.default = only.as_deref().unwrap_or("default") == view.id;
+        }
+        for team in &all {
+            let default = settings_of(team).default_view;
+            for row in views::of(&mut on, &team.id, by.owner.as_deref()).await? {
+                let is_default = default.as_ref() == Some(&row.id);
+                shown.push(SavedView { default: is_default, ..self.shown_view(by, row) });
+            }
+        }
+        shown.sort_by_key(|view| (view.scope != Reach::Builtin, view.scope == Reach::Mine));
+        Ok(shown)
+    }
+
+    /// Saves a view.
+    ///
+    /// # Errors
+    /// [`Denied`]: the team's views are for members, and there are too many.
+    pub async fn add_view(&self, by: &Principal, team: Option<&str>, wanted: &NewView) -> Result<SavedView, Denied> {
+        let (name, query) = (named(&wanted.name)?, checked(&wanted.query)?);
+        let mut change = self.begin_change().await?;
+        let team = self.own_team(&mut change, by, team).await?;
+        self.may_write(by, &team.id, wanted.scope)?;
+        if views::count(&mut change, &team.id).await? >= VIEWS {
+            return Err(Denied::conflict(format!("a team has at most {VIEWS} views; remove one first")));
+        }
+        let row = views::View {
+            id: random::id(),
+            team: team.id.clone(),
+            owner: by.owner.clone(),
+            maker: by.name(),
+            scope: word(wanted.scope).into(),
+            name,
+            query,
+            version: 1,
+            updated: self.now(),
+        };
+        views::add(&mut change, &row).await?;
+        if wanted.scope == Reach::Team {
+            let done = Done { action: "view.add", team: Some(&team.id), object: &row.name, ..Done::default() };
+            self.audit(&mut change, by, done).await?;
+        }
+        change.commit().await?;
+        Ok(self.shown_view(by, row))
+    }
+
+    /// Changes a view, if nobody did since the version that is named.
+    ///
+    /// # Errors
+    /// [`NotSaved`].
+    pub async fn change_view(&self, by: &Principal, id: &str, wanted: &ViewChange) -> Result<SavedView, NotSaved> {
+        let mut change = self.begin_change().await?;
+        let old = self.writable(&mut change, by, id).await?;
+        let scope = match wanted.scope {
+            Some(scope) => {
+                self.may_write(by, &old.team, scope)?;
+                word(scope).to_string()
+            }
+            None => old.scope.clone(),
+        };
+        let name = wanted.name.as_deref().map(named).transpose()?;
+        let query = wanted.query.as_deref().map(checked).transpose()?;
+        let new = views::View {
+            scope,
+            name: name.unwrap_or_else(|| old.name.clone()),
+            query: query.unwrap_or_else(|| old.query.clone()),
+            version: wanted.version.saturating_add(1),
+            updated: self.now(),
+            ..old.clone()
+        };
+        if wanted.version != old.version || !views::set(&mut change, &new).await? {
+            let error = "somebody has changed this view since; look at both and save again".into();
+            let conflict = ViewConflict { error, theirs: self.shown_view(by, old), yours: wanted.clone() };
+            return Err(NotSaved::Stale(Box::new(conflict)));
+        }
+        if new.scope == "team" || old.scope == "team" {
+            let (was, is) =
+                (Some(format!("{}: {}", old.name, old.query)), Some(format!("{}: {}", new.name, new.query)));
+            let done = Done { action: "view.change", team: Some(&new.team), object: &new.name, before: was, after: is };
+            self.audit(&mut change, by, done).await?;
+        }
+        change.commit().await.map_err(Denied::from)?;
+        Ok(self.shown_view(by, new))
+    }
+
+    /// Removes a view.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn remove_view(&self, by: &Principal, id: &str) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let row = self.writable(&mut change, by, id).await?;
+        views::remove(&mut change, id).await?;
+        if row.scope == "team" {
+            let done = Done { action: "view.remove", team: Some(&row.team), object: &row.name, ..Done::default() };
+            self.audit(&mut change, by, done).await?;
+        }
+        Ok(change.commit().await?)
+    }
+
+    /// Sets what an address without a query opens.
+    ///
+    /// # Errors
+    /// [`Denied`]: the view is no view of the team.
+    pub async fn set_default_view(&self, by: &Principal, team: &str, wanted: &DefaultView) -> Result<Team, Denied> {
+        let mut change = self.begin_change().await?;
+        let old = self.team(&mut change, by, team, Role::Admin).await?;
+        if let Some(id) = wanted.view.as_ref().filter(|id| built_in(id).is_none()) {
+            let row = views::get(&mut change, id).await?;
+            row.filter(|row| row.team == old.id && row.scope == "team").ok_or(Denied::Unknown)?;
+        }
+        let mut settings = settings_of(&old);
+        settings.default_view = wanted.view.clone();
+        let new = teams::Team { settings: labels::json(&settings), ..old.clone() };
+        teams::set(&mut change, &new).await?;
+        let done = Done {
+            action: "view.default",
+            team: Some(&new.id),
+            object: &new.name,
+            after: wanted.view.clone(),
+            ..Done::default()
+        };
+        self.audit(&mut change, by, done).await?;
+        change.commit().await?;
+        self.one_team(by, &new.id).await
+    }
+
+    /// A view that somebody sees, as it is kept; built-in ones have no row.
+    pub(super) async fn seen_view(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<SavedView, Denied> {
+        if let Some(view) = built_in(id) {
+            return Ok(view);
+        }
+        let row = views::get(on, id).await?.filter(|row| self.sees_view(by, row)).ok_or(Denied::Unknown)?;
+        Ok(self.shown_view(by, row))
+    }
+
+    /// The team that is meant: the one that is named, else the only one of who asks.
+    pub(super) async fn own_team(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        word: Option<&str>,
+    ) -> Result<teams::Team, Denied> {
+        if let Some(word) = word {
+            return self.team(on, by, word, Role::Viewer).await;
+        }
+        let mut own = teams::all(on).await?;
+        own.retain(|team| by.role_in(&team.id).is_some());
+        match <[teams::Team; 1]>::try_from(own) {
+            Ok([only]) => Ok(only),
+            Err(own) if own.is_empty() => {
+                Err(Denied::Forbidden("you are in no team; an admin has to invite you".into()))
+            }
+            Err(_) => Err(Denied::invalid("you are in several teams; say which one with ?team=NAME")),
+        }
+    }
+
+    fn sees_view(&self, by: &Principal, row: &views::View) -> bool {
+        let own = row.owner.is_some() && row.owner == by.owner;
+        by.role_in(&row.team).is_some() && (row.scope == "team" || own)
+    }
+
+    /// A row that who asks sees and may change: their own, and an admin those of the team.
+    async fn writable(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<views::View, Denied> {
+        if built_in(id).is_some() {
+            return Err(Denied::Forbidden("this view is built in; save it under another name".into()));
+        }
+        let row = views::get(on, id).await?.filter(|row| self.sees_view(by, row)).ok_or(Denied::Unknown)?;
+        match self.is_theirs(by, &row) {
+            true => Ok(row),
+            false => Err(Denied::Forbidden(format!("this view is {}'s; they or an admin may change it", row.maker))),
+        }
+    }
+
+    fn is_theirs(&self, by: &Principal, row: &views::View) -> bool {
+        let made = match &row.owner {
+            Some(owner) => by.owner.as_ref() == Some(owner),
+            None => row.maker == by.name(),
+        };
+        let may = if row.scope == "team" { Role::Member } else { Role::Viewer };
+        (made && by.may(&row.team, may)) || (row.scope == "team" && by.may(&row.team, Role::Admin))
+    }
+
+    fn may_write(&self, by: &Principal, team: &str, scope: Reach) -> Result<(), Denied> {
+        if !by.allows(KeyScope::ViewsWrite) {
+            return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::ViewsWrite)));
+        }
+        match scope {
+            Reach::Builtin => Err(Denied::invalid("scope is mine or team")),
+            Reach::Mine if by.owner.is_none() => Err(Denied::invalid("only a person has views of their own; say team")),
+            Reach::Team if !by.may(team, Role::Member) => {
+                Err(Denied::Forbidden("the team's views are for its members; save it as your own".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn shown_view(&self, by: &Principal, row: views::View) -> SavedView {
+        SavedView {
+            own: self.is_theirs(by, &row),
+            scope: if row.scope == "team" { Reach::Team } else { Reach::Mine },
+            id: row.id,
+            team: Some(row.team),
+            owner: Some(row.maker),
+            name: row.name,
+            query: row.query,
+            version: row.version,
+            updated: row.updated / 1_000,
+            default: false,
+        }
+    }
+}
+
+fn word(scope: Reach) -> &'static str {
+    if scope == Reach::Team { "team" } else { "mine" }
+}

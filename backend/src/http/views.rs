@@ -1,0 +1,92 @@
+//! `/api/v1/views` and `/api/v1/shares`: what people saved of the page, and links to it for whoever has them.
+
+use super::admit::Asker;
+use super::api::Params;
+use super::body::Json;
+use super::session;
+use super::{App, Refusal, json};
+use crate::accounts::{NotSaved, Who};
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode, header};
+use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares, ViewChange, Views};
+use std::sync::Arc;
+
+type Answer = Result<Response<Body>, Refusal>;
+
+pub(super) async fn list(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+    let views = app.hub()?.accounts.views(asker.principal()?, params.last("team")).await?;
+    Ok(json(StatusCode::OK, &Views { views }))
+}
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+    Json(body): Json<NewView>,
+) -> Answer {
+    let saved = app.hub()?.accounts.add_view(asker.principal()?, params.last("team"), &body).await?;
+    Ok(json(StatusCode::CREATED, &saved))
+}
+
+/// 409 with both views where somebody was faster.
+pub(super) async fn change(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(id): Path<String>,
+    Json(body): Json<ViewChange>,
+) -> Answer {
+    match app.hub()?.accounts.change_view(asker.principal()?, &id, &body).await {
+        Ok(saved) => Ok(json(StatusCode::OK, &saved)),
+        Err(NotSaved::Stale(conflict)) => Ok(json(StatusCode::CONFLICT, &conflict)),
+        Err(NotSaved::Denied(denied)) => Err(denied.into()),
+    }
+}
+
+pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+    app.hub()?.accounts.remove_view(asker.principal()?, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
+
+/// `PUT /api/v1/teams/T/default-view`.
+pub(super) async fn set_default(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(team): Path<String>,
+    Json(body): Json<DefaultView>,
+) -> Answer {
+    Ok(json(StatusCode::OK, &app.hub()?.accounts.set_default_view(asker.principal()?, &team, &body).await?))
+}
+
+pub(super) async fn shares(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
+    let shares = app.hub()?.accounts.shares(asker.principal()?, params.last("team")).await?;
+    Ok(json(StatusCode::OK, &Shares { shares }))
+}
+
+pub(super) async fn share(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+    Json(body): Json<NewShare>,
+) -> Answer {
+    let hub = app.hub()?;
+    let (id, code) = hub.accounts.add_share(asker.principal()?, params.last("team"), &body).await?;
+    Ok(json(StatusCode::CREATED, &MadeShare { id, url: hub.link("share", &code) }))
+}
+
+pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+    app.hub()?.accounts.end_share(asker.principal()?, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
+
+/// `POST /api/v1/shares/open`: a cookie of its own for the code, which is a secret of the same worth.
+pub(super) async fn open(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<OpenShare>) -> Answer {
+    let hub = app.hub()?;
+    let principal = hub.accounts.open_share(&body.code, &asker.network).await?;
+    let told = session::told(hub, Some(&principal)).await?;
+    let mut response = json(StatusCode::OK, &told);
+    if let Who::Share { id, .. } = &principal.who {
+        response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set_share(id, &body.code));
+    }
+    Ok(response)
+}

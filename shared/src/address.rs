@@ -1,0 +1,96 @@
+//! The query of a page's address, as a hub keeps it in saved views and share links: the names that a page knows, decoded,
+//! checked and written anew, so that nothing else is kept.
+
+/// Names of what a view is made of; each may stand in a query more than once. What says who looks, and not what at, is none
+/// of them: `team`, `view`, `share`.
+pub const NAMES: &[&str] = &[
+    "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
+    "vs", "heat", "page", "with", "find", "by",
+];
+
+/// The most pairs that are read; the others are ignored.
+const MAX_PAIRS: usize = 200;
+
+/// Decoded names and values of a query, with or without its `?`; what has no known name or no value is left out.
+pub fn pairs(query: &str) -> Vec<(&'static str, String)> {
+    let query = query.trim().trim_start_matches('?');
+    let all = query.split('&').filter_map(|pair| pair.split_once('=')).filter_map(|(name, value)| {
+        let name = decoded(name);
+        let known = NAMES.iter().find(|known| **known == name)?;
+        let value = decoded(value);
+        (!value.is_empty()).then_some((*known, value))
+    });
+    all.take(MAX_PAIRS).collect()
+}
+
+/// A query written anew from its pairs, without `?`.
+pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(name);
+        text.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' | b':' | b'/' => {
+                    text.push(char::from(byte));
+                }
+                byte => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+    text
+}
+
+/// A query with the known names alone, as it is kept.
+pub fn rewritten(query: &str) -> String {
+    let pairs = pairs(query);
+    written(pairs.iter().map(|(name, value)| (*name, value.as_str())))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(if first == b'+' { b' ' } else { first });
+                rest = after;
+            }
+        }
+    }
+    // What is no text in UTF-8 was written by no page.
+    String::from_utf8_lossy(&bytes).replace(|letter: char| letter.is_control(), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_page_knows_is_kept_and_it_means_the_same() {
+        for (query, kept) in [
+            ("", ""),
+            ("?w=5m&source=node%203+%26+co", "w=5m&source=node%203%20%26%20co"),
+            ("page=fleet&utm_source=x&find=rack:r1%20state:late", "page=fleet&find=rack:r1%20state:late"),
+            ("view=abc&share=x&team=main&w=1h", "w=1h"),
+            ("w=1h&w=", "w=1h"),
+            ("only=temp~GPU+3&only=disk~%2Fmnt%2Fa", "only=temp~GPU%203&only=disk~/mnt/a"),
+            ("w=%3Cscript%3E\u{0}", "w=%3Cscript%3E"),
+            ("source=%ff%zz%", "source=%EF%BF%BD%25zz%25"),
+            ("no pairs at all", ""),
+        ] {
+            assert_eq!(rewritten(query), kept, "{query}");
+            assert_eq!(rewritten(kept), kept, "written once, it stays");
+            assert_eq!(pairs(query), pairs(kept));
+        }
+        assert_eq!(pairs(&"w=1h&".repeat(1_000)).len(), MAX_PAIRS);
+    }
+}
