@@ -161,5 +161,5 @@ pub fn KeyList(
         }
     };
     let shown = KEYS.iter().filter(|group| recorded || !group.recorded);
-    view! { <div class="body keys">{shown.map(group).collect_view()}</div> }
+    view! { <div class="body keys" tabindex="0" role="region" aria-label="All keys">{shown.map(group).collect_view()}</div> }
 }
