@@ -6,7 +6,7 @@ use crate::config::{HubEntry, ProxyEnvironment};
 use crate::uplink::{Road, Wire};
 use axum::http::{HeaderValue, StatusCode, header};
 use futures_util::{SinkExt, StreamExt};
-use shared::session::Secret;
+use shared::secret::Secret;
 use shared::wire::HEARTBEAT_MS;
 use std::path::PathBuf;
 use std::time::Duration;

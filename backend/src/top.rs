@@ -6,7 +6,7 @@ use backend::control;
 use backend::follow::{Happened, StreamPlace, StreamWish, follow};
 use backend::modes::{self, Serving};
 use backend::terminal::complain;
-use shared::session::Secret;
+use shared::secret::Secret;
 use shared::wire;
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;

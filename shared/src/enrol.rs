@@ -2,7 +2,7 @@
 //!
 //! Hashes are SHA-256 as 64 hexadecimal digits, made on the machine: what they are made of never leaves it.
 
-use crate::session::Secret;
+use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

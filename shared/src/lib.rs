@@ -46,6 +46,7 @@ pub mod recording;
 pub mod role;
 pub mod rollup;
 pub mod scope;
+pub mod secret;
 pub mod segment;
 pub mod series;
 pub mod session;

@@ -3,7 +3,8 @@
 //! Keys of one's own are at `/api/v1/me/keys`, in the shapes of [`Keys`](crate::people::Keys),
 //! [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).
 
-use crate::session::{Secret, TeamRole};
+use crate::secret::Secret;
+use crate::session::TeamRole;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/me`.

@@ -1,7 +1,8 @@
 //! The bodies of requests and answers about accounts and keys, as JSON. Times are whole seconds since the Unix epoch.
 
 use crate::role::{KeyScope, Role};
-use crate::session::{Secret, TeamRole};
+use crate::secret::Secret;
+use crate::session::TeamRole;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/accounts`.

@@ -3,7 +3,7 @@
 //! Times are whole seconds since the Unix epoch. Where a path or a body names a team or a person, id and name are the same.
 
 use crate::role::Role;
-use crate::session::Secret;
+use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/teams`.

@@ -1,7 +1,7 @@
 //! The bodies of requests and answers about saved views and share links, as JSON. Times are seconds since the Unix epoch.
 //! `?team=` says whose they are, by id or name; with one team it is not needed.
 
-use crate::session::Secret;
+use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// Who has a saved view.

@@ -8,7 +8,7 @@ use super::{Accounts, Begun, DAY, Denied, Done, Network, Principal, Who, key, pa
 use records::codes::Code;
 use records::{Change, Connection, accounts, codes, teams};
 use shared::role::{KeyScope, Role};
-use shared::session::Secret;
+use shared::secret::Secret;
 use shared::team::{Invite, NewInvite, TakeInvite};
 
 /// How long one holds unless it is said, and at most.
@@ -21,7 +21,7 @@ const EMAIL: usize = 254;
 
 /// An invitation was taken.
 #[derive(Debug)]
-pub enum Taken {
+pub enum InviteTaken {
     /// By a new account, which is signed in now.
     Begun(Box<Begun>),
     /// By who was signed in.
@@ -140,7 +140,7 @@ impl Accounts {
         by: Option<&Principal>,
         wanted: &TakeInvite,
         network: &Network,
-    ) -> Result<Taken, Denied> {
+    ) -> Result<InviteTaken, Denied> {
         let limits = [(Limit::Code, network.text())];
         self.attempt(&limits)?;
         let signed_in = by.and_then(|by| match &by.who {
@@ -168,21 +168,21 @@ impl Accounts {
                 teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
                 let begun = self.begin(&mut change, &account, network, "code").await?;
                 self.audit_taken(&mut change, &begun.principal, &team, &account.name, role).await?;
-                Taken::Begun(Box::new(begun))
+                InviteTaken::Begun(Box::new(begun))
             }
             (None, Some((by, id))) => {
                 let account = accounts::by_id(&mut change, id).await?.ok_or_else(wrong_code)?;
                 let role = role.max(by.role_in(&team.id).filter(|_| !by.hub_admin).unwrap_or(role));
                 teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
                 self.audit_taken(&mut change, by, &team, &account.name, role).await?;
-                Taken::Joined
+                InviteTaken::Joined
             }
             (None, None) => return Err(wrong_code()),
         };
         change.commit().await?;
         match &taken {
-            Taken::Begun(begun) => self.has_begun(begun, &limits),
-            Taken::Joined => {
+            InviteTaken::Begun(begun) => self.has_begun(begun, &limits),
+            InviteTaken::Joined => {
                 self.0.attempts.succeeded(&limits);
                 if let Some((_, id)) = signed_in {
                     self.end_people(Ends::AllOf(id.clone(), None), Ended::Rights);

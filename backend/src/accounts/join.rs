@@ -8,7 +8,8 @@ use records::keys::Key;
 use records::{Change, keys, sources, teams};
 use serde::{Deserialize, Serialize};
 use shared::role::{KeyScope, Role};
-use shared::session::{Join, NewJoin, Secret};
+use shared::secret::Secret;
+use shared::session::{Join, NewJoin};
 use std::collections::BTreeMap;
 
 /// How long a join key holds unless it is said.

@@ -3,7 +3,7 @@
 
 use super::random::{base62, checksum_text, hash};
 use super::{DAY, Denied, HOUR, MINUTE};
-use shared::session::Secret;
+use shared::secret::Secret;
 
 /// Letters of an id, which lists show.
 const ID: usize = 12;

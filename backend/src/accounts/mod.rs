@@ -29,7 +29,7 @@ mod watchers;
 
 pub use denied::Denied;
 pub use enrol::Enrolment;
-pub use invites::Taken;
+pub use invites::InviteTaken;
 pub use join::NewKey;
 pub use link::{Era, Heard, Identity, LinkDenied};
 pub use log::LogFilter;

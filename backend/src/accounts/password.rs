@@ -5,7 +5,7 @@ use super::denied::Denied;
 use super::random;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
-use shared::session::Secret;
+use shared::secret::Secret;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

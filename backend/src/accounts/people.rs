@@ -8,7 +8,7 @@ use records::accounts::Account;
 use records::{Change, Connection, accounts, codes, keys, sessions, teams, views};
 use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
-use shared::session::Secret;
+use shared::secret::Secret;
 
 /// How long the code holds by which a person sets their password: the first one, and one in place of another.
 const FIRST: i64 = DAY;

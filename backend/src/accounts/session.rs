@@ -8,7 +8,8 @@ use records::accounts::Account;
 use records::{Change, Connection, accounts, sessions, teams};
 use shared::people::Reset;
 use shared::scope::Bounds;
-use shared::session::{Again, Secret, Setup, SignIn, TeamRole};
+use shared::secret::Secret;
+use shared::session::{Again, Setup, SignIn, TeamRole};
 use std::sync::atomic::Ordering;
 
 /// A session ends after so long without a request, and after so long in all.

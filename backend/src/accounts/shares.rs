@@ -10,7 +10,7 @@ use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
 use shared::role::Role;
 use shared::scope::Bounds;
-use shared::session::Secret;
+use shared::secret::Secret;
 use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
 

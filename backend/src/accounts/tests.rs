@@ -9,7 +9,8 @@ use super::*;
 use crate::clock::Manual;
 use shared::enrol::EnrolRequest;
 use shared::people::NewPerson;
-use shared::session::{Secret, Setup, SignIn};
+use shared::secret::Secret;
+use shared::session::{Setup, SignIn};
 use std::time::Duration;
 
 /// A good password of a person.

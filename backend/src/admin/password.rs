@@ -2,7 +2,7 @@
 //! or the environment, which others can read.
 
 use super::failed::AdminFailed;
-use shared::session::Secret;
+use shared::secret::Secret;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;

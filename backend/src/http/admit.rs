@@ -16,7 +16,7 @@ use axum::middleware::Next;
 use axum::response::IntoResponse;
 use shared::role::KeyScope;
 use shared::scope::{Bounds, Scope};
-use shared::session::Secret;
+use shared::secret::Secret;
 use std::sync::Arc;
 
 /// Who asks, and what is there for them. A server without accounts has one reader, who sees all.

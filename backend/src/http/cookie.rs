@@ -3,7 +3,7 @@
 use super::Refusal;
 use axum::http::{HeaderMap, HeaderValue, header};
 use cookie::{Cookie, SameSite};
-use shared::session::Secret;
+use shared::secret::Secret;
 
 /// Cookies of share links that are read of one request.
 const LINKS: usize = 16;

@@ -9,7 +9,7 @@ use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, PublicUrl};
 use crate::ingest::Ingest;
 use axum::http::HeaderMap;
-use shared::session::Secret;
+use shared::secret::Secret;
 use std::sync::Arc;
 
 /// Requests of one principal: at once, and a second.

@@ -1,7 +1,7 @@
 //! The line by which a machine joins a hub.
 
 use crate::config::{Pin, PublicUrl};
-use shared::session::Secret;
+use shared::secret::Secret;
 
 /// How machines reach a hub.
 pub struct JoinRoad<'a> {

@@ -4,7 +4,7 @@ use super::admit::Asker;
 use super::body::Json;
 use super::hub::Hub;
 use super::{App, Refusal, json};
-use crate::accounts::{Begun, Principal, Taken, Who};
+use crate::accounts::{Begun, InviteTaken, Principal, Who};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
@@ -78,8 +78,8 @@ pub(super) async fn invite(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     match hub.accounts.take_invite(asker.who.as_ref(), &body, &asker.network).await? {
-        Taken::Begun(new) => begun(hub, *new).await,
-        Taken::Joined => {
+        InviteTaken::Begun(new) => begun(hub, *new).await,
+        InviteTaken::Joined => {
             // What may be done now is more than what could be a moment ago.
             let token = asker.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
             let who = hub.accounts.session(token, &asker.network).await?;

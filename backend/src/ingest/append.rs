@@ -52,9 +52,9 @@ struct Message {
 
 /// Messages that wait for the next group.
 #[derive(Default)]
-pub(super) struct Gathering(Mutex<Vec<Message>>);
+pub(super) struct Gathered(Mutex<Vec<Message>>);
 
-impl Gathering {
+impl Gathered {
     /// Puts a message in; whether it is the first.
     fn put(&self, message: Message) -> bool {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);

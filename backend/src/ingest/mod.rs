@@ -24,7 +24,7 @@ pub use link::{Denial, socket_config};
 
 use crate::accounts::Accounts;
 use crate::live::Live;
-use append::Gathering;
+use append::Gathered;
 use ask::Desk;
 use fetch::Turns;
 use map::Vocabulary;
@@ -101,7 +101,7 @@ struct Inner {
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
     turns: Turns,
-    gathering: Gathering,
+    gathering: Gathered,
     desk: Desk,
     totals: Totals,
     /// By source; one whose link could not be taken in has no number.
@@ -138,7 +138,7 @@ impl Ingest {
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
             turns: Turns::default(),
-            gathering: Gathering::default(),
+            gathering: Gathered::default(),
             desk: Desk::default(),
             totals: Totals::default(),
             refusals: Mutex::default(),

@@ -9,7 +9,7 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
-use shared::session::Secret;
+use shared::secret::Secret;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 

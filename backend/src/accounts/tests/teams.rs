@@ -113,7 +113,7 @@ async fn an_invitation_works_once_and_gives_no_more_than_its_maker_has() {
     let weak = TakeInvite { password: Some(secret("short")), ..invited(&code, "tom") };
     assert_eq!(take(weak).await.expect_err("a weak password spends no code").status(), 400);
     assert_eq!(take(invited(&code, "ada")).await.expect_err("the name is taken").status(), 409);
-    let Taken::Begun(tom) = take(invited(&code, "tom")).await.expect("taken") else { panic!("a new account") };
+    let InviteTaken::Begun(tom) = take(invited(&code, "tom")).await.expect("taken") else { panic!("a new account") };
     assert_eq!(tom.principal.teams[0].role, Role::Member);
     assert_eq!(take(invited(&code, "eve")).await.expect_err("once").status(), 401);
     assert_eq!(take(invited(&secret("guess"), "eve")).await.expect_err("a guess").status(), 401);
@@ -140,7 +140,7 @@ async fn who_is_signed_in_comes_into_another_team_by_the_code_alone() {
     let nobody = hub.accounts.take_invite(None, &wanted, &network(5)).await.expect_err("nobody is signed in");
     assert_eq!(nobody.status(), 400);
     let taken = hub.accounts.take_invite(Some(&olga.principal), &wanted, &network(5)).await.expect("taken");
-    assert!(matches!(taken, Taken::Joined) && *watched.borrow() == Some(Ended::Rights));
+    assert!(matches!(taken, InviteTaken::Joined) && *watched.borrow() == Some(Ended::Rights));
     let now = hub.accounts.session(olga.token.reveal(), &network(1)).await.unwrap().expect("still signed in");
     let roles: Vec<(&str, Role)> = now.teams.iter().map(|team| (team.name.as_str(), team.role)).collect();
     assert_eq!(roles, [("main", Role::Viewer), ("other", Role::Admin)]);

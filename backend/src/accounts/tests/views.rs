@@ -62,7 +62,7 @@ async fn a_view_is_its_makers_and_the_teams_is_for_members() {
     accounts.set_default_view(&ada, "main", &default(&team.id)).await.expect("the team's");
     assert_eq!(accounts.set_default_view(&ada, "main", &default(&own.id)).await, Err(Denied::Unknown));
     let views = accounts.views(&vera, None).await.unwrap();
-    assert_eq!(views.iter().filter(|one| one.default).map(|one| one.id.clone()).collect::<Vec<_>>(), [team.id.clone()]);
+    assert_eq!(views.iter().filter(|one| one.default).map(|one| &one.id).collect::<Vec<_>>(), [&team.id]);
     accounts.remove_member(&ada, "main", "mike").await.unwrap();
     let left = accounts.views(&vera, None).await.unwrap().into_iter().find(|one| one.id == team.id).expect("it stays");
     assert_eq!(left.owner.as_deref(), Some("mike (left)"));

@@ -6,7 +6,8 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
-use shared::session::{Joined, Joins, NewJoin, Secret};
+use shared::secret::Secret;
+use shared::session::{Joined, Joins, NewJoin};
 use std::sync::Arc;
 
 pub(in crate::http) async fn list(
