@@ -4,7 +4,7 @@ use crate::agent::{self, Agent};
 use crate::audit::Audit;
 use crate::cutter::{Cutter, Direction, Way};
 use crate::ledger::{Chance, Ledger};
-use crate::server::{Server, run, watchglass};
+use crate::server::{Server, watchglass};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -108,6 +108,8 @@ pub struct Fleet {
     pub cutter: Cutter,
     /// The key of the join line.
     pub key: String,
+    /// Keys of people, by what they are for; none where there are no people.
+    pub keys: BTreeMap<&'static str, String>,
     /// The address of the hub that the agent is told.
     pub url: String,
     /// More arguments of the agent.
@@ -155,16 +157,32 @@ impl Fleet {
         Fleet::hub_in(tempfile::tempdir().expect("a folder"), hub, agent, &[])
     }
 
-    fn hub_in(own: TempDir, hub_folder: PathBuf, agent_folder: PathBuf, args: &[&str]) -> Fleet {
+    /// Likewise one with people: those of [`crate::hub::people`], whose keys are there to ask it.
+    ///
+    /// # Panics
+    /// As [`Fleet::hub`] does.
+    pub fn with_people() -> Fleet {
+        let own = tempfile::tempdir().expect("a folder");
+        let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
+        std::fs::create_dir(&hub).expect("made");
+        let keys = crate::hub::people(&hub);
+        let key = keys["join"].clone();
+        Fleet { keys, ..Fleet::of(own, (hub, agent), &[], |_| key) }
+    }
+
+    fn hub_in(own: TempDir, hub: PathBuf, agent: PathBuf, args: &[&str]) -> Fleet {
+        Fleet::of(own, (hub, agent), args, |hub| crate::waiting::until("a join line", || key_in(&hub.log())))
+    }
+
+    fn of(
+        own: TempDir,
+        (hub_folder, agent_folder): (PathBuf, PathBuf),
+        args: &[&str],
+        key: impl FnOnce(&Server) -> String,
+    ) -> Fleet {
         let hub_args: Vec<String> = args.iter().map(|arg| (*arg).to_string()).collect();
         let hub = start_hub(&hub_folder, 0, &hub_args);
-        let key = crate::waiting::until("a join line", || {
-            let log = hub.log();
-            let at = log.find("wg_j_")?;
-            let key = log[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
-            log[at..].contains('\n').then(|| key.to_owned())
-        });
-        let cutter = Cutter::start(hub.addr());
+        let (key, cutter) = (key(&hub), Cutter::start(hub.addr()));
         Fleet {
             own,
             hub_folder,
@@ -173,6 +191,7 @@ impl Fleet {
             url: format!("http://{}", cutter.addr),
             cutter,
             key,
+            keys: BTreeMap::new(),
             agent_args: Vec::new(),
             agent_env: Vec::new(),
             hub_args,
@@ -248,6 +267,38 @@ impl Fleet {
         self.hub.as_ref().expect("it runs")
     }
 
+    /// Runs a command that administers the hub, on its machine; what it prints.
+    ///
+    /// # Panics
+    /// Panics when it fails.
+    #[track_caller]
+    pub fn administer(&self, args: &[&str]) -> String {
+        let mut command = watchglass(args.iter().copied());
+        let output = command.arg("--data-dir").arg(&self.hub_folder).output().expect("the binary starts");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The key of a join line that is made with these arguments.
+    ///
+    /// # Panics
+    /// Panics when none is made.
+    #[track_caller]
+    pub fn join_line(&self, args: &[&str]) -> String {
+        let line = self.administer(&[&["agents", "join"], args].concat());
+        key_in(&line).unwrap_or_else(|| panic!("no key in {line}"))
+    }
+
+    /// The machines that the hub knows.
+    ///
+    /// # Panics
+    /// Panics when it does not tell.
+    #[track_caller]
+    pub fn machines(&self) -> Vec<shared::session::Agent> {
+        let told = self.administer(&["agents", "list", "--json"]);
+        serde_json::from_str::<shared::session::Agents>(&told).expect("a list of agents").agents
+    }
+
     /// From now on the agent may lack what the hub has: it has lost it.
     pub fn agent_forgets(&mut self) {
         self.kept.extend(samples(&self.of_hub()));
@@ -255,7 +306,7 @@ impl Fleet {
 
     /// What the folder of the hub has of the ledger.
     fn of_hub(&self) -> String {
-        export(&self.hub_folder)
+        export(&self.hub_folder, &[])
     }
 
     /// Waits until the hub has a good number of samples more than now.
@@ -361,11 +412,47 @@ impl Fleet {
     /// Panics when that takes too long, and says what is lacking.
     #[track_caller]
     pub fn settle(&self) -> Audit {
+        self.settle_by(samples)
+    }
+
+    /// Likewise where stamps of the two differ, since the agent's clock was wrong: what was scraped counts, and not when.
+    ///
+    /// # Panics
+    /// As [`Fleet::settle`] does.
+    #[track_caller]
+    pub fn settle_corrected(&self) -> Audit {
+        self.settle_by(scrapes)
+    }
+
+    /// What the agent has up to the newest that the hub has, and the hub lacks: times, ms since the epoch, and tags.
+    pub fn lacks(&self) -> Vec<(i64, String)> {
+        let hub = samples(&self.of_hub());
+        let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
+        let agent = samples(&export(&self.agent_folder, &self.agent_env));
+        agent.into_keys().filter(|at| at.0 <= newest && !hub.contains_key(at)).collect()
+    }
+
+    /// The times of the first and of the last sample that the hub has, ms since the epoch.
+    ///
+    /// # Panics
+    /// Panics where it has none.
+    pub fn span(&self) -> (i64, i64) {
+        let all = samples(&self.of_hub());
+        let times = || all.keys().map(|(t, _)| *t);
+        (times().min().expect("samples"), times().max().expect("samples"))
+    }
+
+    #[track_caller]
+    fn settle_by(&self, read: fn(&str) -> Samples) -> Audit {
         let begin = Instant::now();
         loop {
             // The hub first: what it has, the agent has had before.
-            let (of_hub, of_agent) = (self.of_hub(), export(&self.agent_folder));
-            let (hub, mut agent) = (samples(&of_hub), samples(&of_agent));
+            let of_hub = self.of_hub();
+            let (hub, mut agent) = (read(&of_hub), read(&export(&self.agent_folder, &self.agent_env)));
+            if !self.agent_env.is_empty() {
+                // By a clock that was set back, what came before is of times to come; by ours it is not.
+                agent.extend(read(&export(&self.agent_folder, &[])));
+            }
             let forgot = !self.kept.is_empty();
             agent.extend(self.kept.iter().map(|(at, value)| (at.clone(), value.clone())));
             let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
@@ -404,10 +491,19 @@ fn start_hub(folder: &Path, port: u16, args: &[String]) -> Server {
     Server::start_as_it_is(command)
 }
 
+/// The join key in a text that has a whole line with one.
+fn key_in(text: &str) -> Option<String> {
+    let at = text.find("wg_j_")?;
+    let key = text[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    text[at..].contains('\n').then(|| key.to_owned())
+}
+
 /// What a folder has of the ledger, as CSV; empty before the first sample.
-fn export(folder: &Path) -> String {
+fn export(folder: &Path, env: &[(String, String)]) -> String {
     let folder = folder.to_str().expect("a plain path");
-    let output = run(["export", "--data-dir", folder, "--tag", "openmetrics.books.*", "--format", "csv"]);
+    let mut command = watchglass(["export", "--data-dir", folder, "--tag", "openmetrics.books.*", "--format", "csv"]);
+    command.envs(env.iter().map(|(name, value)| (name, value)));
+    let output = command.output().expect("the binary starts");
     if output.status.success() { String::from_utf8(output.stdout).expect("text") } else { String::new() }
 }
 
@@ -419,4 +515,15 @@ fn samples(csv: &str) -> Samples {
         (((time * 1e3).round() as i64, tag.to_owned()), value.to_owned())
     };
     csv.lines().skip(1).map(cells).collect()
+}
+
+/// Likewise by the number of the scrape in place of the time.
+fn scrapes(csv: &str) -> Samples {
+    let all = samples(csv);
+    let is_number = |tag: &str| tag.contains("ledger_total");
+    let numbers = all.iter().filter(|((_, tag), _)| is_number(tag));
+    let numbers: BTreeMap<i64, i64> =
+        numbers.map(|((t, _), n)| (*t, n.parse::<f64>().unwrap_or_else(|_| panic!("{n}")) as i64)).collect();
+    // One without a number was cut off by the end of the export.
+    all.into_iter().filter_map(|((t, tag), value)| Some(((*numbers.get(&t)?, tag), value))).collect()
 }

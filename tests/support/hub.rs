@@ -11,6 +11,7 @@ use shared::session::{NewJoin, Setup, SignIn};
 use shared::team::{NewTeam, TeamChange};
 use shared::views::NewShare;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The password of everybody.
@@ -40,7 +41,7 @@ struct Cast {
     link: (String, Secret),
 }
 
-async fn cast(folder: &std::path::Path) -> Cast {
+async fn cast(folder: &Path) -> Cast {
     let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
     let network = Network::local();
     let code = accounts.setup_code().await.expect("a database").expect("there is no account yet");
@@ -101,17 +102,30 @@ async fn cast(folder: &std::path::Path) -> Cast {
     Cast { instance, tokens, keys, link }
 }
 
+/// Everybody, in the folder of a hub that does not run.
+fn made_in(folder: &Path) -> Cast {
+    let path = folder.to_path_buf();
+    // On a thread of its own: the test itself may be on a runtime.
+    let made = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(cast(&path))
+    });
+    made.join().expect("everybody is there")
+}
+
+/// Makes everybody in the folder of a hub that does not run: their keys.
+///
+/// # Panics
+/// Panics when there is somebody already.
+pub fn people(folder: &Path) -> BTreeMap<&'static str, String> {
+    made_in(folder).keys
+}
+
 impl Hub {
     /// Starts a hub with everybody in it.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().to_path_buf();
-        // On a thread of its own: the test itself may be on a runtime.
-        let made = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(cast(&path))
-        });
-        let Cast { instance, tokens, keys, link } = made.join().expect("everybody is there");
+        let Cast { instance, tokens, keys, link } = made_in(folder.path());
         let server = Self::server(folder.path(), args);
         let port = server.addr().port();
         let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());
@@ -121,7 +135,7 @@ impl Hub {
     }
 
     /// Starts the hub of a folder on a free port.
-    pub fn server<'a>(folder: &std::path::Path, args: impl IntoIterator<Item = &'a str>) -> Server {
+    pub fn server<'a>(folder: &Path, args: impl IntoIterator<Item = &'a str>) -> Server {
         let mut command = watchglass(["hub", "--port", "0", "--data-dir"]);
         command.arg(folder).args(args);
         Server::start_as_it_is(command)

@@ -72,7 +72,7 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
 }
 
 /// Writes a file until the disk is full.
-fn fill(path: &Path) -> std::io::Result<()> {
+pub fn fill(path: &Path) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     loop {
         match file.write(&[1; 4096]) {

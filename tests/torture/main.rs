@@ -5,12 +5,14 @@
 //!   ([`watchglass_tests::fleet`]).
 //! - power cuts ([`power`]): a file system of our own stops with what is on its disk at that moment.
 //! - a full disk ([`full`]): the live page goes on, and writing goes on by itself when there is space again.
+//! - both of them with a hub and an agent, on either side ([`pair`]).
 //!
-//! The last two need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
+//! The last three need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
 //! with it, however it ends.
 
 mod full;
 mod mount;
+mod pair;
 mod power;
 
 use backend::clock::{Clock, System};
@@ -58,10 +60,16 @@ fn main() -> ExitCode {
     // This comes before any thread starts. A namespace belongs to a thread, and the threads that it starts inherit it.
     let own = mount::own_namespace();
     eprintln!("--seed {} repeats this run", plan.seed);
-    let mut rows = vec![killed(&plan), harmed(&plan)];
+    let mut rows = Vec::new();
+    rows.extend((plan.kills > 0).then(|| killed(&plan)));
+    rows.extend((plan.harms > 0).then(|| harmed(&plan)));
     match own {
-        Ok(()) => rows.extend([power::cuts(&plan), full::full(&plan)]),
-        Err(why) => rows.extend(["power cuts", "a full disk"].map(|what| Row::left_out(what, &why))),
+        Ok(()) => {
+            rows.extend([power::cuts(&plan), full::full(&plan)]);
+            rows.extend(pair::all(&plan));
+        }
+        Err(why) => rows
+            .extend(["power cuts", "a full disk", "disks of a hub and an agent"].map(|what| Row::left_out(what, &why))),
     }
     print(&rows);
     if rows.iter().all(Row::passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

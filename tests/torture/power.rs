@@ -61,7 +61,7 @@ fn cut(mount: &Mount, ledger: &Ledger, audit: &mut Audit, chance: &mut Chance) -
 
 /// Stops the file system at once.
 #[cfg(target_os = "linux")]
-fn shut_down(path: &Path) -> Result<(), String> {
+pub fn shut_down(path: &Path) -> Result<(), String> {
     use std::os::fd::AsRawFd;
     // This is _IOR('X', 125, u32). The value below means that the journal is not written before.
     const FS_IOC_SHUTDOWN: libc::Ioctl = 0x8004_587d_u32 as libc::Ioctl;
@@ -73,6 +73,6 @@ fn shut_down(path: &Path) -> Result<(), String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn shut_down(_: &Path) -> Result<(), String> {
+pub fn shut_down(_: &Path) -> Result<(), String> {
     Err("only Linux stops a file system when it is told to".into())
 }

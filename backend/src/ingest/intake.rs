@@ -30,6 +30,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(600);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Nothing is fetched before the agent's clock is known, or this time has passed.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// A hello may have been so long on its way, milliseconds.
+const FAR_MS: u64 = 10_000;
 /// What expires this soon is not fetched any more, milliseconds.
 const EXPIRES_MS: i64 = 60_000;
 /// Holes that readers are told of.
@@ -117,6 +119,8 @@ pub(super) struct Intake {
     waiting: WaitingRecords,
     /// Ticks of the message that is taken in, which are not appended yet.
     ticks: Vec<LinkTick>,
+    /// By its hello, the agent's clock is not where it was: stamps mean nothing before it is measured.
+    is_off: bool,
     /// A tick has come over this link,
     ticked: bool,
     /// and the newest one so long after its stamp, milliseconds.
@@ -206,6 +210,8 @@ impl Intake {
         offers.retain(|offer| holds == 0 || offer.first >= FIRST_BY_CLOCK.min(hello.life));
         let newest = live.store().state(source).map_or(0, TickState::t);
         let meeting = Meeting { had: (holds, newest), started: hello.started, oldest: offers.first().copied() };
+        let clock = AgentClock::new(past.eras);
+        let ahead = hello.now.saturating_add(clock.shift()).saturating_sub(live.clock.wall());
         let intake = Intake {
             source,
             name: arrival.name.clone(),
@@ -216,7 +222,7 @@ impl Intake {
             state: TickState::default(),
             map: Map::new(source, ingest.limits),
             pace: LinkPace::new(steady),
-            clock: AgentClock::new(past.eras),
+            clock,
             era: None,
             erased: past.erased,
             refusals: ingest.refusals(Some(source)),
@@ -229,6 +235,7 @@ impl Intake {
             meeting,
             waiting: WaitingRecords::default(),
             ticks: Vec::new(),
+            is_off: ahead.unsigned_abs() > FAR_MS,
             ticked: false,
             behind: None,
             began: steady,
@@ -422,6 +429,13 @@ impl Intake {
         }
         let live = &self.ingest.live;
         let (now, steady) = (live.clock.wall(), live.clock.steady());
+        if self.is_off {
+            // By how much is about to be known. What comes until then is fetched.
+            if !self.knows_clock() {
+                return Ok(true);
+            }
+            (self.is_off, self.looked) = (false, None);
+        }
         let t = t.saturating_add(self.clock.shift());
         self.behind = u64::try_from(now.saturating_sub(t)).ok();
         let values = {

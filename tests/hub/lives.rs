@@ -1,0 +1,183 @@
+//! Lives of agents: a folder that was wiped, one that was copied, a key that was ended, a hub that forgets, a clock that is
+//! wrong. What was sampled is at the hub once.
+
+use std::path::Path;
+use watchglass_tests::agent::{self, Agent};
+use watchglass_tests::audit::Audit;
+use watchglass_tests::fleet::Fleet;
+use watchglass_tests::server::watchglass;
+
+/// What tells a machine from others, below a folder: its id, its network card, its boot.
+fn root(folder: &Path, boot: &str) -> String {
+    let write = |path: &str, text: &str| {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    write("etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    write("proc/sys/kernel/random/boot_id", &format!("{boot}-0000-1111-2222-333344445555\n"));
+    write("sys/class/net/eth0/address", "52:54:00:12:34:56\n");
+    write("sys/class/net/eth0/device/uevent", "");
+    folder.display().to_string()
+}
+
+#[track_caller]
+fn sound(audit: &Audit) {
+    assert!(audit.sound(), "lost {:?}, doubled {:?}, wrong {:?}", audit.lost, audit.doubled, audit.wrong);
+    assert!(audit.stored > 30, "{} samples", audit.stored);
+}
+
+/// A fleet whose agent is known by its machine, or where it is in a container by its name.
+fn known(name: &str) -> Fleet {
+    let mut fleet = Fleet::hub(&[]);
+    fleet.key = fleet.join_line(&["--by-name", "--uses", "9"]);
+    let root = root(&fleet.folder().join("root"), "0d1e2f3a");
+    fleet.agent_args = ["--name", name, "--root", &root].map(String::from).to_vec();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    fleet
+}
+
+#[test]
+fn a_machine_whose_folder_was_wiped_is_the_same_and_goes_on_above_what_the_hub_has() {
+    let mut fleet = known("node-7");
+    let before = fleet.machines();
+    fleet.kill_agent();
+    fleet.until("the hub knows that it is gone", || (fleet.machines()[0].state == "unreachable").then_some(()));
+    fleet.agent_forgets();
+    std::fs::remove_dir_all(fleet.agent_folder()).expect("it was there");
+    fleet.start_agent();
+    fleet.grows("samples come again");
+    let after = fleet.machines();
+    assert_eq!((before.len(), after.len()), (1, 1), "{after:?}");
+    assert_eq!((&before[0].id, before[0].name.as_str()), (&after[0].id, after[0].name.as_str()));
+    assert_ne!(before[0].key, after[0].key, "the old key was replaced");
+    sound(&fleet.settle());
+}
+
+/// A copy of what an agent keeps, as of a disk that was cloned.
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => copied(&path, &to),
+            // What is replaced or removed meanwhile is none of the copy, nor is a socket.
+            Ok(kind) if kind.is_file() => drop(std::fs::copy(&path, &to)),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn of_a_cloned_folder_the_second_is_refused_or_becomes_a_machine_of_its_own() {
+    let fleet = known("node-7");
+    let start = |name: &str, key: bool| {
+        let folder = fleet.folder().join(name);
+        copied(fleet.agent_folder(), &folder);
+        let root = root(&fleet.folder().join(format!("{name}-root")), "ffffffff");
+        let mut command = match key {
+            true => agent::command(&fleet.url, &fleet.key, &folder),
+            false => {
+                let mut command = watchglass(["agent", "--hub", &fleet.url, "--data-dir"]);
+                command.arg(&folder);
+                command
+            }
+        };
+        command.args(["--collectors", "cpu", "--name", "node-7", "--root", &root]);
+        Agent::start(command)
+    };
+    let keyless = start("keyless", false);
+    keyless.says("--new-identity");
+    let other = start("other", true);
+    other.says("as node-7-2");
+    fleet.grows("the first goes on");
+    assert_eq!(fleet.machines().len(), 2);
+    sound(&fleet.settle());
+}
+
+#[test]
+fn a_machine_that_was_revoked_samples_on_and_comes_back_by_a_line_of_its_own() {
+    let mut fleet = Fleet::hub(&[]);
+    fleet.start_agent();
+    fleet.grows("samples come");
+    let name = fleet.machines()[0].name.clone();
+    fleet.administer(&["agents", "revoke", &name]);
+    fleet.agent().says("revoked");
+    fleet.samples_on(30);
+    // The line that it was started with lets it in no more, that of another machine neither.
+    fleet.kill_agent();
+    fleet.key = fleet.join_line(&["--as", &name]);
+    fleet.start_agent();
+    fleet.grows("samples come again");
+    let machines = fleet.machines();
+    assert!(machines.len() == 1 && machines[0].name == name && machines[0].state != "revoked", "{machines:?}");
+    sound(&fleet.settle());
+}
+
+#[test]
+fn a_hub_that_was_restored_from_before_a_machine_joined_lets_it_join_anew() {
+    let mut fleet = Fleet::hub(&[]);
+    fleet.key = fleet.join_line(&["--uses", "9"]);
+    fleet.kill_hub();
+    let backup = fleet.folder().join("backup");
+    let database = |from: &Path, to: &Path| {
+        std::fs::create_dir_all(to).expect("made");
+        for file in ["hub.db", "hub.db-wal", "hub.db-shm"] {
+            // The two others are there only while there is something in them.
+            let _ = std::fs::remove_file(to.join(file));
+            let _ = std::fs::copy(from.join(file), to.join(file));
+        }
+        assert!(to.join("hub.db").is_file());
+    };
+    database(fleet.hub_folder(), &backup);
+    fleet.start_hub();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    fleet.kill_hub();
+    database(&backup, fleet.hub_folder());
+    fleet.start_hub();
+    fleet.agent().says("it joins anew by its join key");
+    fleet.grows("samples come again");
+    assert_eq!(fleet.machines().len(), 1);
+    fleet.until("the hub has all that the agent has", || fleet.lacks().is_empty().then_some(()));
+}
+
+#[cfg(target_os = "linux")]
+mod clock {
+    use super::sound;
+    use fake_clock::FakeClock;
+    use watchglass_tests::fleet::Fleet;
+
+    const HOUR: i64 = 3_600_000;
+    /// Stamps may be as far from the truth as a clock that is left alone, and a test may take so long, ms.
+    const LONG: i64 = 600_000;
+
+    /// A fleet whose agent has a clock of its own, so many ms ahead.
+    fn ahead(ms: i64) -> (Fleet, FakeClock) {
+        let mut fleet = Fleet::hub(&[]);
+        let clock = FakeClock::new(fleet.folder());
+        clock.set_ahead(ms);
+        fleet.agent_env = clock.environment();
+        fleet.start_agent();
+        (fleet, clock)
+    }
+
+    /// The hub's samples are of now, whatever the agent's clock says.
+    #[track_caller]
+    fn in_place(fleet: &Fleet) {
+        use backend::clock::{Clock, System};
+        let (now, (first, last)) = (System.wall(), fleet.span());
+        assert!(now - LONG < first && last < now + 5_000, "{} to {} ms from now", first - now, last - now);
+    }
+
+    #[test]
+    fn a_clock_that_is_an_hour_off_is_corrected_and_no_sample_is_lost() {
+        for off in [HOUR, -HOUR] {
+            let (fleet, _clock) = ahead(off);
+            fleet.grows("samples come");
+            sound(&fleet.settle_corrected());
+            in_place(&fleet);
+        }
+    }
+}
