@@ -11,7 +11,7 @@ const BANNER: &str = r#"(b => b ? b.innerText : "")(document.querySelector(".ban
 /// An expression for the text of the lines above the charts.
 const LINES: &str = r#"[...document.querySelectorAll(".absent")].map(a => a.innerText).join("\n")"#;
 /// An expression for the samples of the wide chart, or of the heat map in its place.
-const SAMPLES: &str = r#"+document.querySelector(".charts article.chart").dataset.samples"#;
+const SAMPLES: &str = r#"+document.querySelector(".charts article.chart")?.dataset.samples"#;
 const WORDS_IN_PLOT: &str = r#"getComputedStyle(document.querySelector("article.hero .plot"), "::after").content"#;
 
 fn open(stage: &Stage, query: &str) -> Browser {
