@@ -27,3 +27,4 @@ pub mod store;
 pub mod terminal;
 pub mod throttle;
 pub mod uplink;
+pub mod usage;

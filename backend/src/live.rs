@@ -19,7 +19,7 @@ pub use append::NewTick;
 pub use outgoing::Outgoing;
 pub use overview::{Overview, OverviewPlace};
 pub use reader::Reader;
-pub use source::{LinkFigures, Provenance, SourceState};
+pub use source::{LinkFigures, Provenance, SourceState, TakenCounts};
 pub use standings::KnownIndex;
 pub use uplinks::{UplinkCounts, UplinkLag, UplinkStanding, UplinkState};
 pub use viewer::Viewer;

@@ -56,6 +56,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
+    // What is used, written down each minute.
+    ("backend/src", "usage", &["accounts", "clock", "live"]),
     ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
     (
         "backend/src",
@@ -74,6 +76,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "throttle",
             "stderr",
             "store",
+            "usage",
         ],
     ),
     // Nobody but the program imports a mode.
@@ -97,6 +100,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "stderr",
             "store",
             "uplink",
+            "usage",
         ],
     ),
     // Parts of the program, like main.

@@ -71,6 +71,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("DELETE", "/api/v1/shares/{id}", "/api/v1/shares/none", "MAOH", 404),
     ("POST", "/api/v1/shares/open", "/api/v1/shares/open", "0SVMAOH", 400),
     ("GET", "/api/v1/audit", "/api/v1/audit?team=main", "AHu", 200),
+    ("GET", "/api/v1/usage", "/api/v1/usage?team=main", "MAHpd", 200),
     ("GET", "/api/v1/me", "/api/v1/me", "VMAOH", 200),
     ("PATCH", "/api/v1/me", "/api/v1/me", "VMAOH", 400),
     ("PUT", "/api/v1/me/password", "/api/v1/me/password", "VMAOH", 400),

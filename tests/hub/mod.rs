@@ -16,6 +16,7 @@ mod roads;
 mod shares;
 mod sockets;
 mod tls;
+mod usage;
 
 /// What every request with JSON says.
 const JSON: &str = "Content-Type: application/json";

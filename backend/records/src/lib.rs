@@ -22,6 +22,7 @@ pub mod sessions;
 pub mod shares;
 pub mod sources;
 pub mod teams;
+pub mod usage;
 pub mod views;
 
 pub use backup::{backup, restore};

@@ -65,6 +65,14 @@ pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> 
     Ok(sqlx::query_scalar(get).bind(team).fetch_all(on).await?)
 }
 
+/// Id and team of each.
+///
+/// # Errors
+/// The statement failed.
+pub async fn homes(on: &mut Connection) -> Result<Vec<(String, String)>, Error> {
+    Ok(sqlx::query_as("SELECT id, team FROM sources").fetch_all(on).await?)
+}
+
 /// One by its id.
 ///
 /// # Errors

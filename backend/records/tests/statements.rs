@@ -11,10 +11,11 @@ use records::sessions::Session;
 use records::shares::Share;
 use records::sources::{Source, Told};
 use records::teams::Team;
+use records::usage::Used;
 use records::views::View;
 use records::{
     Change, Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, shares, sources,
-    teams, views,
+    teams, usage, views,
 };
 
 fn id(letter: char) -> String {
@@ -499,4 +500,32 @@ async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing() {
     records.close().await;
     let records = Records::open(folder.path()).await.expect("opened again");
     assert_eq!(accounts::count(&mut records.read().await.unwrap()).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn what_was_used_adds_up_or_is_the_largest_of_its_day() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    sources::add(&mut on, &source('s')).await.unwrap();
+    assert_eq!(sources::homes(&mut on).await.unwrap(), [(id('s'), id('t'))]);
+    let of = |day, kind: &str, measure: &str| Used {
+        day,
+        team: id('t'),
+        kind: kind.into(),
+        subject: if kind == "day" { String::new() } else { id('s') },
+        measure: measure.into(),
+    };
+    usage::add(&mut on, &of(1, "day", "samples"), 2.0).await.unwrap();
+    usage::add(&mut on, &of(1, "day", "samples"), 3.5).await.unwrap();
+    usage::add(&mut on, &of(1, "source", "samples"), 1.0).await.unwrap();
+    for value in [7.0, 9.0, 8.0] {
+        usage::raise(&mut on, &of(2, "day", "series"), value).await.unwrap();
+    }
+    let all = usage::of(&mut on, Some(&id('t')), "day", (0, 9), 10).await.unwrap();
+    assert_eq!(all, [(of(1, "day", "samples"), 5.5), (of(2, "day", "series"), 9.0)]);
+    assert_eq!(usage::of(&mut on, None, "day", (2, 2), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
+    assert_eq!(usage::of(&mut on, Some(&id('x')), "day", (0, 9), 10).await.unwrap(), []);
+    assert_eq!(usage::of(&mut on, None, "source", (0, 9), 10).await.unwrap(), [(of(1, "source", "samples"), 1.0)]);
+    usage::forget(&mut on, 2).await.unwrap();
+    assert_eq!(usage::of(&mut on, None, "day", (0, 9), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
 }

@@ -24,6 +24,7 @@ mod services;
 mod session;
 mod shares;
 mod teams;
+mod usage;
 mod views;
 mod watchers;
 
@@ -35,6 +36,7 @@ pub use link::{Era, Heard, Identity, LinkDenied};
 pub use log::LogFilter;
 pub use principal::{Network, Principal, Who};
 pub use session::Begun;
+pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
 pub use views::NotSaved;
 pub use watchers::Ended;
 
@@ -323,6 +325,7 @@ async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
     records::sessions::forget(change, now, now - IDLE).await?;
     records::codes::forget(change, now).await?;
     records::shares::forget(change, now).await?;
+    usage::forget(change, now).await?;
     log::blur(change, now).await?;
     records::keys::forget(change, now - KEPT).await?;
     records::sources::forget_aliases(change, now).await?;

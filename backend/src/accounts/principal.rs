@@ -90,6 +90,8 @@ pub struct Principal {
     pub bounds: Bounds,
     /// The account whose this is: of a person, or of their key.
     pub(super) owner: Option<String>,
+    /// The team of a share link, by id.
+    pub(super) home: Option<String>,
     /// The sources of the teams.
     pub(super) sources: Vec<String>,
     /// Until when what needs a fresh sign-in is granted.
@@ -112,6 +114,7 @@ impl Principal {
             network: Network::local(),
             bounds: Bounds::All,
             owner: None,
+            home: None,
             sources: Vec::new(),
             fresh_until: i64::MAX,
             holder: Holder { own: format!("uid {uid}"), of: String::new(), since: 0 },
@@ -134,6 +137,12 @@ impl Principal {
             true => Some(Role::Admin),
             false => self.teams.iter().find(|known| known.id == team).map(|known| known.role),
         }
+    }
+
+    /// The team, by its id, for which what is asked here counts: the first of theirs, of a share link its own; none: the
+    /// hub's first.
+    pub fn counts_for(&self) -> Option<&str> {
+        self.home.as_deref().or_else(|| self.teams.first().map(|team| team.id.as_str()))
     }
 
     /// Whether at least this may be done in a team, by its id.

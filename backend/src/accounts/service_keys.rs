@@ -79,6 +79,7 @@ impl Accounts {
             network: network.clone(),
             owner: key.owner.clone(),
             bounds: Bounds::All,
+            home: None,
             sources: Vec::new(),
             // A key has no password to give again; what it is for was decided when it was made.
             fresh_until: i64::MAX,

@@ -358,6 +358,7 @@ impl Accounts {
             network: network.clone(),
             owner: Some(account.id.clone()),
             bounds: Bounds::All,
+            home: None,
             sources: Vec::new(),
             fresh_until: session.proved + FRESH,
             holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },

@@ -164,6 +164,7 @@ impl Accounts {
             ends: Some(row.ends),
             network: network.clone(),
             owner: None,
+            home: Some(row.team),
             sources,
             fresh_until: 0,
             // It ends with whatever ends its maker's sockets, and comes back if it still may.

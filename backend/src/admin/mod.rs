@@ -1,4 +1,4 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `agents`, `team`, `view`, `share` and `audit`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `agents`, `team`, `view`, `share`, `audit` and `usage`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
 mod carrier;
@@ -9,7 +9,7 @@ mod table;
 
 pub use failed::AdminFailed;
 
-use crate::accounts::LogFilter;
+use crate::accounts::{LogFilter, UsageFilter, usage_csv};
 use crate::clock::{self, Clock};
 use crate::config::{
     AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
@@ -51,6 +51,9 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
         format!("{answer:#}\n")
     } else {
         match &order {
+            HubOrder::Usage(_) if wanted.is_csv() => {
+                serde_json::from_value(answer.clone()).map(|usage| usage_csv(&usage)).unwrap_or_default()
+            }
             HubOrder::AddKey(..) => text("key").map(|key| format!("{key}\n")).unwrap_or_default(),
             HubOrder::Join(_, join) => {
                 let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
@@ -187,6 +190,16 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 ..LogFilter::default()
             };
             (HubOrder::Audit(asked), String::new())
+        }
+        AdminTask::Usage(task) => {
+            let now = clock::System.wall();
+            let asked = UsageFilter {
+                team: wanted.team.clone(),
+                by: task.by.parse().map_err(|why| AdminFailed::usage(format!("--by {why}")))?,
+                from: task.from.map(|from| from.at(now)),
+                to: task.to.map(|to| to.at(now)),
+            };
+            (HubOrder::Usage(asked), String::new())
         }
         AdminTask::Key(KeyTask::List) => (HubOrder::Keys(team()), String::new()),
         AdminTask::Key(KeyTask::Add { program, scope, expires }) => {

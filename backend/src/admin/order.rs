@@ -1,7 +1,7 @@
 //! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
 //! answer with the same JSON.
 
-use crate::accounts::{Accounts, Denied, LogFilter, Principal};
+use crate::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
@@ -41,6 +41,7 @@ pub(super) enum HubOrder {
     AddShare(Option<String>, NewShare),
     EndShare(String),
     Audit(LogFilter),
+    Usage(UsageFilter),
 }
 
 /// A part of a path, so that no name is another path.
@@ -72,6 +73,7 @@ impl HubOrder {
         let agent = |team: &str, name: &str| format!("api/v1/teams/{}/agents/{}", part(team), part(name));
         let of = |team: &str, what: &str| format!("api/v1/teams/{}/{what}", part(team));
         let one = |team: &str| format!("api/v1/teams/{}", part(team));
+        let seconds = |ms: Option<i64>| ms.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)));
         match self {
             HubOrder::People => ("GET", "api/v1/accounts".into(), None),
             HubOrder::AddPerson(wanted) => ("POST", "api/v1/accounts".into(), body(wanted)),
@@ -103,9 +105,16 @@ impl HubOrder {
                 ("POST", asked("api/v1/shares", &[("team", team.clone())]), body(wanted))
             }
             HubOrder::EndShare(id) => ("DELETE", format!("api/v1/shares/{}", part(id)), None),
+            HubOrder::Usage(usage) => {
+                let names = [
+                    ("team", usage.team.clone()),
+                    ("by", Some(usage.by.word().into())),
+                    ("from", seconds(usage.from)),
+                    ("to", seconds(usage.to)),
+                ];
+                ("GET", asked("api/v1/usage", &names), None)
+            }
             HubOrder::Audit(log) => {
-                let seconds =
-                    |ms: Option<i64>| ms.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)));
                 let names = [
                     ("team", log.team.clone()),
                     ("who", log.who.clone()),
@@ -178,6 +187,7 @@ impl HubOrder {
                 None
             }
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
+            HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

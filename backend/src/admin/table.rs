@@ -1,10 +1,11 @@
 //! Answers as tables for people: columns as wide as what stands in them.
 
 use serde_json::Value;
-use shared::audit::AuditLog;
+use shared::audit::{AuditLog, Usage};
 use shared::people::{Keys, People};
 use shared::session::Agents;
 use shared::team::Team;
+use shared::unit::Unit;
 use shared::views::{Shares, Views};
 
 /// The table of a list; none for an answer that is no list.
@@ -69,6 +70,35 @@ pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
             vec![share.name, share.by, opened, format!("in {}", span(share.ends - now)), share.note, share.id]
         });
         with_head(["NAME", "BY", "OPENED", "ENDS", "NOTE", "ID"], rows)
+    } else if of("usage") {
+        let usage: Usage = serde_json::from_value(answer.clone()).ok()?;
+        let rows = usage.usage.into_iter().map(|row| {
+            let value = |measure: &str, unit: Unit| {
+                let value = row.values.get(measure).copied();
+                value.map_or("-".into(), |value| {
+                    let scale = unit.scale(value);
+                    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
+                })
+            };
+            let counted = [
+                value("samples", Unit::Count),
+                value("bytes_in", Unit::Bytes),
+                value("bytes_disk", Unit::Bytes),
+                value("series", Unit::Count),
+                value("late", Unit::Count),
+                value("dropped", Unit::Count),
+                value("viewers_peak", Unit::Count),
+                value("viewer_hours", Unit::Count),
+                value("bytes_out", Unit::Bytes),
+                value("queries", Unit::Count),
+            ];
+            [row.day, row.team, row.name].into_iter().chain(counted).collect()
+        });
+        let head = [
+            "DAY", "TEAM", "OF", "SAMPLES", "IN", "DISK", "SERIES", "LATE", "DROPPED", "VIEWERS", "HOURS", "OUT",
+            "QUERIES",
+        ];
+        with_head(head, rows)
     } else if of("entries") {
         let log: AuditLog = serde_json::from_value(answer.clone()).ok()?;
         let rows = log.entries.into_iter().map(|row| {

@@ -23,6 +23,13 @@ pub struct Administration {
     pub labels: BTreeMap<String, String>,
 }
 
+impl Administration {
+    /// Whether the answer is wanted as CSV.
+    pub fn is_csv(&self) -> bool {
+        matches!(&self.task, AdminTask::Usage(task) if task.csv)
+    }
+}
+
 /// What is wanted of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminTask {
@@ -40,6 +47,8 @@ pub enum AdminTask {
     Share(ShareTask),
     /// `watchglass audit`.
     Audit(AuditTask),
+    /// `watchglass usage`.
+    Usage(UsageTask),
     /// `watchglass backup`: copy the database to this file.
     Backup(PathBuf),
     /// `watchglass restore`: bring such a file back.
@@ -329,6 +338,23 @@ pub struct AuditTask {
     /// At most so many rows, the newest first [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: Option<u32>,
+}
+
+/// What was used, divided by what.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsageTask {
+    /// Each day as a whole, each machine or each key
+    #[arg(long, value_name = "WHAT", value_parser = ["day", "source", "key"], default_value = "day")]
+    pub by: String,
+    /// A time of the first day: Unix seconds, a date and time, or before now, such as -7d [default: 30 days]
+    #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+    pub from: Option<When>,
+    /// A time of the last day, likewise
+    #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+    pub to: Option<When>,
+    /// CSV instead of a table
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
 }
 
 /// What is to be done with machines.

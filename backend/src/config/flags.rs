@@ -2,7 +2,8 @@
 //! one line each.
 
 use super::administer::{
-    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ShareTask, TeamTask, UsageTask, UserTask,
+    ViewTask,
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
@@ -165,6 +166,13 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
+    /// Say what a team used: samples, bytes, series, viewers and questions
+    Usage {
+        #[command(flatten)]
+        task: UsageTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
 }
 
 /// Flags of an agent alone.
@@ -225,6 +233,7 @@ impl Word {
             Word::Backup { file, flags } => Some((AdminTask::Backup(file), flags)),
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
+            Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             _ => None,
         }
     }

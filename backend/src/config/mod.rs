@@ -32,7 +32,8 @@ mod when;
 mod written;
 
 pub use administer::{
-    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ShareTask, TeamTask, UsageTask, UserTask,
+    ViewTask,
 };
 pub use collector::CollectorConfig;
 pub use export::Export;

@@ -2,6 +2,7 @@
 //! front of every route.
 
 use super::body::is_json;
+use super::counted::counted;
 use super::hub::{Hub, counted_as};
 use super::need::{Carries, Need};
 use super::{App, Caller, Refusal};
@@ -112,9 +113,19 @@ pub(super) async fn admit(
     };
     match asker {
         Ok(asker) => {
+            let tab = match (&app.hub, &asker.who) {
+                (Some(hub), Some(who)) if carries != Carries::Socket && need.is_for_samples() => {
+                    Some(hub.meter.tab(who))
+                }
+                _ => None,
+            };
             request.extensions_mut().insert(asker);
             request.extensions_mut().insert(carries);
-            next.run(request).await
+            let answer = next.run(request).await;
+            match tab {
+                Some(tab) => counted(answer, tab),
+                None => answer,
+            }
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -8,6 +8,7 @@ use super::tls::Certificate;
 use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, PublicUrl};
 use crate::ingest::Ingest;
+use crate::usage::Meter;
 use axum::http::HeaderMap;
 use shared::secret::Secret;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct Hub {
     pub(super) queries: Seats,
     /// Links that begin, of all agents together.
     pub(super) handshakes: RequestPace,
+    /// What people and programs use.
+    pub(super) meter: Arc<Meter>,
     trusted: Vec<AddressRange>,
 }
 
@@ -44,6 +47,7 @@ impl Hub {
         config: &Config,
         accounts: Accounts,
         ingest: Ingest,
+        meter: Arc<Meter>,
         (public, port): (PublicUrl, u16),
         certificate: Option<Arc<Certificate>>,
     ) -> Self {
@@ -57,6 +61,7 @@ impl Hub {
             queries: Seats::of_queries(),
             handshakes: RequestPace::per_second(handshakes, handshakes),
             trusted: config.trusted_proxies.trusted.clone(),
+            meter,
             accounts,
             ingest,
             public,

@@ -7,6 +7,7 @@ mod agents;
 mod api;
 mod body;
 mod cookie;
+mod counted;
 mod descriptors;
 pub mod guard;
 pub mod hub;
@@ -24,6 +25,7 @@ mod stream;
 pub mod tls;
 mod transport;
 mod upgrade;
+mod usage;
 mod views;
 mod write_timeout;
 

@@ -18,6 +18,8 @@ pub enum Need {
     Person(Role),
     /// Who has at least this role in some team; a key needs this scope.
     Role(Role, KeyScope),
+    /// Who has at least the role member in some team; a key needs this scope, and what answers looks whose it is.
+    Members(KeyScope),
     /// An admin of the team that the path names; a key needs `team:admin`.
     TeamAdmin,
     /// An admin of the hub; a key needs `hub:admin`.
@@ -59,6 +61,15 @@ impl Need {
         matches!(self, Need::Open | Need::Session | Need::Key(_))
     }
 
+    /// Whether asking for it is a question for samples.
+    pub fn is_for_samples(self) -> bool {
+        let scope = match self {
+            Need::Shared(scope) | Need::Role(_, scope) => scope,
+            _ => return false,
+        };
+        [KeyScope::DataRead, KeyScope::MetricsRead].contains(&scope)
+    }
+
     /// Whether somebody may ask; `team` is the id or name in the path.
     ///
     /// # Errors
@@ -83,6 +94,8 @@ impl Need {
                 let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
                 if has { Ok(()) } else { missing(least) }
             }
+            Need::Members(scope) if is_key => scoped(principal, scope),
+            Need::Members(scope) => Need::Role(Role::Member, scope).check(principal, team),
             Need::Person(_) if is_key => forbidden("this is for people; no key is for it"),
             Need::Person(least) => {
                 let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);

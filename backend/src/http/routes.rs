@@ -5,7 +5,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{self, metrics, query, record, series, uplink};
 use super::need::{Carries, Need};
-use super::{App, agents, log, me, page, session, stream, views};
+use super::{App, agents, log, me, page, session, stream, usage, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -95,6 +95,7 @@ pub static ROUTES: &[Route] = routes! {
     DELETE "/api/v1/shares/{id}", LINKS, NOTHING, views::end_share;
     POST "/api/v1/shares/open", Need::Session, JSON, views::open;
     GET "/api/v1/audit", Need::Role(Role::Admin, KeyScope::AuditRead), NOTHING, log::audit;
+    GET "/api/v1/usage", Need::Members(KeyScope::DataRead), NOTHING, usage::get;
     GET "/api/v1/me", Need::Own, NOTHING, me::get;
     PATCH "/api/v1/me", Need::Own, JSON, me::change;
     DELETE "/api/v1/me", Need::Own, NOTHING, me::remove;

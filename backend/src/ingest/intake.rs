@@ -261,6 +261,7 @@ impl Intake {
     /// The link ends.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Taken, LinkEnd> {
         self.ingest.totals.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.ingest.live.source(self.source).taken.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let message = decode_agent(bytes).map_err(|error| LinkEnd::frame_error(error.to_string()))?;
         let now = self.ingest.live.clock.steady();
         let ticks = match message {

@@ -3,6 +3,7 @@
 use super::{Live, Writing};
 use crate::store::{Encoded, EncodedRecord, RecordRefused, Store};
 use shared::wire::SourceId;
+use std::sync::atomic::Ordering;
 
 /// The most ticks that are encoded under one lock: others wait about a millisecond for it.
 const MAX_GROUP: usize = 64;
@@ -78,6 +79,10 @@ impl Live {
         if let (Some(log), false) = (&writing.log, records.is_empty()) {
             // A disk that does not answer, or fails, is the archive's to deal with: the page goes on.
             log.write(records);
+        }
+        for (tick, _) in ticks.iter().zip(&encoded).filter(|(_, new)| new.is_some()) {
+            let samples = tick.values.iter().filter(|value| value.is_finite()).count();
+            self.source(tick.source).taken.samples.fetch_add(samples as u64, Ordering::Relaxed);
         }
         let mut store = self.store();
         sequences.extend(encoded.into_iter().map(|new| new.map(|new| store.push(new))));

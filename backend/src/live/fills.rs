@@ -6,6 +6,7 @@ use super::Live;
 use crate::store::Chunk;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +41,9 @@ impl Live {
     pub fn fill(&self, source: SourceId, chunks: Vec<Arc<Chunk>>) {
         let kept_on_disk = self.writing().log.is_some();
         self.store().fill(source, &chunks);
+        let (state, samples) = (self.source(source), chunks.iter().map(|chunk| chunk.samples).sum());
+        state.taken.samples.fetch_add(samples, Ordering::Relaxed);
+        state.taken.late.fetch_add(samples, Ordering::Relaxed);
         if let Some(late) = &mut *self.late.lock().unwrap_or_else(PoisonError::into_inner) {
             let late = late.entry(source).or_default();
             late.extend(

@@ -16,11 +16,24 @@ pub struct SourceState {
     pub processes: Arc<Processes>,
     /// Which GPU each of its numbers stands for.
     pub gpus: Arc<GpuNumbers>,
+    /// What was taken of it since the start.
+    pub taken: TakenCounts,
     /// Rises when readers are to look for new ticks.
     pub(super) ticks: watch::Sender<u64>,
     /// When that was last, by the steady clock, milliseconds.
     pub(super) heard: AtomicU64,
     about: Mutex<About>,
+}
+
+/// What was taken of a source since the start; each only rises.
+#[derive(Debug, Default)]
+pub struct TakenCounts {
+    /// Samples appended, those that came late included.
+    pub samples: AtomicU64,
+    /// Of these, samples that came in blocks, when their time was over.
+    pub late: AtomicU64,
+    /// Bytes of the messages that they came in; of what is measured here nothing.
+    pub bytes: AtomicU64,
 }
 
 /// What is said of a source in the index.

@@ -9,9 +9,14 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
+use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long what was used in the last minute may take to be written at the end.
+const LAST_COUNTS: Duration = Duration::from_secs(1);
 
 /// What a hub needs before it answers anybody.
 pub struct Opened {
@@ -75,7 +80,9 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Some((live, archive, source)) = machine::stream(&config, Some(data), own) else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
-    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), (public, port), certificate.clone());
+    let meter = Arc::new(Meter::new(live.clock.clone()));
+    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), (public, port), certificate.clone());
+    let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
@@ -87,5 +94,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         None => serve(&config, served, serving, idle).await,
     }
     farewell.abort();
+    // Told to end, it writes the rest; ended by a failure, it is not told.
+    let _ = tokio::time::timeout(LAST_COUNTS, usage).await;
     accounts.close().await;
 }

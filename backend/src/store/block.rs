@@ -107,6 +107,14 @@ impl Block {
         }
     }
 
+    /// Bytes that it takes of a disk.
+    pub fn disk_bytes(&self) -> u64 {
+        match self {
+            Block::Memory(_) => 0,
+            Block::Disk(segment, at) => entry(segment, *at).bytes(),
+        }
+    }
+
     /// Where it is kept, for people.
     pub fn place(&self) -> String {
         match self {

@@ -288,6 +288,11 @@ impl Store {
         self.kept(source).map_or(0, |kept| kept.series.alive(kept.ticks, kept.max_idle_ticks()))
     }
 
+    /// Bytes that the sealed blocks of a source take of the disk.
+    pub fn disk_bytes(&self, source: SourceId) -> u64 {
+        self.kept(source).map_or(0, |kept| kept.blocks.iter().map(Block::disk_bytes).sum())
+    }
+
     /// Times of the oldest sample kept and of the newest of a series.
     pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
         let kept = self.kept(source)?;

@@ -134,6 +134,11 @@ impl BlockEntry {
         self.first_seq == 0
     }
 
+    /// Bytes that it takes of its file.
+    pub fn bytes(&self) -> u64 {
+        self.len().unwrap_or(0)
+    }
+
     /// Length of the whole payload; none when the lengths cannot be.
     pub(super) fn len(&self) -> Option<u64> {
         self.groups.iter().try_fold(self.times.len, |sum, g| sum.checked_add(g.index.len)?.checked_add(g.columns))

@@ -18,6 +18,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/live", &["format", "source"]),
     ("/api/v1/views", &["team"]),
     ("/api/v1/shares", &["team"]),
+    ("/api/v1/usage", &["team", "by", "from", "to", "format"]),
     ("/api/v1/audit", &["team", "who", "action", "object", "from", "to", "before", "limit"]),
 ];
 

@@ -58,8 +58,9 @@ pub(super) async fn get(
                 return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link is for its page"));
             }
             let seats = if is_link { &hub.link_seats } else { &hub.seats };
+            let tab = hub.meter.tab(who);
             let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
-            (rights, Some(seats.take(counted_as(who))?))
+            (rights, Some((seats.take(counted_as(who))?, tab)))
         }
         _ => (Rights::unbound(), None),
     };
@@ -76,7 +77,11 @@ pub(super) async fn get(
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
     }
     tokio::spawn(async move {
-        let Some(socket) = upgraded.await else { return };
+        let Some(mut socket) = upgraded.await else { return };
+        let seat = seat.map(|(seat, tab)| {
+            socket.counts_for(tab.clone());
+            (seat, tab.watch(app.live.clock.clone()))
+        });
         // On the heap, so that each viewer takes what its own kind needs.
         match json {
             true => Box::pin(script(socket, app, patterns, rights)).await,

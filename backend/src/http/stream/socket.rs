@@ -4,6 +4,7 @@
 use crate::http::transport::Transport;
 use crate::http::upgrade::upgrade;
 use crate::live::Wakes;
+use crate::usage::Tab;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Response;
@@ -68,6 +69,8 @@ pub(super) struct Socket<S> {
     /// When it was asked whether it is there, where it has not been heard since.
     asked: Option<Instant>,
     timer: Pin<Box<Sleep>>,
+    /// Where what is sent is counted, in a hub.
+    tab: Option<Tab>,
 }
 
 /// Takes a request for a WebSocket: the answer, and the socket that comes of it, unless the caller has gone.
@@ -97,7 +100,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             .max_write_buffer_size(4096);
         let inner = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, Some(config)).await;
         let heard = Instant::now();
-        Socket { inner: Box::new(inner), heard, asked: None, timer: Box::pin(sleep_until(heard + PING_AFTER)) }
+        Socket {
+            inner: Box::new(inner),
+            heard,
+            asked: None,
+            timer: Box::pin(sleep_until(heard + PING_AFTER)),
+            tab: None,
+        }
+    }
+
+    /// What is sent from now on counts for somebody.
+    pub fn counts_for(&mut self, tab: Tab) {
+        self.tab = Some(tab);
     }
 
     /// Waits for what comes first: a word of the viewer, news, or a time. A viewer that is silent is asked whether it is
@@ -163,7 +177,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             self.inner.flush().await.map_err(|_| End::Gone)?;
             write(self.inner.get_mut(), kind, message).await.map_err(|_| End::Gone)
         };
-        timeout(MESSAGE_TIMEOUT, sent).await.unwrap_or(Err(End::Gone))
+        timeout(MESSAGE_TIMEOUT, sent).await.unwrap_or(Err(End::Gone))?;
+        if let Some(tab) = &self.tab {
+            tab.sent(message.len());
+        }
+        Ok(())
     }
 
     /// Says why it ends, and ends it.

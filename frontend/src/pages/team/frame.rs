@@ -12,7 +12,14 @@ type Way = (Route, &'static str, Role);
 
 /// The pages in their groups.
 const WAYS: [(&str, &[Way]); 4] = [
-    ("People", &[(Route::Team, "Members", Role::Viewer), (Route::Audit, "Audit", Role::Admin)]),
+    (
+        "People",
+        &[
+            (Route::Team, "Members", Role::Viewer),
+            (Route::Usage, "Usage", Role::Member),
+            (Route::Audit, "Audit", Role::Admin),
+        ],
+    ),
     ("Machines", &[(Route::Machines, "Machines", Role::Admin), (Route::Keys, "Keys", Role::Admin)]),
     ("Outside", &[(Route::Links, "Share links", Role::Member)]),
     ("You", &[(Route::Me, "Your account", Role::Viewer)]),

@@ -12,14 +12,21 @@ use shared::unit::Unit;
 /// A measure: its name in the answer, its words, its unit, and whether days add up (else the largest counts).
 type Measure = (&'static str, &'static str, Unit, bool);
 
-const MEASURES: [Measure; 6] = [
+const MEASURES: [Measure; 10] = [
     ("samples", "Samples", Unit::Count, true),
     ("bytes_in", "Received", Unit::Bytes, true),
     ("bytes_disk", "On disk", Unit::Bytes, false),
     ("series", "Series", Unit::Count, false),
     ("queries", "Questions", Unit::Count, true),
     ("viewer_hours", "Hours of viewers", Unit::Count, true),
+    ("viewers_peak", "Viewers at once", Unit::Count, false),
+    ("bytes_out", "Sent", Unit::Bytes, true),
+    ("late", "Late", Unit::Count, true),
+    ("dropped", "Left out", Unit::Count, true),
 ];
+
+/// How many of them, from the first on, have a tile.
+const TILES: usize = 6;
 
 /// By what rows are added up, in the address of the API and in words.
 const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
@@ -70,12 +77,24 @@ pub fn UsagePage() -> impl IntoView {
         }
     };
     view! {
-        <section class="tiles" aria-label="In all">{MEASURES.map(tile).into_iter().collect_view()}</section>
+        <section class="tiles" aria-label="In all">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
             <List
                 id="usage"
                 label="Table of what was used"
-                heads=&["of", ">samples", ">received", ">on disk", ">series", ">questions", ">hours of viewers"]
+                heads=&[
+                    "of",
+                    ">samples",
+                    ">received",
+                    ">on disk",
+                    ">series",
+                    ">questions",
+                    ">hours of viewers",
+                    ">viewers at once",
+                    ">sent",
+                    ">late",
+                    ">left out",
+                ]
                 rows
                 known=flag(move || asked.known())
                 empty="Nothing was counted yet: it is added up each minute."

@@ -1,0 +1,35 @@
+//! `GET /api/v1/usage`: what a team uses.
+
+use super::admit::Asker;
+use super::api::Params;
+use super::{App, Refusal, json};
+use crate::accounts::{UsageFilter, usage_csv};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use std::sync::Arc;
+
+pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Result<Response<Body>, Refusal> {
+    let now = app.live.clock.wall();
+    let by = params.last("by").map(str::parse).transpose();
+    let asked = UsageFilter {
+        team: params.last("team").map(String::from),
+        by: by.map_err(|why: String| Refusal::bad(format!("by {why}")))?.unwrap_or_default(),
+        from: params.instant("from", now)?,
+        to: params.instant("to", now)?,
+    };
+    let as_csv = match params.last("format") {
+        None | Some("json") => false,
+        Some("csv") => true,
+        Some(other) => return Err(Refusal::bad(format!("format is json or csv, not {other:?}"))),
+    };
+    let usage = app.hub()?.accounts.usage(asker.principal()?, &asked).await?;
+    if !as_csv {
+        return Ok(json(StatusCode::OK, &usage));
+    }
+    let mut response = Response::new(Body::from(usage_csv(&usage)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"usage.csv\""));
+    Ok(response)
+}

@@ -1,0 +1,65 @@
+//! What a team uses, from the sample to the table of CSV.
+
+use super::sockets::open;
+use shared::audit::{Usage, UsageRow};
+use watchglass_tests::hub::{Hub, send};
+use watchglass_tests::server::watchglass;
+use watchglass_tests::waiting::until_so;
+
+/// What a command prints.
+fn told(folder: &std::path::Path, args: &[&str]) -> String {
+    let mut command = watchglass(args.iter().copied());
+    let output = command.arg("--data-dir").arg(folder).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn rows(text: &str) -> Vec<UsageRow> {
+    serde_json::from_str::<Usage>(text).expect("what was used").usage
+}
+
+/// A value of all days together.
+fn sum<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, measure: &str) -> f64 {
+    rows.into_iter().filter_map(|row| row.values.get(measure)).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends() {
+    // It measures its own machine, so that there is something to count.
+    let hub = Hub::start([]);
+    let sampled = || hub.send("GET", "/api/v1/query?tag=memory_percent&from=-1h", &[&hub.key("data")], "");
+    until_so("there are samples", || sampled().body.contains("\"points\":[["));
+    let questions = (0..7).map(|_| sampled()).filter(|answer| answer.status == 200).count() as f64;
+    let refused = hub.send("GET", "/api/v1/usage?team=main", &[&hub.cookie("vera")], "");
+    assert_eq!(refused.status, 403, "what a team uses is for its members");
+    let wrong = hub.send("GET", "/api/v1/usage?team=main&by=person", &[&hub.cookie("ada")], "");
+    assert_eq!((wrong.status, wrong.error().as_str()), (400, "by is day, source or key, not \"person\""));
+    drop(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await);
+
+    let Hub { server, folder, keys, .. } = hub;
+    let folder = folder.path();
+    assert!(server.end().success());
+    let all = rows(&told(folder, &["usage", "--json"]));
+    assert!(all.iter().all(|row| row.kind == "day" && row.subject.is_empty() && row.team == "main"), "{all:?}");
+    let machines = rows(&told(folder, &["usage", "--by", "source", "--json"]));
+    let programs = rows(&told(folder, &["usage", "--by", "key", "--json"]));
+    assert!(sum(&all, "samples") > 0.0 && sum(&all, "series") > 0.0, "{all:?}");
+    assert_eq!(sum(&all, "samples"), sum(&machines, "samples"), "{all:?} {machines:?}");
+    assert_eq!(machines.iter().filter(|row| row.subject == row.name).count(), machines.len(), "this machine alone");
+    let data: Vec<&UsageRow> = programs.iter().filter(|row| row.name == "data").collect();
+    let id = keys["data"].split('_').nth(2).expect("an id");
+    assert!(data.iter().all(|row| row.subject == id), "{data:?} {id}");
+    assert!(sum(data.iter().copied(), "queries") >= questions && sum(data, "bytes_out") > 1_000.0, "{programs:?}");
+    assert!(sum(&all, "viewers_peak") >= 1.0 && sum(&all, "viewer_hours") > 0.0, "{all:?}");
+
+    // As a table of CSV, and from the hub that runs again.
+    let csv = told(folder, &["usage", "--by", "source", "--csv"]);
+    let mut lines = csv.lines();
+    assert!(lines.next().is_some_and(|heads| heads.starts_with("day,team,kind,subject,name,samples,")), "{csv}");
+    assert_eq!(lines.count(), machines.len(), "{csv}");
+    let again = Hub::server(folder, ["--no-local"]);
+    let own = format!("Authorization: Bearer {}", keys["own"]);
+    let answer = send(&again, "GET", "/api/v1/usage?by=source&format=csv", &[&own], "");
+    assert_eq!((answer.status, answer.header("content-type")), (200, "text/csv; charset=utf-8"));
+    assert_eq!(answer.body, csv);
+}
