@@ -38,6 +38,7 @@ pub mod crc32c;
 pub mod csv;
 pub mod date;
 pub mod enrol;
+pub mod hub;
 pub mod me;
 pub mod people;
 pub mod processes;

@@ -118,6 +118,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/teams/{team}/keys", "/api/v1/teams/main/keys", "AHt", 200),
     ("POST", "/api/v1/teams/{team}/keys", "/api/v1/teams/main/keys", "AHt", 400),
     ("DELETE", "/api/v1/teams/{team}/keys/{id}", "/api/v1/teams/main/keys/none", "AHt", 404),
+    ("GET", "/api/v1/hub", "/api/v1/hub", "Hh", 200),
     ("GET", "/api/v1/accounts", "/api/v1/accounts", "Hh", 200),
     ("POST", "/api/v1/accounts", "/api/v1/accounts", "Hh", 400),
     ("PATCH", "/api/v1/accounts/{person}", "/api/v1/accounts/none", "Hh", 400),

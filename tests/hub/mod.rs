@@ -3,6 +3,7 @@
 mod administer;
 mod admission;
 mod ask;
+mod audit;
 mod begin;
 mod control;
 mod forgery;
@@ -13,6 +14,7 @@ mod lives;
 mod machine;
 mod proxies;
 mod roads;
+mod sessions;
 mod shares;
 mod sockets;
 mod tls;

@@ -76,6 +76,23 @@ pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<
     Ok(query.bind(filter.from).bind(filter.to).bind(filter.before).bind(limit).fetch_all(on).await?)
 }
 
+/// Those behind the row of a number, the oldest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
+    let get = "SELECT * FROM audit WHERE id > $1 ORDER BY id LIMIT $2";
+    Ok(sqlx::query_as(get).bind(id).bind(limit).fetch_all(on).await?)
+}
+
+/// How many are behind the row of a number.
+///
+/// # Errors
+/// The statement failed.
+pub async fn count_after(on: &mut Connection, id: i64) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar("SELECT count(*) FROM audit WHERE id > $1").bind(id).fetch_one(on).await?)
+}
+
 /// Addresses in rows before a time that are not networks yet.
 ///
 /// # Errors

@@ -1,9 +1,14 @@
 //! A copy of the database, whole and of one instant, and the way back.
 
+use crate::audit::{self, Entry};
 use crate::{FILE, OpenError, Records, migrate};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long it waits for a hub that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn failed(path: &Path, what: &'static str, error: impl ToString) -> OpenError {
     OpenError::Io { path: path.into(), what, error: error.to_string() }
@@ -14,16 +19,16 @@ fn part_of(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.part", path.display()))
 }
 
-/// Copies the database of a data folder to a file, for its owner alone. The hub may run.
+/// Copies the database of a data folder to a file, for its owner alone, and then writes down who did it. The hub may run.
 ///
 /// # Errors
 /// [`OpenError`]: there is no database, or the file is there already.
-pub async fn backup(folder: &Path, file: &Path) -> Result<(), OpenError> {
+pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenError> {
     let from = folder.join(FILE);
     if file.exists() {
         return Err(failed(file, "write", "it is there already"));
     }
-    let options = SqliteConnectOptions::new().filename(&from).create_if_missing(false);
+    let options = SqliteConnectOptions::new().filename(&from).create_if_missing(false).busy_timeout(BUSY_TIMEOUT);
     let mut connection = options.connect().await.map_err(|error| failed(&from, "open", error))?;
     let part = part_of(file);
     match std::fs::remove_file(&part) {
@@ -33,8 +38,9 @@ pub async fn backup(folder: &Path, file: &Path) -> Result<(), OpenError> {
     migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
     into.execute(&mut connection).await.map_err(|error| failed(&part, "write", error))?;
-    connection.close().await.map_err(|error| failed(&from, "close", error))?;
-    std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))
+    std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))?;
+    audit::add(&mut connection, who).await.map_err(|error| failed(&from, "write", error))?;
+    connection.close().await.map_err(|error| failed(&from, "close", error))
 }
 
 /// Brings a copy back into a data folder without a database, and brings it up to date.

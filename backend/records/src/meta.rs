@@ -19,3 +19,12 @@ pub async fn put(on: &mut Connection, key: &str, value: &str) -> Result<(), Erro
     sqlx::query(put).bind(key).bind(value).execute(on).await?;
     Ok(())
 }
+
+/// Bytes of the database.
+///
+/// # Errors
+/// The statement failed.
+pub async fn bytes(on: &mut Connection) -> Result<i64, Error> {
+    let get = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+    Ok(sqlx::query_scalar(get).fetch_one(on).await?)
+}

@@ -7,7 +7,8 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 /// The steps; the schema's number is how many were taken.
-const STEPS: &[&str] = &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql")];
+const STEPS: &[&str] =
+    &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql"), include_str!("../migrations/3.sql")];
 
 fn io(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     let path = path.to_path_buf();
@@ -112,14 +113,14 @@ mod tests {
         let path = folder.path().join("hub.db");
         let pool = pool(&path).await;
         run(&pool, &path, STEPS).await.expect("the first schema");
-        assert!(!folder.path().join("hub.db.before-3").exists(), "nothing to copy");
+        let before = folder.path().join(format!("hub.db.before-{}", STEPS.len() + 1));
+        assert!(!before.exists(), "nothing to copy");
         sqlx::query("INSERT INTO meta VALUES ('kept', 'yes')").execute(&pool).await.expect("a row");
-        let steps = [STEPS[0], STEPS[1], "CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (1);"];
+        let steps = [STEPS, &["CREATE TABLE later (a INTEGER); INSERT INTO later VALUES (1);"]].concat();
         run(&pool, &path, &steps).await.expect("the next step");
         run(&pool, &path, &steps).await.expect("nothing to do");
         let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM later").fetch_one(&pool).await.expect("the new table");
         assert_eq!(rows, 1, "each step is taken once");
-        let before = folder.path().join("hub.db.before-3");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -131,7 +132,7 @@ mod tests {
             sqlx::query_scalar("SELECT value FROM meta WHERE key = 'kept'").fetch_one(&copied).await.expect("the row");
         assert_eq!(
             (kept.as_str(), schema(&mut copied.acquire().await.expect("open")).await.expect("read")),
-            ("yes", 2)
+            ("yes", STEPS.len() as i64)
         );
     }
 
@@ -170,11 +171,11 @@ mod tests {
         let path = folder.path().join("hub.db");
         let pool = pool(&path).await;
         run(&pool, &path, STEPS).await.expect("the first schema");
-        let wrong = [STEPS[0], STEPS[1], "CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"];
+        let wrong = [STEPS, &["CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"]].concat();
         let error = run(&pool, &path, &wrong).await.expect_err("the table is there twice").to_string();
         assert!(error.contains("bring up to date"), "{error}");
         let mut connection = pool.acquire().await.expect("open");
-        assert_eq!(schema(&mut connection).await.expect("read"), 2);
+        assert_eq!(schema(&mut connection).await.expect("read"), STEPS.len() as i64);
         let half = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM half").fetch_one(&mut *connection).await;
         assert!(half.is_err(), "the first half of the step is not there");
     }
@@ -189,7 +190,8 @@ mod tests {
         pool.close().await;
         let before = std::fs::read(&path).expect("the file");
         let error = crate::Records::open(folder.path()).await.expect_err("newer").to_string();
-        assert!(error.contains("newer version (schema 99, this one knows 2)"), "{error}");
+        let said = format!("newer version (schema 99, this one knows {})", STEPS.len());
+        assert!(error.contains(&said), "{error}");
         assert_eq!(std::fs::read(&path).expect("the file"), before);
     }
 }

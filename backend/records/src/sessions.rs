@@ -22,6 +22,8 @@ row! {
         pub ends: i64,
         /// From where it was last used.
         pub network: String,
+        /// What the browser or program calls itself, shortened; empty where it says nothing.
+        pub agent: String,
     }
 }
 
@@ -47,10 +49,20 @@ pub async fn of(on: &mut Connection, account: &str) -> Result<Vec<Session>, Erro
 /// # Errors
 /// The statement failed.
 pub async fn add(on: &mut Connection, session: &Session) -> Result<(), Error> {
-    let add = "INSERT INTO sessions (id_hash, account, kind, made, proved, seen, ends, network)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let add = "INSERT INTO sessions (id_hash, account, kind, made, proved, seen, ends, network, agent)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     let query = sqlx::query(add).bind(&session.id_hash).bind(&session.account).bind(&session.kind).bind(session.made);
-    query.bind(session.proved).bind(session.seen).bind(session.ends).bind(&session.network).execute(on).await?;
+    let query = query.bind(session.proved).bind(session.seen).bind(session.ends).bind(&session.network);
+    query.bind(&session.agent).execute(on).await?;
+    Ok(())
+}
+
+/// Says with what it was begun.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_agent(on: &mut Connection, id_hash: &[u8], agent: &str) -> Result<(), Error> {
+    sqlx::query("UPDATE sessions SET agent = $2 WHERE id_hash = $1").bind(id_hash).bind(agent).execute(on).await?;
     Ok(())
 }
 

@@ -51,6 +51,14 @@ pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>, now: i64) 
     Ok(sqlx::query_as(get).bind(team).bind(owner).bind(now).fetch_all(on).await?)
 }
 
+/// Those of an account in all teams, by their id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<Share>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM shares WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await?)
+}
+
 /// One by its id.
 ///
 /// # Errors

@@ -44,6 +44,14 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
     Ok(sqlx::query_scalar("SELECT count(*) FROM views WHERE team = $1").bind(team).fetch_one(on).await?)
 }
 
+/// Those of an account in all teams, by their id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<View>, Error> {
+    Ok(sqlx::query_as("SELECT * FROM views WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await?)
+}
+
 /// One by its id.
 ///
 /// # Errors

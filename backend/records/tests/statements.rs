@@ -129,6 +129,7 @@ async fn accounts_teams_sessions_and_codes() {
         seen: made,
         ends: made + 100,
         network: "n".into(),
+        agent: String::new(),
     };
     for (letter, made) in [(1, 10), (2, 20), (3, 30), (4, 40)] {
         sessions::add(&mut on, &session(letter, made)).await.unwrap();
@@ -528,4 +529,48 @@ async fn what_was_used_adds_up_or_is_the_largest_of_its_day() {
     assert_eq!(usage::of(&mut on, None, "source", (0, 9), 10).await.unwrap(), [(of(1, "source", "samples"), 1.0)]);
     usage::forget(&mut on, 2).await.unwrap();
     assert_eq!(usage::of(&mut on, None, "day", (0, 9), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
+}
+
+#[tokio::test]
+async fn rows_are_followed_and_what_an_account_has_is_found() {
+    let (_folder, records) = open().await;
+    let mut on = change(&records).await;
+    assert!(meta::bytes(&mut on).await.unwrap() > 4_096);
+    for t in 1..=3 {
+        let entry = Entry {
+            id: 0,
+            t,
+            who: "mara".into(),
+            by: "b".into(),
+            network: "n".into(),
+            action: "a".into(),
+            team: None,
+            object: "o".into(),
+            before: None,
+            after: None,
+            result: "ok".into(),
+        };
+        audit::add(&mut on, &entry).await.unwrap();
+    }
+    let all = audit::after(&mut on, 0, 10).await.unwrap();
+    assert_eq!(all.iter().map(|row| row.t).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(audit::after(&mut on, all[0].id, 1).await.unwrap(), [all[1].clone()]);
+    assert_eq!(audit::count_after(&mut on, all[0].id).await.unwrap(), 2);
+    accounts::add(&mut on, &account('a', false)).await.unwrap();
+    let session = Session {
+        id_hash: vec![7; 32],
+        account: id('a'),
+        kind: "password".into(),
+        made: 1,
+        proved: 1,
+        seen: 1,
+        ends: 9,
+        network: "n".into(),
+        agent: String::new(),
+    };
+    sessions::add(&mut on, &session).await.unwrap();
+    sessions::set_agent(&mut on, &[7; 32], "curl/8").await.unwrap();
+    assert_eq!(sessions::get(&mut on, &[7; 32]).await.unwrap().expect("there").agent, "curl/8");
+    assert_eq!(views::of_owner(&mut on, &id('a')).await.unwrap(), []);
+    assert_eq!(shares::of_owner(&mut on, &id('a')).await.unwrap(), []);
 }

@@ -1,9 +1,10 @@
 //! The audit log as it is asked for, and as it grows old.
 
-use super::{Accounts, DAY, Denied, Principal};
+use super::{Accounts, DAY, Denied, Done, HOUR, Principal};
 use records::Change;
 use records::audit::{self, Filter};
 use shared::audit::{AuditEntry, AuditLog};
+use shared::date;
 use shared::role::{KeyScope, Role};
 
 /// Rows of one answer: unless it is said, and at most.
@@ -66,6 +67,26 @@ impl Accounts {
         let more = rows.len() as i64 > limit;
         rows.truncate(limit as usize);
         Ok(AuditLog { entries: rows.into_iter().map(told).collect(), more })
+    }
+}
+
+impl Accounts {
+    /// Somebody takes samples along, of the machines that this names, between two times, milliseconds since the Unix epoch;
+    /// more than an hour of them is written down.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`]: it could not be written down, so nothing may be taken.
+    pub async fn takes(&self, by: &Principal, action: &str, what: &str, (from, to): (i64, i64)) -> Result<(), Denied> {
+        if to.saturating_sub(from) <= HOUR {
+            return Ok(());
+        }
+        let team = by.counts_for();
+        let from = if from <= 0 { "the begin".to_string() } else { date::text(from) };
+        let after = Some(format!("{from} to {}", date::text(to)));
+        let mut change = self.begin_change().await?;
+        let object: String = what.chars().take(256).collect();
+        self.audit(&mut change, by, Done { action, team, object: &object, before: None, after }).await?;
+        Ok(change.commit().await?)
     }
 }
 

@@ -4,12 +4,14 @@ use super::invites::email_of;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, IDLE, Principal, Who, random};
 use records::accounts::Account;
-use records::{Connection, accounts, audit, keys, sessions, views};
+use records::{Connection, accounts, audit, keys, sessions, shares, views};
 use serde_json::{Value, json};
 use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
 
 /// Rows of the audit log in an export.
 const EXPORTED: i64 = 10_000;
+/// Letters that are kept of what a browser calls itself.
+const AGENT: usize = 128;
 /// Letters of a session's id: the begin of its hash, which opens nothing.
 const SESSION_ID: usize = 16;
 
@@ -59,9 +61,21 @@ impl Accounts {
             seen: row.seen / 1_000,
             ends: row.ends / 1_000,
             network: row.network,
-            agent: None,
+            agent: (!row.agent.is_empty()).then_some(row.agent),
         });
         Ok(shown.collect())
+    }
+
+    /// Keeps by what somebody has just signed in, shortened: what a browser calls itself helps to tell sessions apart.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn note_agent(&self, by: &Principal, agent: &str) -> Result<(), Denied> {
+        let (Some(session), false) = (by.session, agent.is_empty()) else { return Ok(()) };
+        let plain: String = agent.chars().filter(|letter| !letter.is_control()).take(AGENT).collect();
+        let mut change = self.begin_change().await?;
+        sessions::set_agent(&mut change, &session, &plain).await?;
+        Ok(change.commit().await?)
     }
 
     /// Ends one of one's own sessions; its sockets close at once.
@@ -114,7 +128,25 @@ impl Accounts {
                         "object": row.object, "before": row.before, "after": row.after, "result": row.result })
             })
             .collect();
-        Ok(json!({ "account": me, "identities": identities, "sessions": signed_in, "keys": own_keys, "audit": log }))
+        let id = by.owner.as_deref().unwrap_or_default();
+        let views = views::of_owner(&mut on, id).await?;
+        let views: Vec<Value> = views
+            .iter()
+            .map(|view| {
+                json!({ "id": view.id, "team": view.team, "scope": view.scope, "name": view.name, "query": view.query,
+                    "version": view.version, "updated": view.updated / 1_000 })
+            })
+            .collect();
+        let links = shares::of_owner(&mut on, id).await?;
+        let links: Vec<Value> = links
+            .iter()
+            .map(|link| {
+                json!({ "id": link.id, "team": link.team, "name": link.name, "query": link.query, "note": link.note,
+                    "made": link.made / 1_000, "ends": link.ends / 1_000, "opens": link.opens })
+            })
+            .collect();
+        Ok(json!({ "account": me, "identities": identities, "sessions": signed_in, "keys": own_keys, "views": views,
+                   "links": links, "audit": log }))
     }
 
     /// Removes the account of who asks. Rows of the audit log stay, with another name in them.

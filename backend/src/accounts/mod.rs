@@ -6,6 +6,7 @@
 
 mod agents;
 mod attempts;
+mod audit_file;
 mod denied;
 mod enrol;
 mod invites;
@@ -28,6 +29,7 @@ mod usage;
 mod views;
 mod watchers;
 
+pub use audit_file::AuditFileFigures;
 pub use denied::Denied;
 pub use enrol::Enrolment;
 pub use invites::InviteTaken;
@@ -43,8 +45,30 @@ pub use watchers::Ended;
 /// The name of the database in the data folder of a hub.
 pub const FILE: &str = records::FILE;
 
-/// Copies the database of a data folder to a file, also while a hub runs; and back, into a folder without one.
-pub use records::{backup, restore};
+/// Brings a copy of a database back into a folder without one.
+pub use records::restore;
+
+/// Copies the database of a data folder to a file, also while a hub runs, and writes down who did it.
+///
+/// # Errors
+/// [`OpenError`]: there is no database, or the file is there already.
+pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> Result<(), OpenError> {
+    let by = Principal::local(uid);
+    let entry = audit::Entry {
+        id: 0,
+        t: clock.wall(),
+        who: by.name(),
+        by: by.means(),
+        network: by.network.text().into(),
+        action: "backup".into(),
+        team: None,
+        object: file.display().to_string(),
+        before: None,
+        after: None,
+        result: "ok".into(),
+    };
+    records::backup(folder, file, &entry).await
+}
 
 /// Why the database cannot be opened.
 pub type OpenError = records::OpenError;
@@ -58,8 +82,8 @@ use session::IDLE;
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use watchers::{Ends, Watchers};
@@ -71,7 +95,7 @@ const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// How long rows of the audit log and of ended keys stay.
+/// How long rows of the audit log stay unless it is said, and those of ended keys.
 const KEPT: i64 = 400 * DAY;
 
 /// People, keys and machines of a hub. Cheap to clone.
@@ -90,6 +114,9 @@ struct Inner {
     sources: watch::Sender<u64>,
     /// When what is over is removed next, wall.
     tidy_at: AtomicI64,
+    /// How long rows of the audit log stay, milliseconds.
+    audit_kept: AtomicI64,
+    audit_file: OnceLock<audit_file::FileCounts>,
 }
 
 impl Accounts {
@@ -113,7 +140,14 @@ impl Accounts {
             links: Watchers::new(),
             sources: watch::Sender::new(0),
             tidy_at: AtomicI64::new(0),
+            audit_kept: AtomicI64::new(KEPT),
+            audit_file: OnceLock::new(),
         })))
+    }
+
+    /// Says how long rows of the audit log stay.
+    pub fn keep_audit(&self, kept: Duration) {
+        self.0.audit_kept.store(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// Closes the database in order.
@@ -175,7 +209,7 @@ impl Accounts {
         let mut change = self.0.records.change().await?;
         let now = self.now();
         if now >= self.0.tidy_at.load(Ordering::Relaxed) {
-            tidy(&mut change, now).await?;
+            tidy(&mut change, now, self.0.audit_kept.load(Ordering::Relaxed)).await?;
             self.0.tidy_at.store(now + HOUR, Ordering::Relaxed);
         }
         Ok(change)
@@ -321,7 +355,7 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
 }
 
 /// Removes what is over.
-async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
+async fn tidy(change: &mut Change, now: i64, audit_kept: i64) -> Result<(), records::Error> {
     records::sessions::forget(change, now, now - IDLE).await?;
     records::codes::forget(change, now).await?;
     records::shares::forget(change, now).await?;
@@ -330,7 +364,7 @@ async fn tidy(change: &mut Change, now: i64) -> Result<(), records::Error> {
     records::keys::forget(change, now - KEPT).await?;
     records::sources::forget_aliases(change, now).await?;
     records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;
-    audit::forget(change, now - KEPT).await
+    audit::forget(change, now.saturating_sub(audit_kept)).await
 }
 
 #[cfg(test)]

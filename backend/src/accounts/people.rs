@@ -5,7 +5,8 @@ use super::teams::left;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, DAY, Denied, Done, HOUR, Principal, Who, password, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, codes, keys, sessions, teams, views};
+use records::{Change, Connection, accounts, audit, codes, keys, sessions, teams, views};
+use shared::hub::AboutHub;
 use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
 use shared::secret::Secret;
@@ -18,6 +19,26 @@ const RESET: i64 = HOUR;
 const ACCOUNTS: i64 = 1_000;
 
 impl Accounts {
+    /// How the hub as a whole does, as far as its database knows.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`] to who is no admin of the hub, [`Denied::Unavailable`].
+    pub async fn about(&self, by: &Principal) -> Result<AboutHub, Denied> {
+        self.need_hub_admin(by)?;
+        let mut on = self.read().await?;
+        let number = |count: i64| u64::try_from(count).unwrap_or(0);
+        let last = audit::Filter { action: Some("backup".into()), ..audit::Filter::default() };
+        Ok(AboutHub {
+            database: "sqlite".into(),
+            database_bytes: records::meta::bytes(&mut on).await.ok().map(number),
+            backup: audit::newest(&mut on, &last, 1).await?.first().map(|row| row.t / 1_000),
+            accounts: number(accounts::count(&mut on).await?),
+            teams: teams::all(&mut on).await?.len() as u64,
+            machines: number(records::sources::count(&mut on).await?),
+            ..AboutHub::default()
+        })
+    }
+
     /// All accounts, by name.
     ///
     /// # Errors

@@ -326,6 +326,7 @@ impl Accounts {
             seen: now,
             ends: now + LONGEST,
             network: network.text().into(),
+            agent: String::new(),
         };
         sessions::add(change, &session).await?;
         let outlived = sessions::end_oldest(change, &account.id, SESSIONS).await?;

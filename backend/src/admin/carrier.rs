@@ -37,7 +37,7 @@ fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> R
 /// Copies the database of the hub of this machine, which may run.
 pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
     let folder = own_folder(config, hub)?;
-    wait(crate::accounts::backup(folder, file))?;
+    wait(crate::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
     let note = format!(
         "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
         file.display()
@@ -71,7 +71,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
     match control::ask(folder, method, &path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
-        None => on_file(folder, order),
+        None => on_file(config, folder, order),
     }
 }
 
@@ -112,7 +112,7 @@ fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
 }
 
 /// On the database itself, while nothing else has the folder.
-fn on_file(folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
+fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
     let failed =
         |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
     let adds = matches!(order, HubOrder::AddPerson(_) | HubOrder::Join(..) | HubOrder::AddKey(..));
@@ -134,6 +134,7 @@ fn on_file(folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
     runtime.block_on(async {
         let accounts =
             Accounts::open(folder, Arc::new(clock::System)).await.map_err(|error| failed(error.to_string()))?;
+        accounts.keep_audit(config.audit.keep);
         let answer = order.on_file(&accounts, &Principal::local(user::own_uid())).await;
         accounts.close().await;
         Ok(answer?)

@@ -6,6 +6,7 @@
 //! (TOML) and `value.rs` (how one value is written).
 
 mod administer;
+mod audit;
 mod collector;
 mod endpoints;
 mod export;

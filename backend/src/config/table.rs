@@ -1,6 +1,7 @@
 //! The one table of options. A row gives a field of [`Config`] and its default, how one value is read, and all that the
 //! command line, the configuration file, `--print-config` and the documents say of it.
 
+use super::audit::AuditSettings;
 use super::collector::{CollectorConfig, Collectors, defaults};
 use super::endpoints::Endpoints;
 use super::hub::{HUB, HubEntry, Hubs};
@@ -144,6 +145,11 @@ options! {
     agent_limits: AgentLimits = AgentLimits::default(), Tables {
         flag: "", key: "agents", value: "TABLE", section: TEAM, commands: &[],
         help: "What machines that joined may send",
+    }
+    /// The audit log of a hub.
+    audit: AuditSettings = AuditSettings::default(), Tables {
+        flag: "", key: "audit", value: "TABLE", section: TEAM, commands: &[],
+        help: "Who did what on the hub: how long it is kept, and where it is written besides",
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {

@@ -20,6 +20,9 @@ use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
 use std::sync::Arc;
 
+/// Letters that are read of what a browser calls itself.
+const MAX_AGENT: usize = 256;
+
 /// Who asks, and what is there for them. A server without accounts has one reader, who sees all.
 #[derive(Clone)]
 pub(super) struct Asker {
@@ -35,6 +38,8 @@ pub(super) struct Asker {
     pub token: Option<Secret>,
     /// The key that came along, whether it holds or not.
     pub bearer: Option<Secret>,
+    /// What the browser or program calls itself, shortened; empty where it says nothing.
+    pub agent: String,
 }
 
 impl Asker {
@@ -79,6 +84,17 @@ impl Asker {
             found.push(once.unwrap_or(name));
         }
         found
+    }
+
+    /// Samples are taken along: in a hub, more than an hour of them is written down.
+    ///
+    /// # Errors
+    /// 503: it could not be.
+    pub async fn takes(&self, app: &App, action: &str, what: &str, span: (i64, i64)) -> Result<(), Refusal> {
+        if let (Some(hub), Some(who)) = (&app.hub, &self.who) {
+            hub.accounts.takes(who, action, what, span).await?;
+        }
+        Ok(())
     }
 
     /// Who is signed in.
@@ -136,7 +152,15 @@ fn alone(need: Need) -> Result<Asker, Refusal> {
     match need {
         Need::Open | Need::Role(..) | Need::Shared(_) => {
             let network = Network::local();
-            Ok(Asker { who: None, scope: Scope::All, bounds: Bounds::All, network, token: None, bearer: None })
+            Ok(Asker {
+                who: None,
+                scope: Scope::All,
+                bounds: Bounds::All,
+                network,
+                token: None,
+                bearer: None,
+                agent: String::new(),
+            })
         }
         _ => Err(super::no_accounts()),
     }
@@ -151,7 +175,11 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     let (token, bearer) = (hub.cookie.read(headers)?, bearer(headers)?);
     let links = (hub.cookie.links(headers), named_link(request.uri().query().unwrap_or_default()));
     let bounds = Bounds::All;
-    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer };
+    let agent = match need {
+        Need::Session => agent_of(headers),
+        _ => String::new(),
+    };
+    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer, agent };
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {
@@ -220,6 +248,12 @@ async fn identify(
         }
     }
     Ok(None)
+}
+
+/// What a browser or program calls itself, as far as it is kept.
+fn agent_of(headers: &HeaderMap) -> String {
+    let text = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.chars().take(MAX_AGENT).collect()
 }
 
 /// The link that a request names, by `share=ID`.

@@ -1,6 +1,7 @@
 //! HTTP: [`listen`] accepts connections, [`guard`] decides on requests, [`routes`] is the one table of what may be asked,
 //! `api` answers, `stream` serves the live stream over WebSockets, and [`page`] is the page itself. Only what puts a server together imports this room.
 
+mod about;
 mod admin;
 mod admit;
 mod agents;

@@ -5,7 +5,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{self, metrics, query, record, series, uplink};
 use super::need::{Carries, Need};
-use super::{App, agents, log, me, page, session, stream, usage, views};
+use super::{App, about, agents, log, me, page, session, stream, usage, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -138,6 +138,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/teams/{team}/keys", Need::TeamAdmin, NOTHING, admin::keys::list;
     POST "/api/v1/teams/{team}/keys", Need::TeamAdmin, JSON, admin::keys::create;
     DELETE "/api/v1/teams/{team}/keys/{id}", Need::TeamAdmin, NOTHING, admin::keys::end;
+    GET "/api/v1/hub", Need::HubAdmin, NOTHING, about::get;
     GET "/api/v1/accounts", Need::HubAdmin, NOTHING, admin::people::list;
     POST "/api/v1/accounts", Need::HubAdmin, JSON, admin::people::create;
     PATCH "/api/v1/accounts/{person}", Need::HubAdmin, JSON, admin::people::change;

@@ -48,7 +48,7 @@ pub(super) async fn sign_in(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     let old = asker.token.as_ref().map(|token| token.reveal());
-    begun(hub, hub.accounts.sign_in(&body, &asker.network, old).await?).await
+    begun(hub, &asker, hub.accounts.sign_in(&body, &asker.network, old).await?).await
 }
 
 pub(super) async fn setup(
@@ -57,7 +57,7 @@ pub(super) async fn setup(
     Json(body): Json<Setup>,
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
-    begun(hub, hub.accounts.setup(&body, &asker.network).await?).await
+    begun(hub, &asker, hub.accounts.setup(&body, &asker.network).await?).await
 }
 
 /// A new password by a code that an admin gave.
@@ -67,7 +67,7 @@ pub(super) async fn reset(
     Json(body): Json<Reset>,
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
-    begun(hub, hub.accounts.reset_password(&body, &asker.network).await?).await
+    begun(hub, &asker, hub.accounts.reset_password(&body, &asker.network).await?).await
 }
 
 /// Into a team, by the code of an invitation.
@@ -78,7 +78,7 @@ pub(super) async fn invite(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     match hub.accounts.take_invite(asker.who.as_ref(), &body, &asker.network).await? {
-        InviteTaken::Begun(new) => begun(hub, *new).await,
+        InviteTaken::Begun(new) => begun(hub, &asker, *new).await,
         InviteTaken::Joined => {
             // What may be done now is more than what could be a moment ago.
             let token = asker.token.as_ref().map(|token| token.reveal()).unwrap_or_default();
@@ -89,7 +89,9 @@ pub(super) async fn invite(
 }
 
 /// The session that has begun, and its cookie.
-async fn begun(hub: &Hub, begun: Begun) -> Result<Response<Body>, Refusal> {
+async fn begun(hub: &Hub, asker: &Asker, begun: Begun) -> Result<Response<Body>, Refusal> {
+    // It is for the list of sessions: signing in does not fail for it.
+    let _ = hub.accounts.note_agent(&begun.principal, &asker.agent).await;
     let mut response = json(StatusCode::OK, &told(hub, Some(&begun.principal)).await?);
     response.headers_mut().insert(header::SET_COOKIE, hub.cookie.set(&begun.token));
     Ok(response)

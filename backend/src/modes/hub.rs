@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long what was used in the last minute may take to be written at the end.
-const LAST_COUNTS: Duration = Duration::from_secs(1);
+/// How long what was used and done last may take to be written at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a hub needs before it answers anybody.
 pub struct Opened {
@@ -39,6 +39,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         _ => None,
     };
     let accounts = Accounts::open(data.path(), Arc::new(clock::System)).await.map_err(|why| (4, why.to_string()))?;
+    accounts.keep_audit(config.audit.keep);
     let public = public(config, address.port());
     let failed = |why: crate::accounts::Denied| (4, why.to_string());
     let code = accounts.setup_code().await.map_err(failed)?;
@@ -83,6 +84,10 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let meter = Arc::new(Meter::new(live.clock.clone()));
     let hub = Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), (public, port), certificate.clone());
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
+    let audit = config.audit.file.clone().map(|file| {
+        let (accounts, stop) = (accounts.clone(), serving.stop.clone());
+        tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
+    });
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
@@ -95,6 +100,12 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     }
     farewell.abort();
     // Told to end, it writes the rest; ended by a failure, it is not told.
-    let _ = tokio::time::timeout(LAST_COUNTS, usage).await;
+    let rest = async {
+        let _ = usage.await;
+        if let Some(audit) = audit {
+            let _ = audit.await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     accounts.close().await;
 }

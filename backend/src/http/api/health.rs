@@ -1,5 +1,6 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
+use crate::accounts::AuditFileFigures;
 use crate::export::text::number;
 use crate::http::App;
 use crate::ingest::IngestCounts;
@@ -34,6 +35,9 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         let counts = hub.ingest.counts();
         ingest(&counts).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
         family(text, open, "ingest", REFUSED, &counts.refused);
+        for row in hub.accounts.audit_file().iter().flat_map(audit) {
+            family(text, open, "audit", row, &[]);
+        }
     }
 }
 
@@ -81,6 +85,14 @@ fn ingest(counted: &IngestCounts) -> [Row; 9] {
             "How long after its stamp the newest tick came, of the linked machine where that is most.",
             seconds(counted.lag_ms),
         ),
+    ]
+}
+
+fn audit(file: &AuditFileFigures) -> [Row; 3] {
+    [
+        counts("file_lines", "Rows of the audit log that were written to its file.", file.lines),
+        counts("file_failures", "Times that the file of the audit log could not be written.", file.failures),
+        stands("file_waiting", "Rows of the audit log that its file lacks; they wait in the database.", file.waiting),
     ]
 }
 

@@ -92,6 +92,8 @@ pub(in crate::http) async fn export(
     let ask = asked(&app, &asker, &params).await?;
     let format = params.last("format").unwrap_or("csv");
     let format = Format::of(format).map_err(|why| Refusal::bad(format!("format {why}")))?;
+    let machines = if ask.sources.is_empty() { "all machines".into() } else { ask.sources.join(" ") };
+    asker.takes(&app, "data.export", &machines, (ask.from, ask.to)).await?;
     let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
     let holes = holes(&reader, &ask);

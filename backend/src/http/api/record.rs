@@ -20,6 +20,7 @@ pub(in crate::http) async fn get(
     if from > to {
         return Err(Refusal::bad("from is later than to"));
     }
+    asker.takes(&app, "data.record", "all machines", (from, to)).await?;
     let slot = app.answers.recordings.take()?;
     let sources = asker.reader(&app).sources();
     let recorder = match Recorder::new(&app.live.store(), &sources, from, to, app.live.provenance.simulated) {

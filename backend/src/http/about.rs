@@ -1,0 +1,23 @@
+//! `GET /api/v1/hub`: how the hub as a whole does, for its admins.
+
+use super::admit::Asker;
+use super::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use shared::hub::{AboutHub, AuditFile};
+use std::sync::Arc;
+
+pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let hub = app.hub()?;
+    let about = hub.accounts.about(asker.principal()?).await?;
+    let file = hub.accounts.audit_file();
+    let about = AboutHub {
+        version: env!("CARGO_PKG_VERSION").into(),
+        url: hub.public.to_string(),
+        links: hub.ingest.counts().links,
+        audit_file: file.map(|f| AuditFile { lines: f.lines, failures: f.failures, waiting: f.waiting }),
+        ..about
+    };
+    Ok(json(StatusCode::OK, &about))
+}

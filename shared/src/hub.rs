@@ -1,0 +1,41 @@
+//! The answer about a hub as a whole, as JSON. Times are whole seconds since the Unix epoch.
+
+use serde::{Deserialize, Serialize};
+
+/// `GET /api/v1/hub`, for its admins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AboutHub {
+    /// Its version.
+    pub version: String,
+    /// The address that people and agents type.
+    pub url: String,
+    /// What keeps accounts: `sqlite`.
+    pub database: String,
+    /// Bytes of the database; absent where they are not known.
+    pub database_bytes: Option<u64>,
+    /// When its database was copied last by `watchglass backup`; absent: never, or longer ago than the audit log is kept.
+    pub backup: Option<i64>,
+    /// Accounts.
+    pub accounts: u64,
+    /// Teams.
+    pub teams: u64,
+    /// Machines that joined, the hub's own included.
+    pub machines: u64,
+    /// Agents that are linked now.
+    pub links: u64,
+    /// The file of the audit log, where there is one.
+    pub audit_file: Option<AuditFile>,
+}
+
+/// How the file of the audit log does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditFile {
+    /// Lines written since the start.
+    pub lines: u64,
+    /// Times that it could not be written.
+    pub failures: u64,
+    /// Rows that it lacks yet.
+    pub waiting: u64,
+}
