@@ -5,6 +5,7 @@ mod base;
 mod compare;
 mod days;
 mod fleet;
+mod forgery;
 mod keys;
 mod layout;
 mod link;

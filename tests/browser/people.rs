@@ -64,7 +64,8 @@ fn hub() -> (Crowd, Browser) {
 }
 
 #[track_caller]
-fn fill(browser: &Browser, field: &str, text: &str) {
+pub(super) fn fill(browser: &Browser, field: &str, text: &str) {
+    browser.until(&format!("document.querySelector({field:?})"));
     browser.eval(&format!("document.querySelector({field:?}).select()"));
     browser.eval(&format!("document.querySelector({field:?}).focus()"));
     browser.insert(text);
