@@ -180,4 +180,21 @@ mod clock {
             in_place(&fleet);
         }
     }
+
+    #[test]
+    fn a_clock_that_is_set_while_the_link_is_cut_is_corrected_before_and_behind_the_step() {
+        for by in [HOUR, -HOUR] {
+            let (fleet, clock) = ahead(0);
+            fleet.grows("samples come");
+            fleet.cutter.close();
+            fleet.samples_on(20);
+            clock.set_ahead(by);
+            fleet.samples_on(20);
+            fleet.cutter.pass();
+            fleet.grows("samples come again");
+            let audit = fleet.settle_corrected();
+            in_place(&fleet);
+            sound(&audit);
+        }
+    }
 }

@@ -66,7 +66,7 @@ struct Answer {
 /// A question and who waits for its answer.
 struct Asking {
     what: Question,
-    tell: oneshot::Sender<Answer>,
+    tell: oneshot::Sender<Result<Answer, NoAnswer>>,
 }
 
 /// Where the links of agents take questions.
@@ -89,8 +89,8 @@ impl Desk {
             mpsc::error::TrySendError::Closed(_) => NoAnswer::Unlinked,
         })?;
         match timeout(TURN_TIMEOUT, told).await {
-            Ok(Ok(answer)) if answer.bytes.is_empty() => Err(NoAnswer::Nothing),
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(Ok(answer))) if answer.bytes.is_empty() => Err(NoAnswer::Nothing),
+            Ok(Ok(answer)) => answer,
             Ok(Err(_)) | Err(_) => Err(NoAnswer::Late),
         }
     }
@@ -101,7 +101,7 @@ struct Asked {
     what: Question,
     id: u32,
     until: Instant,
-    tell: Vec<oneshot::Sender<Answer>>,
+    tell: Vec<oneshot::Sender<Result<Answer, NoAnswer>>>,
 }
 
 /// The questions over one link.
@@ -139,10 +139,10 @@ impl Questions {
             (Some(asked), _) if asked.what == what => asked.tell.push(tell),
             // Who asked may have gone.
             (_, Some((known, until, answer))) if *known == what && Instant::now() < *until => {
-                drop(tell.send(answer.clone()));
+                drop(tell.send(Ok(answer.clone())));
             }
             _ if self.waiting.len() < MAX_WAITING => self.waiting.push_back(Asking { what, tell }),
-            _ => {}
+            _ => drop(tell.send(Err(NoAnswer::Busy))),
         }
     }
 
@@ -166,7 +166,7 @@ impl Questions {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
         let answer = Answer { bytes: Arc::new(bytes), shift };
         self.known = Some((asked.what, Instant::now() + HOLDS, answer.clone()));
-        asked.tell.into_iter().for_each(|tell| drop(tell.send(answer.clone())));
+        asked.tell.into_iter().for_each(|tell| drop(tell.send(Ok(answer.clone()))));
     }
 }
 
@@ -227,6 +227,30 @@ fn is_shown(row: &Process) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_one_thing_too_many_is_told_so_at_once() {
+        let desk = Desk::default();
+        let mut questions = desk.open(1);
+        let others = (0..=MAX_WAITING as i64).map(|t| desk.ask(1, Question::Processes { at: Some(t) }));
+        let others = futures_util::future::join_all(others);
+        let link = async {
+            questions.next(0).await;
+            // The agent is silent; meanwhile all others wait.
+            questions.next(0).await;
+        };
+        let last = async {
+            tokio::task::yield_now().await;
+            desk.ask(1, Question::Doctor).await.map(drop)
+        };
+        let began = Instant::now();
+        tokio::select! {
+            biased;
+            _ = others => panic!("nobody answers them"),
+            () = link => panic!("the agent has not answered yet"),
+            told = last => assert_eq!((told, began.elapsed()), (Err(NoAnswer::Busy), Duration::ZERO)),
+        }
+    }
 
     #[test]
     fn a_table_has_no_row_that_a_terminal_would_heed() {

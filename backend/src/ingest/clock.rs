@@ -57,6 +57,29 @@ impl AgentClock {
         }
     }
 
+    /// Whether this clock was ever corrected.
+    pub fn was_off(&self) -> bool {
+        !self.eras.is_empty()
+    }
+
+    /// What is added to stamps that others are beside: `known`, where they go on by it from those before, or lead to those
+    /// behind; else what did so in another era. `goes_on` and `leads_to` are what makes them do so exactly. Where the clock
+    /// was set just before them, which `set` says by the interval of the source, milliseconds, they go on as if it was not.
+    pub fn shift_between(&self, known: i64, goes_on: Option<i64>, leads_to: Option<i64>, set: Option<i64>) -> i64 {
+        let off = |shift: i64| {
+            let beside = [goes_on, leads_to].into_iter().flatten();
+            beside.map(|exact| exact.saturating_sub(shift).unsigned_abs()).min().unwrap_or(0)
+        };
+        // Of two that are as good, the newer.
+        let others = self.eras.iter().rev().map(|era| era.shift_ms).chain([0]);
+        let best = [known].into_iter().chain(others).min_by_key(|shift| off(*shift)).unwrap_or(known);
+        match (goes_on, set) {
+            _ if off(known) <= RIGHT_MS as u64 => known,
+            (Some(exact), Some(interval)) if off(best) > RIGHT_MS as u64 => round(exact, interval.max(1_000)),
+            _ => best,
+        }
+    }
+
     /// Whether enough was measured to know.
     pub fn is_known(&self) -> bool {
         self.measured.len() >= SURE as usize
@@ -176,6 +199,20 @@ mod tests {
         assert_eq!(step(10, 3_600_200), Some((10, -3_600_000)));
         assert_eq!(step(50, -3_600_100), Some((50, 0)));
         assert_eq!((clock.shift_at(9, 10), clock.shift_at(49, 10), clock.shift_at(50, 10)), (0, -3_600_000, 0));
+    }
+
+    #[test]
+    fn what_lies_beside_a_step_that_nobody_told_of_is_put_where_it_belongs() {
+        const HOUR: i64 = 3_600_000;
+        let era = |first, shift_ms| Era { first, shift_ms, skew_ms: -shift_ms, rtt_ms: 1 };
+        let clock = AgentClock::new(vec![era(50, -HOUR)]);
+        let shift = |goes_on, leads_to, set| clock.shift_between(-HOUR, goes_on, leads_to, set);
+        assert_eq!(shift(None, None, None), -HOUR, "nobody is beside it");
+        assert_eq!(shift(Some(0), Some(0), None), 0, "from before the step");
+        assert_eq!(shift(Some(0), Some(-HOUR + 1_500), None), -HOUR, "it leads to what is there");
+        assert_eq!(shift(Some(-HOUR - 9_000), None, None), -HOUR, "a sampler that hung moves nothing");
+        assert_eq!(shift(Some(HOUR / 2 + 300), Some(7 * HOUR), Some(1_000)), HOUR / 2, "set twice meanwhile");
+        assert_eq!(shift(Some(HOUR / 2), Some(7 * HOUR), None), 0, "no step is told, so none is made up");
     }
 
     #[test]

@@ -1,24 +1,28 @@
-//! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store.
+//! What comes over one link, taken in message by message. It knows no socket and waits for nothing but the store. What is
+//! fetched of it stands in `fills.rs`.
+
+mod fills;
 
 use super::append::{self, LinkTick, MAX_GATHERED_BYTES};
 use super::clock::AgentClock;
-use super::coverage::{self, Lacking, Span};
-use super::fetch::{CheckedBlock, Fetch, FillBlock};
+use super::coverage::{self, Span};
+use super::end::LinkEnd;
+use super::fetch::{Fetch, FillBlock};
 use super::limits::{self, Cause, LinkPace, Refusals};
-use super::map::{Map, MapError};
+use super::map::Map;
 use super::records::{self, WaitingRecords};
 use super::remarks::{self, Meeting};
 use super::{Arrival, Inner};
 use crate::accounts::{Era, Heard};
 use crate::live::LinkFigures;
-use crate::store::{Chunk, Column, MAX_SEQUENCE, Store};
-use shared::agent::{AgentHello, AgentMessage, ByeReason, FromAgent, HubMessage, Welcome, close, decode_agent};
+use crate::store::{MAX_SEQUENCE, Store};
+use shared::agent::{AgentHello, AgentMessage, FromAgent, HubMessage, Welcome, close, decode_agent};
 use shared::catalog::link::CLOCK_SKEW;
 use shared::catalog::{Chart, Metric};
 use shared::record::Record;
 use shared::series::SeriesDef;
 use shared::standing::Standing;
-use shared::tick::{Applied, FrameError, TickState};
+use shared::tick::{Applied, TickState};
 use shared::wire::{Check, SourceId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,59 +36,10 @@ const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A hello may have been so long on its way, milliseconds.
 const FAR_MS: u64 = 10_000;
-/// What expires this soon is not fetched any more, milliseconds.
-const EXPIRES_MS: i64 = 60_000;
 /// Holes that readers are told of.
 const MAX_HOLES_TOLD: usize = 1_024;
 /// Numbers below this were given before a life began by the clock: they may mean other ticks than those of the hub.
 const FIRST_BY_CLOCK: u64 = 1_000_000_000;
-
-/// How a link ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LinkEnd {
-    /// The agent is told why.
-    Told {
-        /// One of [`close`].
-        code: u16,
-        /// One sentence.
-        reason: String,
-        /// How long it waits at least before it comes back, ms.
-        wait: u32,
-    },
-    /// The agent said that it ends.
-    Bye(ByeReason),
-    /// There is nobody to tell.
-    Gone,
-}
-
-impl LinkEnd {
-    /// With one of [`close`].
-    pub fn told(code: u16, reason: impl Into<String>) -> Self {
-        LinkEnd::Told { code, reason: reason.into(), wait: 0 }
-    }
-
-    /// The agent's bytes are none of the protocol.
-    pub fn frame_error(reason: impl Into<String>) -> Self {
-        Self::told(close::FRAME_ERROR, reason)
-    }
-}
-
-impl From<FrameError> for LinkEnd {
-    fn from(error: FrameError) -> Self {
-        Self::frame_error(format!("what was sent cannot be followed: {error}"))
-    }
-}
-
-impl From<MapError> for LinkEnd {
-    fn from(error: MapError) -> Self {
-        match error {
-            MapError::Nonsense => Self::frame_error("a series was sent whose row was not, or a row that cannot be"),
-            MapError::TooMuch => {
-                Self::told(close::LIMIT, "this machine has more names of series than a hub takes; reduce its labels")
-            }
-        }
-    }
-}
 
 /// One link, as far as it is no socket.
 pub(super) struct Intake {
@@ -132,6 +87,8 @@ pub(super) struct Intake {
     damages: u64,
     /// Pages were told that it is being filled.
     filling: bool,
+    /// The last tick of the block that came last, and what was added to its stamps.
+    shifted: Option<(u64, i64)>,
     /// The times between which samples came late since readers were told.
     refilled: Option<(i64, i64)>,
 }
@@ -242,6 +199,7 @@ impl Intake {
             looked: None,
             damages: 0,
             filling: false,
+            shifted: None,
             refilled: None,
             ingest,
         };
@@ -462,66 +420,6 @@ impl Intake {
         Ok(true)
     }
 
-    /// Keeps a block that was asked for; none where it is damaged.
-    pub fn filled(&mut self, span: (u64, u64), block: Option<CheckedBlock>) {
-        let Some(CheckedBlock { first, last, clock_step, mut times, columns }) = block else {
-            self.refusals.add(Cause::Fill, 1);
-            return self.fetch.refused(span, true);
-        };
-        let live = self.ingest.live.clone();
-        let shift = self.clock.shift_at(first, self.life);
-        times.iter_mut().for_each(|t| *t = t.saturating_add(shift));
-        let (Some(&from), Some(&to)) = (times.first(), times.last()) else { return };
-        if !limits::is_year(from) || !limits::is_time(to, live.clock.wall(), live.retention) {
-            self.refusals.add(Cause::Time, times.len() as u64);
-            return self.fetch.refused(span, false);
-        }
-        let columns: Vec<Column> = {
-            let mut store = live.store();
-            if store.holds_any(self.source, span) {
-                self.ingest.totals.duplicates.fetch_add(times.len() as u64, Ordering::Relaxed);
-                return self.fetch.refused(span, false);
-            }
-            let steady = live.clock.steady();
-            let mapped = self.map.columns(&mut store, columns, &mut self.pace, steady, &self.refusals);
-            mapped.into_iter().map(|(id, column)| Column { id, ..column }).collect()
-        };
-        let samples: u64 = columns.iter().map(|column| column.samples).sum();
-        self.ingest.totals.ticks.fetch_add(last - first + 1, Ordering::Relaxed);
-        self.ingest.totals.samples.fetch_add(samples, Ordering::Relaxed);
-        // Between two blocks may be ticks that never were: that they are missing is not known.
-        let chunk = Chunk { clock_step, after_gap: true, ..Chunk::new(first, &times, columns) };
-        live.fill(self.source, vec![Arc::new(chunk)]);
-        let known = self.refilled.unwrap_or((from, to));
-        self.refilled = Some((known.0.min(from), known.1.max(to)));
-    }
-
-    /// Looks what is lacking.
-    fn look(&mut self) {
-        let live = self.ingest.live.clone();
-        let (mut covered, newest, damages) = {
-            let store = live.store();
-            let newest = store.state(self.source).map_or((0, 0), |state| (state.seq(), state.t()));
-            (store.coverage(self.source), newest, store.damages().count())
-        };
-        self.erased.iter().for_each(|span| coverage::add(&mut covered, *span));
-        let was_lacking = !self.fetch.holes.is_empty();
-        self.fetch.holes = Lacking {
-            offers: &self.fetch.offers,
-            newest,
-            interval: self.interval,
-            shift: self.clock.shift(),
-            oldest: live.clock.wall().saturating_sub(live.retention).saturating_add(EXPIRES_MS),
-            covered: &covered,
-            tried: &self.fetch.tried,
-        }
-        .holes();
-        (self.looked, self.damages) = (Some(live.clock.steady()), damages);
-        if was_lacking && self.fetch.holes.is_empty() {
-            live.complete_fills();
-        }
-    }
-
     /// Does what is due, once a second.
     ///
     /// # Errors
@@ -552,25 +450,6 @@ impl Intake {
         self.remark(false);
         self.note();
         Ok(())
-    }
-
-    /// Whether something is to be asked for now.
-    pub fn wants_turn(&self) -> bool {
-        let live = &self.ingest.live;
-        // It rests while a disk fails.
-        self.fetch.is_due() && self.knows_clock() && !live.is_full_of_fills() && live.is_logged()
-    }
-
-    /// Whether an answer to what was asked for is awaited.
-    pub fn is_fetching(&self) -> bool {
-        self.fetch.is_open()
-    }
-
-    /// Asks for what is lacking.
-    pub fn ask(&mut self) -> Option<HubMessage> {
-        let clock = &self.ingest.live.clock;
-        let (id, (first, last)) = self.fetch.ask(clock.wall(), clock.steady(), self.interval)?;
-        Some(HubMessage::Want { id, first, last })
     }
 
     /// How far the hub is, to be told.

@@ -1,7 +1,8 @@
 //! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
 
 use super::append;
-use super::intake::{Intake, LinkEnd, Past};
+use super::end::LinkEnd;
+use super::intake::{Intake, Past};
 use super::limits;
 use super::presence::{NoPlace, Order, Place, Process};
 use super::{Arrival, Inner};

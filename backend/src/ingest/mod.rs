@@ -1,14 +1,16 @@
 //! The hub's end of the links to agents: what they send becomes sources, as if it had been sampled here.
 //!
-//! `link.rs` is the socket of one agent: who it is, its heartbeat, its end. `intake.rs` takes its messages in: it applies
-//! frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says how much of it
-//! is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its
-//! machine. `presence.rs` knows who is linked, and what becomes of a second link with one key.
+//! `link.rs` is the socket of one agent: who it is, its heartbeat, and `end.rs` how it ends. `intake.rs` takes its messages
+//! in: it applies frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says
+//! how much of it is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and
+//! `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its machine. `presence.rs` knows who is linked, and what
+//! becomes of a second link with one key.
 
 mod append;
 mod ask;
 mod clock;
 mod coverage;
+mod end;
 mod fetch;
 mod intake;
 mod limits;

@@ -1,0 +1,118 @@
+//! What a link lacks and fetches: where the blocks that come belong in time, and what is asked for next.
+
+use super::Intake;
+use crate::ingest::coverage::{self, Lacking, Span};
+use crate::ingest::fetch::CheckedBlock;
+use crate::ingest::limits::{self, Cause};
+use crate::store::{Chunk, Column};
+use shared::agent::HubMessage;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What expires this soon is not fetched any more, milliseconds.
+const EXPIRES_MS: i64 = 60_000;
+
+impl Intake {
+    /// What is added to the stamps of a block, milliseconds. A clock that was set while nothing could be sent has told of it by
+    /// nothing but its stamps: then that holds by which the block goes on from the ticks beside it.
+    fn shift_of(&self, (first, last): Span, clock_step: bool, times: &[i64]) -> i64 {
+        let known = self.clock.shift_at(first, self.life);
+        let (Some(&from), Some(&to), true) = (times.first(), times.last(), self.clock.was_off() && first >= self.life)
+        else {
+            return known;
+        };
+        if let Some((_, shift)) = self.shifted.filter(|(before, _)| before + 1 == first && !clock_step) {
+            return shift;
+        }
+        // Of other lives the numbers say nothing of the time between.
+        let mut runs = self.ingest.live.store().runs(self.source);
+        runs.retain(|run| run.last >= self.life);
+        let at = runs.partition_point(|run| run.first <= last);
+        let ticks = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(self.interval);
+        let before = runs[..at].last().filter(|run| run.last < first);
+        let goes_on = before.map(|run| run.to.saturating_add(ticks(first - run.last)).saturating_sub(from));
+        let leads_to = runs.get(at).map(|run| run.from.saturating_sub(ticks(run.first - last)).saturating_sub(to));
+        let is_next = before.is_some_and(|run| run.last + 1 == first);
+        self.clock.shift_between(known, goes_on, leads_to, (clock_step && is_next).then_some(self.interval))
+    }
+
+    /// Keeps a block that was asked for; none where it is damaged.
+    pub fn filled(&mut self, span: (u64, u64), block: Option<CheckedBlock>) {
+        let Some(CheckedBlock { first, last, clock_step, mut times, columns }) = block else {
+            self.refusals.add(Cause::Fill, 1);
+            return self.fetch.refused(span, true);
+        };
+        let live = self.ingest.live.clone();
+        let shift = self.shift_of((first, last), clock_step, &times);
+        self.shifted = Some((last, shift));
+        times.iter_mut().for_each(|t| *t = t.saturating_add(shift));
+        let (Some(&from), Some(&to)) = (times.first(), times.last()) else { return };
+        if !limits::is_year(from) || !limits::is_time(to, live.clock.wall(), live.retention) {
+            self.refusals.add(Cause::Time, times.len() as u64);
+            return self.fetch.refused(span, false);
+        }
+        let columns: Vec<Column> = {
+            let mut store = live.store();
+            if store.holds_any(self.source, span) {
+                self.ingest.totals.duplicates.fetch_add(times.len() as u64, Ordering::Relaxed);
+                return self.fetch.refused(span, false);
+            }
+            let steady = live.clock.steady();
+            let mapped = self.map.columns(&mut store, columns, &mut self.pace, steady, &self.refusals);
+            mapped.into_iter().map(|(id, column)| Column { id, ..column }).collect()
+        };
+        let samples: u64 = columns.iter().map(|column| column.samples).sum();
+        self.ingest.totals.ticks.fetch_add(last - first + 1, Ordering::Relaxed);
+        self.ingest.totals.samples.fetch_add(samples, Ordering::Relaxed);
+        // Between two blocks may be ticks that never were: that they are missing is not known.
+        let chunk = Chunk { clock_step, after_gap: true, ..Chunk::new(first, &times, columns) };
+        live.fill(self.source, vec![Arc::new(chunk)]);
+        let known = self.refilled.unwrap_or((from, to));
+        self.refilled = Some((known.0.min(from), known.1.max(to)));
+    }
+
+    /// Looks what is lacking.
+    pub(super) fn look(&mut self) {
+        let live = self.ingest.live.clone();
+        let (mut covered, newest, damages) = {
+            let store = live.store();
+            let newest = store.state(self.source).map_or((0, 0), |state| (state.seq(), state.t()));
+            (store.coverage(self.source), newest, store.damages().count())
+        };
+        self.erased.iter().for_each(|span| coverage::add(&mut covered, *span));
+        let was_lacking = !self.fetch.holes.is_empty();
+        self.fetch.holes = Lacking {
+            offers: &self.fetch.offers,
+            newest,
+            interval: self.interval,
+            shift: self.clock.shift(),
+            oldest: live.clock.wall().saturating_sub(live.retention).saturating_add(EXPIRES_MS),
+            covered: &covered,
+            tried: &self.fetch.tried,
+        }
+        .holes();
+        (self.looked, self.damages) = (Some(live.clock.steady()), damages);
+        if was_lacking && self.fetch.holes.is_empty() {
+            live.complete_fills();
+        }
+    }
+
+    /// Whether something is to be asked for now.
+    pub fn wants_turn(&self) -> bool {
+        let live = &self.ingest.live;
+        // It rests while a disk fails.
+        self.fetch.is_due() && self.knows_clock() && !live.is_full_of_fills() && live.is_logged()
+    }
+
+    /// Whether an answer to what was asked for is awaited.
+    pub fn is_fetching(&self) -> bool {
+        self.fetch.is_open()
+    }
+
+    /// Asks for what is lacking.
+    pub fn ask(&mut self) -> Option<HubMessage> {
+        let clock = &self.ingest.live.clock;
+        let (id, (first, last)) = self.fetch.ask(clock.wall(), clock.steady(), self.interval)?;
+        Some(HubMessage::Want { id, first, last })
+    }
+}
