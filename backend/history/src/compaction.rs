@@ -5,7 +5,7 @@
 //! and whose times rise become one block; where the clock was set, or ticks are missing, another begins. A tick that is
 //! in two blocks is taken once. Late samples of earlier versions are put where their source has a tick at their time and
 //! none of that series; the others stay in a block of their own, because a tick more would be a gap in every other
-//! series.
+//! series. What was removed of a hub leaves a segment by the same way: it is written anew without it.
 
 use crate::files::Files;
 use crate::indexes::Indexes;
@@ -76,14 +76,47 @@ fn room(free: u64, bytes: u64) -> bool {
 /// Then nothing has changed, and it may be tried again.
 pub fn merge(files: &dyn Files, indexes: &Arc<Indexes>, serial: u64, parts: &[Arc<Segment>]) -> io::Result<Merged> {
     let Some(first) = parts.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let start = first.name().start.div_euclid(HOUR_S) * HOUR_S;
+    write(files, indexes, Name { kind: Kind::Hour, start, serial }, parts, &BTreeSet::new())
+}
+
+/// Whether a segment has something of one of these sources.
+pub fn has_any(segment: &Segment, sources: &BTreeSet<String>) -> bool {
+    !sources.is_empty() && segment.contents().sources.iter().any(|source| sources.contains(&source.name))
+}
+
+/// Writes a segment anew without these sources. None where it has no others: then it is to be removed.
+///
+/// # Errors
+/// As [`merge`].
+pub fn without(
+    files: &dyn Files,
+    indexes: &Arc<Indexes>,
+    serial: u64,
+    part: &Arc<Segment>,
+    removed: &BTreeSet<String>,
+) -> io::Result<Option<Merged>> {
+    if part.contents().sources.iter().all(|source| removed.contains(&source.name)) {
+        return Ok(None);
+    }
+    let name = Name { serial, ..part.name() };
+    write(files, indexes, name, std::slice::from_ref(part), removed).map(Some)
+}
+
+/// Writes what is in these parts as one segment, without some sources.
+fn write(
+    files: &dyn Files,
+    indexes: &Arc<Indexes>,
+    name: Name,
+    parts: &[Arc<Segment>],
+    removed: &BTreeSet<String>,
+) -> io::Result<Merged> {
     if !room(files.free()?, parts.iter().map(|s| s.bytes()).sum()) {
         return Err(io::ErrorKind::StorageFull.into());
     }
-    let start = first.name().start.div_euclid(HOUR_S) * HOUR_S;
-    let name = Name { kind: Kind::Hour, start, serial };
     let mut damages = Vec::new();
     let segment = segments::write(files, indexes, name, |writer| {
-        let mut contents = merged(parts);
+        let mut contents = merged(parts, removed);
         for source in 0..contents.sources.len() {
             let SourceEntry { name, series, .. } = &contents.sources[source];
             let row = |s: &SeriesEntry| (s.id, contents.rows[usize::from(s.row)].steps);
@@ -138,8 +171,8 @@ fn merge_records(
     Ok(())
 }
 
-/// Contents of all parts together, without blocks. What two of them say of the same is taken from the newest.
-fn merged(parts: &[Arc<Segment>]) -> Contents {
+/// Contents of all parts together, without blocks and some sources. What two of them say of the same is taken from the newest.
+fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
     let (mut rows, mut positions) = (Vec::new(), HashMap::new());
     let mut contents = Contents { version: VERSION, ..Contents::default() };
     let mut series: Vec<BTreeMap<SeriesId, SeriesEntry>> = Vec::new();
@@ -154,7 +187,7 @@ fn merged(parts: &[Arc<Segment>]) -> Contents {
                 contents.charts.push(chart.clone());
             }
         }
-        for source in &from.sources {
+        for source in from.sources.iter().filter(|source| !removed.contains(&source.name)) {
             let place = contents.sources.iter().position(|s| s.name == source.name).unwrap_or_else(|| {
                 contents.sources.push(SourceEntry { series: Arc::default(), ..source.clone() });
                 series.push(BTreeMap::new());

@@ -46,6 +46,15 @@ pub async fn erased(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>
     Ok(sqlx::query_as("SELECT first, last FROM erased WHERE source = $1").bind(source).fetch_all(on).await?)
 }
 
+/// The sources of which all was removed, and which are no sources any more.
+///
+/// # Errors
+/// The statement failed.
+pub async fn removed(on: &mut Connection) -> Result<Vec<String>, Error> {
+    let get = "SELECT DISTINCT source FROM erased WHERE last = -1 AND source NOT IN (SELECT id FROM sources)";
+    Ok(sqlx::query_scalar(get).fetch_all(on).await?)
+}
+
 /// A span of sequences was removed of a source.
 ///
 /// # Errors

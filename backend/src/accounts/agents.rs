@@ -105,7 +105,7 @@ impl Accounts {
         Ok(agent)
     }
 
-    /// Removes a machine for good: its key ends, its id never comes back. Answers with the id; its samples are the store's.
+    /// Removes a machine for good: its key ends, its id never comes back, and its samples go. Answers with the id.
     ///
     /// # Errors
     /// [`Denied::Forbidden`] to who is no admin of the hub.

@@ -199,6 +199,14 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
+    /// Ids of the sources that were removed: nothing of them is kept.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn removed(&self) -> Result<Vec<String>, Denied> {
+        Ok(eras::removed(&mut *self.read().await?).await?)
+    }
+
     /// The sequences of a source that were removed, first and last; they do not come back.
     ///
     /// # Errors

@@ -4,9 +4,10 @@ use super::Batch;
 use super::standing::{Standing, Trouble};
 use crate::live::{Live, Writing};
 use crate::store::{Block, Chunk, Unwritten};
+use history::compaction::{self, Merged};
 use history::retain::{Limits, expired};
 use history::segments::{self, Kind, Name};
-use history::{Folder, Found, Segment, compaction};
+use history::{Folder, Found, Segment};
 use shared::catalog::Chart;
 use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
 use shared::series::SeriesId;
@@ -93,7 +94,9 @@ impl Disk {
         self.restart_log(live, steady);
         if !self.standing.troubled() || steady.saturating_sub(self.tried) >= RETRY_INTERVAL {
             self.tried = steady;
-            let written = self.write_batches(live).and_then(|()| self.merge(live, now, steady));
+            let written = self.write_batches(live);
+            let written = written.and_then(|()| self.remove_sources(live, steady));
+            let written = written.and_then(|()| self.merge(live, now, steady));
             // Whatever became of these: what goes makes room.
             let expired = self.expire(live, now);
             let bytes = self.segments.iter().map(|s| s.bytes()).sum();
@@ -148,7 +151,8 @@ impl Disk {
 
     /// Writes what was cut at one moment as a segment; none when there is nothing.
     fn write(&self, live: &Live, batch: &Batch) -> io::Result<Option<Arc<Segment>>> {
-        let all: Vec<&Unwritten> = batch.sources.iter().filter(|source| !source.is_empty()).collect();
+        let is_kept = |unwritten: &&Unwritten| !unwritten.is_empty() && !live.store().is_removed(unwritten.source);
+        let all: Vec<&Unwritten> = batch.sources.iter().filter(is_kept).collect();
         if all.is_empty() {
             return Ok(None);
         }
@@ -204,29 +208,62 @@ impl Disk {
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
                 Err(error) => return Err(Trouble::new("merge", error)),
             };
-            for (file, damage) in &merged.damages {
-                tracing::warn!("history: {file}: {damage}");
-            }
-            self.standing.damaged(merged.damages.len());
-            let contents = merged.segment.contents();
-            let mut blocks: BTreeMap<&str, Vec<Block>> = BTreeMap::new();
-            for (at, block) in contents.blocks.iter().enumerate() {
-                let entry = contents.sources.get(usize::from(block.source));
-                let own = entry.map(|entry| blocks.entry(entry.name.as_str()).or_default());
-                own.into_iter().for_each(|own| own.push(Block::Disk(merged.segment.clone(), at)));
-            }
-            let sources = live.store().sources();
-            for source in sources {
-                let own = blocks.remove(source.key.as_str()).unwrap_or_default();
-                live.store().replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), own);
-            }
-            live.store().records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
-            self.segments.retain(|s| !parts.iter().any(|part| part.name() == s.name()));
-            self.segments.push(merged.segment);
-            let gone = merged.replaced.iter().map(String::as_str);
-            segments::remove(files, gone).map_err(|e| Trouble::new("remove", e))?;
+            self.take_over(live, &parts, merged)?;
         }
         Ok(())
+    }
+
+    /// Puts what was written in the place of the segments that it stands for.
+    fn take_over(&mut self, live: &Live, parts: &[Arc<Segment>], merged: Merged) -> Result<(), Trouble> {
+        for (file, damage) in &merged.damages {
+            tracing::warn!("history: {file}: {damage}");
+        }
+        self.standing.damaged(merged.damages.len());
+        let contents = merged.segment.contents();
+        let mut blocks: BTreeMap<&str, Vec<Block>> = BTreeMap::new();
+        for (at, block) in contents.blocks.iter().enumerate() {
+            let entry = contents.sources.get(usize::from(block.source));
+            let own = entry.map(|entry| blocks.entry(entry.name.as_str()).or_default());
+            own.into_iter().for_each(|own| own.push(Block::Disk(merged.segment.clone(), at)));
+        }
+        let sources = live.store().sources();
+        for source in sources {
+            let own = blocks.remove(source.key.as_str()).unwrap_or_default();
+            live.store().replace(source.id, |b| parts.iter().any(|part| b.lies_in(part)), own);
+        }
+        live.store().records_written(&merged.segment, |old| parts.iter().any(|part| part.name() == old.name()));
+        self.segments.retain(|s| !parts.iter().any(|part| part.name() == s.name()));
+        self.segments.push(merged.segment);
+        let gone = merged.replaced.iter().map(String::as_str);
+        segments::remove(&**self.folder.files(), gone).map_err(|e| Trouble::new("remove", e))
+    }
+
+    /// Writes one segment anew that has something of a source that was removed: one at a time, since the disk is for ticks.
+    fn remove_sources(&mut self, live: &Live, steady: Duration) -> Result<(), Trouble> {
+        let removed = live.store().removed().clone();
+        let readable = self.readable(steady);
+        let Some(part) = readable.into_iter().find(|part| compaction::has_any(part, &removed)) else { return Ok(()) };
+        let (files, serial) = (&**self.folder.files(), self.folder.serial());
+        match compaction::without(files, self.folder.indexes(), serial, &part, &removed) {
+            Ok(Some(merged)) => self.take_over(live, &[part], merged),
+            Ok(None) => self.drop_segment(live, &part),
+            Err(error) if compaction::unread(&error).is_some() => {
+                self.set_aside(&error, steady);
+                Ok(())
+            }
+            // It expires by itself, or there is room some day.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
+            Err(error) => Err(Trouble::new("write", error)),
+        }
+    }
+
+    /// Removes a segment.
+    fn drop_segment(&mut self, live: &Live, segment: &Arc<Segment>) -> Result<(), Trouble> {
+        live.store().forget(segment);
+        self.segments.retain(|s| s.name() != segment.name());
+        self.unread.remove(&segment.name().serial);
+        let name = segment.name().to_string();
+        segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))
     }
 
     /// The segments without those that could not be read lately: an hour is as good without one of its quarters, which
@@ -247,11 +284,7 @@ impl Disk {
 
     fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
         for segment in expired(now, self.limits, &self.segments) {
-            live.store().forget(&segment);
-            self.segments.retain(|s| s.name() != segment.name());
-            self.unread.remove(&segment.name().serial);
-            let name = segment.name().to_string();
-            segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))?;
+            self.drop_segment(live, &segment)?;
         }
         Ok(())
     }

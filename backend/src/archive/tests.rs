@@ -3,6 +3,7 @@
 pub mod bench;
 mod late;
 mod records;
+mod removal;
 
 use super::*;
 use crate::clock::Clock;

@@ -51,6 +51,8 @@ pub(super) struct Kept {
     pub clock_step: bool,
     /// The newest tick was left out.
     pub set_back: bool,
+    /// Nothing of it is here, and nothing more is taken.
+    pub removed: bool,
 }
 
 impl Kept {
@@ -79,6 +81,7 @@ impl Kept {
             records: Records::default(),
             clock_step: false,
             set_back: false,
+            removed: false,
         }
     }
 
@@ -193,6 +196,9 @@ impl Kept {
 
     /// Adds blocks in their places.
     pub fn put(&mut self, blocks: Vec<Block>) {
+        if self.removed {
+            return;
+        }
         self.blocks.extend(blocks);
         self.blocks.sort_by_key(Block::first_seq);
         self.count_blocks();
@@ -270,6 +276,17 @@ impl Kept {
             !is_old(b, after)
         });
         self.count_blocks();
+    }
+
+    /// Drops all, for good. What readers hold goes with them.
+    pub fn remove_all(&mut self) {
+        self.removed = true;
+        self.base = self.state.clone();
+        self.head_from = i64::MAX;
+        (self.cuts, self.resumable, self.head) = Default::default();
+        self.instants = Instants::default();
+        self.records.clear();
+        self.remove(|_| true);
     }
 
     /// Drops the oldest block that is in memory.

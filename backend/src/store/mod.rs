@@ -18,6 +18,7 @@ mod instants;
 mod kept;
 mod read;
 mod records;
+mod removal;
 mod restore;
 mod rows;
 mod series;
@@ -40,6 +41,7 @@ use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use shared::tick::TickState;
 use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks lose to the codec's headers,
@@ -152,6 +154,8 @@ pub struct Store {
     sources: Vec<Kept>,
     /// See [`take_outdated`](Self::take_outdated).
     outdated: Vec<Arc<Stretch>>,
+    /// Keys of sources that were removed.
+    removed: Arc<BTreeSet<String>>,
     /// Bytes of the blocks of all sources that are in memory.
     memory: usize,
     counts: Counts,
@@ -172,8 +176,18 @@ impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
         let rows = rows::Rows::new(catalog.metrics.len());
-        let (counts, damages) = (Counts::default(), Arc::default());
-        Store { catalog, rows, limits, sources: Vec::new(), outdated: Vec::new(), memory: 0, counts, damages, facts: 0 }
+        Store {
+            catalog,
+            rows,
+            limits,
+            sources: Vec::new(),
+            outdated: Vec::new(),
+            removed: Arc::default(),
+            memory: 0,
+            counts: Counts::default(),
+            damages: Arc::default(),
+            facts: 0,
+        }
     }
 
     /// The table.
@@ -331,7 +345,7 @@ impl Store {
     ) -> Option<Encoded> {
         let kept = self.sources.get_mut(usize::from(source))?;
         let before = kept.encoder.seq();
-        if seq <= before || seq > MAX_SEQUENCE {
+        if kept.removed || seq <= before || seq > MAX_SEQUENCE {
             return None;
         }
         if let Some(until) = kept.instants.taken(t) {

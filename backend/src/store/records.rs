@@ -108,6 +108,13 @@ impl Records {
         lost
     }
 
+    /// Forgets all of them; their numbers are not given again.
+    pub fn clear(&mut self) {
+        self.recent.clear();
+        self.on_disk.clear();
+        (self.bytes, self.cut) = (0, self.last);
+    }
+
     /// Forgets the oldest in memory; its number.
     fn pop(&mut self) -> Option<u64> {
         let Placed { record, .. } = self.recent.pop_front()?;

@@ -32,7 +32,7 @@ impl Told {
         self.0 = Journal::default();
         let mut out = Vec::new();
         let begun = |kept: &Kept| kept.state.seq() > 0 || kept.records.uncut().next().is_some();
-        let told = |(source, kept): &(SourceId, &Kept)| begun(kept) && wanted(*source);
+        let told = |(source, kept): &(SourceId, &Kept)| begun(kept) && !kept.removed && wanted(*source);
         for (source, kept) in (0..).zip(&store.sources).filter(told) {
             let base = if unsealed { kept.base_of_unsealed() } else { &kept.state };
             let mut present: BTreeSet<SeriesId> = finite(base.values()).collect();

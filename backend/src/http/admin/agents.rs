@@ -50,7 +50,7 @@ pub(in crate::http) async fn revoke(
     Ok(told(&app, &asker, revoked))
 }
 
-/// `DELETE /api/v1/sources/ID`: the machine is gone from the hub.
+/// `DELETE /api/v1/sources/ID`: the machine is gone from the hub, and its samples with it.
 pub(in crate::http) async fn remove(
     State(app): State<Arc<App>>,
     asker: Asker,
