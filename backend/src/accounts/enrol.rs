@@ -13,6 +13,7 @@ use records::sources::{Source, Told};
 use records::{Change, enrolments, keys, sources};
 use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
+use std::sync::atomic::Ordering;
 
 /// Who asks again within this time is answered as the same machine, with a new key.
 pub(super) const REPEATED: i64 = HOUR;
@@ -116,8 +117,9 @@ impl Accounts {
                     let sentence = "as many machines as may have joined by this key; ask an admin for a new line";
                     return Err(Denied::Forbidden(sentence.into()));
                 }
-                let source = self.choose(&mut change, request, &join, &settings).await?;
-                let state = if settings.approve { "pending" } else { "approved" };
+                let (source, is_known) = self.choose(&mut change, request, &join, &settings).await?;
+                let waits = settings.approve || is_known && self.0.confirms_rejoins.load(Ordering::Relaxed);
+                let state = if waits { "pending" } else { "approved" };
                 let row = Request {
                     request: request.request.clone(),
                     source: source.id.clone(),
@@ -127,7 +129,7 @@ impl Accounts {
                     asked: now,
                 };
                 enrolments::add(&mut change, &row).await?;
-                if settings.approve {
+                if waits {
                     let done =
                         Done { action: "agent.asks", team: Some(&join.team), object: &source.name, ..Done::default() };
                     self.write_audit(&mut change, ("agent", &by_join(&join), network.text()), done, "pending").await?;
@@ -170,17 +172,19 @@ impl Accounts {
         Ok(Some(Before { source, pending }))
     }
 
-    /// Which source a machine is, by the first rule that fits; a new one if none does.
+    /// Which source a machine is, by the first rule that fits; a new one if none does. And whether it was known again by
+    /// what it says of itself alone.
     async fn choose(
         &self,
         change: &mut Change,
         request: &EnrolRequest,
         join: &Key,
         settings: &JoinSettings,
-    ) -> Result<Source, Denied> {
+    ) -> Result<(Source, bool), Denied> {
         if let Some(bound) = &settings.source {
             let found = sources::get(change, bound).await?;
-            return found.ok_or_else(|| Denied::conflict("the machine that this join key is for was removed"));
+            let found = found.ok_or_else(|| Denied::conflict("the machine that this join key is for was removed"))?;
+            return Ok((found, false));
         }
         let is_free = |source: &Source| !self.0.links.is_watched(&source.id);
         // A reinstalled machine has the same machine id, host name and network card; a clone still runs, or has another card.
@@ -188,7 +192,7 @@ impl Accounts {
             for source in sources::of_machine(change, &join.team, machine, &request.host).await? {
                 let known: Vec<String> = serde_json::from_str(&source.links).unwrap_or_default();
                 if is_free(&source) && known.iter().any(|link| request.links.contains(link)) {
-                    return Ok(source);
+                    return Ok((source, true));
                 }
             }
         }
@@ -197,10 +201,10 @@ impl Accounts {
         if let Some(name) = request.name.as_ref().filter(|_| nameless && settings.by_name) {
             let known = sources::of_name(change, &join.team, name).await?;
             if let Some(source) = known.into_iter().find(is_free) {
-                return Ok(source);
+                return Ok((source, true));
             }
         }
-        self.new_source(change, request, join, settings).await
+        Ok((self.new_source(change, request, join, settings).await?, false))
     }
 
     async fn new_source(

@@ -112,6 +112,8 @@ struct Inner {
     people: Watchers<Ended>,
     links: Watchers<LinkDenied>,
     sources: watch::Sender<u64>,
+    /// A machine that is known and joins anew has to be confirmed.
+    confirms_rejoins: AtomicBool,
     /// When what is over is removed next, wall.
     tidy_at: AtomicI64,
     /// How long rows of the audit log stay, milliseconds.
@@ -139,6 +141,7 @@ impl Accounts {
             people: Watchers::new(),
             links: Watchers::new(),
             sources: watch::Sender::new(0),
+            confirms_rejoins: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
             audit_kept: AtomicI64::new(KEPT),
             audit_file: OnceLock::new(),
@@ -148,6 +151,11 @@ impl Accounts {
     /// Says how long rows of the audit log stay.
     pub fn keep_audit(&self, kept: Duration) {
         self.0.audit_kept.store(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// From now on an admin has to confirm it when a machine that is known joins anew.
+    pub fn confirm_rejoins(&self) {
+        self.0.confirms_rejoins.store(true, Ordering::Relaxed);
     }
 
     /// Closes the database in order.

@@ -50,7 +50,7 @@ pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use table::Config;
-pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl};
+pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};

@@ -171,11 +171,24 @@ pub struct AgentLimits {
     pub series: u32,
     /// Links that begin in a second; more are told to come back.
     pub handshakes: u32,
+    /// What happens when a machine that is known joins anew, as after it was installed again.
+    pub rejoin: Rejoin,
+}
+
+/// What happens when a machine that is known joins anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rejoin {
+    /// It goes on as the machine that it was.
+    #[default]
+    Allow,
+    /// An admin has to confirm it.
+    Approve,
 }
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        AgentLimits { series: 20_000, handshakes: 50 }
+        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow }
     }
 }
 
@@ -202,11 +215,21 @@ impl FileTable for AgentLimits {
     const KEYS: &'static [(&'static str, &'static str)] = &[
         ("series", "The most series of one machine; more are left out and counted"),
         ("handshakes", "How many links may begin in a second; more are told to come back"),
+        (
+            "rejoin",
+            "`approve`: an admin confirms it when a machine that is known joins anew, as after a new installation",
+        ),
     ];
 
     fn print(&self) -> Table {
         let numbers = [("series", self.series), ("handshakes", self.handshakes)];
-        numbers.into_iter().map(|(key, value)| (key.to_string(), Value::from(i64::from(value)))).collect()
+        let numbers = numbers.map(|(key, value)| (key, Value::from(i64::from(value))));
+        let word = match self.rejoin {
+            Rejoin::Allow => "allow",
+            Rejoin::Approve => "approve",
+        };
+        let all = numbers.into_iter().chain([("rejoin", Value::from(word))]);
+        all.map(|(key, value)| (key.to_string(), value)).collect()
     }
 }
 

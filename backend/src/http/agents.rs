@@ -61,6 +61,7 @@ pub(super) async fn link(
     })?;
     response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(spoken));
     let (ingest, accounts) = (hub.ingest.clone(), hub.accounts.clone());
+    let from = asker.network.text().to_owned();
     tokio::spawn(async move {
         let Some((stream, read)) = stream.await else { return };
         let config = Some(crate::ingest::socket_config());
@@ -69,7 +70,8 @@ pub(super) async fn link(
             Ok(identity) => {
                 let mut ended = accounts.watch_agent(&identity);
                 let labels = identity.labels.into_iter().collect();
-                let arrival = Arrival { source: identity.source, name: identity.name, labels };
+                let (source, key, name) = (identity.source, identity.key, identity.name);
+                let arrival = Arrival { source, key, from, name, labels };
                 let denied = std::pin::pin!(async move {
                     let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
                     // Where nobody can say why, the agent comes back and is told then.

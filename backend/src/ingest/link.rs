@@ -156,9 +156,14 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
     let hello = hello.map_err(|_| LinkEnd::frame_error("no hello came within 10 s"))??;
     let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
-    let process = Process { instance: hello.instance, host, started: hello.started };
+    let process = Process { instance: hello.instance, host: host.clone(), started: hello.started };
     let place = ingest.presence.enter(&arrival.source, &process).await;
     let place = place.map_err(|why| no_place(why, ingest.live.clock.wall()))?;
+    if let Some(reason) = ingest.clones.linked(arrival, hello.boot, &host, ingest.live.clock.steady()) {
+        let source = ingest.live.store().named(&arrival.source);
+        source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));
+        return Err(LinkEnd::Told { code: close::IN_USE, reason, wait: IN_USE_WAIT_MS });
+    }
     let past = past(ingest, &arrival.source).await?;
     let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
     note(ingest, arrival, &mut intake, true).await;

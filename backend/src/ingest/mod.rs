@@ -4,11 +4,12 @@
 //! in: it applies frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says
 //! how much of it is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and
 //! `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its machine. `presence.rs` knows who is linked, and what
-//! becomes of a second link with one key.
+//! becomes of a second link with one key; `clones.rs` knows of machines that take turns with one.
 
 mod append;
 mod ask;
 mod clock;
+mod clones;
 mod coverage;
 mod end;
 mod fetch;
@@ -28,6 +29,7 @@ use crate::accounts::Accounts;
 use crate::live::Live;
 use append::Gathered;
 use ask::Desk;
+use clones::Clones;
 use fetch::Turns;
 use map::Vocabulary;
 use presence::Presence;
@@ -52,6 +54,10 @@ const STRIKES_WAIT_MS: u32 = 60_000;
 pub struct Arrival {
     /// Id of its source.
     pub source: String,
+    /// Id of its key.
+    pub key: String,
+    /// The network that it came from.
+    pub from: String,
     /// The name by which people know it.
     pub name: String,
     /// Labels that people gave it: they stand before its own.
@@ -102,6 +108,7 @@ struct Inner {
     limits: IngestLimits,
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
+    clones: Clones,
     turns: Turns,
     gathering: Gathered,
     desk: Desk,
@@ -139,6 +146,7 @@ impl Ingest {
             limits,
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
+            clones: Clones::default(),
             turns: Turns::default(),
             gathering: Gathered::default(),
             desk: Desk::default(),

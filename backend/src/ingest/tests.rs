@@ -10,7 +10,7 @@ use crate::clock::Manual;
 use crate::live::Live;
 use crate::store::{Limits, Store};
 use agent::{Agent, hello, row};
-use shared::agent::{AgentMessage, ByeReason, HubMessage, close};
+use shared::agent::{AgentHello, AgentMessage, ByeReason, HubMessage, close};
 use shared::catalog::{Catalog, Kind, cpu};
 use shared::series::SeriesDef;
 use shared::standing::Standing;
@@ -27,6 +27,17 @@ pub struct Hub {
     pub live: Arc<Live>,
     pub ingest: Ingest,
     pub clock: Arc<Manual>,
+}
+
+fn arrival(source: &str) -> Arrival {
+    let text = String::from;
+    Arrival {
+        source: source.into(),
+        key: text("key"),
+        from: text("10.0.0.5"),
+        name: text("node-7"),
+        labels: Vec::new(),
+    }
 }
 
 impl Hub {
@@ -52,7 +63,7 @@ impl Hub {
 
     /// A link over which nothing has been said.
     pub fn connect(&self, source: &str) -> Agent {
-        let arrival = Arrival { source: source.into(), name: "node-7".into(), labels: Vec::new() };
+        let arrival = arrival(source);
         Agent::connect(self.ingest.clone(), arrival)
     }
 
@@ -240,10 +251,35 @@ async fn a_second_process_with_the_key_of_one_that_answers_is_refused_by_name() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_machines_that_take_turns_with_one_key_are_both_refused() {
+    let hub = Hub::new();
+    let link = |boot: u8| {
+        let mut agent = hub.connect(KEY);
+        let hello = AgentHello { boot: Some([boot; 32]), host: format!("host-{boot}"), ..hello(u64::from(boot)) };
+        async move {
+            agent.say(&AgentMessage::Hello(Box::new(hello))).await;
+            agent
+        }
+    };
+    for boot in [1, 2, 1] {
+        let mut agent = link(boot).await;
+        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.say(&AgentMessage::Bye(ByeReason::Stopping)).await;
+        agent.ended().await;
+    }
+    for boot in [2, 1] {
+        let (code, reason, wait) = link(boot).await.goodbye().await;
+        assert_eq!((code, wait), (close::IN_USE, 60_000));
+        assert!(reason.contains("host-1 (10.0.0.5) and host-2 (10.0.0.5)"), "{reason}");
+        assert_eq!(hub.standing(), Standing::Refused(reason));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_key_that_is_ended_ends_its_link_with_the_reason() {
     let hub = Hub::new();
     let (end, mut ended) = tokio::sync::watch::channel(false);
-    let arrival = Arrival { source: KEY.into(), name: "node-7".into(), labels: Vec::new() };
+    let arrival = arrival(KEY);
     let ingest = hub.ingest.clone();
     let mut agent = Agent::over(|socket| async move {
         let denied = std::pin::pin!(async move {

@@ -3,17 +3,19 @@
 use super::{Served, Serving, control_of, idle, machine, serve};
 use crate::accounts::Accounts;
 use crate::clock;
-use crate::config::{Config, PublicUrl};
+use crate::config::{Config, PublicUrl, Rejoin};
 use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
+use crate::live::Live;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -40,6 +42,9 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     };
     let accounts = Accounts::open(data.path(), Arc::new(clock::System)).await.map_err(|why| (4, why.to_string()))?;
     accounts.keep_audit(config.audit.keep);
+    if config.agent_limits.rejoin == Rejoin::Approve {
+        accounts.confirm_rejoins();
+    }
     let public = public(config, address.port());
     let failed = |why: crate::accounts::Denied| (4, why.to_string());
     let code = accounts.setup_code().await.map_err(failed)?;
@@ -78,7 +83,12 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     {
         return tracing::error!(%error, "the hub's own machine cannot be entered among its sources");
     }
-    let Some((live, archive, source)) = machine::stream(&config, Some(data), own) else { return };
+    let changed = accounts.sources_changed();
+    let removed = match accounts.removed().await {
+        Ok(removed) => removed,
+        Err(error) => return tracing::error!(%error, "it cannot be read which machines were removed"),
+    };
+    let Some((live, archive, source)) = machine::stream(&config, Some(data), own, removed) else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
     let meter = Arc::new(Meter::new(live.clock.clone()));
@@ -89,6 +99,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
     });
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
+    let removing = tokio::spawn(remove(live.clone(), accounts.clone(), changed));
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
         let _ = stop.wait_for(|stop| *stop).await;
@@ -107,5 +118,16 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         }
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    removing.abort();
     accounts.close().await;
+}
+
+/// Drops the samples of machines when they are removed.
+async fn remove(live: Arc<Live>, accounts: Accounts, mut changed: watch::Receiver<u64>) {
+    while changed.changed().await.is_ok() {
+        match accounts.removed().await {
+            Ok(removed) => live.store().remove_sources(removed),
+            Err(error) => tracing::warn!(%error, "it cannot be read which machines were removed"),
+        }
+    }
 }

@@ -21,6 +21,7 @@ use shared::agent::{
 use shared::record::Record;
 use shared::tick::TickState;
 use shared::wire::SourceId;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -83,10 +84,21 @@ pub(super) async fn serve(
             }
         }
     };
-    let writer = Writer::new(link, sink, welcome);
-    tokio::select! {
+    let (writer, stopping) = (Writer::new(link, sink, welcome), stop.clone());
+    let end = tokio::select! {
         end = reading => end,
         end = writer.run(heard, stop) => end,
+    };
+    // The hub closes its end when it is told goodbye.
+    if *stopping.borrow() { UplinkEnd::Stopped } else { end }
+}
+
+/// Why this process ends, as far as it is known: its program is this file.
+pub(super) fn bye(program: Option<&Path>) -> ByeReason {
+    // So Linux calls a file in whose place there is another, as after an upgrade.
+    match program.is_some_and(|program| program.to_string_lossy().ends_with(" (deleted)")) {
+        true => ByeReason::Upgrading,
+        false => ByeReason::Stopping,
     }
 }
 
@@ -164,9 +176,11 @@ impl Writer {
         match self.go_on(&mut heard, &mut stop).await {
             Err(UplinkEnd::Stopped) => {
                 let bye = async {
-                    let bye = encode(&AgentMessage::Bye(ByeReason::Stopping));
+                    let bye = encode(&AgentMessage::Bye(bye(std::env::current_exe().ok().as_deref())));
                     let _ = self.sink.send(Message::Binary(bye.into())).await;
                     let _ = self.sink.close().await;
+                    // A socket that is closed with something unread takes what was sent last with it.
+                    while heard.recv().await.is_some() {}
                 };
                 let _ = timeout(BYE_TIMEOUT, bye).await;
                 UplinkEnd::Stopped

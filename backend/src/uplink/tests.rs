@@ -173,7 +173,9 @@ impl<S: road::Wire> HubLink<S> {
             };
             match decode_agent(&bytes).expect("a message") {
                 FromAgent::Control(AgentMessage::Clock { id, sent, .. }) => {
-                    self.say(&HubMessage::Clock { id, sent, received: 0, answered: 0 }).await;
+                    // An agent that has said goodbye hears it no more.
+                    let answer = encode(&HubMessage::Clock { id, sent, received: 0, answered: 0 });
+                    drop(soon("room", self.socket.send(Message::Binary(answer.into()))).await);
                 }
                 FromAgent::Control(AgentMessage::Checks(_) | AgentMessage::Heartbeat | AgentMessage::Rows { .. }) => {}
                 FromAgent::Control(AgentMessage::Series { defs }) => {
@@ -301,6 +303,14 @@ async fn who_has_joined_is_live_at_once_and_each_tick_comes_as_it_was() {
     let uplink = again.start();
     hub.link("wg_a_1").await;
     uplink.stop().await;
+}
+
+#[test]
+fn who_ends_since_its_program_was_replaced_says_so() {
+    use std::path::Path;
+    let bye = |program: Option<&str>| serve::bye(program.map(Path::new));
+    assert_eq!(bye(Some("/usr/bin/watchglass (deleted)")), ByeReason::Upgrading);
+    assert_eq!((bye(Some("/usr/bin/watchglass")), bye(None)), (ByeReason::Stopping, ByeReason::Stopping));
 }
 
 #[tokio::test]

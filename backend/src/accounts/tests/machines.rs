@@ -208,6 +208,7 @@ async fn revoked_replaced_and_removed_are_told_apart_and_links_close() {
     assert_eq!(*other.borrow(), Some(LinkDenied::Unknown));
     assert_eq!(hub.agent(&two).await.expect_err("removed").close_code(), Some(4004));
     assert_eq!(hub.accounts.erased(&two.source).await, Ok(vec![(0, u64::MAX)]));
+    assert_eq!(hub.accounts.removed().await, Ok(vec![two.source.clone()]));
     let anew = hub.joined(&key, &EnrolRequest { request: digits('f', 32), ..machine('b', "node-2") }).await;
     assert_ne!(anew.source, two.source, "its id never comes back");
     assert_eq!(hub.agent(&one).await.expect_err("the key of before the revocation").close_code(), Some(4003));
@@ -328,4 +329,19 @@ async fn a_team_sees_its_machines_and_the_hubs_own_once_they_are_confirmed() {
     hub.accounts.heard(&id, &heard).await.expect("what is too long is left out");
     let agent = hub.accounts.agents(&by, "main").await.unwrap().remove(0);
     assert_eq!((agent.version.as_deref(), agent.seen), (Some("0.2.0"), Some(hub.clock.wall() / 1_000)));
+}
+
+#[tokio::test]
+async fn where_it_is_wanted_a_machine_that_was_installed_anew_is_confirmed_and_a_new_one_is_not() {
+    let hub = Hub::new().await;
+    hub.accounts.confirm_rejoins();
+    let key = hub.join_key(NewJoin::default()).await;
+    let one = hub.joined(&key, &machine('a', "node-1")).await;
+    let again = EnrolRequest { request: digits('c', 32), ..machine('a', "node-1") };
+    assert_eq!(hub.enrol(&key, &again).await, Ok(Enrolment::Pending));
+    assert_eq!(hub.machines().await, ["node-1 pending"]);
+    hub.agent(&one).await.expect("the key of before holds until then");
+    hub.accounts.approve(&Principal::local(0), "main", "node-1").await.expect("it waits");
+    let back = hub.joined(&key, &again).await;
+    assert_eq!((back.source.as_str(), hub.machines().await), (one.source.as_str(), vec!["node-1 active".to_owned()]));
 }

@@ -1,0 +1,111 @@
+//! Machines that were cloned with their key and are linked in turn, each for a while: no link of the one is there when the
+//! other comes, so only their boots tell them apart.
+
+use super::Arrival;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Boots that take turns so often within this time are those of two machines.
+const TURNS: usize = 3;
+const WITHIN: Duration = Duration::from_secs(600);
+
+/// A process that was linked.
+#[derive(Clone, Debug)]
+struct Seen {
+    at: Duration,
+    boot: [u8; 32],
+    /// Its host and where it came from.
+    who: String,
+}
+
+/// What is known of one source.
+#[derive(Debug, Default)]
+struct Boots {
+    /// The key that they have: who joins anew has another.
+    key: String,
+    /// One each time that the boot was another, the newest last.
+    seen: VecDeque<Seen>,
+    /// Both, once they were found out.
+    clones: Option<(String, String)>,
+}
+
+/// The boots of all sources.
+#[derive(Debug, Default)]
+pub(super) struct Clones(Mutex<BTreeMap<String, Boots>>);
+
+impl Clones {
+    /// A process is linked, at this time of the steady clock. Why its key may not be used, one sentence, where another
+    /// machine has it too: a boot that was over comes back, and does so again. That stays so until an admin makes one of
+    /// them join anew. A machine that starts again and again is none: it has another boot each time.
+    pub fn linked(&self, arrival: &Arrival, boot: Option<[u8; 32]>, host: &str, now: Duration) -> Option<String> {
+        let boot = boot?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = |boots: &Boots| boots.seen.back().is_some_and(|seen| now.saturating_sub(seen.at) < WITHIN);
+        all.retain(|source, boots| *source == arrival.source || boots.clones.is_some() || recent(boots));
+        let boots = all.entry(arrival.source.clone()).or_default();
+        if boots.key != arrival.key {
+            *boots = Boots { key: arrival.key.clone(), ..Boots::default() };
+        }
+        if boots.seen.back().is_none_or(|last| last.boot != boot) {
+            boots.seen.push_back(Seen { at: now, boot, who: format!("{host} ({})", arrival.from) });
+        }
+        // The one before the first change counts as well, however long it has been there.
+        while boots.seen.get(1).is_some_and(|seen| now.saturating_sub(seen.at) >= WITHIN)
+            || boots.seen.len() > TURNS + 1
+        {
+            boots.seen.pop_front();
+        }
+        let newest = boots.seen.back()?;
+        let is_back = boots.seen.iter().rev().skip(1).any(|seen| seen.boot == newest.boot);
+        if boots.clones.is_none() && boots.seen.len() > TURNS && is_back {
+            let other = boots.seen.iter().rev().find(|seen| seen.boot != newest.boot)?;
+            boots.clones = Some((other.who.clone(), newest.who.clone()));
+        }
+        let (one, other) = boots.clones.as_ref()?;
+        Some(format!(
+            "two machines use this key in turn, {one} and {other}; start one of them with --new-identity and a join line of \
+             its own, and the other with a line of watchglass agents join --as {}",
+            arrival.name
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn arrival(key: &str) -> Arrival {
+        let (source, from) = ("abc".to_owned(), "10.0.0.5".to_owned());
+        Arrival { source, key: key.into(), from, name: "node-7".into(), labels: Vec::new() }
+    }
+
+    /// What is said at the last of these boots, so many minutes apart.
+    fn said(clones: &Clones, boots: &[u8], apart: u32) -> Option<String> {
+        let link = |(n, boot): (u32, &u8)| {
+            clones.linked(&arrival("k1"), Some([*boot; 32]), &format!("host-{boot}"), MINUTE * apart * n)
+        };
+        (0..).zip(boots).map(link).last().flatten()
+    }
+
+    #[test]
+    fn boots_that_take_turns_are_two_machines_until_one_of_them_joins_anew() {
+        let clones = Clones::default();
+        let why = said(&clones, &[1, 2, 1, 2], 3).expect("two machines");
+        assert!(why.contains("host-1 (10.0.0.5) and host-2 (10.0.0.5)") && why.contains("--as node-7"), "{why}");
+        let linked = |key: &str, boot: u8| clones.linked(&arrival(key), Some([boot; 32]), "host", MINUTE * 600);
+        assert_eq!(linked("k1", 1), Some(why.clone()), "the other is refused as well, hours later too");
+        assert_eq!(linked("k2", 1), None, "an admin has given it a key of its own");
+        assert_eq!(linked("k2", 2), None);
+    }
+
+    #[test]
+    fn one_that_starts_again_and_again_or_links_often_or_changes_slowly_is_one_machine() {
+        assert_eq!(said(&Clones::default(), &[1, 2, 3, 4, 5, 6], 1), None);
+        assert_eq!(said(&Clones::default(), &[1, 1, 1, 1, 1, 2, 2], 1), None);
+        assert_eq!(said(&Clones::default(), &[1, 2, 1, 2, 1], 6), None);
+        assert_eq!(Clones::default().linked(&arrival("k1"), None, "host", MINUTE), None);
+    }
+}
