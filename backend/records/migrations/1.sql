@@ -5,7 +5,7 @@ CREATE TABLE accounts (
     id TEXT PRIMARY KEY CHECK (length(id) = 26),
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 64),
     email TEXT CHECK (length(email) <= 254),
-    hub_admin INTEGER NOT NULL CHECK (hub_admin IN (0, 1)),
+    hub_admin BOOLEAN NOT NULL CHECK (hub_admin IN (FALSE, TRUE)),
     state TEXT NOT NULL CHECK (state IN ('active', 'disabled')),
     revision INTEGER NOT NULL,
     created INTEGER NOT NULL
@@ -86,7 +86,7 @@ CREATE TABLE sources (
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 255),
     labels TEXT NOT NULL CHECK (length(labels) <= 16384),
     state TEXT NOT NULL CHECK (state IN ('own', 'pending', 'active', 'revoked')),
-    ephemeral INTEGER NOT NULL CHECK (ephemeral IN (0, 1)),
+    ephemeral BOOLEAN NOT NULL CHECK (ephemeral IN (FALSE, TRUE)),
     by_name TEXT, -- the name that it gave itself when it joined
     machine TEXT CHECK (length(machine) <= 64),
     links TEXT NOT NULL CHECK (length(links) <= 8192),

@@ -1,7 +1,7 @@
 //! Tables `accounts` and `identities`: people, and what they prove themselves by.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A person.
@@ -42,7 +42,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn count(on: &mut Connection) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar("SELECT count(*) FROM accounts").fetch_one(on).await?)
+    sql::query_scalar("SELECT count(*) FROM accounts").fetch_one(on).await
 }
 
 /// How many hub admins may sign in.
@@ -51,7 +51,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
 /// The statement failed.
 pub async fn hub_admins(on: &mut Connection) -> Result<i64, Error> {
     let count = "SELECT count(*) FROM accounts WHERE hub_admin AND state = 'active'";
-    Ok(sqlx::query_scalar(count).fetch_one(on).await?)
+    sql::query_scalar(count).fetch_one(on).await
 }
 
 /// All, by name.
@@ -59,7 +59,7 @@ pub async fn hub_admins(on: &mut Connection) -> Result<i64, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn all(on: &mut Connection) -> Result<Vec<Account>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM accounts ORDER BY name").fetch_all(on).await?)
+    sql::query_as("SELECT * FROM accounts ORDER BY name").fetch_all(on).await
 }
 
 /// One by its id.
@@ -67,7 +67,7 @@ pub async fn all(on: &mut Connection) -> Result<Vec<Account>, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn by_id(on: &mut Connection, id: &str) -> Result<Option<Account>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM accounts WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM accounts WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// One by its name.
@@ -75,7 +75,7 @@ pub async fn by_id(on: &mut Connection, id: &str) -> Result<Option<Account>, Err
 /// # Errors
 /// The statement failed.
 pub async fn by_name(on: &mut Connection, name: &str) -> Result<Option<Account>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM accounts WHERE name = $1").bind(name).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM accounts WHERE name = $1").bind(name).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -85,7 +85,7 @@ pub async fn by_name(on: &mut Connection, name: &str) -> Result<Option<Account>,
 pub async fn add(on: &mut Connection, account: &Account) -> Result<(), Error> {
     let add = "INSERT INTO accounts (id, name, email, hub_admin, state, revision, created)
                VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let query = sqlx::query(add).bind(&account.id).bind(&account.name).bind(&account.email).bind(account.hub_admin);
+    let query = sql::query(add).bind(&account.id).bind(&account.name).bind(&account.email).bind(account.hub_admin);
     query.bind(&account.state).bind(account.revision).bind(account.created).execute(on).await?;
     Ok(())
 }
@@ -96,7 +96,7 @@ pub async fn add(on: &mut Connection, account: &Account) -> Result<(), Error> {
 /// The statement failed.
 pub async fn set(on: &mut Connection, id: &str, hub_admin: bool, state: &str) -> Result<(), Error> {
     let set = "UPDATE accounts SET hub_admin = $2, state = $3, revision = revision + 1 WHERE id = $1";
-    sqlx::query(set).bind(id).bind(hub_admin).bind(state).execute(on).await?;
+    sql::query(set).bind(id).bind(hub_admin).bind(state).execute(on).await?;
     Ok(())
 }
 
@@ -105,7 +105,7 @@ pub async fn set(on: &mut Connection, id: &str, hub_admin: bool, state: &str) ->
 /// # Errors
 /// The statement failed.
 pub async fn set_email(on: &mut Connection, id: &str, email: Option<&str>) -> Result<(), Error> {
-    sqlx::query("UPDATE accounts SET email = $2 WHERE id = $1").bind(id).bind(email).execute(on).await?;
+    sql::query("UPDATE accounts SET email = $2 WHERE id = $1").bind(id).bind(email).execute(on).await?;
     Ok(())
 }
 
@@ -115,7 +115,7 @@ pub async fn set_email(on: &mut Connection, id: &str, email: Option<&str>) -> Re
 /// The statement failed.
 pub async fn identities(on: &mut Connection, account: &str) -> Result<Vec<Identity>, Error> {
     let get = "SELECT id, kind, issuer, subject FROM identities WHERE account = $1 ORDER BY kind, id";
-    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
+    sql::query_as(get).bind(account).fetch_all(on).await
 }
 
 /// Removes one, with its identities, sessions, keys and memberships.
@@ -123,7 +123,7 @@ pub async fn identities(on: &mut Connection, account: &str) -> Result<Vec<Identi
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM accounts WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM accounts WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -133,7 +133,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
 /// The statement failed.
 pub async fn password(on: &mut Connection, account: &str) -> Result<Option<String>, Error> {
     let get = "SELECT data FROM identities WHERE account = $1 AND kind = 'password'";
-    Ok(sqlx::query_scalar(get).bind(account).fetch_optional(on).await?)
+    sql::query_scalar(get).bind(account).fetch_optional(on).await
 }
 
 /// Sets the hash of an account's password.
@@ -143,6 +143,6 @@ pub async fn password(on: &mut Connection, account: &str) -> Result<Option<Strin
 pub async fn set_password(on: &mut Connection, id: &str, account: &str, hash: &str) -> Result<(), Error> {
     let set = "INSERT INTO identities (id, account, kind, issuer, subject, data)
                VALUES ($1, $2, 'password', 'password', $2, $3) ON CONFLICT (issuer, subject) DO UPDATE SET data = $3";
-    sqlx::query(set).bind(id).bind(account).bind(hash).execute(on).await?;
+    sql::query(set).bind(id).bind(account).bind(hash).execute(on).await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Table `audit`: who changed what. Rows are only added, and leave by age.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// One change, or one attempt.
@@ -38,7 +38,7 @@ row! {
 pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
     let add = "INSERT INTO audit (t, who, by, network, action, team, object, before, after, result)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    let query = sqlx::query(add).bind(entry.t).bind(&entry.who).bind(&entry.by).bind(&entry.network);
+    let query = sql::query(add).bind(entry.t).bind(&entry.who).bind(&entry.by).bind(&entry.network);
     let query = query.bind(&entry.action).bind(&entry.team).bind(&entry.object).bind(&entry.before);
     query.bind(&entry.after).bind(&entry.result).execute(on).await?;
     Ok(())
@@ -72,8 +72,8 @@ pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<
                AND ($3 IS NULL OR substr(action, 1, length($3)) = $3) AND ($4 IS NULL OR object = $4)
                AND ($5 IS NULL OR t >= $5) AND ($6 IS NULL OR t <= $6) AND ($7 IS NULL OR id < $7)
                ORDER BY id DESC LIMIT $8";
-    let query = sqlx::query_as(get).bind(&filter.team).bind(&filter.who).bind(&filter.action).bind(&filter.object);
-    Ok(query.bind(filter.from).bind(filter.to).bind(filter.before).bind(limit).fetch_all(on).await?)
+    let query = sql::query_as(get).bind(&filter.team).bind(&filter.who).bind(&filter.action).bind(&filter.object);
+    query.bind(filter.from).bind(filter.to).bind(filter.before).bind(limit).fetch_all(on).await
 }
 
 /// Those behind the row of a number, the oldest first.
@@ -82,7 +82,7 @@ pub async fn newest(on: &mut Connection, filter: &Filter, limit: i64) -> Result<
 /// The statement failed.
 pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
     let get = "SELECT * FROM audit WHERE id > $1 ORDER BY id LIMIT $2";
-    Ok(sqlx::query_as(get).bind(id).bind(limit).fetch_all(on).await?)
+    sql::query_as(get).bind(id).bind(limit).fetch_all(on).await
 }
 
 /// How many are behind the row of a number.
@@ -90,7 +90,7 @@ pub async fn after(on: &mut Connection, id: i64, limit: i64) -> Result<Vec<Entry
 /// # Errors
 /// The statement failed.
 pub async fn count_after(on: &mut Connection, id: i64) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar("SELECT count(*) FROM audit WHERE id > $1").bind(id).fetch_one(on).await?)
+    sql::query_scalar("SELECT count(*) FROM audit WHERE id > $1").bind(id).fetch_one(on).await
 }
 
 /// Addresses in rows before a time that are not networks yet.
@@ -100,7 +100,7 @@ pub async fn count_after(on: &mut Connection, id: i64) -> Result<i64, Error> {
 pub async fn addresses(on: &mut Connection, before: i64) -> Result<Vec<String>, Error> {
     let get = "SELECT DISTINCT network FROM audit WHERE t < $1 AND network LIKE '%.%.%.%' AND network NOT LIKE '%/%'
                LIMIT 10000";
-    Ok(sqlx::query_scalar(get).bind(before).fetch_all(on).await?)
+    sql::query_scalar(get).bind(before).fetch_all(on).await
 }
 
 /// A network in place of an address, in rows before a time.
@@ -109,7 +109,7 @@ pub async fn addresses(on: &mut Connection, before: i64) -> Result<Vec<String>, 
 /// The statement failed.
 pub async fn blur(on: &mut Connection, before: i64, address: &str, network: &str) -> Result<(), Error> {
     let set = "UPDATE audit SET network = $3 WHERE t < $1 AND network = $2";
-    sqlx::query(set).bind(before).bind(address).bind(network).execute(on).await?;
+    sql::query(set).bind(before).bind(address).bind(network).execute(on).await?;
     Ok(())
 }
 
@@ -118,10 +118,10 @@ pub async fn blur(on: &mut Connection, before: i64, address: &str, network: &str
 /// # Errors
 /// The statements failed.
 pub async fn erase(on: &mut Connection, name: &str, instead: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE audit SET who = $2 WHERE who = $1").bind(name).bind(instead).execute(&mut *on).await?;
+    sql::query("UPDATE audit SET who = $2 WHERE who = $1").bind(name).bind(instead).execute(&mut *on).await?;
     let object = "UPDATE audit SET object = $2 WHERE object = $1
                   AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%')";
-    sqlx::query(object).bind(name).bind(instead).execute(on).await?;
+    sql::query(object).bind(name).bind(instead).execute(on).await?;
     Ok(())
 }
 
@@ -131,7 +131,7 @@ pub async fn erase(on: &mut Connection, name: &str, instead: &str) -> Result<(),
 /// The statement failed.
 pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<Entry>, Error> {
     let get = "SELECT * FROM audit WHERE who = $1 OR object = $1 ORDER BY id DESC LIMIT $2";
-    Ok(sqlx::query_as(get).bind(name).bind(limit).fetch_all(on).await?)
+    sql::query_as(get).bind(name).bind(limit).fetch_all(on).await
 }
 
 /// Forgets what is older than a time.
@@ -139,6 +139,6 @@ pub async fn naming(on: &mut Connection, name: &str, limit: i64) -> Result<Vec<E
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM audit WHERE t < $1").bind(before).execute(on).await?;
+    sql::query("DELETE FROM audit WHERE t < $1").bind(before).execute(on).await?;
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! A copy of the database, whole and of one instant, and the way back.
 
 use crate::audit::{self, Entry};
-use crate::{FILE, OpenError, Records, migrate};
+use crate::{Connection, FILE, OpenError, Records, migrate};
+use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenE
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
     into.execute(&mut connection).await.map_err(|error| failed(&part, "write", error))?;
     std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))?;
+    let mut connection = Connection::to_file(connection);
     audit::add(&mut connection, who).await.map_err(|error| failed(&from, "write", error))?;
     connection.close().await.map_err(|error| failed(&from, "close", error))
 }

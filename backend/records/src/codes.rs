@@ -1,7 +1,7 @@
 //! Table `codes`: what is told once and works once. The code itself is nowhere, only its SHA-256.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A code.
@@ -40,7 +40,7 @@ row! {
 pub async fn add(on: &mut Connection, code: &Code) -> Result<(), Error> {
     let add = "INSERT INTO codes (hash, id, kind, account, team, role, owner, maker, email, data, made, ends)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let query = sqlx::query(add).bind(&code.hash).bind(&code.id).bind(&code.kind).bind(&code.account).bind(&code.team);
+    let query = sql::query(add).bind(&code.hash).bind(&code.id).bind(&code.kind).bind(&code.account).bind(&code.team);
     let query = query.bind(&code.role).bind(&code.owner).bind(&code.maker).bind(&code.email).bind(&code.data);
     query.bind(code.made).bind(code.ends).execute(on).await?;
     Ok(())
@@ -52,7 +52,7 @@ pub async fn add(on: &mut Connection, code: &Code) -> Result<(), Error> {
 /// The statement failed.
 pub async fn take(on: &mut Connection, hash: &[u8], kind: &str, now: i64) -> Result<Option<Code>, Error> {
     let take = "DELETE FROM codes WHERE hash = $1 AND kind = $2 AND ends > $3 RETURNING *";
-    Ok(sqlx::query_as(take).bind(hash).bind(kind).bind(now).fetch_optional(on).await?)
+    sql::query_as(take).bind(hash).bind(kind).bind(now).fetch_optional(on).await
 }
 
 /// Those of a team and a kind that hold, the newest first.
@@ -61,7 +61,7 @@ pub async fn take(on: &mut Connection, hash: &[u8], kind: &str, now: i64) -> Res
 /// The statement failed.
 pub async fn of_team(on: &mut Connection, team: &str, kind: &str, now: i64) -> Result<Vec<Code>, Error> {
     let get = "SELECT * FROM codes WHERE team = $1 AND kind = $2 AND ends > $3 ORDER BY made DESC, id";
-    Ok(sqlx::query_as(get).bind(team).bind(kind).bind(now).fetch_all(on).await?)
+    sql::query_as(get).bind(team).bind(kind).bind(now).fetch_all(on).await
 }
 
 /// Ends one by its id.
@@ -69,7 +69,7 @@ pub async fn of_team(on: &mut Connection, team: &str, kind: &str, now: i64) -> R
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM codes WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM codes WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -78,7 +78,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn end_of_owner(on: &mut Connection, team: &str, owner: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM codes WHERE team = $1 AND owner = $2").bind(team).bind(owner).execute(on).await?;
+    sql::query("DELETE FROM codes WHERE team = $1 AND owner = $2").bind(team).bind(owner).execute(on).await?;
     Ok(())
 }
 
@@ -88,7 +88,7 @@ pub async fn end_of_owner(on: &mut Connection, team: &str, owner: &str) -> Resul
 /// The statement failed.
 pub async fn end(on: &mut Connection, kind: &str, account: Option<&str>) -> Result<(), Error> {
     let end = "DELETE FROM codes WHERE kind = $1 AND ($2 IS NULL OR account = $2)";
-    sqlx::query(end).bind(kind).bind(account).execute(on).await?;
+    sql::query(end).bind(kind).bind(account).execute(on).await?;
     Ok(())
 }
 
@@ -97,6 +97,6 @@ pub async fn end(on: &mut Connection, kind: &str, account: Option<&str>) -> Resu
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, now: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM codes WHERE ends <= $1").bind(now).execute(on).await?;
+    sql::query("DELETE FROM codes WHERE ends <= $1").bind(now).execute(on).await?;
     Ok(())
 }

@@ -1,11 +1,10 @@
-//! The file and its connections: four that read, one that writes.
+//! The database and its connections: four that read, one that writes.
 
-use crate::migrate;
-use crate::{Error, OpenError};
-use sqlx::pool::PoolConnection;
+use crate::connection::{Change, Held, Reader};
+use crate::{Error, OpenError, Server, migrate, migrate_server};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Sqlite, SqlitePool, Transaction};
-use std::ops::{Deref, DerefMut};
+use sqlx::{PgPool, SqlitePool};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,14 +20,22 @@ const READERS: u32 = 4;
 /// How long a request waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a statement runs on.
-pub type Connection = sqlx::SqliteConnection;
+/// How long a request waits for a PostgreSQL that does not answer.
+const AWAY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What PostgreSQL itself ends: a statement, waiting for a lock, and a change that nobody goes on with, milliseconds.
+const LIMITS: [(&str, &str); 3] =
+    [("statement_timeout", "10000"), ("lock_timeout", "10000"), ("idle_in_transaction_session_timeout", "30000")];
 
 /// The database of a hub. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Records {
-    writer: SqlitePool,
-    readers: SqlitePool,
+pub struct Records(Pools);
+
+/// The connections of either engine.
+#[derive(Clone, Debug)]
+enum Pools {
+    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Postgres { writer: PgPool, readers: PgPool },
 }
 
 impl Records {
@@ -53,72 +60,62 @@ impl Records {
         let writer = pool(1).connect_with(options.clone()).await.map_err(|e| failed("open", e.to_string()))?;
         migrate::to_newest(&writer, &path).await?;
         let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "true"));
-        Ok(Records { writer, readers })
+        Ok(Records(Pools::Sqlite { writer, readers }))
+    }
+
+    /// Connects to a database of a PostgreSQL, and brings an empty or an older one up to date.
+    ///
+    /// # Errors
+    /// [`OpenError`]: it does not answer, does not let us in, or a newer version has written it; then no byte is changed.
+    pub async fn connect(server: &Server) -> Result<Records, OpenError> {
+        let options = server.0.clone().options(LIMITS);
+        let pool = |max| PgPoolOptions::new().max_connections(max).acquire_timeout(AWAY_TIMEOUT);
+        let writer = pool(1).connect_with(options.clone()).await.map_err(|error| server.failed("open", error))?;
+        migrate_server::to_newest(&writer, server).await?;
+        let read_only: PgConnectOptions = options.options([("default_transaction_read_only", "on")]);
+        let readers = pool(READERS).connect_lazy_with(read_only);
+        Ok(Records(Pools::Postgres { writer, readers }))
     }
 
     /// A connection to read by.
     ///
     /// # Errors
-    /// The file cannot be read, or all connections are taken for 10 s.
+    /// The database cannot be read, or all connections are taken for 10 s (3 s of PostgreSQL).
     pub async fn read(&self) -> Result<Reader, Error> {
-        Ok(Reader(self.readers.acquire().await?))
+        Ok(Reader::new(match &self.0 {
+            Pools::Sqlite { readers, .. } => Held::SqliteReader(readers.acquire().await?),
+            Pools::Postgres { readers, .. } => Held::PostgresReader(readers.acquire().await?),
+        }))
     }
 
-    /// Begins a change, which waits for the one before. Dropped without [`Change::commit`], it has changed nothing.
+    /// Begins a change, which waits for the one before. Dropped without [`Change::commit`], it has changed nothing. After a
+    /// statement that failed it is to be dropped: PostgreSQL takes no more in it.
     ///
     /// # Errors
-    /// The file cannot be written, or the change before takes longer than 10 s.
+    /// The database cannot be written, or the change before takes longer than 10 s (3 s of PostgreSQL).
     pub async fn change(&self) -> Result<Change, Error> {
-        // A plain BEGIN would fail later, in the middle, where another process writes.
-        Ok(Change(self.writer.begin_with("BEGIN IMMEDIATE").await?))
+        Ok(Change::new(match &self.0 {
+            // A plain BEGIN would fail later, in the middle, where another process writes.
+            Pools::Sqlite { writer, .. } => Held::SqliteChange(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Pools::Postgres { writer, .. } => {
+                let mut change = writer.begin().await?;
+                migrate_server::lock_changes(&mut change).await?;
+                Held::PostgresChange(change)
+            }
+        }))
     }
 
-    /// Closes the file in order.
+    /// Closes the connections in order.
     pub async fn close(&self) {
-        self.readers.close().await;
-        self.writer.close().await;
-    }
-}
-
-/// A connection that reads.
-#[derive(Debug)]
-pub struct Reader(PoolConnection<Sqlite>);
-
-/// A change that is whole or not at all.
-pub struct Change(Transaction<'static, Sqlite>);
-
-impl Change {
-    /// Makes it last: when this returns, it is on the disk.
-    ///
-    /// # Errors
-    /// Nothing was changed.
-    pub async fn commit(self) -> Result<(), Error> {
-        Ok(self.0.commit().await?)
-    }
-}
-
-impl Deref for Reader {
-    type Target = Connection;
-    fn deref(&self) -> &Connection {
-        &self.0
-    }
-}
-
-impl DerefMut for Reader {
-    fn deref_mut(&mut self) -> &mut Connection {
-        &mut self.0
-    }
-}
-
-impl Deref for Change {
-    type Target = Connection;
-    fn deref(&self) -> &Connection {
-        &self.0
-    }
-}
-
-impl DerefMut for Change {
-    fn deref_mut(&mut self) -> &mut Connection {
-        &mut self.0
+        match &self.0 {
+            Pools::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Pools::Postgres { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Table `enrolments`: requests of machines to join, so that one that asks twice is one.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A request to join.
@@ -26,7 +26,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, request: &str) -> Result<Option<Enrolment>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM enrolments WHERE request = $1").bind(request).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM enrolments WHERE request = $1").bind(request).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -35,7 +35,7 @@ pub async fn get(on: &mut Connection, request: &str) -> Result<Option<Enrolment>
 /// The statement failed.
 pub async fn add(on: &mut Connection, enrolment: &Enrolment) -> Result<(), Error> {
     let add = "INSERT INTO enrolments (request, source, join_key, state, made, asked) VALUES ($1, $2, $3, $4, $5, $6)";
-    let query = sqlx::query(add).bind(&enrolment.request).bind(&enrolment.source).bind(&enrolment.join_key);
+    let query = sql::query(add).bind(&enrolment.request).bind(&enrolment.source).bind(&enrolment.join_key);
     query.bind(&enrolment.state).bind(enrolment.made).bind(enrolment.asked).execute(on).await?;
     Ok(())
 }
@@ -45,7 +45,7 @@ pub async fn add(on: &mut Connection, enrolment: &Enrolment) -> Result<(), Error
 /// # Errors
 /// The statement failed.
 pub async fn asked(on: &mut Connection, request: &str, at: i64) -> Result<(), Error> {
-    sqlx::query("UPDATE enrolments SET asked = $2 WHERE request = $1").bind(request).bind(at).execute(on).await?;
+    sql::query("UPDATE enrolments SET asked = $2 WHERE request = $1").bind(request).bind(at).execute(on).await?;
     Ok(())
 }
 
@@ -55,7 +55,7 @@ pub async fn asked(on: &mut Connection, request: &str, at: i64) -> Result<(), Er
 /// The statement failed.
 pub async fn approve(on: &mut Connection, source: &str) -> Result<u64, Error> {
     let approve = "UPDATE enrolments SET state = 'approved' WHERE source = $1 AND state = 'pending'";
-    Ok(sqlx::query(approve).bind(source).execute(on).await?.rows_affected())
+    Ok(sql::query(approve).bind(source).execute(on).await?.rows_affected())
 }
 
 /// The sources of those that wait to be confirmed.
@@ -64,7 +64,7 @@ pub async fn approve(on: &mut Connection, source: &str) -> Result<u64, Error> {
 /// The statement failed.
 pub async fn pending(on: &mut Connection) -> Result<Vec<String>, Error> {
     let get = "SELECT DISTINCT source FROM enrolments WHERE state = 'pending'";
-    Ok(sqlx::query_scalar(get).fetch_all(on).await?)
+    sql::query_scalar(get).fetch_all(on).await
 }
 
 /// Forgets what is older than a time: the confirmed by when they were made, those that wait by when they asked last, and
@@ -75,9 +75,9 @@ pub async fn pending(on: &mut Connection) -> Result<Vec<String>, Error> {
 pub async fn forget(on: &mut Connection, approved: i64, pending: i64) -> Result<(), Error> {
     let forget =
         "DELETE FROM enrolments WHERE (state = 'approved' AND asked < $1) OR (state = 'pending' AND asked < $2)";
-    sqlx::query(forget).bind(approved).bind(pending).execute(&mut *on).await?;
+    sql::query(forget).bind(approved).bind(pending).execute(&mut *on).await?;
     let sources = "DELETE FROM sources WHERE state = 'pending' AND id NOT IN (SELECT source FROM enrolments)";
-    sqlx::query(sources).execute(on).await?;
+    sql::query(sources).execute(on).await?;
     Ok(())
 }
 
@@ -86,6 +86,6 @@ pub async fn forget(on: &mut Connection, approved: i64, pending: i64) -> Result<
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, request: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM enrolments WHERE request = $1").bind(request).execute(on).await?;
+    sql::query("DELETE FROM enrolments WHERE request = $1").bind(request).execute(on).await?;
     Ok(())
 }

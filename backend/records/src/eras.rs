@@ -1,7 +1,7 @@
 //! Tables `eras` and `erased`: how a source's clock was corrected, and what was removed of it.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// From a sequence on, stamps of a source are corrected by so much.
@@ -23,7 +23,7 @@ row! {
 /// The statement failed.
 pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
     let get = "SELECT first, shift, skew, rtt FROM eras WHERE source = $1 ORDER BY first";
-    Ok(sqlx::query_as(get).bind(source).fetch_all(on).await?)
+    sql::query_as(get).bind(source).fetch_all(on).await
 }
 
 /// Sets one.
@@ -33,7 +33,7 @@ pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<Era>, Error> {
 pub async fn put(on: &mut Connection, source: &str, era: &Era) -> Result<(), Error> {
     let put = "INSERT INTO eras (source, first, shift, skew, rtt) VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (source, first) DO UPDATE SET shift = $3, skew = $4, rtt = $5";
-    let query = sqlx::query(put).bind(source).bind(era.first).bind(era.shift).bind(era.skew).bind(era.rtt);
+    let query = sql::query(put).bind(source).bind(era.first).bind(era.shift).bind(era.skew).bind(era.rtt);
     query.execute(on).await?;
     Ok(())
 }
@@ -43,7 +43,7 @@ pub async fn put(on: &mut Connection, source: &str, era: &Era) -> Result<(), Err
 /// # Errors
 /// The statement failed.
 pub async fn erased(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Error> {
-    Ok(sqlx::query_as("SELECT first, last FROM erased WHERE source = $1").bind(source).fetch_all(on).await?)
+    sql::query_as("SELECT first, last FROM erased WHERE source = $1").bind(source).fetch_all(on).await
 }
 
 /// The sources of which all was removed, and which are no sources any more.
@@ -61,6 +61,6 @@ pub async fn removed(on: &mut Connection) -> Result<Vec<String>, Error> {
 /// The statement failed.
 pub async fn erase(on: &mut Connection, source: &str, first: i64, last: i64) -> Result<(), Error> {
     let put = "INSERT INTO erased (source, first, last) VALUES ($1, $2, $3) ON CONFLICT (source, first) DO UPDATE SET last = $3";
-    sqlx::query(put).bind(source).bind(first).bind(last).execute(on).await?;
+    sql::query(put).bind(source).bind(first).bind(last).execute(on).await?;
     Ok(())
 }

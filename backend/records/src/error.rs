@@ -33,8 +33,8 @@ impl std::error::Error for Error {}
 pub enum OpenError {
     /// A newer version has written it.
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the server's database.
+        place: String,
         /// Its schema.
         schema: i64,
         /// The newest that this version knows.
@@ -49,18 +49,32 @@ pub enum OpenError {
         /// What the system says.
         error: String,
     },
+    /// The server's database cannot be used.
+    Server {
+        /// The server's database.
+        place: String,
+        /// What was tried.
+        what: &'static str,
+        /// What it, or the system, says.
+        error: String,
+    },
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::Newer { path, schema, known } => write!(
+            OpenError::Newer { place, schema, known } => write!(
                 f,
-                "{} was written by a newer version (schema {schema}, this one knows {known}): start that version again, \
-                 or go back to the copy that lies beside it",
-                path.display()
+                "{place} was written by a newer version (schema {schema}, this one knows {known}): start that version \
+                 again, or go back to a copy of before (of a file it lies beside it)",
             ),
             OpenError::Io { path, what, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+            OpenError::Server { place, what, error } => {
+                write!(
+                    f,
+                    "cannot {what} {place}: {error}; look at [database] of the configuration and at the server's log"
+                )
+            }
         }
     }
 }

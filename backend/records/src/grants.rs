@@ -1,7 +1,7 @@
 //! Table `grants`: which teams see which machine.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A machine that a team sees.
@@ -21,7 +21,7 @@ row! {
 /// The statement failed.
 pub async fn add(on: &mut Connection, team: &str, source: &str) -> Result<(), Error> {
     let add = "INSERT INTO grants (team, source) VALUES ($1, $2) ON CONFLICT (team, source) DO NOTHING";
-    sqlx::query(add).bind(team).bind(source).execute(on).await?;
+    sql::query(add).bind(team).bind(source).execute(on).await?;
     Ok(())
 }
 
@@ -30,7 +30,7 @@ pub async fn add(on: &mut Connection, team: &str, source: &str) -> Result<(), Er
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, team: &str, source: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM grants WHERE team = $1 AND source = $2").bind(team).bind(source).execute(on).await?;
+    sql::query("DELETE FROM grants WHERE team = $1 AND source = $2").bind(team).bind(source).execute(on).await?;
     Ok(())
 }
 
@@ -40,7 +40,7 @@ pub async fn remove(on: &mut Connection, team: &str, source: &str) -> Result<(),
 /// The statement failed.
 pub async fn teams(on: &mut Connection, source: &str) -> Result<Vec<String>, Error> {
     let get = "SELECT team FROM grants WHERE source = $1 ORDER BY team";
-    Ok(sqlx::query_scalar(get).bind(source).fetch_all(on).await?)
+    sql::query_scalar(get).bind(source).fetch_all(on).await
 }
 
 /// What a team sees, by name.
@@ -50,5 +50,5 @@ pub async fn teams(on: &mut Connection, source: &str) -> Result<Vec<String>, Err
 pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Granted>, Error> {
     let get = "SELECT s.id, s.name, s.team AS home FROM grants g JOIN sources s ON s.id = g.source
                WHERE g.team = $1 AND s.state <> 'pending' ORDER BY s.name";
-    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+    sql::query_as(get).bind(team).fetch_all(on).await
 }

@@ -1,7 +1,7 @@
 //! Table `keys`: what programs hold. The secret itself is nowhere, only its SHA-256.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A key.
@@ -50,7 +50,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Key>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM keys WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM keys WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -61,7 +61,7 @@ pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
     let add = "INSERT INTO keys (id, hash, kind, name, team, owner, scopes, source, settings, uses, joined, made, ends,
                ended, why, used, network, service)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
-    let query = sqlx::query(add).bind(&key.id).bind(&key.hash).bind(&key.kind).bind(&key.name).bind(&key.team);
+    let query = sql::query(add).bind(&key.id).bind(&key.hash).bind(&key.kind).bind(&key.name).bind(&key.team);
     let query = query.bind(&key.owner).bind(&key.scopes).bind(&key.source).bind(&key.settings).bind(key.uses);
     let query = query.bind(key.joined).bind(key.made).bind(key.ends).bind(key.ended).bind(&key.why).bind(key.used);
     query.bind(&key.network).bind(&key.service).execute(on).await?;
@@ -75,7 +75,7 @@ pub async fn add(on: &mut Connection, key: &Key) -> Result<(), Error> {
 pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) -> Result<Vec<Key>, Error> {
     let get = "SELECT * FROM keys WHERE ($1 IS NULL OR team = $1) AND $2 LIKE '%' || kind || '%' AND ended IS NULL
                AND (ends IS NULL OR ends > $3) ORDER BY made DESC, id";
-    Ok(sqlx::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await?)
+    sql::query_as(get).bind(team).bind(kinds).bind(now).fetch_all(on).await
 }
 
 /// Those of a person that hold, the newest first.
@@ -85,7 +85,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>, kinds: &str, now: i64) 
 pub async fn of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<Key>, Error> {
     let get = "SELECT * FROM keys WHERE owner = $1 AND kind = 'p' AND ended IS NULL AND (ends IS NULL OR ends > $2)
                ORDER BY made DESC, id";
-    Ok(sqlx::query_as(get).bind(owner).bind(now).fetch_all(on).await?)
+    sql::query_as(get).bind(owner).bind(now).fetch_all(on).await
 }
 
 /// Ends those of a person; their ids.
@@ -94,7 +94,7 @@ pub async fn of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<
 /// The statement failed.
 pub async fn end_of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<Vec<String>, Error> {
     let end = "UPDATE keys SET ended = $2, why = 'ended' WHERE owner = $1 AND ended IS NULL RETURNING id";
-    Ok(sqlx::query_scalar(end).bind(owner).bind(now).fetch_all(on).await?)
+    sql::query_scalar(end).bind(owner).bind(now).fetch_all(on).await
 }
 
 /// A team goes: its keys go, and those of people move to another team.
@@ -102,12 +102,12 @@ pub async fn end_of_owner(on: &mut Connection, owner: &str, now: i64) -> Result<
 /// # Errors
 /// The statements failed.
 pub async fn team_removed(on: &mut Connection, team: &str, other: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE keys SET team = $2 WHERE team = $1 AND kind = 'p'")
+    sql::query("UPDATE keys SET team = $2 WHERE team = $1 AND kind = 'p'")
         .bind(team)
         .bind(other)
         .execute(&mut *on)
         .await?;
-    sqlx::query("DELETE FROM keys WHERE team = $1").bind(team).execute(on).await?;
+    sql::query("DELETE FROM keys WHERE team = $1").bind(team).execute(on).await?;
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub async fn team_removed(on: &mut Connection, team: &str, other: &str) -> Resul
 /// The statement failed.
 pub async fn of_agents(on: &mut Connection) -> Result<Vec<(String, String)>, Error> {
     let get = "SELECT source, id FROM keys WHERE kind = 'a' AND ended IS NULL AND source IS NOT NULL";
-    Ok(sqlx::query_as(get).fetch_all(on).await?)
+    sql::query_as(get).fetch_all(on).await
 }
 
 /// Ends one that was not ended; whether there was one.
@@ -126,7 +126,7 @@ pub async fn of_agents(on: &mut Connection) -> Result<Vec<(String, String)>, Err
 /// The statement failed.
 pub async fn end(on: &mut Connection, id: &str, now: i64, why: &str) -> Result<bool, Error> {
     let end = "UPDATE keys SET ended = $2, why = $3 WHERE id = $1 AND ended IS NULL";
-    Ok(sqlx::query(end).bind(id).bind(now).bind(why).execute(on).await?.rows_affected() > 0)
+    Ok(sql::query(end).bind(id).bind(now).bind(why).execute(on).await?.rows_affected() > 0)
 }
 
 /// Ends those of a source; their ids.
@@ -135,7 +135,7 @@ pub async fn end(on: &mut Connection, id: &str, now: i64, why: &str) -> Result<b
 /// The statement failed.
 pub async fn end_of_source(on: &mut Connection, source: &str, now: i64, why: &str) -> Result<Vec<String>, Error> {
     let end = "UPDATE keys SET ended = $2, why = $3 WHERE source = $1 AND kind = 'a' AND ended IS NULL RETURNING id";
-    Ok(sqlx::query_scalar(end).bind(source).bind(now).bind(why).fetch_all(on).await?)
+    sql::query_scalar(end).bind(source).bind(now).bind(why).fetch_all(on).await
 }
 
 /// All keys that a source ever had are from now on those of a source that is not there.
@@ -144,7 +144,7 @@ pub async fn end_of_source(on: &mut Connection, source: &str, now: i64, why: &st
 /// The statement failed.
 pub async fn source_removed(on: &mut Connection, source: &str) -> Result<(), Error> {
     let set = "UPDATE keys SET why = 'removed' WHERE source = $1 AND kind = 'a' AND ended IS NOT NULL";
-    sqlx::query(set).bind(source).execute(on).await?;
+    sql::query(set).bind(source).execute(on).await?;
     Ok(())
 }
 
@@ -154,7 +154,7 @@ pub async fn source_removed(on: &mut Connection, source: &str) -> Result<(), Err
 /// The statement failed.
 pub async fn join(on: &mut Connection, id: &str) -> Result<bool, Error> {
     let join = "UPDATE keys SET uses = uses - 1, joined = joined + 1 WHERE id = $1 AND (uses IS NULL OR uses > 0)";
-    Ok(sqlx::query(join).bind(id).execute(on).await?.rows_affected() > 0)
+    Ok(sql::query(join).bind(id).execute(on).await?.rows_affected() > 0)
 }
 
 /// It was used.
@@ -163,7 +163,7 @@ pub async fn join(on: &mut Connection, id: &str) -> Result<bool, Error> {
 /// The statement failed.
 pub async fn used(on: &mut Connection, id: &str, at: i64, network: &str) -> Result<(), Error> {
     let used = "UPDATE keys SET used = $2, network = $3 WHERE id = $1";
-    sqlx::query(used).bind(id).bind(at).bind(network).execute(on).await?;
+    sql::query(used).bind(id).bind(at).bind(network).execute(on).await?;
     Ok(())
 }
 
@@ -172,6 +172,6 @@ pub async fn used(on: &mut Connection, id: &str, at: i64, network: &str) -> Resu
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM keys WHERE ended < $1 OR ends < $1").bind(before).execute(on).await?;
+    sql::query("DELETE FROM keys WHERE ended < $1 OR ends < $1").bind(before).execute(on).await?;
     Ok(())
 }

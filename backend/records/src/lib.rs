@@ -1,6 +1,6 @@
-//! What a hub writes down of people, teams, keys and agents, in one SQLite file. Each file of this package is a group of
-//! tables; each of its functions is one statement, run on a [`Reader`] or inside a [`Change`]. What the rows mean, and who
-//! may change them, is decided elsewhere.
+//! What a hub writes down of people, teams, keys and agents, in one SQLite file or in a database of a PostgreSQL. Each file of
+//! this package is a group of tables; each of its functions is one statement, run on a [`Reader`] or inside a [`Change`],
+//! whose text is the same for both. What the rows mean, and who may change them, is decided elsewhere.
 //!
 //! Times are milliseconds since the Unix epoch. Texts that nobody searches are JSON.
 
@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod audit;
 mod backup;
 pub mod codes;
+mod connection;
 mod database;
 pub mod enrolments;
 pub mod eras;
@@ -16,15 +17,21 @@ pub mod grants;
 pub mod keys;
 pub mod meta;
 mod migrate;
+mod migrate_server;
 mod row;
+mod server;
 pub mod services;
 pub mod sessions;
 pub mod shares;
 pub mod sources;
+mod sql;
+mod steps;
 pub mod teams;
 pub mod usage;
 pub mod views;
 
 pub use backup::{backup, restore};
-pub use database::{Change, Connection, FILE, Reader, Records};
+pub use connection::{Change, Connection, Reader};
+pub use database::{FILE, Records};
 pub use error::{Error, OpenError};
+pub use server::Server;

@@ -1,14 +1,11 @@
-//! The schema, step by step. A step is one file, is never changed after a release, and runs in one transaction.
+//! The schema of a file, brought up to date after a copy of what there was.
 
 use crate::OpenError;
+use crate::steps::STEPS;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-
-/// The steps; the schema's number is how many were taken.
-const STEPS: &[&str] =
-    &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql"), include_str!("../migrations/3.sql")];
 
 fn io(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     let path = path.to_path_buf();
@@ -50,7 +47,7 @@ pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
     let schema = schema_of(path).await?;
     let known = STEPS.len() as i64;
     if schema > known {
-        return Err(OpenError::Newer { path: path.into(), schema, known });
+        return Err(OpenError::Newer { place: path.display().to_string(), schema, known });
     }
     Ok(())
 }

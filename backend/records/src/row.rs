@@ -1,4 +1,4 @@
-//! A row as a struct, read by the names of its columns.
+//! A row as a struct, read by the names of its columns, from either engine.
 
 /// Declares a struct whose fields are the columns of a row.
 macro_rules! row {
@@ -7,9 +7,13 @@ macro_rules! row {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name { $($(#[$doc])* pub $field: $kind,)* }
 
-        impl sqlx::FromRow<'_, sqlx::sqlite::SqliteRow> for $name {
-            fn from_row(row: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Self> {
-                Ok($name { $($field: sqlx::Row::try_get(row, stringify!($field))?,)* })
+        impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for $name
+        where
+            &'static str: sqlx::ColumnIndex<R>,
+            $($kind: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,)*
+        {
+            fn from_row(row: &'r R) -> sqlx::Result<Self> {
+                Ok($name { $($field: row.try_get(stringify!($field))?,)* })
             }
         }
     };

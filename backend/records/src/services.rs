@@ -1,7 +1,7 @@
 //! Table `services`: accounts of programs.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// An account of a program.
@@ -26,7 +26,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Service>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM services WHERE team = $1 ORDER BY name").bind(team).fetch_all(on).await?)
+    sql::query_as("SELECT * FROM services WHERE team = $1 ORDER BY name").bind(team).fetch_all(on).await
 }
 
 /// One by its id.
@@ -34,7 +34,7 @@ pub async fn of(on: &mut Connection, team: &str) -> Result<Vec<Service>, Error> 
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Service>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM services WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM services WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// One of a team by its id, else its name.
@@ -43,7 +43,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Service>, Error
 /// The statement failed.
 pub async fn find(on: &mut Connection, team: &str, word: &str) -> Result<Option<Service>, Error> {
     let find = "SELECT * FROM services WHERE team = $1 AND (id = $2 OR name = $2) ORDER BY id = $2 DESC LIMIT 1";
-    Ok(sqlx::query_as(find).bind(team).bind(word).fetch_optional(on).await?)
+    sql::query_as(find).bind(team).bind(word).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -52,7 +52,7 @@ pub async fn find(on: &mut Connection, team: &str, word: &str) -> Result<Option<
 /// The statement failed; [`Error::is_taken`] when the name is.
 pub async fn add(on: &mut Connection, service: &Service) -> Result<(), Error> {
     let add = "INSERT INTO services (id, team, name, role, state, made) VALUES ($1, $2, $3, $4, $5, $6)";
-    let query = sqlx::query(add).bind(&service.id).bind(&service.team).bind(&service.name).bind(&service.role);
+    let query = sql::query(add).bind(&service.id).bind(&service.team).bind(&service.name).bind(&service.role);
     query.bind(&service.state).bind(service.made).execute(on).await?;
     Ok(())
 }
@@ -63,7 +63,7 @@ pub async fn add(on: &mut Connection, service: &Service) -> Result<(), Error> {
 /// The statement failed.
 pub async fn set(on: &mut Connection, id: &str, role: &str, state: &str) -> Result<(), Error> {
     let set = "UPDATE services SET role = $2, state = $3 WHERE id = $1";
-    sqlx::query(set).bind(id).bind(role).bind(state).execute(on).await?;
+    sql::query(set).bind(id).bind(role).bind(state).execute(on).await?;
     Ok(())
 }
 
@@ -72,6 +72,6 @@ pub async fn set(on: &mut Connection, id: &str, role: &str, state: &str) -> Resu
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM services WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM services WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }

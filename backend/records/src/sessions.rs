@@ -1,7 +1,7 @@
 //! Table `sessions`: who is signed in. The token itself is nowhere, only its SHA-256.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// Somebody is signed in.
@@ -32,7 +32,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id_hash: &[u8]) -> Result<Option<Session>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM sessions WHERE id_hash = $1").bind(id_hash).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM sessions WHERE id_hash = $1").bind(id_hash).fetch_optional(on).await
 }
 
 /// Those of an account, the newest first.
@@ -41,7 +41,7 @@ pub async fn get(on: &mut Connection, id_hash: &[u8]) -> Result<Option<Session>,
 /// The statement failed.
 pub async fn of(on: &mut Connection, account: &str) -> Result<Vec<Session>, Error> {
     let get = "SELECT * FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash";
-    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
+    sql::query_as(get).bind(account).fetch_all(on).await
 }
 
 /// Begins one.
@@ -51,7 +51,7 @@ pub async fn of(on: &mut Connection, account: &str) -> Result<Vec<Session>, Erro
 pub async fn add(on: &mut Connection, session: &Session) -> Result<(), Error> {
     let add = "INSERT INTO sessions (id_hash, account, kind, made, proved, seen, ends, network, agent)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let query = sqlx::query(add).bind(&session.id_hash).bind(&session.account).bind(&session.kind).bind(session.made);
+    let query = sql::query(add).bind(&session.id_hash).bind(&session.account).bind(&session.kind).bind(session.made);
     let query = query.bind(session.proved).bind(session.seen).bind(session.ends).bind(&session.network);
     query.bind(&session.agent).execute(on).await?;
     Ok(())
@@ -62,7 +62,7 @@ pub async fn add(on: &mut Connection, session: &Session) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn set_agent(on: &mut Connection, id_hash: &[u8], agent: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE sessions SET agent = $2 WHERE id_hash = $1").bind(id_hash).bind(agent).execute(on).await?;
+    sql::query("UPDATE sessions SET agent = $2 WHERE id_hash = $1").bind(id_hash).bind(agent).execute(on).await?;
     Ok(())
 }
 
@@ -72,7 +72,7 @@ pub async fn set_agent(on: &mut Connection, id_hash: &[u8], agent: &str) -> Resu
 /// The statement failed.
 pub async fn seen(on: &mut Connection, id_hash: &[u8], at: i64, network: &str) -> Result<(), Error> {
     let seen = "UPDATE sessions SET seen = $2, network = $3 WHERE id_hash = $1";
-    sqlx::query(seen).bind(id_hash).bind(at).bind(network).execute(on).await?;
+    sql::query(seen).bind(id_hash).bind(at).bind(network).execute(on).await?;
     Ok(())
 }
 
@@ -81,7 +81,7 @@ pub async fn seen(on: &mut Connection, id_hash: &[u8], at: i64, network: &str) -
 /// # Errors
 /// The statement failed.
 pub async fn proved(on: &mut Connection, id_hash: &[u8], at: i64) -> Result<(), Error> {
-    sqlx::query("UPDATE sessions SET proved = $2 WHERE id_hash = $1").bind(id_hash).bind(at).execute(on).await?;
+    sql::query("UPDATE sessions SET proved = $2 WHERE id_hash = $1").bind(id_hash).bind(at).execute(on).await?;
     Ok(())
 }
 
@@ -90,7 +90,7 @@ pub async fn proved(on: &mut Connection, id_hash: &[u8], at: i64) -> Result<(), 
 /// # Errors
 /// The statement failed.
 pub async fn end(on: &mut Connection, id_hash: &[u8]) -> Result<bool, Error> {
-    let ended = sqlx::query("DELETE FROM sessions WHERE id_hash = $1").bind(id_hash).execute(on).await?;
+    let ended = sql::query("DELETE FROM sessions WHERE id_hash = $1").bind(id_hash).execute(on).await?;
     Ok(ended.rows_affected() > 0)
 }
 
@@ -100,7 +100,7 @@ pub async fn end(on: &mut Connection, id_hash: &[u8]) -> Result<bool, Error> {
 /// The statement failed.
 pub async fn end_all(on: &mut Connection, account: &str, but: Option<&[u8]>) -> Result<(), Error> {
     let end = "DELETE FROM sessions WHERE account = $1 AND ($2 IS NULL OR id_hash <> $2)";
-    sqlx::query(end).bind(account).bind(but).execute(on).await?;
+    sql::query(end).bind(account).bind(but).execute(on).await?;
     Ok(())
 }
 
@@ -112,7 +112,7 @@ pub async fn end_oldest(on: &mut Connection, account: &str, keep: i64) -> Result
     let end = "DELETE FROM sessions WHERE id_hash IN
                (SELECT id_hash FROM sessions WHERE account = $1 ORDER BY made DESC, id_hash LIMIT 1000000 OFFSET $2)
                RETURNING id_hash";
-    Ok(sqlx::query_scalar(end).bind(account).bind(keep).fetch_all(on).await?)
+    sql::query_scalar(end).bind(account).bind(keep).fetch_all(on).await
 }
 
 /// Forgets those that are over: by their latest end, or not used since `seen`.
@@ -120,6 +120,6 @@ pub async fn end_oldest(on: &mut Connection, account: &str, keep: i64) -> Result
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, now: i64, seen: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM sessions WHERE ends <= $1 OR seen <= $2").bind(now).bind(seen).execute(on).await?;
+    sql::query("DELETE FROM sessions WHERE ends <= $1 OR seen <= $2").bind(now).bind(seen).execute(on).await?;
     Ok(())
 }

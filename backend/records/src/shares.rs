@@ -1,7 +1,7 @@
 //! Table `shares`: links to one view. The code itself is nowhere, only its SHA-256.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A share link.
@@ -48,7 +48,7 @@ row! {
 pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>, now: i64) -> Result<Vec<Share>, Error> {
     let get = "SELECT * FROM shares WHERE team = $1 AND ($2 IS NULL OR owner = $2) AND ends > $3
                ORDER BY made DESC, id";
-    Ok(sqlx::query_as(get).bind(team).bind(owner).bind(now).fetch_all(on).await?)
+    sql::query_as(get).bind(team).bind(owner).bind(now).fetch_all(on).await
 }
 
 /// Those of an account in all teams, by their id.
@@ -56,7 +56,7 @@ pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>, now: i64) 
 /// # Errors
 /// The statement failed.
 pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<Share>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM shares WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await?)
+    sql::query_as("SELECT * FROM shares WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await
 }
 
 /// One by its id.
@@ -64,7 +64,7 @@ pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<Share>, Er
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Share>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM shares WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM shares WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// One by the hash of its code, if it holds.
@@ -73,7 +73,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Share>, Error> 
 /// The statement failed.
 pub async fn by_hash(on: &mut Connection, hash: &[u8], now: i64) -> Result<Option<Share>, Error> {
     let get = "SELECT * FROM shares WHERE hash = $1 AND ends > $2";
-    Ok(sqlx::query_as(get).bind(hash).bind(now).fetch_optional(on).await?)
+    sql::query_as(get).bind(hash).bind(now).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -84,7 +84,7 @@ pub async fn add(on: &mut Connection, share: &Share) -> Result<(), Error> {
     let add = "INSERT INTO shares (id, hash, team, owner, maker, name, query, sources, span_from, span_to, live_window,
                note, made, ends, opens, opened)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-    let query = sqlx::query(add).bind(&share.id).bind(&share.hash).bind(&share.team).bind(&share.owner);
+    let query = sql::query(add).bind(&share.id).bind(&share.hash).bind(&share.team).bind(&share.owner);
     let query = query.bind(&share.maker).bind(&share.name).bind(&share.query).bind(&share.sources);
     let query = query.bind(share.span_from).bind(share.span_to).bind(share.live_window).bind(&share.note);
     query.bind(share.made).bind(share.ends).bind(share.opens).bind(share.opened).execute(on).await?;
@@ -97,7 +97,7 @@ pub async fn add(on: &mut Connection, share: &Share) -> Result<(), Error> {
 /// The statement failed.
 pub async fn opened(on: &mut Connection, id: &str, at: i64) -> Result<(), Error> {
     let set = "UPDATE shares SET opens = opens + 1, opened = $2 WHERE id = $1";
-    sqlx::query(set).bind(id).bind(at).execute(on).await?;
+    sql::query(set).bind(id).bind(at).execute(on).await?;
     Ok(())
 }
 
@@ -106,7 +106,7 @@ pub async fn opened(on: &mut Connection, id: &str, at: i64) -> Result<(), Error>
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM shares WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM shares WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
 /// The statement failed.
 pub async fn leave(on: &mut Connection, team: &str, owner: &str) -> Result<Vec<String>, Error> {
     let end = "DELETE FROM shares WHERE team = $1 AND owner = $2 RETURNING id";
-    Ok(sqlx::query_scalar(end).bind(team).bind(owner).fetch_all(on).await?)
+    sql::query_scalar(end).bind(team).bind(owner).fetch_all(on).await
 }
 
 /// Forgets those that are over.
@@ -124,6 +124,6 @@ pub async fn leave(on: &mut Connection, team: &str, owner: &str) -> Result<Vec<S
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, now: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM shares WHERE ends <= $1").bind(now).execute(on).await?;
+    sql::query("DELETE FROM shares WHERE ends <= $1").bind(now).execute(on).await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Tables `sources` and `aliases`: machines, and the names that they had.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A machine.
@@ -44,7 +44,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn count(on: &mut Connection) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar("SELECT count(*) FROM sources").fetch_one(on).await?)
+    sql::query_scalar("SELECT count(*) FROM sources").fetch_one(on).await
 }
 
 /// Those of a team, by name; of all teams with none.
@@ -53,7 +53,7 @@ pub async fn count(on: &mut Connection) -> Result<i64, Error> {
 /// The statement failed.
 pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, Error> {
     let get = "SELECT * FROM sources WHERE $1 IS NULL OR team = $1 ORDER BY name";
-    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+    sql::query_as(get).bind(team).fetch_all(on).await
 }
 
 /// The ids of those that a team sees.
@@ -62,7 +62,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<Source>, 
 /// The statement failed.
 pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> {
     let get = "SELECT id FROM grants JOIN sources ON id = source WHERE grants.team = $1 AND state <> 'pending'";
-    Ok(sqlx::query_scalar(get).bind(team).fetch_all(on).await?)
+    sql::query_scalar(get).bind(team).fetch_all(on).await
 }
 
 /// Id and team of each.
@@ -70,7 +70,7 @@ pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> 
 /// # Errors
 /// The statement failed.
 pub async fn homes(on: &mut Connection) -> Result<Vec<(String, String)>, Error> {
-    Ok(sqlx::query_as("SELECT id, team FROM sources").fetch_all(on).await?)
+    sql::query_as("SELECT id, team FROM sources").fetch_all(on).await
 }
 
 /// One by its id.
@@ -78,7 +78,7 @@ pub async fn homes(on: &mut Connection) -> Result<Vec<(String, String)>, Error> 
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<Source>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM sources WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM sources WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// One by its id, else its name, else a name that it had.
@@ -89,7 +89,7 @@ pub async fn find(on: &mut Connection, word: &str, now: i64) -> Result<Option<So
     let find = "SELECT s.* FROM sources s WHERE s.id = $1 OR s.name = $1
                 OR s.id = (SELECT source FROM aliases WHERE name = $1 AND until > $2)
                 ORDER BY s.id = $1 DESC, s.name = $1 DESC LIMIT 1";
-    Ok(sqlx::query_as(find).bind(word).bind(now).fetch_optional(on).await?)
+    sql::query_as(find).bind(word).bind(now).fetch_optional(on).await
 }
 
 /// Those of a team that have a machine's id and host name.
@@ -98,8 +98,8 @@ pub async fn find(on: &mut Connection, word: &str, now: i64) -> Result<Option<So
 /// The statement failed.
 pub async fn of_machine(on: &mut Connection, team: &str, machine: &str, host: &str) -> Result<Vec<Source>, Error> {
     let get = "SELECT * FROM sources WHERE team = $1 AND machine = $2 AND host = $3 AND state = 'active'
-               ORDER BY last_seen DESC, id";
-    Ok(sqlx::query_as(get).bind(team).bind(machine).bind(host).fetch_all(on).await?)
+               ORDER BY last_seen DESC NULLS LAST, id";
+    sql::query_as(get).bind(team).bind(machine).bind(host).fetch_all(on).await
 }
 
 /// Those of a team that gave themselves a name.
@@ -107,8 +107,8 @@ pub async fn of_machine(on: &mut Connection, team: &str, machine: &str, host: &s
 /// # Errors
 /// The statement failed.
 pub async fn of_name(on: &mut Connection, team: &str, name: &str) -> Result<Vec<Source>, Error> {
-    let get = "SELECT * FROM sources WHERE team = $1 AND by_name = $2 AND state = 'active' ORDER BY last_seen DESC, id";
-    Ok(sqlx::query_as(get).bind(team).bind(name).fetch_all(on).await?)
+    let get = "SELECT * FROM sources WHERE team = $1 AND by_name = $2 AND state = 'active' ORDER BY last_seen DESC NULLS LAST, id";
+    sql::query_as(get).bind(team).bind(name).fetch_all(on).await
 }
 
 /// Whether a name, or an id, leads to a source, or will for a while.
@@ -118,7 +118,7 @@ pub async fn of_name(on: &mut Connection, team: &str, name: &str) -> Result<Vec<
 pub async fn is_taken(on: &mut Connection, name: &str, now: i64) -> Result<bool, Error> {
     let taken = "SELECT EXISTS (SELECT 1 FROM sources WHERE id = $1 OR name = $1)
                  OR EXISTS (SELECT 1 FROM aliases WHERE name = $1 AND until > $2)";
-    Ok(sqlx::query_scalar(taken).bind(name).bind(now).fetch_one(on).await?)
+    sql::query_scalar(taken).bind(name).bind(now).fetch_one(on).await
 }
 
 /// Adds one, which its own team sees.
@@ -129,7 +129,7 @@ pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
     let add = "INSERT INTO sources (id, team, name, labels, state, ephemeral, by_name, machine, links, host, platform,
                version, facts, first_seen, last_seen)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
-    let query = sqlx::query(add).bind(&source.id).bind(&source.team).bind(&source.name).bind(&source.labels);
+    let query = sql::query(add).bind(&source.id).bind(&source.team).bind(&source.name).bind(&source.labels);
     let query = query.bind(&source.state).bind(source.ephemeral).bind(&source.by_name).bind(&source.machine);
     let query = query.bind(&source.links).bind(&source.host).bind(&source.platform).bind(&source.version);
     query.bind(&source.facts).bind(source.first_seen).bind(source.last_seen).execute(&mut *on).await?;
@@ -141,7 +141,7 @@ pub async fn add(on: &mut Connection, source: &Source) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn set_state(on: &mut Connection, id: &str, state: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE sources SET state = $2 WHERE id = $1").bind(id).bind(state).execute(on).await?;
+    sql::query("UPDATE sources SET state = $2 WHERE id = $1").bind(id).bind(state).execute(on).await?;
     Ok(())
 }
 
@@ -150,7 +150,7 @@ pub async fn set_state(on: &mut Connection, id: &str, state: &str) -> Result<(),
 /// # Errors
 /// The statement failed.
 pub async fn set_labels(on: &mut Connection, id: &str, labels: &str) -> Result<(), Error> {
-    sqlx::query("UPDATE sources SET labels = $2 WHERE id = $1").bind(id).bind(labels).execute(on).await?;
+    sql::query("UPDATE sources SET labels = $2 WHERE id = $1").bind(id).bind(labels).execute(on).await?;
     Ok(())
 }
 
@@ -160,11 +160,11 @@ pub async fn set_labels(on: &mut Connection, id: &str, labels: &str) -> Result<(
 /// The statements failed; [`Error::is_taken`] when the name is.
 pub async fn rename(on: &mut Connection, id: &str, old: &str, new: &str, until: i64) -> Result<(), Error> {
     // A name of another source that is taken over now leads here.
-    sqlx::query("DELETE FROM aliases WHERE name = $1").bind(new).execute(&mut *on).await?;
+    sql::query("DELETE FROM aliases WHERE name = $1").bind(new).execute(&mut *on).await?;
     let alias = "INSERT INTO aliases (name, source, until) VALUES ($1, $2, $3)
                  ON CONFLICT (name) DO UPDATE SET source = $2, until = $3";
-    sqlx::query(alias).bind(old).bind(id).bind(until).execute(&mut *on).await?;
-    sqlx::query("UPDATE sources SET name = $2 WHERE id = $1").bind(id).bind(new).execute(on).await?;
+    sql::query(alias).bind(old).bind(id).bind(until).execute(&mut *on).await?;
+    sql::query("UPDATE sources SET name = $2 WHERE id = $1").bind(id).bind(new).execute(on).await?;
     Ok(())
 }
 
@@ -180,7 +180,7 @@ pub async fn set_machine(
     by_name: Option<&str>,
 ) -> Result<(), Error> {
     let set = "UPDATE sources SET machine = $2, links = $3, by_name = COALESCE($4, by_name) WHERE id = $1";
-    sqlx::query(set).bind(id).bind(machine).bind(links).bind(by_name).execute(on).await?;
+    sql::query(set).bind(id).bind(machine).bind(links).bind(by_name).execute(on).await?;
     Ok(())
 }
 
@@ -204,7 +204,7 @@ pub struct Told<'a> {
 pub async fn heard(on: &mut Connection, id: &str, at: i64, told: Told<'_>) -> Result<(), Error> {
     let set = "UPDATE sources SET last_seen = $2, host = COALESCE($3, host), platform = COALESCE($4, platform),
                version = COALESCE($5, version), facts = COALESCE($6, facts) WHERE id = $1";
-    let query = sqlx::query(set).bind(id).bind(at).bind(told.host).bind(told.platform).bind(told.version);
+    let query = sql::query(set).bind(id).bind(at).bind(told.host).bind(told.platform).bind(told.version);
     query.bind(told.facts).execute(on).await?;
     Ok(())
 }
@@ -214,7 +214,7 @@ pub async fn heard(on: &mut Connection, id: &str, at: i64, told: Told<'_>) -> Re
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM sources WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM sources WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -223,6 +223,6 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn forget_aliases(on: &mut Connection, now: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM aliases WHERE until <= $1").bind(now).execute(on).await?;
+    sql::query("DELETE FROM aliases WHERE until <= $1").bind(now).execute(on).await?;
     Ok(())
 }

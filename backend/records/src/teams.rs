@@ -1,7 +1,7 @@
 //! Tables `teams` and `members`.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A team.
@@ -52,7 +52,7 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn all(on: &mut Connection) -> Result<Vec<Team>, Error> {
-    Ok(sqlx::query_as("SELECT id, name, settings FROM teams ORDER BY name").fetch_all(on).await?)
+    sql::query_as("SELECT id, name, settings FROM teams ORDER BY name").fetch_all(on).await
 }
 
 /// One by its id or its name.
@@ -61,7 +61,7 @@ pub async fn all(on: &mut Connection) -> Result<Vec<Team>, Error> {
 /// The statement failed.
 pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error> {
     let find = "SELECT id, name, settings FROM teams WHERE id = $1 OR name = $1 ORDER BY id = $1 DESC LIMIT 1";
-    Ok(sqlx::query_as(find).bind(word).fetch_optional(on).await?)
+    sql::query_as(find).bind(word).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -70,7 +70,7 @@ pub async fn find(on: &mut Connection, word: &str) -> Result<Option<Team>, Error
 /// The statement failed; [`Error::is_taken`] when the name is.
 pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
     let add = "INSERT INTO teams (id, name, settings) VALUES ($1, $2, $3)";
-    sqlx::query(add).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
+    sql::query(add).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
     Ok(())
 }
 
@@ -80,7 +80,7 @@ pub async fn add(on: &mut Connection, team: &Team) -> Result<(), Error> {
 /// The statement failed; [`Error::is_taken`] when the name is.
 pub async fn set(on: &mut Connection, team: &Team) -> Result<(), Error> {
     let set = "UPDATE teams SET name = $2, settings = $3 WHERE id = $1";
-    sqlx::query(set).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
+    sql::query(set).bind(&team.id).bind(&team.name).bind(&team.settings).execute(on).await?;
     Ok(())
 }
 
@@ -89,7 +89,7 @@ pub async fn set(on: &mut Connection, team: &Team) -> Result<(), Error> {
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM teams WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM teams WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -101,7 +101,7 @@ pub async fn members(on: &mut Connection, team: &str) -> Result<Vec<Member>, Err
     let get = "SELECT a.id, a.name, m.role, a.state, m.logins,
                (SELECT MAX(s.seen) FROM sessions s WHERE s.account = a.id) AS seen
                FROM members m JOIN accounts a ON a.id = m.account WHERE m.team = $1 ORDER BY a.name";
-    Ok(sqlx::query_as(get).bind(team).fetch_all(on).await?)
+    sql::query_as(get).bind(team).fetch_all(on).await
 }
 
 /// Sets the names of users that are a member's; JSON.
@@ -110,7 +110,7 @@ pub async fn members(on: &mut Connection, team: &str) -> Result<Vec<Member>, Err
 /// The statement failed.
 pub async fn set_logins(on: &mut Connection, team: &str, account: &str, logins: &str) -> Result<(), Error> {
     let set = "UPDATE members SET logins = $3 WHERE team = $1 AND account = $2";
-    sqlx::query(set).bind(team).bind(account).bind(logins).execute(on).await?;
+    sql::query(set).bind(team).bind(account).bind(logins).execute(on).await?;
     Ok(())
 }
 
@@ -121,7 +121,7 @@ pub async fn set_logins(on: &mut Connection, team: &str, account: &str, logins: 
 pub async fn memberships(on: &mut Connection, account: Option<&str>) -> Result<Vec<Membership>, Error> {
     let get = "SELECT team, name, account, role FROM members JOIN teams ON teams.id = team
                WHERE $1 IS NULL OR account = $1 ORDER BY name, account";
-    Ok(sqlx::query_as(get).bind(account).fetch_all(on).await?)
+    sql::query_as(get).bind(account).fetch_all(on).await
 }
 
 /// Sets what an account may in a team; with none it is no longer in it.
@@ -130,14 +130,14 @@ pub async fn memberships(on: &mut Connection, account: Option<&str>) -> Result<V
 /// The statement failed.
 pub async fn set_role(on: &mut Connection, team: &str, account: &str, role: Option<&str>) -> Result<(), Error> {
     let query = match role {
-        Some(role) => sqlx::query(
+        Some(role) => sql::query(
             "INSERT INTO members (team, account, role) VALUES ($1, $2, $3)
              ON CONFLICT (team, account) DO UPDATE SET role = $3",
         )
         .bind(team)
         .bind(account)
         .bind(role),
-        None => sqlx::query("DELETE FROM members WHERE team = $1 AND account = $2").bind(team).bind(account),
+        None => sql::query("DELETE FROM members WHERE team = $1 AND account = $2").bind(team).bind(account),
     };
     query.execute(on).await?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Table `usage_days`: what was used, by day, team, and machine or key.
 
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 /// Whose a value is: its day (days since the Unix epoch), team, kind (`day`, `source` or `key`), subject, and measure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub struct Used {
 pub async fn add(on: &mut Connection, of: &Used, value: f64) -> Result<(), Error> {
     let add = "INSERT INTO usage_days (day, team, kind, subject, measure, value) VALUES ($1, $2, $3, $4, $5, $6)
                ON CONFLICT (day, team, kind, subject, measure) DO UPDATE SET value = usage_days.value + excluded.value";
-    let query = sqlx::query(add).bind(of.day).bind(&of.team).bind(&of.kind).bind(&of.subject).bind(&of.measure);
+    let query = sql::query(add).bind(of.day).bind(&of.team).bind(&of.kind).bind(&of.subject).bind(&of.measure);
     query.bind(value).execute(on).await?;
     Ok(())
 }
@@ -37,7 +37,7 @@ pub async fn raise(on: &mut Connection, of: &Used, value: f64) -> Result<(), Err
     let raise = "INSERT INTO usage_days (day, team, kind, subject, measure, value) VALUES ($1, $2, $3, $4, $5, $6)
                  ON CONFLICT (day, team, kind, subject, measure) DO UPDATE SET value = excluded.value
                  WHERE excluded.value > usage_days.value";
-    let query = sqlx::query(raise).bind(of.day).bind(&of.team).bind(&of.kind).bind(&of.subject).bind(&of.measure);
+    let query = sql::query(raise).bind(of.day).bind(&of.team).bind(&of.kind).bind(&of.subject).bind(&of.measure);
     query.bind(value).execute(on).await?;
     Ok(())
 }
@@ -56,7 +56,7 @@ pub async fn of(
     let get = "SELECT day, team, kind, subject, measure, value FROM usage_days
                WHERE ($1 IS NULL OR team = $1) AND kind = $2 AND day >= $3 AND day <= $4
                ORDER BY day, team, subject, measure LIMIT $5";
-    let query = sqlx::query_as(get).bind(team).bind(kind).bind(from).bind(to).bind(limit);
+    let query = sql::query_as(get).bind(team).bind(kind).bind(from).bind(to).bind(limit);
     let rows: Vec<(i64, String, String, String, String, f64)> = query.fetch_all(on).await?;
     let used = |(day, team, kind, subject, measure, value)| (Used { day, team, kind, subject, measure }, value);
     Ok(rows.into_iter().map(used).collect())
@@ -67,6 +67,6 @@ pub async fn of(
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
-    sqlx::query("DELETE FROM usage_days WHERE day < $1").bind(before).execute(on).await?;
+    sql::query("DELETE FROM usage_days WHERE day < $1").bind(before).execute(on).await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Table `views`: what people saved of the page.
 
 use crate::row::row;
-use crate::{Connection, Error};
+use crate::{Connection, Error, sql};
 
 row! {
     /// A saved view.
@@ -33,7 +33,7 @@ row! {
 /// The statement failed.
 pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<Vec<View>, Error> {
     let get = "SELECT * FROM views WHERE team = $1 AND (scope = 'team' OR owner = $2) ORDER BY scope DESC, name, id";
-    Ok(sqlx::query_as(get).bind(team).bind(owner).fetch_all(on).await?)
+    sql::query_as(get).bind(team).bind(owner).fetch_all(on).await
 }
 
 /// How many a team and its people have.
@@ -41,7 +41,7 @@ pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<
 /// # Errors
 /// The statement failed.
 pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar("SELECT count(*) FROM views WHERE team = $1").bind(team).fetch_one(on).await?)
+    sql::query_scalar("SELECT count(*) FROM views WHERE team = $1").bind(team).fetch_one(on).await
 }
 
 /// Those of an account in all teams, by their id.
@@ -49,7 +49,7 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<View>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM views WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await?)
+    sql::query_as("SELECT * FROM views WHERE owner = $1 ORDER BY id").bind(owner).fetch_all(on).await
 }
 
 /// One by its id.
@@ -57,7 +57,7 @@ pub async fn of_owner(on: &mut Connection, owner: &str) -> Result<Vec<View>, Err
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<View>, Error> {
-    Ok(sqlx::query_as("SELECT * FROM views WHERE id = $1").bind(id).fetch_optional(on).await?)
+    sql::query_as("SELECT * FROM views WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
 /// Adds one.
@@ -67,7 +67,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<View>, Error> {
 pub async fn add(on: &mut Connection, view: &View) -> Result<(), Error> {
     let add = "INSERT INTO views (id, team, owner, maker, scope, name, query, version, updated)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let query = sqlx::query(add).bind(&view.id).bind(&view.team).bind(&view.owner).bind(&view.maker).bind(&view.scope);
+    let query = sql::query(add).bind(&view.id).bind(&view.team).bind(&view.owner).bind(&view.maker).bind(&view.scope);
     query.bind(&view.name).bind(&view.query).bind(view.version).bind(view.updated).execute(on).await?;
     Ok(())
 }
@@ -79,7 +79,7 @@ pub async fn add(on: &mut Connection, view: &View) -> Result<(), Error> {
 pub async fn set(on: &mut Connection, view: &View) -> Result<bool, Error> {
     let set = "UPDATE views SET scope = $2, name = $3, query = $4, version = $5, updated = $6
                WHERE id = $1 AND version = $5 - 1";
-    let query = sqlx::query(set).bind(&view.id).bind(&view.scope).bind(&view.name).bind(&view.query).bind(view.version);
+    let query = sql::query(set).bind(&view.id).bind(&view.scope).bind(&view.name).bind(&view.query).bind(view.version);
     Ok(query.bind(view.updated).execute(on).await?.rows_affected() > 0)
 }
 
@@ -88,7 +88,7 @@ pub async fn set(on: &mut Connection, view: &View) -> Result<bool, Error> {
 /// # Errors
 /// The statement failed.
 pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
-    sqlx::query("DELETE FROM views WHERE id = $1").bind(id).execute(on).await?;
+    sql::query("DELETE FROM views WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 
@@ -98,8 +98,8 @@ pub async fn remove(on: &mut Connection, id: &str) -> Result<(), Error> {
 /// The statements failed.
 pub async fn leave(on: &mut Connection, team: Option<&str>, owner: &str, maker: &str) -> Result<(), Error> {
     let own = "DELETE FROM views WHERE owner = $1 AND scope = 'mine' AND ($2 IS NULL OR team = $2)";
-    sqlx::query(own).bind(owner).bind(team).execute(&mut *on).await?;
+    sql::query(own).bind(owner).bind(team).execute(&mut *on).await?;
     let rest = "UPDATE views SET owner = NULL, maker = $3 WHERE owner = $1 AND ($2 IS NULL OR team = $2)";
-    sqlx::query(rest).bind(owner).bind(team).bind(maker).execute(on).await?;
+    sql::query(rest).bind(owner).bind(team).bind(maker).execute(on).await?;
     Ok(())
 }

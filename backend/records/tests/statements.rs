@@ -1,4 +1,10 @@
-//! Every statement runs once, against the real engine: a wrong column or a parameter too few is found here.
+//! Every statement runs once on either engine: a wrong column, a parameter too few or a word that only one of them knows
+//! is found here.
+#![allow(clippy::unwrap_used)] // each body is a test's, run on either engine
+
+#[cfg(unix)]
+#[path = "../../../tests/support/postgresql.rs"]
+mod postgresql;
 
 use records::accounts::Account;
 use records::audit::{Entry, Filter};
@@ -77,26 +83,67 @@ fn key(letter: char, kind: &str) -> Key {
     }
 }
 
-async fn open() -> (tempfile::TempDir, Records) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let records = Records::open(folder.path()).await.expect("a fresh database");
-    let mut change = records.change().await.expect("a change");
+/// Puts the team in whose name the statements run.
+async fn begin(records: &Records) {
+    let mut change = change(records).await;
     teams::add(&mut change, &Team { id: id('t'), name: "main".into(), settings: "{}".into() }).await.expect("a team");
     change.commit().await.expect("written");
-    (folder, records)
+}
+
+/// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
+macro_rules! on_both {
+    ($($name:ident,)*) => {
+        mod on_sqlite {
+            $(#[tokio::test]
+            async fn $name() {
+                let folder = tempfile::tempdir().expect("a folder");
+                let records = records::Records::open(folder.path()).await.expect("a fresh database");
+                super::begin(&records).await;
+                super::$name(&records).await;
+                records.close().await;
+            })*
+        }
+
+        #[cfg(unix)]
+        #[tokio::test]
+        #[ignore = "needs Debian's PostgreSQL 15"]
+        async fn with_postgresql_every_statement_does_the_same() {
+            let postgresql = postgresql::Postgresql::start();
+            let password = shared::secret::Secret::new(postgresql.password());
+            $({
+                let url = postgresql.database(stringify!($name));
+                let server = records::Server::parse(&url, Some(&password)).expect("an address");
+                let records = Records::connect(&server).await.expect("a fresh database");
+                begin(&records).await;
+                $name(&records).await;
+                records.close().await;
+            })*
+        }
+    };
+}
+
+on_both! {
+    accounts_teams_sessions_and_codes,
+    keys_and_services,
+    machines,
+    the_audit_log_and_what_the_database_knows_of_itself,
+    views_and_links,
+    a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing,
+    what_was_used_adds_up_or_is_the_largest_of_its_day,
+    rows_are_followed_and_what_an_account_has_is_found,
 }
 
 async fn change(records: &Records) -> Change {
     records.change().await.expect("a change")
 }
 
-#[tokio::test]
-async fn accounts_teams_sessions_and_codes() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn accounts_teams_sessions_and_codes(records: &Records) {
+    let mut on = change(records).await;
     accounts::add(&mut on, &account('a', true)).await.expect("added");
     let again = Account { id: id('x'), ..account('a', false) };
-    assert!(accounts::add(&mut on, &again).await.expect_err("the name is taken").is_taken());
+    on.commit().await.expect("written");
+    assert!(accounts::add(&mut *change(records).await, &again).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
     accounts::add(&mut on, &account('b', false)).await.expect("added");
     assert_eq!((accounts::count(&mut on).await.unwrap(), accounts::hub_admins(&mut on).await.unwrap()), (2, 1));
     assert_eq!(accounts::all(&mut on).await.unwrap(), [account('a', true), account('b', false)]);
@@ -202,7 +249,9 @@ async fn accounts_teams_sessions_and_codes() {
     teams::set(&mut on, &renamed).await.unwrap();
     assert_eq!(teams::find(&mut on, "second").await.unwrap(), Some(renamed));
     let taken = Team { id: id('o'), name: "main".into(), settings: "{}".into() };
-    assert!(teams::set(&mut on, &taken).await.expect_err("the name is taken").is_taken());
+    on.commit().await.expect("written");
+    assert!(teams::set(&mut *change(records).await, &taken).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
     teams::remove(&mut on, &id('o')).await.unwrap();
     assert_eq!(teams::all(&mut on).await.unwrap().len(), 1);
     accounts::remove(&mut on, &id('a')).await.unwrap();
@@ -211,10 +260,8 @@ async fn accounts_teams_sessions_and_codes() {
     on.commit().await.expect("written");
 }
 
-#[tokio::test]
-async fn keys() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn keys_and_services(records: &Records) {
+    let mut on = change(records).await;
     for row in [key('a', "a"), key('j', "j"), key('s', "s")] {
         keys::add(&mut on, &row).await.unwrap();
     }
@@ -252,7 +299,9 @@ async fn keys() {
     };
     services::add(&mut on, &service).await.unwrap();
     let again = Service { id: id('w'), ..service.clone() };
-    assert!(services::add(&mut on, &again).await.expect_err("the name is taken").is_taken());
+    on.commit().await.expect("written");
+    assert!(services::add(&mut *change(records).await, &again).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
     services::set(&mut on, &id('v'), "member", "disabled").await.unwrap();
     let set = Service { role: "member".into(), state: "disabled".into(), ..service };
     assert_eq!(services::find(&mut on, &id('o'), "slurm").await.unwrap(), Some(set.clone()));
@@ -273,14 +322,14 @@ async fn keys() {
     on.commit().await.expect("written");
 }
 
-#[tokio::test]
-async fn machines() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn machines(records: &Records) {
+    let mut on = change(records).await;
     sources::add(&mut on, &source('a')).await.unwrap();
     sources::add(&mut on, &source('b')).await.unwrap();
     let named = Source { id: id('c'), ..source('a') };
-    assert!(sources::add(&mut on, &named).await.expect_err("the name is taken").is_taken());
+    on.commit().await.expect("written");
+    assert!(sources::add(&mut *change(records).await, &named).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
     assert_eq!(sources::count(&mut on).await.unwrap(), 2);
     assert_eq!(sources::of(&mut on, None).await.unwrap(), [source('a'), source('b')]);
     assert_eq!(sources::of(&mut on, Some("other")).await.unwrap(), []);
@@ -293,7 +342,11 @@ async fn machines() {
         assert_eq!(source.is_some_and(|source| source.id == id('a')), found, "{word} at {now}");
         assert_eq!(sources::is_taken(&mut on, word, now).await.unwrap(), found, "{word} at {now}");
     }
-    let taken = sources::rename(&mut on, &id('b'), "node-b", "gpu-1", 50).await.expect_err("the name is taken");
+    on.commit().await.expect("written");
+    let taken = sources::rename(&mut *change(records).await, &id('b'), "node-b", "gpu-1", 50)
+        .await
+        .expect_err("the name is taken");
+    let mut on = change(records).await;
     assert!(taken.is_taken());
     sources::rename(&mut on, &id('a'), "gpu-1", "node-a", 60).await.expect("back to the name that it had");
     assert_eq!(sources::find(&mut on, "node-a", 99).await.unwrap().map(|source| source.id), Some(id('a')));
@@ -344,7 +397,9 @@ async fn machines() {
         eras::put(&mut on, &id('b'), &era(first, shift)).await.unwrap();
     }
     assert_eq!(eras::of(&mut on, &id('b')).await.unwrap(), [era(-1, 2), era(7, 3)]);
-    assert!(eras::put(&mut on, &id('x'), &era(1, 1)).await.is_err(), "no such source");
+    on.commit().await.expect("written");
+    assert!(eras::put(&mut *change(records).await, &id('x'), &era(1, 1)).await.is_err(), "no such source");
+    let mut on = change(records).await;
     eras::erase(&mut on, &id('b'), 0, -1).await.unwrap();
     assert_eq!(eras::erased(&mut on, &id('b')).await.unwrap(), [(0, -1)]);
     sources::remove(&mut on, &id('b')).await.unwrap();
@@ -354,10 +409,8 @@ async fn machines() {
     on.commit().await.expect("written");
 }
 
-#[tokio::test]
-async fn the_audit_log_and_what_the_database_knows_of_itself() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) {
+    let mut on = change(records).await;
     let entry = |t, team: Option<&str>| Entry {
         id: t,
         t,
@@ -411,10 +464,8 @@ async fn the_audit_log_and_what_the_database_knows_of_itself() {
     assert_eq!(meta::get(&mut on, "none").await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn views_and_links() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn views_and_links(records: &Records) {
+    let mut on = change(records).await;
     accounts::add(&mut on, &account('a', false)).await.unwrap();
     let view = |letter, scope: &str| View {
         id: id(letter),
@@ -478,20 +529,26 @@ async fn views_and_links() {
     assert_eq!(shares::get(&mut on, &id('r')).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing() {
-    let (folder, records) = open().await;
-    let mut dropped = change(&records).await;
+async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing(records: &Records) {
+    let mut dropped = change(records).await;
     accounts::add(&mut dropped, &account('a', true)).await.unwrap();
     drop(dropped);
     let mut reader = records.read().await.expect("a reader");
     assert_eq!(accounts::count(&mut reader).await.unwrap(), 0);
     assert!(accounts::add(&mut reader, &account('a', true)).await.is_err());
     drop(reader);
-    let mut kept = change(&records).await;
+    let mut kept = change(records).await;
     accounts::add(&mut kept, &account('a', true)).await.unwrap();
     kept.commit().await.unwrap();
-    #[cfg(unix)]
+    assert_eq!(accounts::count(&mut records.read().await.unwrap()).await.unwrap(), 1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_is_for_its_owner_alone_and_holds_what_was_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let records = Records::open(folder.path()).await.expect("a fresh database");
+    begin(&records).await;
     for entry in std::fs::read_dir(folder.path()).expect("the folder") {
         use std::os::unix::fs::PermissionsExt;
         let entry = entry.expect("a file");
@@ -500,13 +557,11 @@ async fn a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing() {
     }
     records.close().await;
     let records = Records::open(folder.path()).await.expect("opened again");
-    assert_eq!(accounts::count(&mut records.read().await.unwrap()).await.unwrap(), 1);
+    assert_eq!(teams::all(&mut records.read().await.unwrap()).await.unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn what_was_used_adds_up_or_is_the_largest_of_its_day() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn what_was_used_adds_up_or_is_the_largest_of_its_day(records: &Records) {
+    let mut on = change(records).await;
     sources::add(&mut on, &source('s')).await.unwrap();
     assert_eq!(sources::homes(&mut on).await.unwrap(), [(id('s'), id('t'))]);
     let of = |day, kind: &str, measure: &str| Used {
@@ -531,10 +586,8 @@ async fn what_was_used_adds_up_or_is_the_largest_of_its_day() {
     assert_eq!(usage::of(&mut on, None, "day", (0, 9), 10).await.unwrap(), [(of(2, "day", "series"), 9.0)]);
 }
 
-#[tokio::test]
-async fn rows_are_followed_and_what_an_account_has_is_found() {
-    let (_folder, records) = open().await;
-    let mut on = change(&records).await;
+async fn rows_are_followed_and_what_an_account_has_is_found(records: &Records) {
+    let mut on = change(records).await;
     assert!(meta::bytes(&mut on).await.unwrap() > 4_096);
     for t in 1..=3 {
         let entry = Entry {
@@ -573,4 +626,29 @@ async fn rows_are_followed_and_what_an_account_has_is_found() {
     assert_eq!(sessions::get(&mut on, &[7; 32]).await.unwrap().expect("there").agent, "curl/8");
     assert_eq!(views::of_owner(&mut on, &id('a')).await.unwrap(), []);
     assert_eq!(shares::of_owner(&mut on, &id('a')).await.unwrap(), []);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_a_newer_schema_is_refused_and_a_known_one_is_opened_by_many_at_once() {
+    let postgresql = postgresql::Postgresql::start();
+    let password = shared::secret::Secret::new(postgresql.password());
+    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
+    let (one, two, three) =
+        tokio::join!(Records::connect(&server), Records::connect(&server), Records::connect(&server));
+    for opened in [one, two, three] {
+        opened.expect("one of them made the schema, the others waited").close().await;
+    }
+    postgresql.sql("hub", "UPDATE meta SET value = '99' WHERE key = 'schema'");
+    let error = Records::connect(&server).await.expect_err("newer").to_string();
+    assert!(error.contains("newer version (schema 99, this one knows"), "{error}");
+    assert_eq!(postgresql.sql("hub", "SELECT value FROM meta"), "99", "nothing was changed");
+    let wrong = shared::secret::Secret::new("wrong");
+    let server = records::Server::parse(&postgresql.database("other"), Some(&wrong)).expect("an address");
+    let error = Records::connect(&server).await.expect_err("no entry").to_string();
+    assert!(error.contains("password") && error.contains("[database]") && !error.contains("wrong"), "{error}");
+    postgresql.stop();
+    let error = Records::connect(&server).await.expect_err("it is away").to_string();
+    assert!(error.contains("cannot open the database other"), "{error}");
 }

@@ -19,7 +19,7 @@ struct Package {
     what: &'static str,
 }
 
-const PACKAGES: [Package; 7] = [
+const PACKAGES: [Package; 8] = [
     Package {
         name: "prometheus-node-exporter",
         with: &[],
@@ -57,10 +57,17 @@ const PACKAGES: [Package; 7] = [
         tests: "with_tinyproxy_",
         what: "an agent that goes out through a proxy",
     },
+    Package {
+        name: "postgresql-15",
+        with: &["postgresql-client-15", "libpq5", "libicu72", "libldap-2.5-0", "libsasl2-2", "libxml2"],
+        programs: &["initdb", "pg_ctl", "postgres", "psql"],
+        tests: "with_postgresql_",
+        what: "a hub whose records are in a PostgreSQL",
+    },
 ];
 
 /// Where packages have their programs.
-const FOLDERS: [&str; 2] = ["usr/bin", "usr/sbin"];
+const FOLDERS: [&str; 3] = ["usr/bin", "usr/sbin", "usr/lib/postgresql/15/bin"];
 
 /// The programs that were found.
 #[derive(Default)]
@@ -83,7 +90,9 @@ pub fn programs(steps: &mut Steps) -> Programs {
             }
             let root = paths::tool(package.name, "debian")?;
             let folder = || {
-                let mut folders = FOLDERS.iter().map(|folder| root.join(folder));
+                // Installed, but not on PATH, is as good as unpacked.
+                let roots = [Path::new("/"), &root].into_iter();
+                let mut folders = roots.flat_map(|root| FOLDERS.map(|folder| root.join(folder)));
                 folders.find(|folder| package.programs.iter().all(|program| folder.join(program).is_file()))
             };
             let done = match folder() {

@@ -1,0 +1,107 @@
+//! What a statement runs on: a connection that reads, or a change, of either engine.
+
+use crate::error::Error;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
+use std::ops::{Deref, DerefMut};
+
+/// What a statement runs on.
+pub struct Connection(Held);
+
+pub(crate) enum Held {
+    /// To a file that a hub may have open, too.
+    SqliteFile(SqliteConnection),
+    SqliteReader(PoolConnection<Sqlite>),
+    SqliteChange(Transaction<'static, Sqlite>),
+    PostgresReader(PoolConnection<Postgres>),
+    PostgresChange(Transaction<'static, Postgres>),
+}
+
+/// The two engines, which take one text of SQL.
+pub(crate) enum Engine<'a> {
+    Sqlite(&'a mut SqliteConnection),
+    Postgres(&'a mut PgConnection),
+}
+
+impl Connection {
+    /// Another connection to a file than those of its pools.
+    pub(crate) fn to_file(connection: SqliteConnection) -> Self {
+        Connection(Held::SqliteFile(connection))
+    }
+
+    /// Closes such a connection in order; others go back to their pools by themselves.
+    pub(crate) async fn close(self) -> Result<(), Error> {
+        if let Held::SqliteFile(connection) = self.0 {
+            sqlx::Connection::close(connection).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn engine(&mut self) -> Engine<'_> {
+        match &mut self.0 {
+            Held::SqliteFile(on) => Engine::Sqlite(on),
+            Held::SqliteReader(on) => Engine::Sqlite(on),
+            Held::SqliteChange(on) => Engine::Sqlite(on),
+            Held::PostgresReader(on) => Engine::Postgres(on),
+            Held::PostgresChange(on) => Engine::Postgres(on),
+        }
+    }
+}
+
+/// A connection that reads.
+pub struct Reader(Connection);
+
+/// A change that is whole or not at all.
+pub struct Change(Connection);
+
+impl Reader {
+    pub(crate) fn new(held: Held) -> Self {
+        Reader(Connection(held))
+    }
+}
+
+impl Change {
+    pub(crate) fn new(held: Held) -> Self {
+        Change(Connection(held))
+    }
+
+    /// Makes it last: when this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// Nothing was changed; or PostgreSQL went away just then, and nobody knows.
+    pub async fn commit(self) -> Result<(), Error> {
+        match self.0.0 {
+            Held::SqliteChange(change) => change.commit().await?,
+            Held::PostgresChange(change) => change.commit().await?,
+            // These are no change.
+            Held::SqliteFile(_) | Held::SqliteReader(_) | Held::PostgresReader(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Reader {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for Reader {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
+}
+
+impl Deref for Change {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        &self.0
+    }
+}
+
+impl DerefMut for Change {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.0
+    }
+}

@@ -1,0 +1,160 @@
+//! A PostgreSQL of Debian for one test, in a folder of its own, reached by a socket in it. It asks for a password, sorts
+//! texts by a language unless it is told otherwise, and does not wait for the disk.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Its one user, and that user's password.
+const USER: &str = "watchglass";
+const PASSWORD: &str = "correct horse";
+
+const SETTINGS: &str = "listen_addresses = ''\nfsync = off\nshared_buffers = 16MB\nmax_connections = 40\n";
+
+/// Whom it runs as where we are root, as whom it refuses to run.
+const NOBODY: u32 = 65_534;
+
+/// A PostgreSQL that runs. It ends when this is dropped.
+pub struct Postgresql {
+    folder: TempDir,
+    programs: PathBuf,
+}
+
+impl Postgresql {
+    /// Makes one and starts it.
+    ///
+    /// # Panics
+    /// Panics when it is not on PATH or does not start.
+    pub fn start() -> Postgresql {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders = std::env::split_paths(&path).chain(["/usr/lib/postgresql/15/bin".into()]);
+        let needed = ["initdb", "pg_ctl", "postgres", "psql"];
+        let programs = folders.find(|folder| needed.iter().all(|name| folder.join(name).is_file()));
+        let programs = programs.expect("initdb is not on PATH; `cargo xtask test` fetches Debian's");
+        let own = Postgresql { folder: tempfile::tempdir().expect("a folder"), programs };
+        let password = own.password_file();
+        std::fs::write(&password, PASSWORD).expect("written");
+        if is_root() {
+            for path in [own.folder.path(), &password] {
+                std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+            }
+        }
+        let sorted = ["--locale=C", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8", "--no-sync"];
+        own.run(
+            own.program("initdb")
+                .args(sorted)
+                .args(["-A", "scram-sha-256", "-U", USER, "-D"])
+                .arg(own.data())
+                .args(["--pwfile", password.to_str().expect("plain")]),
+        );
+        let settings = format!("{SETTINGS}unix_socket_directories = '{}'\n", own.folder.path().display());
+        let file = own.data().join("postgresql.auto.conf");
+        std::fs::write(&file, settings).expect("written");
+        own.start_again();
+        own
+    }
+
+    /// Starts it, after it was stopped.
+    ///
+    /// # Panics
+    /// Panics when it does not start.
+    pub fn start_again(&self) {
+        self.run(
+            self.program("pg_ctl").args(["start", "-w", "-t", "120", "-l"]).arg(self.log()).arg("-D").arg(self.data()),
+        );
+    }
+
+    /// Stops it; who is connected is cut off.
+    ///
+    /// # Panics
+    /// Panics when it does not stop.
+    pub fn stop(&self) {
+        self.run(self.program("pg_ctl").args(["stop", "-w", "-t", "120", "-m", "immediate", "-D"]).arg(self.data()));
+    }
+
+    /// Makes an empty database; its address.
+    ///
+    /// # Panics
+    /// Panics when it cannot be made.
+    pub fn database(&self, name: &str) -> String {
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        format!("postgres://{USER}@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
+    }
+
+    /// Runs SQL in a database; what it prints, without a frame.
+    ///
+    /// # Panics
+    /// Panics when it fails.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let mut command = self.program("psql");
+        command.args(["-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", database, "-c", sql, "-h"]);
+        let output = command.arg(self.folder.path()).env("PGPASSWORD", PASSWORD).output().expect("psql starts");
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text").trim().to_string()
+    }
+
+    /// The password of its user.
+    pub fn password(&self) -> &'static str {
+        PASSWORD
+    }
+
+    /// A file with the password.
+    pub fn password_file(&self) -> PathBuf {
+        self.folder.path().join("password")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// A command of it, as somebody who is not root, with the libraries that were unpacked beside it.
+    #[allow(clippy::disallowed_methods)] // a test starts what it needs itself
+    fn program(&self, name: &str) -> Command {
+        let program = self.programs.join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]);
+            command.arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        let beside = self.programs.ancestors().find(|folder| folder.ends_with("lib"));
+        let folders = beside.and_then(|lib| std::fs::read_dir(lib).ok()).into_iter().flatten().flatten();
+        let libraries: Vec<PathBuf> =
+            folders.map(|folder| folder.path()).filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
+        if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
+            command.env("LD_LIBRARY_PATH", paths);
+        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end. What it starts keeps no pipe of ours.
+    fn run(&self, command: &mut Command) {
+        let said = self.folder.path().join("said");
+        let file = std::fs::File::create(&said).expect("made");
+        let copy = file.try_clone().expect("a second handle");
+        let status = command.stdout(file).stderr(copy).status().expect("it starts");
+        let told = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+        assert!(status.success(), "{command:?}: {}\n{}", told(&said), told(&self.log()));
+    }
+}
+
+impl Drop for Postgresql {
+    fn drop(&mut self) {
+        let mut stop = self.program("pg_ctl");
+        stop.args(["stop", "-w", "-t", "120", "-m", "immediate", "-D"]).arg(self.data());
+        // Stopped already, it says so.
+        let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// Whether we are root.
+fn is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("ourselves")) == 0
+}
