@@ -52,7 +52,7 @@ pub async fn erased(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>
 /// The statement failed.
 pub async fn removed(on: &mut Connection) -> Result<Vec<String>, Error> {
     let get = "SELECT DISTINCT source FROM erased WHERE last = -1 AND source NOT IN (SELECT id FROM sources)";
-    Ok(sqlx::query_scalar(get).fetch_all(on).await?)
+    sql::query_scalar(get).fetch_all(on).await
 }
 
 /// A span of sequences was removed of a source.
