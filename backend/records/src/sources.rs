@@ -65,6 +65,15 @@ pub async fn ids(on: &mut Connection, team: &str) -> Result<Vec<String>, Error> 
     sql::query_scalar(get).bind(team).fetch_all(on).await
 }
 
+/// Ids of those that are there for a while only and were not heard of since this time, milliseconds since the Unix epoch.
+///
+/// # Errors
+/// The statement failed.
+pub async fn ended(on: &mut Connection, before: i64) -> Result<Vec<String>, Error> {
+    let get = "SELECT id FROM sources WHERE ephemeral = TRUE AND coalesce(last_seen, first_seen) < $1";
+    sql::query_scalar(get).bind(before).fetch_all(on).await
+}
+
 /// Id and team of each.
 ///
 /// # Errors

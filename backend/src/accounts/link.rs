@@ -207,6 +207,14 @@ impl Accounts {
         Ok(eras::removed(&mut *self.read().await?).await?)
     }
 
+    /// Ids of the machines that joined for a while only and were away for an hour: they come back no more.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn ended(&self) -> Result<Vec<String>, Denied> {
+        Ok(sources::ended(&mut *self.read().await?, self.now() - super::HOUR).await?)
+    }
+
     /// The sequences of a source that were removed, first and last; they do not come back.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use super::body::Json;
 use super::upgrade::upgrade;
 use super::{App, Refusal, json};
 use crate::accounts::{Enrolment, LinkDenied};
-use crate::ingest::Arrival;
+use crate::ingest::{Arrival, Cause};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -39,6 +39,7 @@ pub(super) async fn link(
     let hub = app.hub()?;
     let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
     if hub.handshakes.count("").is_err() {
+        hub.ingest.turned_away(Cause::Handshake);
         let (least, most) = COME_BACK;
         let wait = Duration::from_secs(least + spread(asker.network.text()) % (most - least + 1));
         let sentence = "many agents begin at once; come back in a few seconds";
@@ -48,10 +49,13 @@ pub(super) async fn link(
     // A key that has ended is told so on its link: what to do differs, and no status says it.
     let identity = match hub.accounts.agent(key.reveal(), &asker.network).await {
         Ok(identity) => Ok(identity),
-        Err(denied) => match denied.close_code() {
-            Some(code) => Err((code, denied.to_string())),
-            None => return Err(refused(denied).into()),
-        },
+        Err(denied) => {
+            hub.ingest.turned_away(Cause::Key);
+            match denied.close_code() {
+                Some(code) => Err((code, denied.to_string())),
+                None => return Err(refused(denied).into()),
+            }
+        }
     };
     let (mut response, stream) = upgrade(request).map_err(|why| {
         let sentence = format!(

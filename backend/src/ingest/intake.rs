@@ -248,8 +248,9 @@ impl Intake {
             FromAgent::Unknown => return Ok(Taken::default()),
         };
         self.messages += 1;
-        let credit = Some(self.pace.message(ticks, bytes.len(), now));
-        Ok(Taken { credit, ticks: std::mem::take(&mut self.ticks), ..Taken::default() })
+        let wait = self.pace.message(ticks, bytes.len(), now);
+        self.refusals.add(Cause::Pace, u64::from(!wait.is_zero()));
+        Ok(Taken { credit: Some(wait), ticks: std::mem::take(&mut self.ticks), ..Taken::default() })
     }
 
     fn unasked(&self) -> LinkEnd {
@@ -331,7 +332,8 @@ impl Intake {
     /// Shows what is to be said of the machine, where that is new.
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
-        let remarks: Vec<Check> = remarks::clock(self.clock.shift()).into_iter().chain(lost).collect();
+        let limited = remarks::limited(&self.refusals.all());
+        let remarks: Vec<Check> = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).collect();
         if is_new || remarks != self.remarks {
             let all = [&self.told[..], &remarks].concat();
             self.remarks = remarks;

@@ -77,13 +77,19 @@ pub enum Cause {
     Record,
     /// A block of a fill that is damaged, or was not asked for.
     Fill,
+    /// A message that came before its time, and whose acknowledgement waited: nothing is lost.
+    Pace,
     /// A link that could not be taken in.
     Link,
+    /// One whose key is none, or not any longer.
+    Key,
+    /// One too many that began in the same second: it comes back.
+    Handshake,
 }
 
 impl Cause {
     /// All, in the order of their declaration.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 13] = [
         Cause::Series,
         Cause::SeriesRate,
         Cause::Rows,
@@ -93,7 +99,10 @@ impl Cause {
         Cause::Time,
         Cause::Record,
         Cause::Fill,
+        Cause::Pace,
         Cause::Link,
+        Cause::Key,
+        Cause::Handshake,
     ];
 
     /// One word, as `/metrics` and the API show it.
@@ -108,7 +117,10 @@ impl Cause {
             Cause::Time => "time",
             Cause::Record => "record",
             Cause::Fill => "fill",
+            Cause::Pace => "pace",
             Cause::Link => "link",
+            Cause::Key => "key",
+            Cause::Handshake => "handshake",
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::append;
 use super::end::LinkEnd;
 use super::intake::{Intake, Past};
-use super::limits;
+use super::limits::{self, Cause};
 use super::presence::{NoPlace, Order, Place, Process};
 use super::{Arrival, Inner};
 use crate::accounts::Denied;
@@ -158,7 +158,10 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
     let process = Process { instance: hello.instance, host: host.clone(), started: hello.started };
     let place = ingest.presence.enter(&arrival.source, &process).await;
-    let place = place.map_err(|why| no_place(why, ingest.live.clock.wall()))?;
+    let place = place.map_err(|why| {
+        ingest.refusals(None).add(Cause::Link, 1);
+        no_place(why, ingest.live.clock.wall())
+    })?;
     if let Some(reason) = ingest.clones.linked(arrival, hello.boot, &host, ingest.live.clock.steady()) {
         let source = ingest.live.store().named(&arrival.source);
         source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));

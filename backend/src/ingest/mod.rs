@@ -157,6 +157,25 @@ impl Ingest {
         }))
     }
 
+    /// A link was turned away before it began.
+    pub fn turned_away(&self, cause: Cause) {
+        self.0.refusals(None).add(cause, 1);
+    }
+
+    /// The sources of these ids come back no more, those that are linked apart.
+    pub fn ended(&self, ids: &[String]) {
+        let sources: Vec<SourceId> = {
+            let store = self.0.live.store();
+            ids.iter().filter_map(|id| store.named(id)).collect()
+        };
+        for source in sources {
+            let (standing, _) = self.0.live.source(source).standing();
+            if matches!(standing, Standing::Unreachable | Standing::Stopped(_)) {
+                self.0.live.set_standing(source, Standing::Ended);
+            }
+        }
+    }
+
     /// Ends all links: their agents are told that the hub goes, and come back.
     pub fn end(&self) {
         self.0.end.send_replace(true);

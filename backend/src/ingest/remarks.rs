@@ -19,6 +19,20 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
     })
 }
 
+/// That some of what a machine sends is left out, by these causes. How often is not in it: it would be told each second.
+pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
+    let words: Vec<&str> = causes.iter().map(|(word, _)| word.as_str()).collect();
+    (!words.is_empty()).then(|| Check {
+        id: "limits".into(),
+        state: CheckState::Partial,
+        tried: Vec::new(),
+        found: format!("left out or held back: {}", words.join(", ")),
+        reason: "a hub takes so much of one machine, and nothing that cannot be".into(),
+        remedy: "see refused in GET /api/v1/sources for how much; [agents] series of the hub raises the most series"
+            .into(),
+    })
+}
+
 /// A link that begins: what the hub had of its machine, and what the machine has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meeting {

@@ -215,6 +215,51 @@ async fn one_that_says_so_is_stopped_and_one_that_is_silent_unreachable() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_comes_back_no_more_has_ended_unless_it_is_linked() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    let ids = [KEY.to_owned(), "another".to_owned()];
+    hub.ingest.ended(&ids);
+    assert_eq!(hub.standing(), Standing::Live);
+    agent.cut().await;
+    hub.ingest.ended(&ids);
+    assert_eq!(hub.standing(), Standing::Ended);
+    let _agent = hub.agent().await;
+    assert_eq!(hub.standing(), Standing::Live, "it has come back all the same");
+}
+
+/// What agents of the first version sent stands in a file, byte by byte.
+#[tokio::test(start_paused = true)]
+async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
+    let recorded = include_str!("../../../shared/src/agent/recorded.txt");
+    let said = |n: usize| -> Vec<u8> {
+        let begin = format!("agent {n} ");
+        let line = recorded.lines().find_map(|line| line.strip_prefix(&begin)).expect("it was recorded");
+        let byte = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("hexadecimal");
+        (0..line.len()).step_by(2).map(byte).collect()
+    };
+    let hub = Hub::new();
+    let mut agent = hub.connect(KEY);
+    agent.bytes(said(0)).await;
+    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    // Rows, series, checks, facts, a question about the time; then a kind of message that is none yet.
+    for n in 1..=5 {
+        agent.bytes(said(n)).await;
+    }
+    agent.bytes(vec![0x7f, 1, 2, 3]).await;
+    loop {
+        if let HubMessage::Clock { id, .. } = agent.heard().await {
+            assert_eq!(id, 2, "all before it was taken in");
+            break;
+        }
+    }
+    assert_eq!(hub.standing(), Standing::Live);
+    agent.bytes(said(8)).await;
+    agent.ended().await;
+    assert_eq!(hub.standing(), Standing::Stopped("it starts again as another version".into()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_frame_that_does_not_follow_ends_the_link_and_the_third_within_a_minute_waits() {
     let hub = Hub::new();
     for wait in [0, 0, 60_000] {

@@ -20,6 +20,9 @@ use tokio::sync::watch;
 /// How long what was used and done last may take to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How often it is looked which machines have ended.
+const END_INTERVAL: Duration = Duration::from_secs(60);
+
 /// What a hub needs before it answers anybody.
 pub struct Opened {
     data: Data,
@@ -100,6 +103,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     });
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let removing = tokio::spawn(remove(live.clone(), accounts.clone(), changed));
+    let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
         let _ = stop.wait_for(|stop| *stop).await;
@@ -119,7 +123,20 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     removing.abort();
+    ending.abort();
     accounts.close().await;
+}
+
+/// Says of machines that are there for a while only when they are not expected any more.
+async fn end(ingest: Ingest, accounts: Accounts) {
+    let mut due = tokio::time::interval(END_INTERVAL);
+    loop {
+        due.tick().await;
+        match accounts.ended().await {
+            Ok(ended) => ingest.ended(&ended),
+            Err(error) => tracing::warn!(%error, "it cannot be read which machines have ended"),
+        }
+    }
 }
 
 /// Drops the samples of machines when they are removed.

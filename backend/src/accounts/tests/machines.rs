@@ -345,3 +345,18 @@ async fn where_it_is_wanted_a_machine_that_was_installed_anew_is_confirmed_and_a
     let back = hub.joined(&key, &again).await;
     assert_eq!((back.source.as_str(), hub.machines().await), (one.source.as_str(), vec!["node-1 active".to_owned()]));
 }
+
+#[tokio::test]
+async fn a_machine_that_joined_for_a_while_has_ended_when_it_was_away_for_an_hour() {
+    let hub = Hub::new().await;
+    let key = hub.join_key(NewJoin { ephemeral: true, ..NewJoin::default() }).await;
+    let passing = hub.joined(&key, &machine('a', "job-1")).await;
+    let key = hub.join_key(NewJoin::default()).await;
+    hub.joined(&key, &machine('b', "node-1")).await;
+    hub.pass(minutes(59));
+    assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
+    hub.pass(minutes(2));
+    assert_eq!(hub.accounts.ended().await, Ok(vec![passing.source.clone()]));
+    hub.accounts.heard(&passing.source, &Heard::default()).await.expect("it is back");
+    assert_eq!(hub.accounts.ended().await, Ok(Vec::new()));
+}

@@ -61,7 +61,7 @@ fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, valu
     }
 }
 
-const REFUSED: Row = counts("refused", "Things of agents that were left out, by cause.", 0);
+const REFUSED: Row = counts("refused", "Things of agents that were left out or held back, by cause.", 0);
 
 fn ingest(counted: &IngestCounts) -> [Row; 9] {
     let seconds = |ms: u64| ms as f64 / 1_000.0;

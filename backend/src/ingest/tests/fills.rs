@@ -80,6 +80,39 @@ async fn what_the_agent_does_not_have_is_asked_for_once_and_again_over_the_next_
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_an_hour_or_nearly_twelve_without_a_link_live_comes_first_and_then_all_once() {
+    for away in [3_600, 12 * 3_600 - 60] {
+        let hub = Hub::new();
+        let mut agent = offering(&hub, open(1_000), 0).await;
+        agent.acknowledged(1).await;
+        agent.cut().await;
+        hub.clock.pass(Duration::from_secs(away));
+        let (newest, ms) = (1_000 + away, away as i64 * 1_000);
+        let mut agent = hub.connect(KEY);
+        let said = AgentHello { offers: open(1_000), seq: newest, now: NOW + ms, ..hello(1) };
+        agent.say(&AgentMessage::Hello(Box::new(said))).await;
+        assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+        agent.tell(0, 0, "a").await;
+        agent.tick(newest, ms, &[newest as f64]).await;
+        agent.clock(ms).await;
+        assert_eq!(covered(&hub), [(1_000, 1_000), (newest, newest)], "the newest is there before what is lacking");
+        let mut asked = 0;
+        while let Some((id, first, last)) = agent.wanted().await {
+            assert!(last - first < 3_600, "an hour at once");
+            agent.fill(&Agent::block(id, first, last, (first as i64 - 1_000) * 1_000)).await;
+            agent.fill_end(id, FillState::Whole).await;
+            asked += 1;
+        }
+        assert!(asked >= away / 3_600, "{asked} ranges of {away} s");
+        assert_eq!(covered(&hub), [(1_000, newest)]);
+        let wanted: Vec<(i64, f64)> = (1_000..=newest).map(|seq| ((seq as i64 - 1_000) * 1_000, seq as f64)).collect();
+        assert_eq!(hub.samples().remove(0).1, wanted);
+        let counts = hub.ingest.counts();
+        assert_eq!((counts.ticks, counts.duplicates, counts.missing_ms), (away + 1, 0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_damaged_block_is_asked_for_once_more_and_then_left_as_a_gap() {
     let hub = Hub::new();
     let mut agent = offering(&hub, open(990), 0).await;

@@ -95,3 +95,25 @@ async fn what_a_machine_no_longer_has_is_said() {
     assert_eq!(remarks(&hub), ["lost 1 h 59 min: longer than node-7 keeps"]);
     assert_eq!(hub.ingest.counts().lag_ms, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_out_of_a_machine_or_held_back_is_said_and_counted() {
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    agent.clock(0).await;
+    assert_eq!(remarks(&hub), Vec::<String>::new());
+    let labels = vec![("No label".to_owned(), "x".to_owned())];
+    agent.say(&AgentMessage::Facts { host: "host-1".into(), facts: Vec::new(), labels }).await;
+    agent.tell(0, 0, "a").await;
+    // More than the ticks of a minute: the acknowledgement waits, and comes.
+    agent.fast(1, 700).await;
+    agent.acknowledged(1).await;
+    assert_eq!((hub.refused("label"), hub.refused("pace")), (1, 1));
+    agent.clock(0).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    agent.beat().await;
+    agent.clock(0).await;
+    assert_eq!(remarks(&hub), ["left out or held back: label, pace"]);
+    hub.ingest.turned_away(crate::ingest::Cause::Handshake);
+    assert_eq!(hub.refused("handshake"), 1);
+}
