@@ -12,6 +12,8 @@ mod leaks;
 mod links;
 mod lives;
 mod machine;
+#[cfg(unix)]
+mod postgresql;
 mod proxies;
 mod roads;
 mod sessions;

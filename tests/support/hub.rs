@@ -1,7 +1,7 @@
 //! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
 
 use crate::server::{Answer, Server, ask_with, watchglass};
-use backend::accounts::{Accounts, Enrolment, Network, Principal};
+use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use backend::clock;
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
@@ -41,8 +41,8 @@ struct Cast {
     link: (String, Secret),
 }
 
-async fn cast(folder: &Path) -> Cast {
-    let accounts = Accounts::open(folder, Arc::new(clock::System)).await.expect("a database");
+async fn cast(database: &Database) -> Cast {
+    let accounts = Accounts::open_in(database, Arc::new(clock::System)).await.expect("a database");
     let network = Network::local();
     let code = accounts.setup_code().await.expect("a database").expect("there is no account yet");
     let setup = Setup { code, name: "root".into(), password: Secret::new(PASSWORD) };
@@ -102,13 +102,12 @@ async fn cast(folder: &Path) -> Cast {
     Cast { instance, tokens, keys, link }
 }
 
-/// Everybody, in the folder of a hub that does not run.
-fn made_in(folder: &Path) -> Cast {
-    let path = folder.to_path_buf();
+/// Everybody, in the database of a hub that does not run.
+fn made_in(database: Database) -> Cast {
     // On a thread of its own: the test itself may be on a runtime.
     let made = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(cast(&path))
+        runtime.block_on(cast(&database))
     });
     made.join().expect("everybody is there")
 }
@@ -118,14 +117,24 @@ fn made_in(folder: &Path) -> Cast {
 /// # Panics
 /// Panics when there is somebody already.
 pub fn people(folder: &Path) -> BTreeMap<&'static str, String> {
-    made_in(folder).keys
+    made_in(Database::in_folder(folder)).keys
 }
 
 impl Hub {
     /// Starts a hub with everybody in it.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let Cast { instance, tokens, keys, link } = made_in(folder.path());
+        let database = Database::in_folder(folder.path());
+        Self::start_in(folder, database, args)
+    }
+
+    /// Starts a hub with everybody in this database, which the arguments name.
+    pub fn start_in<'a>(
+        folder: tempfile::TempDir,
+        database: Database,
+        args: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let Cast { instance, tokens, keys, link } = made_in(database);
         let server = Self::server(folder.path(), args);
         let port = server.addr().port();
         let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());

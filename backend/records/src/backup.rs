@@ -2,15 +2,15 @@
 
 use crate::audit::{self, Entry};
 use crate::{Connection, FILE, OpenError, Records, migrate};
-use sqlx::ConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long it waits for a hub that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn failed(path: &Path, what: &'static str, error: impl ToString) -> OpenError {
+pub(crate) fn failed(path: &Path, what: &'static str, error: impl ToString) -> OpenError {
     OpenError::Io { path: path.into(), what, error: error.to_string() }
 }
 
@@ -28,8 +28,16 @@ pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenE
     if file.exists() {
         return Err(failed(file, "write", "it is there already"));
     }
-    let options = SqliteConnectOptions::new().filename(&from).create_if_missing(false).busy_timeout(BUSY_TIMEOUT);
-    let mut connection = options.connect().await.map_err(|error| failed(&from, "open", error))?;
+    let connection = copy(&from, file).await?;
+    let mut connection = Connection::to_file(connection);
+    audit::add(&mut connection, who).await.map_err(|error| failed(&from, "write", error))?;
+    connection.close().await.map_err(|error| failed(&from, "close", error))
+}
+
+/// Copies a database to a file, for its owner alone; the connection by which it was read.
+pub(crate) async fn copy(from: &Path, file: &Path) -> Result<SqliteConnection, OpenError> {
+    let options = SqliteConnectOptions::new().filename(from).create_if_missing(false).busy_timeout(BUSY_TIMEOUT);
+    let mut connection = options.connect().await.map_err(|error| failed(from, "open", error))?;
     let part = part_of(file);
     match std::fs::remove_file(&part) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&part, "write", error)),
@@ -39,9 +47,15 @@ pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenE
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
     into.execute(&mut connection).await.map_err(|error| failed(&part, "write", error))?;
     std::fs::rename(&part, file).map_err(|error| failed(file, "write", error))?;
-    let mut connection = Connection::to_file(connection);
-    audit::add(&mut connection, who).await.map_err(|error| failed(&from, "write", error))?;
-    connection.close().await.map_err(|error| failed(&from, "close", error))
+    Ok(connection)
+}
+
+/// Whether a file is a hub's database of a version that is known.
+pub(crate) async fn check(file: &Path) -> Result<(), OpenError> {
+    if migrate::schema_of(file).await? == 0 {
+        return Err(failed(file, "read", "this is no copy of a hub's database"));
+    }
+    migrate::refuse_newer(file).await
 }
 
 /// Brings a copy back into a data folder without a database, and brings it up to date.
@@ -53,10 +67,7 @@ pub async fn restore(file: &Path, folder: &Path) -> Result<(), OpenError> {
     if to.exists() {
         return Err(failed(&to, "write", "there is a database already; name an empty folder"));
     }
-    if migrate::schema_of(file).await? == 0 {
-        return Err(failed(file, "read", "this is no copy of a hub's database"));
-    }
-    migrate::refuse_newer(file).await?;
+    check(file).await?;
     let part = part_of(&to);
     migrate::make(&part).map_err(|error| failed(&part, "write", error))?;
     std::fs::read(file)

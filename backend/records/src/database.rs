@@ -1,7 +1,7 @@
 //! The database and its connections: four that read, one that writes.
 
 use crate::connection::{Change, Held, Reader};
-use crate::{Error, OpenError, Server, migrate, migrate_server};
+use crate::{Error, OpenError, Server, meta, migrate, migrate_server};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgPool, SqlitePool};
@@ -103,6 +103,14 @@ impl Records {
                 Held::PostgresChange(change)
             }
         }))
+    }
+
+    /// Whether no hub has written anything into it yet.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn is_new(&self) -> Result<bool, Error> {
+        Ok(meta::get(&mut *self.read().await?, "instance").await?.is_none())
     }
 
     /// Closes the connections in order.

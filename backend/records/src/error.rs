@@ -14,6 +14,12 @@ impl Error {
     }
 }
 
+impl From<Error> for sqlx::Error {
+    fn from(error: Error) -> Self {
+        error.0
+    }
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         Error(error)
@@ -49,6 +55,13 @@ pub enum OpenError {
         /// What the system says.
         error: String,
     },
+    /// The server's database has no hub yet, and a file of one is there.
+    Behind {
+        /// The server's database.
+        place: String,
+        /// The file.
+        file: PathBuf,
+    },
     /// The server's database cannot be used.
     Server {
         /// The server's database.
@@ -69,6 +82,12 @@ impl fmt::Display for OpenError {
                  again, or go back to a copy of before (of a file it lies beside it)",
             ),
             OpenError::Io { path, what, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+            OpenError::Behind { place, file } => write!(
+                f,
+                "{place} is empty, and {file} has the accounts and keys of this hub. Bring them over by \
+                 watchglass restore {file}, with this configuration; or move that file away to begin anew",
+                file = file.display()
+            ),
             OpenError::Server { place, what, error } => {
                 write!(
                     f,

@@ -27,6 +27,7 @@ pub mod sources;
 mod sql;
 mod steps;
 pub mod teams;
+mod transfer;
 pub mod usage;
 pub mod views;
 
@@ -35,3 +36,4 @@ pub use connection::{Change, Connection, Reader};
 pub use database::{FILE, Records};
 pub use error::{Error, OpenError};
 pub use server::Server;
+pub use transfer::transfer;

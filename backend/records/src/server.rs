@@ -1,6 +1,6 @@
 //! The address of a PostgreSQL.
 
-use crate::error::OpenError;
+use crate::error::{Error, OpenError};
 use shared::secret::Secret;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use std::fmt;
@@ -39,6 +39,11 @@ impl Server {
             Some(password) => options.password(password.reveal()),
             None => options,
         }))
+    }
+
+    /// That it could not be read.
+    pub fn unread(&self, error: &Error) -> OpenError {
+        OpenError::Server { place: self.to_string(), what: "read", error: error.to_string() }
     }
 
     pub(crate) fn failed(&self, what: &'static str, error: sqlx::Error) -> OpenError {

@@ -7,6 +7,7 @@
 mod agents;
 mod attempts;
 mod audit_file;
+mod database;
 mod denied;
 mod enrol;
 mod invites;
@@ -30,6 +31,7 @@ mod views;
 mod watchers;
 
 pub use audit_file::AuditFileFigures;
+pub use database::Database;
 pub use denied::Denied;
 pub use enrol::Enrolment;
 pub use invites::InviteTaken;
@@ -44,9 +46,6 @@ pub use watchers::Ended;
 
 /// The name of the database in the data folder of a hub.
 pub const FILE: &str = records::FILE;
-
-/// Brings a copy of a database back into a folder without one.
-pub use records::restore;
 
 /// Copies the database of a data folder to a file, also while a hub runs, and writes down who did it.
 ///
@@ -127,10 +126,16 @@ impl Accounts {
     /// # Errors
     /// [`OpenError`]: a newer version has written it, or it cannot be used.
     pub async fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
-        let records = Records::open(folder).await?;
-        let failed =
-            |error: records::Error| OpenError::Io { path: folder.join(FILE), what: "read", error: error.to_string() };
-        let (instance, set_up) = begin(&records).await.map_err(failed)?;
+        Accounts::open_in(&Database::in_folder(folder), clock).await
+    }
+
+    /// Likewise in the database that is named.
+    ///
+    /// # Errors
+    /// As [`Accounts::open`]; or it is a new PostgreSQL, and a file from before waits to be brought over.
+    pub async fn open_in(database: &Database, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
+        let records = database.open().await?;
+        let (instance, set_up) = begin(&records).await.map_err(|error| database.failed(&error))?;
         Ok(Accounts(Arc::new(Inner {
             records,
             clock,

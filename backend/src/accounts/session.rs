@@ -238,10 +238,15 @@ impl Accounts {
     }
 
     /// Traffic of a socket counts as use of the session that opened it.
-    pub async fn touch(&self, by: &Principal) {
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`]: nobody can say whether it still may.
+    pub async fn touch(&self, by: &Principal) -> Result<(), Denied> {
+        drop(self.read().await?);
         if let Some(hash) = &by.session {
             self.mark_seen(hash, &by.network).await;
         }
+        Ok(())
     }
 
     /// A mark that cannot be written ends the session sooner, and nothing else.

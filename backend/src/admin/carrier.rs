@@ -3,7 +3,7 @@
 use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
-use crate::accounts::{Accounts, Principal};
+use crate::accounts::{Accounts, Database, Principal};
 use crate::config::{Config, HubEntry, KeyFrom, user};
 use crate::{clock, control};
 use history::files::{Disk, Files, LockError};
@@ -28,6 +28,12 @@ fn own_folder<'a>(config: &'a Config, hub: Option<&HubEntry>) -> Result<&'a Path
     })
 }
 
+/// The database of the hub of this machine.
+fn database(config: &Config, folder: &Path) -> Result<Database, AdminFailed> {
+    let (url, password_file) = (config.database.url.as_deref(), config.database.password_file.as_deref());
+    Database::of(folder, url, password_file).map_err(AdminFailed::usage)
+}
+
 fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> Result<T, AdminFailed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| AdminFailed::new(format!("cannot start: {error}")))?;
@@ -37,6 +43,11 @@ fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> R
 /// Copies the database of the hub of this machine, which may run.
 pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
     let folder = own_folder(config, hub)?;
+    if let Some(server) = database(config, folder)?.server() {
+        return Err(AdminFailed::usage(format!(
+            "what this hub knows is in {server}, which has tools of its own for copies, such as pg_dump"
+        )));
+    }
     wait(crate::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
     let note = format!(
         "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
@@ -56,7 +67,7 @@ pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> R
         LockError::Held { .. } => AdminFailed::new("a Watchglass runs with this folder; end it first"),
         LockError::Io(error) => failed(error.to_string()),
     })?;
-    wait(crate::accounts::restore(file, folder))?;
+    wait(database(config, folder)?.restore(file))?;
     Ok(Printed { output: String::new(), note: format!("{} is back; start the hub.", file.display()) })
 }
 
@@ -115,8 +126,9 @@ fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
 fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, AdminFailed> {
     let failed =
         |error: String| AdminFailed::folder(format!("the data folder {} cannot be used: {error}", folder.display()));
+    let database = database(config, folder)?;
     let adds = matches!(order, HubOrder::AddPerson(_) | HubOrder::Join(..) | HubOrder::AddKey(..));
-    if !adds && !folder.join(crate::accounts::FILE).exists() {
+    if !adds && !database.is_there() {
         return Err(failed(
             "no hub has been here; start one with watchglass hub, or name its folder with --data-dir".into(),
         ));
@@ -133,7 +145,7 @@ fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, Ad
     let runtime = runtime.map_err(|error| AdminFailed::new(format!("cannot start: {error}")))?;
     runtime.block_on(async {
         let accounts =
-            Accounts::open(folder, Arc::new(clock::System)).await.map_err(|error| failed(error.to_string()))?;
+            Accounts::open_in(&database, Arc::new(clock::System)).await.map_err(|error| failed(error.to_string()))?;
         accounts.keep_audit(config.audit.keep);
         let answer = order.on_file(&accounts, &Principal::local(user::own_uid())).await;
         accounts.close().await;

@@ -8,6 +8,7 @@
 mod administer;
 mod audit;
 mod collector;
+mod database;
 mod endpoints;
 mod export;
 mod file;
@@ -37,6 +38,7 @@ pub use administer::{
     ViewTask,
 };
 pub use collector::CollectorConfig;
+pub use database::DatabaseSettings;
 pub use export::Export;
 pub use file::read_file;
 pub use flags::command;

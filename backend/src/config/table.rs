@@ -3,6 +3,7 @@
 
 use super::audit::AuditSettings;
 use super::collector::{CollectorConfig, Collectors, defaults};
+use super::database::DatabaseSettings;
 use super::endpoints::Endpoints;
 use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
@@ -145,6 +146,11 @@ options! {
     agent_limits: AgentLimits = AgentLimits::default(), Tables {
         flag: "", key: "agents", value: "TABLE", section: TEAM, commands: &[],
         help: "What machines that joined may send",
+    }
+    /// Where a hub keeps its records.
+    database: DatabaseSettings = DatabaseSettings::default(), Tables {
+        flag: "", key: "database", value: "TABLE", section: TEAM, commands: &[],
+        help: "Where a hub keeps accounts, keys and views",
     }
     /// The audit log of a hub.
     audit: AuditSettings = AuditSettings::default(), Tables {

@@ -1,7 +1,7 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
 use super::{Served, Serving, control_of, idle, machine, serve};
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, Database};
 use crate::clock;
 use crate::config::{Config, PublicUrl, Rejoin};
 use crate::data::Data;
@@ -43,7 +43,10 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         (Some(chain), Some(key)) => Some(Arc::new(Certificate::read(chain, key).map_err(|why| (2, why))?)),
         _ => None,
     };
-    let accounts = Accounts::open(data.path(), Arc::new(clock::System)).await.map_err(|why| (4, why.to_string()))?;
+    let (url, password_file) = (config.database.url.as_deref(), config.database.password_file.as_deref());
+    let database = Database::of(data.path(), url, password_file).map_err(|why| (2, why))?;
+    let opened = Accounts::open_in(&database, Arc::new(clock::System)).await;
+    let accounts = opened.map_err(|why| (4, why.to_string()))?;
     accounts.keep_audit(config.audit.keep);
     if config.agent_limits.rejoin == Rejoin::Approve {
         accounts.confirm_rejoins();

@@ -7,6 +7,7 @@ use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
 
 /// Time between two marks that a session is in use: what a socket shows counts as use.
@@ -35,6 +36,8 @@ struct Held {
     ended: watch::Receiver<Option<Ended>>,
     sources: watch::Receiver<u64>,
     used: Interval,
+    /// Whether the database is there to say what has ended: on its way, because who waits for us comes and goes.
+    asked: Option<JoinHandle<bool>>,
     /// Sources have changed, and what may be seen was not looked at since.
     stale: bool,
 }
@@ -50,7 +53,17 @@ impl Rights {
         let mut used = interval_at(Instant::now() + USE_INTERVAL, USE_INTERVAL);
         used.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (ended, sources) = (accounts.watch(&principal), accounts.sources_changed());
-        Rights(Some(Held { accounts: accounts.clone(), clock, principal, scope, ended, sources, used, stale: false }))
+        Rights(Some(Held {
+            accounts: accounts.clone(),
+            clock,
+            principal,
+            scope,
+            ended,
+            sources,
+            used,
+            asked: None,
+            stale: false,
+        }))
     }
 
     /// What may be seen.
@@ -102,7 +115,17 @@ impl Rights {
                     }
                     held.stale = true;
                 }
-                _ = held.used.tick() => held.accounts.touch(&held.principal).await,
+                known = answered(&mut held.asked) => {
+                    held.asked = None;
+                    // What was taken back by another hub, or by a command, would not be heard of.
+                    if !known {
+                        return Changed::Ended("the hub's database cannot be used now; it is tried again".into());
+                    }
+                }
+                _ = held.used.tick(), if held.asked.is_none() => {
+                    let (accounts, principal) = (held.accounts.clone(), held.principal.clone());
+                    held.asked = Some(tokio::spawn(async move { accounts.touch(&principal).await.is_ok() }));
+                }
             }
         }
     }
@@ -137,6 +160,14 @@ impl Held {
     }
 }
 
+/// What was asked, once it is known; it is asked on when this is dropped.
+async fn answered(asked: &mut Option<JoinHandle<bool>>) -> bool {
+    match asked {
+        Some(asked) => asked.await.unwrap_or(false),
+        None => std::future::pending().await,
+    }
+}
+
 /// Why it has ended, once it has.
 async fn gone(ended: &mut watch::Receiver<Option<Ended>>) -> String {
     match ended.wait_for(Option::is_some).await {
@@ -155,5 +186,35 @@ async fn over(clock: &dyn Clock, ends: Option<i64>) {
             return;
         }
         sleep_until(Instant::now() + Duration::from_millis(left).min(LOOK_INTERVAL)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[tokio::test]
+    async fn who_cannot_be_judged_any_more_is_let_go_within_a_minute() {
+        let folder = tempfile::tempdir().expect("made");
+        let clock = Arc::new(clock::System);
+        let accounts = Accounts::open(folder.path(), clock.clone()).await.expect("a database");
+        let mut rights = Rights::of(&accounts, clock, Principal::local(0), Scope::All);
+        // As a PostgreSQL that is away, it answers nothing any more.
+        accounts.close().await;
+        tokio::time::pause();
+        let begun = Instant::now();
+        // Who waits for it drops it at every tick, and nothing is lost.
+        let why = loop {
+            tokio::select! {
+                changed = rights.changed() => match changed {
+                    Changed::Ended(why) => break why,
+                    Changed::Sees(_) => panic!("nothing more is seen"),
+                },
+                () = sleep(Duration::from_secs(1)) => {}
+            }
+            assert!(begun.elapsed() < USE_INTERVAL * 2, "it goes on");
+        };
+        assert!(why.contains("database cannot be used"), "{why}");
     }
 }

@@ -1,0 +1,116 @@
+//! Where the records of a hub are: in a file of its data folder, or in a PostgreSQL.
+
+use super::OpenError;
+use records::{FILE, Records, Server};
+use shared::secret::Secret;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest password of a database, bytes.
+const MAX_PASSWORD: u64 = 4 << 10;
+
+/// What is used between a file and a PostgreSQL, in the data folder.
+const BETWEEN: &str = "hub.db.restore";
+
+/// The database of a hub.
+#[derive(Clone, Debug)]
+pub struct Database {
+    folder: PathBuf,
+    server: Option<Server>,
+}
+
+impl Database {
+    /// The file in this data folder.
+    pub fn in_folder(folder: &Path) -> Self {
+        Database { folder: folder.into(), server: None }
+    }
+
+    /// The PostgreSQL at this address, where there is one, with the password of this file; else the file in the data folder.
+    ///
+    /// # Errors
+    /// A sentence: the address is none, or the file with the password cannot be read.
+    pub fn of(folder: &Path, url: Option<&str>, password_file: Option<&Path>) -> Result<Self, String> {
+        let Some(url) = url else { return Ok(Database::in_folder(folder)) };
+        let password = password_file.map(password).transpose()?;
+        let server = Server::parse(url, password.as_ref()).map_err(|why| format!("database.url: {why}"))?;
+        Ok(Database { folder: folder.into(), server: Some(server) })
+    }
+
+    /// Whether there is, or may be, a hub in it, without a look at a server.
+    pub fn is_there(&self) -> bool {
+        self.server.is_some() || self.folder.join(FILE).exists()
+    }
+
+    /// The PostgreSQL, where it is one.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    /// Opens it. A new PostgreSQL beside a file from before is refused: somebody means to move.
+    pub(super) async fn open(&self) -> Result<Records, OpenError> {
+        let Some(server) = &self.server else { return Records::open(&self.folder).await };
+        let records = Records::connect(server).await?;
+        let file = self.folder.join(FILE);
+        if file.exists() && records.is_new().await.map_err(|error| server.unread(&error))? {
+            records.close().await;
+            return Err(OpenError::Behind { place: server.to_string(), file });
+        }
+        Ok(records)
+    }
+
+    /// What went wrong with it, once it was open.
+    pub(super) fn failed(&self, error: &records::Error) -> OpenError {
+        match &self.server {
+            Some(server) => server.unread(error),
+            None => OpenError::Io { path: self.folder.join(FILE), what: "read", error: error.to_string() },
+        }
+    }
+
+    /// Brings a hub's file, or a copy of it, into it while it is empty; an older one is brought up to date.
+    ///
+    /// # Errors
+    /// [`OpenError`]: it is no such file, a newer version has made it, or there is a hub already.
+    pub async fn restore(&self, file: &Path) -> Result<(), OpenError> {
+        match &self.server {
+            Some(server) => records::transfer(file, &self.folder.join(BETWEEN), server).await,
+            None => records::restore(file, &self.folder).await,
+        }
+    }
+}
+
+/// The first line of a file.
+fn password(path: &Path) -> Result<Secret, String> {
+    let failed = |why: String| format!("database.password_file: {} cannot be read: {why}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(failed("it is empty".into())),
+        line if line.contains('\n') => Err(failed("it has more than one line".into())),
+        line => Ok(Secret::new(line)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_one_line_of_a_file_and_is_never_shown() {
+        let folder = tempfile::tempdir().expect("made");
+        let file = folder.path().join("password");
+        let of = |text: &str| {
+            std::fs::write(&file, text).expect("written");
+            Database::of(folder.path(), Some("postgres://me@db/hub"), Some(&file))
+        };
+        let shown = format!("{:?}", of("s3cret\n").expect("a server"));
+        assert!(shown.contains("database hub") && !shown.contains("s3cret"), "{shown}");
+        for (text, said) in [("", "empty"), ("\n", "empty"), ("s3cret\nmore", "one line")] {
+            let why = of(text).expect_err(text);
+            assert!(why.contains(said) && !why.contains("s3cret"), "{why}");
+        }
+        let absent = Database::of(folder.path(), Some("postgres://me@db/hub"), Some(&folder.path().join("none")));
+        assert!(absent.expect_err("absent").starts_with("database.password_file: "));
+        assert!(!Database::in_folder(folder.path()).is_there(), "nobody was here yet");
+    }
+}

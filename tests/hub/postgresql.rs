@@ -1,0 +1,140 @@
+//! A hub whose records are in a real PostgreSQL: begun, asked, without it for a while, and moved to it from its file.
+
+use super::JSON;
+use backend::accounts::Database;
+use std::path::{Path, PathBuf};
+use watchglass_tests::fleet::Fleet;
+use watchglass_tests::hub::{Hub, PASSWORD, send};
+use watchglass_tests::postgresql::Postgresql;
+use watchglass_tests::server::watchglass;
+use watchglass_tests::waiting::until_so;
+
+/// A configuration that names a database of it, and the address of that.
+fn configured(postgresql: &Postgresql, folder: &Path) -> (PathBuf, String) {
+    let (config, url) = (folder.join("config.toml"), postgresql.database("hub"));
+    let password = postgresql.password_file();
+    let text = format!("[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n", password.display());
+    std::fs::write(&config, text).expect("written");
+    (config, url)
+}
+
+/// A hub with everybody in a PostgreSQL.
+fn hub(postgresql: &Postgresql) -> Hub {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, url) = configured(postgresql, folder.path());
+    let database = Database::of(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    let config = config.display().to_string();
+    Hub::start_in(folder, database, ["--no-local", "--config", &config])
+}
+
+fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::Answer {
+    let body = serde_json::json!({ "name": name, "password": PASSWORD }).to_string();
+    hub.send("POST", "/api/v1/session", &[&hub.origin(), JSON], &body)
+}
+
+/// The status of a command beside a configuration, what it prints, and what it says.
+fn told(config: &Path, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = watchglass(args.iter().copied());
+    let output = command.arg("--config").arg(config).arg("--data-dir").arg(folder).output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+fn with_postgresql_people_sign_in_machines_join_and_it_is_written_down_who_did_what() {
+    let postgresql = Postgresql::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _) = configured(&postgresql, folder.path());
+    let config = config.display().to_string();
+    let mut fleet = Fleet::hub(&["--config", &config]);
+    let log = fleet.server().log();
+    let code = log.split("#setup=").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a code");
+    let origin = format!("Origin: http://{}", fleet.server().addr());
+    let body = serde_json::json!({ "code": code, "name": "root", "password": PASSWORD }).to_string();
+    let made = send(fleet.server(), "POST", "/api/v1/session/setup", &[&origin, JSON], &body);
+    assert_eq!(made.status, 200, "{made:?}");
+    let cookie = made.header("set-cookie").split(';').next().map(|cookie| format!("Cookie: {cookie}")).expect("one");
+    fleet.start_agent();
+    fleet.grows("the machine that joined sends samples");
+    let key = fleet.administer(&["key", "add", "ci", "--scope", "data:read"]);
+    let key = format!("Authorization: Bearer {}", key.trim());
+    assert_eq!(send(fleet.server(), "GET", "/api/v1/sources", &[&key], "").status, 200);
+    assert_eq!(send(fleet.server(), "GET", "/api/v1/sources", &[&cookie], "").status, 200);
+    assert!(!fleet.hub_folder().join("hub.db").exists(), "there is no file");
+    let log = fleet.administer(&["audit", "--json"]);
+    assert!(log.contains("\"key.add\"") && log.contains("root"), "{log}");
+    assert_eq!(postgresql.sql("hub", "SELECT count(*) FROM audit WHERE action = 'key.add'"), "1");
+    // It knows all of them when it starts again.
+    fleet.kill_hub();
+    fleet.start_hub();
+    assert_eq!(send(fleet.server(), "GET", "/api/v1/sources", &[&cookie], "").status, 200);
+    fleet.grows("samples come again");
+}
+
+#[test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+fn with_postgresql_away_for_a_while_no_sample_is_lost() {
+    let postgresql = Postgresql::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, _) = configured(&postgresql, folder.path());
+    let mut fleet = Fleet::hub(&["--config", &config.display().to_string()]);
+    fleet.start_agent();
+    fleet.grows("the hub has samples of the agent");
+    postgresql.stop();
+    fleet.grows("samples come while the database is away");
+    postgresql.start_again();
+    fleet.grows("samples come on");
+    let audit = fleet.settle();
+    assert!(audit.sound(), "{audit:?}");
+}
+
+#[test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+fn with_postgresql_away_a_sign_in_is_told_so_and_it_comes_back_by_itself() {
+    let postgresql = Postgresql::start();
+    let hub = hub(&postgresql);
+    assert_eq!(sign_in(&hub, "ada").status, 200);
+    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.key("data")], "").status, 200);
+    postgresql.stop();
+    let refused = sign_in(&hub, "ada");
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.error().contains("database cannot be used now"), "{refused:?}");
+    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status, 503);
+    assert_eq!(["/", "/healthz"].map(|path| hub.send("GET", path, &[], "").status), [200, 200]);
+    postgresql.start_again();
+    until_so("it is back", || hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status == 200);
+    assert_eq!(sign_in(&hub, "ada").status, 200);
+    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.key("data")], "").status, 200);
+}
+
+#[test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+fn with_postgresql_a_hub_moves_there_from_its_file() {
+    let Hub { server, folder, keys, cookies, .. } = Hub::start(["--no-local"]);
+    assert!(server.end().success());
+    let postgresql = Postgresql::start();
+    let (config, _) = configured(&postgresql, folder.path());
+    let file = folder.path().join("hub.db").display().to_string();
+    // It does not begin anew without a word.
+    let (status, _, said) = told(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
+    assert_eq!(status, Some(4), "{said}");
+    assert!(said.contains(&format!("watchglass restore {file}")), "{said}");
+    let (status, _, said) = told(&config, folder.path(), &["restore", &file]);
+    assert_eq!(status, Some(0), "{said}");
+    let (status, people, _) = told(&config, folder.path(), &["user", "list"]);
+    assert!(status == Some(0) && people.contains("ada") && people.contains("olga"), "{people}");
+    let (status, _, said) = told(&config, folder.path(), &["restore", &file]);
+    assert!(status == Some(4) && said.contains("there is a hub in it already"), "{said}");
+    let (status, _, said) = told(&config, folder.path(), &["backup", "copy"]);
+    assert!(status == Some(2) && said.contains("pg_dump"), "{said}");
+    let config = config.display().to_string();
+    let server = Hub::server(folder.path(), ["--no-local", "--config", &config]);
+    let key = format!("Authorization: Bearer {}", keys["data"]);
+    assert_eq!(send(&server, "GET", "/api/v1/sources", &[&key], "").status, 200);
+    // Cookies carry the port, and are known on by all else.
+    let (name, token) = cookies["ada"].split_once('=').expect("a cookie");
+    let instance = name.rsplit_once('-').expect("a port").0;
+    let cookie = format!("Cookie: {instance}-{}={token}", server.addr().port());
+    assert_eq!(send(&server, "GET", "/api/v1/sources", &[&cookie], "").status, 200);
+}
