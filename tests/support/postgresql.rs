@@ -118,6 +118,10 @@ impl Postgresql {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]);
+            if !self.programs.starts_with("/usr") {
+                // Unpacked in a folder of root's, where nobody else may look.
+                command.args(["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]);
+            }
             command.arg(program);
             command
         } else {

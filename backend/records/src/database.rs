@@ -20,7 +20,7 @@ const READERS: u32 = 4;
 /// How long a request waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a request waits for a PostgreSQL that does not answer.
+/// How long a request waits to read from a PostgreSQL that does not answer.
 const AWAY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What PostgreSQL itself ends: a statement, waiting for a lock, and a change that nobody goes on with, milliseconds.
@@ -69,11 +69,12 @@ impl Records {
     /// [`OpenError`]: it does not answer, does not let us in, or a newer version has written it; then no byte is changed.
     pub async fn connect(server: &Server) -> Result<Records, OpenError> {
         let options = server.0.clone().options(LIMITS);
-        let pool = |max| PgPoolOptions::new().max_connections(max).acquire_timeout(AWAY_TIMEOUT);
-        let writer = pool(1).connect_with(options.clone()).await.map_err(|error| server.failed("open", error))?;
+        let pool = |max, wait| PgPoolOptions::new().max_connections(max).acquire_timeout(wait);
+        let writer = pool(1, ACQUIRE_TIMEOUT).connect_with(options.clone()).await;
+        let writer = writer.map_err(|error| server.failed("open", error))?;
         migrate_server::to_newest(&writer, server).await?;
         let read_only: PgConnectOptions = options.options([("default_transaction_read_only", "on")]);
-        let readers = pool(READERS).connect_lazy_with(read_only);
+        let readers = pool(READERS, AWAY_TIMEOUT).connect_lazy_with(read_only);
         Ok(Records(Pools::Postgres { writer, readers }))
     }
 
@@ -92,7 +93,7 @@ impl Records {
     /// statement that failed it is to be dropped: PostgreSQL takes no more in it.
     ///
     /// # Errors
-    /// The database cannot be written, or the change before takes longer than 10 s (3 s of PostgreSQL).
+    /// The database cannot be written, or the changes before take longer than 10 s.
     pub async fn change(&self) -> Result<Change, Error> {
         Ok(Change::new(match &self.0 {
             // A plain BEGIN would fail later, in the middle, where another process writes.
