@@ -2,9 +2,11 @@
 //! is found here.
 #![allow(clippy::unwrap_used)] // each body is a test's, run on either engine
 
+mod rows;
+
 #[cfg(unix)]
-#[path = "../../../tests/support/postgresql.rs"]
-mod postgresql;
+use rows::postgresql::Postgresql;
+use rows::{account, begin, change, id, key, source};
 
 use records::accounts::Account;
 use records::audit::{Entry, Filter};
@@ -20,75 +22,9 @@ use records::teams::Team;
 use records::usage::Used;
 use records::views::View;
 use records::{
-    Change, Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, shares, sources,
-    teams, usage, views,
+    Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, shares, sources, teams,
+    usage, views,
 };
-
-fn id(letter: char) -> String {
-    letter.to_string().repeat(26)
-}
-
-fn account(letter: char, hub_admin: bool) -> Account {
-    Account {
-        id: id(letter),
-        name: format!("name-{letter}"),
-        email: None,
-        hub_admin,
-        state: "active".into(),
-        revision: 0,
-        created: 1,
-    }
-}
-
-fn source(letter: char) -> Source {
-    Source {
-        id: id(letter),
-        team: id('t'),
-        name: format!("node-{letter}"),
-        labels: "{}".into(),
-        state: "active".into(),
-        ephemeral: false,
-        by_name: Some("n".into()),
-        machine: Some("m".into()),
-        links: "[]".into(),
-        host: Some("h".into()),
-        platform: None,
-        version: None,
-        facts: None,
-        first_seen: 1,
-        last_seen: None,
-    }
-}
-
-fn key(letter: char, kind: &str) -> Key {
-    Key {
-        id: letter.to_string().repeat(12),
-        hash: vec![letter as u8; 32],
-        kind: kind.into(),
-        name: "k".into(),
-        team: id('t'),
-        owner: None,
-        scopes: "data:read".into(),
-        source: (kind == "a").then(|| id('s')),
-        settings: "{}".into(),
-        uses: Some(1),
-        joined: 0,
-        made: 5,
-        ends: Some(100),
-        ended: None,
-        why: None,
-        used: None,
-        network: None,
-        service: None,
-    }
-}
-
-/// Puts the team in whose name the statements run.
-async fn begin(records: &Records) {
-    let mut change = change(records).await;
-    teams::add(&mut change, &Team { id: id('t'), name: "main".into(), settings: "{}".into() }).await.expect("a team");
-    change.commit().await.expect("written");
-}
 
 /// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
 macro_rules! on_both {
@@ -108,7 +44,7 @@ macro_rules! on_both {
         #[tokio::test]
         #[ignore = "needs Debian's PostgreSQL 15"]
         async fn with_postgresql_every_statement_does_the_same() {
-            let postgresql = postgresql::Postgresql::start();
+            let postgresql = Postgresql::start();
             let password = shared::secret::Secret::new(postgresql.password());
             $({
                 let url = postgresql.database(stringify!($name));
@@ -131,10 +67,6 @@ on_both! {
     a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing,
     what_was_used_adds_up_or_is_the_largest_of_its_day,
     rows_are_followed_and_what_an_account_has_is_found,
-}
-
-async fn change(records: &Records) -> Change {
-    records.change().await.expect("a change")
 }
 
 async fn accounts_teams_sessions_and_codes(records: &Records) {
@@ -627,91 +559,4 @@ async fn rows_are_followed_and_what_an_account_has_is_found(records: &Records) {
     assert_eq!(sessions::get(&mut on, &[7; 32]).await.unwrap().expect("there").agent, "curl/8");
     assert_eq!(views::of_owner(&mut on, &id('a')).await.unwrap(), []);
     assert_eq!(shares::of_owner(&mut on, &id('a')).await.unwrap(), []);
-}
-
-#[cfg(unix)]
-#[tokio::test]
-#[ignore = "needs Debian's PostgreSQL 15"]
-async fn with_postgresql_a_newer_schema_is_refused_and_a_known_one_is_opened_by_many_at_once() {
-    let postgresql = postgresql::Postgresql::start();
-    let password = shared::secret::Secret::new(postgresql.password());
-    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
-    let (one, two, three) =
-        tokio::join!(Records::connect(&server), Records::connect(&server), Records::connect(&server));
-    for opened in [one, two, three] {
-        opened.expect("one of them made the schema, the others waited").close().await;
-    }
-    postgresql.sql("hub", "UPDATE meta SET value = '99' WHERE key = 'schema'");
-    let error = Records::connect(&server).await.expect_err("newer").to_string();
-    assert!(error.contains("newer version (schema 99, this one knows"), "{error}");
-    assert_eq!(postgresql.sql("hub", "SELECT value FROM meta"), "99", "nothing was changed");
-    let wrong = shared::secret::Secret::new("wrong");
-    let server = records::Server::parse(&postgresql.database("other"), Some(&wrong)).expect("an address");
-    let error = Records::connect(&server).await.expect_err("no entry").to_string();
-    assert!(error.contains("password") && error.contains("[database]") && !error.contains("wrong"), "{error}");
-    postgresql.stop();
-    let error = Records::connect(&server).await.expect_err("it is away").to_string();
-    assert!(error.contains("cannot open the database other"), "{error}");
-}
-
-#[cfg(unix)]
-#[tokio::test]
-#[ignore = "needs Debian's PostgreSQL 15"]
-async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_database() {
-    let postgresql = postgresql::Postgresql::start();
-    let password = shared::secret::Secret::new(postgresql.password());
-    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
-    let folder = tempfile::tempdir().expect("a folder");
-    let (file, between) = (folder.path().join(records::FILE), folder.path().join("between"));
-    let from = Records::open(folder.path()).await.expect("a fresh database");
-    begin(&from).await;
-    let mut on = change(&from).await;
-    meta::put(&mut on, "instance", "abcdefgh").await.unwrap();
-    accounts::add(&mut on, &account('a', true)).await.unwrap();
-    sources::add(&mut on, &Source { ephemeral: true, ..source('s') }).await.unwrap();
-    keys::add(&mut on, &Key { owner: Some(id('a')), ..key('p', "p") }).await.unwrap();
-    eras::erase(&mut on, "gone", -7, -1).await.unwrap();
-    let used = Used { day: 1, team: id('t'), kind: "day".into(), subject: String::new(), measure: "samples".into() };
-    usage::add(&mut on, &used, 2.5).await.unwrap();
-    let entry = |t: i64| Entry {
-        id: t,
-        t,
-        who: "mara\0".into(),
-        by: "session".into(),
-        network: "n".into(),
-        action: "key.add".into(),
-        team: None,
-        object: "o".into(),
-        before: None,
-        after: Some("a".into()),
-        result: "ok".into(),
-    };
-    for t in 1..=1_203 {
-        audit::add(&mut on, &entry(t)).await.unwrap();
-    }
-    on.commit().await.unwrap();
-
-    // The hub may still have it open.
-    records::transfer(&file, &between, &server).await.expect("brought over");
-    assert!(!between.exists(), "nothing is left between");
-    let to = Records::connect(&server).await.expect("it is there");
-    let mut on = change(&to).await;
-    assert_eq!(meta::get(&mut on, "instance").await.unwrap().as_deref(), Some("abcdefgh"));
-    assert_eq!(accounts::all(&mut on).await.unwrap(), [account('a', true)]);
-    assert_eq!(sources::of(&mut on, None).await.unwrap(), [Source { ephemeral: true, ..source('s') }]);
-    assert_eq!(grants::teams(&mut on, &id('s')).await.unwrap(), [id('t')]);
-    assert_eq!(keys::of_owner(&mut on, &id('a'), 50).await.unwrap().len(), 1);
-    assert_eq!(eras::erased(&mut on, "gone").await.unwrap(), [(-7, -1)]);
-    assert_eq!(usage::of(&mut on, None, "day", (0, 9), 9).await.unwrap(), [(used, 2.5)]);
-    assert_eq!(audit::count_after(&mut on, 0).await.unwrap(), 1_203);
-    assert_eq!(audit::newest(&mut on, &Filter::default(), 1).await.unwrap()[0].who, "mara\u{fffd}");
-    audit::add(&mut on, &entry(0)).await.expect("the numbers go on where they were");
-    on.commit().await.unwrap();
-
-    let again = records::transfer(&file, &between, &server).await.expect_err("there is one").to_string();
-    assert!(again.contains("there is a hub in it already") && !between.exists(), "{again}");
-    let none = folder.path().join("none");
-    std::fs::write(&none, "no database").expect("written");
-    assert!(records::transfer(&none, &between, &server).await.is_err());
-    from.close().await;
 }

@@ -1,0 +1,98 @@
+//! A PostgreSQL as a whole: its schema, who is let in, and the rows that come over from a file.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)] // each body is a test's
+
+mod rows;
+
+use records::audit::{Entry, Filter};
+use records::keys::Key;
+use records::sources::Source;
+use records::usage::Used;
+use records::{Records, accounts, audit, eras, grants, keys, meta, sources, usage};
+use rows::postgresql::Postgresql;
+use rows::{account, begin, change, id, key, source};
+
+#[tokio::test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_a_newer_schema_is_refused_and_a_known_one_is_opened_by_many_at_once() {
+    let postgresql = Postgresql::start();
+    let password = shared::secret::Secret::new(postgresql.password());
+    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
+    let (one, two, three) =
+        tokio::join!(Records::connect(&server), Records::connect(&server), Records::connect(&server));
+    for opened in [one, two, three] {
+        opened.expect("one of them made the schema, the others waited").close().await;
+    }
+    postgresql.sql("hub", "UPDATE meta SET value = '99' WHERE key = 'schema'");
+    let error = Records::connect(&server).await.expect_err("newer").to_string();
+    assert!(error.contains("newer version (schema 99, this one knows"), "{error}");
+    assert_eq!(postgresql.sql("hub", "SELECT value FROM meta"), "99", "nothing was changed");
+    let wrong = shared::secret::Secret::new("wrong");
+    let server = records::Server::parse(&postgresql.database("other"), Some(&wrong)).expect("an address");
+    let error = Records::connect(&server).await.expect_err("no entry").to_string();
+    assert!(error.contains("password") && error.contains("[database]") && !error.contains("wrong"), "{error}");
+    postgresql.stop();
+    let error = Records::connect(&server).await.expect_err("it is away").to_string();
+    assert!(error.contains("cannot open the database other"), "{error}");
+}
+
+#[tokio::test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_database() {
+    let postgresql = Postgresql::start();
+    let password = shared::secret::Secret::new(postgresql.password());
+    let server = records::Server::parse(&postgresql.database("hub"), Some(&password)).expect("an address");
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, between) = (folder.path().join(records::FILE), folder.path().join("between"));
+    let from = Records::open(folder.path()).await.expect("a fresh database");
+    begin(&from).await;
+    let mut on = change(&from).await;
+    meta::put(&mut on, "instance", "abcdefgh").await.unwrap();
+    accounts::add(&mut on, &account('a', true)).await.unwrap();
+    sources::add(&mut on, &Source { ephemeral: true, ..source('s') }).await.unwrap();
+    keys::add(&mut on, &Key { owner: Some(id('a')), ..key('p', "p") }).await.unwrap();
+    eras::erase(&mut on, "gone", -7, -1).await.unwrap();
+    let used = Used { day: 1, team: id('t'), kind: "day".into(), subject: String::new(), measure: "samples".into() };
+    usage::add(&mut on, &used, 2.5).await.unwrap();
+    let entry = |t: i64| Entry {
+        id: t,
+        t,
+        who: "mara\0".into(),
+        by: "session".into(),
+        network: "n".into(),
+        action: "key.add".into(),
+        team: None,
+        object: "o".into(),
+        before: None,
+        after: Some("a".into()),
+        result: "ok".into(),
+    };
+    for t in 1..=1_203 {
+        audit::add(&mut on, &entry(t)).await.unwrap();
+    }
+    on.commit().await.unwrap();
+
+    // The hub may still have it open.
+    records::transfer(&file, &between, &server).await.expect("brought over");
+    assert!(!between.exists(), "nothing is left between");
+    let to = Records::connect(&server).await.expect("it is there");
+    let mut on = change(&to).await;
+    assert_eq!(meta::get(&mut on, "instance").await.unwrap().as_deref(), Some("abcdefgh"));
+    assert_eq!(accounts::all(&mut on).await.unwrap(), [account('a', true)]);
+    assert_eq!(sources::of(&mut on, None).await.unwrap(), [Source { ephemeral: true, ..source('s') }]);
+    assert_eq!(grants::teams(&mut on, &id('s')).await.unwrap(), [id('t')]);
+    assert_eq!(keys::of_owner(&mut on, &id('a'), 50).await.unwrap().len(), 1);
+    assert_eq!(eras::erased(&mut on, "gone").await.unwrap(), [(-7, -1)]);
+    assert_eq!(usage::of(&mut on, None, "day", (0, 9), 9).await.unwrap(), [(used, 2.5)]);
+    assert_eq!(audit::count_after(&mut on, 0).await.unwrap(), 1_203);
+    assert_eq!(audit::newest(&mut on, &Filter::default(), 1).await.unwrap()[0].who, "mara\u{fffd}");
+    audit::add(&mut on, &entry(0)).await.expect("the numbers go on where they were");
+    on.commit().await.unwrap();
+
+    let again = records::transfer(&file, &between, &server).await.expect_err("there is one").to_string();
+    assert!(again.contains("there is a hub in it already") && !between.exists(), "{again}");
+    let none = folder.path().join("none");
+    std::fs::write(&none, "no database").expect("written");
+    assert!(records::transfer(&none, &between, &server).await.is_err());
+    from.close().await;
+}
