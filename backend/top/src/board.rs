@@ -1,7 +1,7 @@
 //! Where everything stands: the head, the tiles, devices and charts, processes, the foot.
 
 use crate::chart::Frame;
-use crate::model::{Delivery, Model};
+use crate::model::{Delivery, Model, Over};
 use crate::palette::{Ink, Palette};
 use crate::{over, table};
 use charts::axis;
@@ -94,6 +94,9 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     }
     let shown: Vec<usize> = places.rows.iter().map(|_| 0).chain(places.charts.iter().map(|(at, _)| *at)).collect();
     bottom(model, palette, (&shown, panels.len()), foot, buffer);
+    if let Over::Help(passed) = &mut model.view.over {
+        *passed = (*passed).min(over::most_passed(area));
+    }
     over::draw(model, palette, area, buffer);
 }
 
@@ -161,8 +164,16 @@ pub fn trouble(model: &Model) -> Option<String> {
         let why = state.why().map_or(String::new(), |why| format!(": {why}"));
         return Some(format!("{MISSING_PREFIX}this machine is {}{why}", state.word()));
     }
-    let absent = model.plan.absent.iter().find(|absent| absent.is_trouble())?;
-    Some(format!("{MISSING_PREFIX}{}: {}", absent.title, absent.why()))
+    if let Some(sentence) = &model.failed {
+        return Some(format!("{MISSING_PREFIX}{sentence}"));
+    }
+    if let Some(absent) = model.plan.absent.iter().find(|absent| absent.is_trouble()) {
+        return Some(format!("{MISSING_PREFIX}{}: {}", absent.title, absent.why()));
+    }
+    let dropped = model.dropped;
+    (dropped > 0).then(|| {
+        format!("{MISSING_PREFIX}the link is slow; questions that found no room: {dropped}; they are asked again")
+    })
 }
 
 /// The facts of a machine in a line. A bare number gets its name.
@@ -250,6 +261,16 @@ pub fn words(model: &mut Model) -> Vec<TileTexts> {
     .collect()
 }
 
+/// A text of at most `room` letters: one that is longer ends with a whole word, since half a number is another one.
+pub fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.into();
+    }
+    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    let words = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
+    format!("{}…", words.trim_end_matches([',', ':']))
+}
+
 fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let all = words(model);
     let n = all.len().max(1) as u16;
@@ -271,7 +292,7 @@ fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
         put(buffer, 1, &format!(" {}", tile.number[1]), end, palette.style(Ink::Text));
         if area.height > 2 {
             let style = if tile.note.starts_with(MISSING_PREFIX) { palette.style(Ink::Warn) } else { faint };
-            put(buffer, 2, &tile.note, x, style);
+            put(buffer, 2, &shortened(&tile.note, room), x, style);
         }
     }
 }

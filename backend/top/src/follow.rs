@@ -36,6 +36,8 @@ pub enum Input {
         /// Whether it is tried again.
         again: bool,
     },
+    /// A part of this program failed: a sentence.
+    Failed(String),
     /// A key, or a size.
     Terminal(Event),
     /// The program is to end.
@@ -90,17 +92,30 @@ enum Turn {
     Do(Effect),
 }
 
+/// Says something to who delivers. What finds no room is counted, and what it asked for is asked again.
+fn say(model: &mut Model, message: PageMessage, wish: &dyn Fn(Wish) -> bool) {
+    if !wish(Wish::Say(message)) {
+        model.unsent();
+    }
+}
+
+fn reopen(model: &mut Model, wish: &dyn Fn(Wish) -> bool) {
+    if !wish(Wish::Reopen) {
+        model.unsent();
+    }
+}
+
 /// Takes in what was delivered.
 fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Result<Turn, String> {
     match input {
         Input::Connected => {
             let opened = model.open();
-            wish(Wish::Say(opened));
+            say(model, opened, wish);
         }
         Input::Message(bytes) => match model.take(&bytes) {
             Ok((answers, new)) => {
                 for answer in answers {
-                    wish(Wish::Say(answer));
+                    say(model, answer, wish);
                 }
                 return Ok(if new { Turn::Draw } else { Turn::Idle });
             }
@@ -108,9 +123,10 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
             // What was lost comes again with a new connection.
             Err(why) => {
                 model.delivery = Delivery::Lost(why);
-                wish(Wish::Reopen);
+                reopen(model, wish);
             }
         },
+        Input::Failed(sentence) => model.failed = Some(sentence),
         Input::Lost { why, again } if again && model.newest() > 0 => model.delivery = Delivery::Lost(why),
         Input::Lost { why, .. } => return Err(why),
         Input::End => return Ok(Turn::Do(Effect::Quit)),
@@ -126,8 +142,10 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
 
 fn screen(mut model: Model, palette: Palette, ends: Ends) -> Result<(), String> {
     let gone = |error: io::Error| format!("the terminal cannot be used: {error}");
-    let mut screen = Screen::take(palette).map_err(gone)?;
     let to = ends.terminal;
+    let failed = to.clone();
+    // Who panicked does not wait; where the queue is full the loop is alive, and the values that stop are seen.
+    let mut screen = Screen::take(palette, move |why| drop(failed.try_send(Input::Failed(why)))).map_err(gone)?;
     let reader = std::thread::Builder::new().name("keys".into()).spawn(move || read(&to));
     reader.map_err(|error| format!("the system grants no thread: {error}"))?;
     loop {
@@ -153,13 +171,11 @@ fn screen(mut model: Model, palette: Palette, ends: Ends) -> Result<(), String> 
                 Turn::Draw => {}
                 Turn::Do(Effect::Quit) => return Ok(()),
                 Turn::Do(Effect::Suspend) => screen.suspend().map_err(gone)?,
-                Turn::Do(Effect::Reopen) => {
-                    (ends.wish)(Wish::Reopen);
-                }
+                Turn::Do(Effect::Reopen) => reopen(&mut model, &*ends.wish),
                 Turn::Do(Effect::Theme) => screen.palette.light = !screen.palette.light,
                 Turn::Do(Effect::Draw) => {
                     for question in model.questions() {
-                        (ends.wish)(Wish::Say(question));
+                        say(&mut model, question, &*ends.wish);
                     }
                 }
             }

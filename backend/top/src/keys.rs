@@ -50,8 +50,19 @@ pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
     }
     match model.view.over.clone() {
         Over::Nothing => {}
-        Over::Help => {
-            model.view.over = Over::Nothing;
+        Over::Help(passed) => {
+            // It never passes more than there are; the picture knows how many lines have room.
+            let passed = match key.code {
+                KeyCode::Down | KeyCode::Char('j') => Some(passed + 1),
+                KeyCode::PageDown => Some(passed + 10),
+                KeyCode::Up | KeyCode::Char('k') => Some(passed.saturating_sub(1)),
+                KeyCode::PageUp => Some(passed.saturating_sub(10)),
+                _ => None,
+            };
+            model.view.over = passed.map_or(Over::Nothing, Over::Help);
+            if passed.is_some() {
+                return Effect::Draw;
+            }
             return if key.code == KeyCode::Char('q') { Effect::Quit } else { Effect::Draw };
         }
         Over::Find(text, at) => return find(model, key.code, text, at),
@@ -124,7 +135,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
         Action::Window(place) => model.choose(place),
         Action::Find => view.over = Over::Find(String::new(), 0),
         Action::Go => view.over = Over::Machines(0),
-        Action::Keys => view.over = Over::Help,
+        Action::Keys => view.over = Over::Help(0),
         Action::Closer | Action::Wider => {
             let length = if action == Action::Closer { (to - from) / 2 } else { (to - from) * 2 };
             let middle = view.crosshair.unwrap_or(to);

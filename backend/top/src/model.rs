@@ -25,8 +25,8 @@ pub enum Over {
     /// Nothing.
     #[default]
     Nothing,
-    /// The list of keys.
-    Help,
+    /// The list of keys, and how many lines of it are passed.
+    Help(usize),
     /// What was typed to be found, and the line that is chosen.
     Find(String, usize),
     /// The machines, and the line that is chosen.
@@ -104,6 +104,10 @@ pub struct Model {
     pub delivery: Delivery,
     /// What to say besides: where the values come from.
     pub origin: String,
+    /// A part of this program that failed: a sentence.
+    pub failed: Option<String>,
+    /// Messages for which the way to the server had no room.
+    pub dropped: u64,
     /// Processes were asked for and answered, be it by none.
     pub answered: bool,
     asked: Option<i64>,
@@ -138,6 +142,8 @@ impl Model {
             processes: ProcessTable::default(),
             delivery: Delivery::Waiting,
             origin,
+            failed: None,
+            dropped: 0,
             answered: false,
             asked: None,
             awaited: false,
@@ -182,6 +188,12 @@ impl Model {
             resume: self.store.places(),
             sources: vec![self.source.clone().unwrap_or_default()],
         }
+    }
+
+    /// Counts a message that was not sent. No answer comes then, so what is missing is asked for again.
+    pub fn unsent(&mut self) {
+        self.dropped += 1;
+        (self.awaited, self.asked) = (false, None);
     }
 
     /// Shows another machine, which takes another connection.

@@ -16,7 +16,12 @@ type Entry = (String, bool);
 pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let (title, lines, chosen) = match &model.view.over {
         Over::Nothing => return,
-        Over::Help => ("Keys".to_string(), help(), 0),
+        Over::Help(passed) => {
+            let (lines, rows) = (help(), usize::from(area.height.saturating_sub(2)));
+            let title = if lines.len() > rows { "Keys, more by ↓" } else { "Keys" };
+            let last = (passed + rows).min(lines.len()).saturating_sub(1);
+            (arrows(palette, title), lines, last)
+        }
         Over::Find(text, at) => {
             let all = found(model, text).into_iter().enumerate().map(|(i, (_, words))| (words, i == *at)).collect();
             (format!("Find: {text}_"), all, *at)
@@ -41,7 +46,7 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
 }
 
 fn arrows(palette: Palette, text: &str) -> String {
-    let ascii = [("↑ ↓", "up down"), ("← →", "left right"), ("“", "\""), ("”", "\"")];
+    let ascii = [("↑ ↓", "up down"), ("↓", "down"), ("← →", "left right"), ("“", "\""), ("”", "\"")];
     let plain =
         ascii.iter().fold(text.to_string(), |text, (sign, words)| text.replace(sign, palette.sign(sign, words)));
     palette.text(&plain)
@@ -72,6 +77,11 @@ fn is_here(row: &Shortcut) -> bool {
     use Action::{Changed, Compare, Layouts, Menu, Open, Record};
     let elsewhere = |action: &Action| matches!(action, Compare | Changed | Layouts | Menu | Open | Record);
     !row.keys.iter().any(|(_, action)| elsewhere(action))
+}
+
+/// How many lines of the list of keys can be passed at most.
+pub fn most_passed(area: Rect) -> usize {
+    help().len().saturating_sub(usize::from(area.height.saturating_sub(2)))
 }
 
 fn help() -> Vec<Entry> {

@@ -23,13 +23,14 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal of standard output.
+    /// Takes the terminal of standard output. `failed` is told, in a sentence, that another thread has panicked; it must not
+    /// wait.
     ///
     /// # Errors
     /// It cannot be taken.
-    pub fn take(palette: Palette) -> io::Result<Self> {
+    pub fn take(palette: Palette, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
         enter()?;
-        give_back_on_panic();
+        give_back_on_panic(failed);
         let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITTEN, io::stdout()));
         Ok(Screen { terminal: Terminal::new(backend)?, palette })
     }
@@ -48,7 +49,9 @@ impl Screen {
     /// The terminal has gone.
     pub fn anew(&mut self) -> io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        // Not `clear`: it asks the terminal where its cursor is, and the thread of the keys would take the answer.
+        let area = self.terminal.size()?.into();
+        self.terminal.resize(area)
     }
 
     /// Gives the terminal back and stops the program until it is told to go on.
@@ -84,17 +87,25 @@ fn leave() {
     let _ = io::stdout().flush();
 }
 
-/// A panic of the thread that draws gives the terminal back before it is told. One of another thread would be written over
-/// the picture; what it means for the values is said by their checks.
-fn give_back_on_panic() {
+/// A panic of the thread that draws gives the terminal back before it is told. One of another thread, such as a collector,
+/// would be written over the picture, and is handed over.
+fn give_back_on_panic(failed: impl Fn(String) + Send + Sync + 'static) {
     let own = std::thread::current().id();
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().id() == own {
             leave();
             told(panic);
+        } else {
+            failed(sentence(std::thread::current().name(), panic.payload_as_str()));
         }
     }));
+}
+
+/// What is said of a panic of another thread.
+pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
+    let why = why.and_then(|why| why.lines().next()).unwrap_or("no reason was given");
+    format!("a part of this program failed ({}): {why}; its values stop", thread.unwrap_or("a thread"))
 }
 
 /// Hands on what is pressed, and new sizes, until nobody takes it. It has a thread of its own.

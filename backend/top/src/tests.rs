@@ -204,7 +204,7 @@ fn keys_are_those_of_the_page() {
     press(&mut model, "\u{1b}");
     assert_eq!((model.view.frozen, model.view.crosshair), (None, None));
     press(&mut model, "?");
-    assert_eq!(model.view.over, Over::Help);
+    assert_eq!(model.view.over, Over::Help(0));
     assert!(picture(&mut model, UTF, 100, 40).join("\n").contains("half a window back or on"));
     press(&mut model, "\u{1b}/temper\n");
     assert_eq!(model.view.over, Over::Nothing);
@@ -281,4 +281,42 @@ fn a_span_that_is_not_there_is_asked_for_once() {
         all.iter().filter(|question| matches!(question, PageMessage::History { .. })).count()
     };
     assert_eq!((asked(&mut model), asked(&mut model)), (1, 0));
+}
+
+#[test]
+fn a_part_that_failed_and_questions_without_room_are_told() {
+    let mut model = machine(2, 60);
+    let before = board::trouble(&model);
+    model.unsent();
+    let asked = model.questions();
+    assert!(asked.iter().any(|question| matches!(question, PageMessage::Processes { .. })), "it is asked again");
+    let told = board::trouble(&model).unwrap_or_default();
+    assert!(before.is_some() || told.contains("questions that found no room: 1"), "{told}");
+    model.failed = Some(crate::screen::sentence(Some("cpu"), Some("index out of bounds\nat")));
+    let told = board::trouble(&model).unwrap_or_default();
+    assert!(told.ends_with("a part of this program failed (cpu): index out of bounds; its values stop"), "{told}");
+}
+
+#[test]
+fn the_list_of_keys_is_read_to_its_end_on_a_small_screen() {
+    let mut model = machine(2, 60);
+    press(&mut model, "?");
+    let text = picture(&mut model, UTF, 80, 24).join("\n");
+    assert!(text.contains("more by ↓") && !text.contains("PgUp PgDn"), "{text}");
+    for _ in 0..100 {
+        press(&mut model, "j");
+    }
+    let text = picture(&mut model, UTF, 80, 24).join("\n");
+    assert!(text.contains("PgUp PgDn") && matches!(model.view.over, Over::Help(_)), "{text}");
+    press(&mut model, "k");
+    let text = picture(&mut model, UTF, 80, 24).join("\n");
+    assert!(!text.contains("PgUp PgDn"), "one line back is one line back: {text}");
+    press(&mut model, "\u{1b}");
+    assert_eq!(model.view.over, Over::Nothing);
+}
+
+#[test]
+fn a_note_without_room_ends_with_a_word() {
+    assert_eq!(board::shortened("fullest: GPU 0, 95 %", 18), "fullest: GPU 0…");
+    assert_eq!(board::shortened("min: GPU 3, 95 %", 18), "min: GPU 3, 95 %");
 }
