@@ -24,3 +24,4 @@ mod remote_write;
 mod scrape;
 mod servers;
 mod stream;
+mod top;

@@ -18,4 +18,6 @@ pub mod road;
 pub mod server;
 pub mod stage;
 pub mod stream;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 pub mod waiting;

@@ -1,0 +1,278 @@
+//! `watchglass top`: in a real pseudo-terminal, and as lines.
+
+use serde_json::Value;
+use watchglass_tests::agent::{Agent, command};
+use watchglass_tests::hub::Hub;
+use watchglass_tests::server::{Server, run, watchglass};
+use watchglass_tests::waiting::until_so;
+
+const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/first-wave/recording.watchglass");
+
+fn served() -> Server {
+    Server::start(["demo", "--gpus", "8", "--retention", "10m"])
+}
+
+fn output(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = run(["top"].iter().chain(args).copied());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn one_picture_of_a_server_is_lines_or_an_object() {
+    let server = served();
+    let (status, lines, error) = output(&["--url", &server.url, "--once", "--ascii"]);
+    assert_eq!(status, Some(0), "{error}");
+    assert!(lines.is_ascii() && lines.contains("GPU utilisation") && lines.contains("python"), "{lines}");
+    assert_eq!(lines.lines().filter(|line| line.starts_with("GPU 7 ")).count(), 1, "{lines}");
+    let (status, object, error) = output(&["--url", &server.url, "--once", "--json"]);
+    let object: Value = serde_json::from_str(&object).expect("an object");
+    assert_eq!((status, object["simulated"].as_bool()), (Some(0), Some(true)), "{error}");
+    assert!(object["values"].as_object().is_some_and(|values| values.len() > 50), "{object}");
+    // Standard output is no terminal: one picture, and the end.
+    let (status, lines, error) = output(&["--url", &server.url]);
+    assert!(status == Some(0) && lines.contains("GPU utilisation"), "{lines}{error}");
+    let (status, _, error) = output(&["--url", &server.url, "--source", "nobody", "--once"]);
+    assert!(status == Some(1) && error.contains("there is no machine \"nobody\" here"), "{error}");
+}
+
+#[test]
+fn a_recording_is_shown_and_what_is_not_there_is_told_in_a_sentence() {
+    let (status, lines, error) = output(&[RECORDING, "--once"]);
+    assert!(status == Some(0) && lines.contains("CPU"), "{lines}{error}");
+    let (status, _, error) = output(&["/no/such.watchglass"]);
+    assert!(status == Some(1) && error.contains("cannot open /no/such.watchglass"), "{error}");
+    let (status, _, error) = output(&["--url", "http://127.0.0.1:1", "--once"]);
+    assert!(status == Some(1) && error.contains("nothing listens there"), "{error}");
+    let (status, _, error) = output(&["--url", "http://127.0.0.1:1", "--demo", "8"]);
+    assert!(status == Some(2) && error.contains("cannot be used with"), "{error}");
+}
+
+#[test]
+fn a_machine_is_measured_without_a_server_a_port_and_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let none = folder.path().join("none");
+    let none = none.to_str().expect("plain letters");
+    let (status, lines, error) = output(&["--once", "--collectors", "cpu,memory", "--data-dir", none]);
+    assert!(status == Some(0) && lines.contains("Memory"), "{lines}{error}");
+    assert_eq!(folder.path().read_dir().expect("a folder").count(), 0, "something was written");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_server_of_a_folder_is_found_by_its_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("plain letters");
+    let _server = Server::start(["--data-dir", path, "--collectors", "cpu"]);
+    let socket = folder.path().join("control.sock");
+    for origin in [["--unix", socket.to_str().expect("plain letters")], ["--data-dir", path]] {
+        let (status, object, error) = output(&[origin[0], origin[1], "--once", "--json"]);
+        let object: Value = serde_json::from_str(&object).expect("an object");
+        let values = object["values"].as_object().expect("values");
+        // Were they collected by itself, all collectors would have theirs.
+        let only_cpu = values.keys().any(|tag| tag.contains("cpu")) && !values.keys().any(|tag| tag.contains("memory"));
+        assert!(status == Some(0) && only_cpu, "{object}{error}");
+    }
+    let (status, _, error) = output(&["--unix", "/no/such.sock", "--once"]);
+    assert!(status == Some(1) && error.contains("/no/such.sock"), "{error}");
+}
+
+#[test]
+fn a_machine_of_a_hub_is_shown_to_who_has_a_key() {
+    let hub = Hub::start(["--no-local"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut node = command(&hub.server.url, &hub.keys["join"], &folder.path().join("data"));
+    node.args(["--name", "node-9", "--collectors", "cpu,memory"]);
+    let agent = Agent::start(node);
+    agent.says("connected to");
+    let (key, wrong) = (folder.path().join("key"), folder.path().join("wrong"));
+    std::fs::write(&key, format!("{}\n", hub.keys["data"])).expect("written");
+    std::fs::write(&wrong, "nobody").expect("written");
+    let (key, wrong) = (key.to_str().expect("plain letters"), wrong.to_str().expect("plain letters"));
+    let one = ["--hub", &hub.server.url, "--source", "node-9", "--once", "--key-file"];
+    until_so("the machine on the hub", || {
+        let (status, lines, _) = output(&[&one[..], &[key]].concat());
+        status == Some(0) && lines.starts_with("node-9,") && lines.contains("Memory")
+    });
+    let (status, _, error) = output(&[&one[..], &[wrong]].concat());
+    assert!(status == Some(1) && !error.contains("nobody"), "{error}");
+    let (status, _, error) = output(&["--url", &hub.server.url, "--once"]);
+    assert!(status == Some(1) && error.contains("--key-file FILE"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+mod pty {
+    use super::*;
+    use std::process::Command;
+    use vt100::Color;
+    use watchglass_tests::terminal::{Did, Terminal};
+
+    const SMALL: (u16, u16) = (80, 24);
+
+    /// The command, for a terminal of 256 colours that writes UTF-8, far from the settings of the caller.
+    fn top(args: &[&str]) -> Command {
+        let mut command = watchglass(["top"].iter().chain(args).copied());
+        command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+        for name in ["NO_COLOR", "COLORTERM", "COLORFGBG"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Compares the screen of a recording with the picture that was looked at once.
+    #[track_caller]
+    fn golden(cells: (u16, u16)) {
+        let path = format!("{}/top/{}x{}.txt", env!("CARGO_MANIFEST_DIR"), cells.0, cells.1);
+        let mut terminal = Terminal::start(top(&[RECORDING]), cells);
+        let lines = |text: &str| text.lines().map(|line| line.trim_end().to_string() + "\n").collect::<String>();
+        if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+            terminal.shows("Processes");
+            // Whoever writes it anew looks at it, so that it may be waited for here.
+            std::thread::sleep(std::time::Duration::from_secs(10));
+            std::fs::write(&path, lines(&terminal.text())).expect("written");
+        }
+        let wanted = std::fs::read_to_string(&path).expect("UPDATE=1 cargo test -p watchglass-tests top writes it");
+        terminal.until(&format!("the picture of {path}:\n{wanted}"), |text| lines(text) == wanted);
+        terminal.press("q");
+        terminal.ends();
+    }
+
+    #[test]
+    fn a_recording_looks_as_it_did_on_a_small_terminal() {
+        golden(SMALL);
+    }
+
+    #[test]
+    fn a_recording_looks_as_it_did_on_a_large_terminal() {
+        golden((200, 50));
+    }
+
+    #[test]
+    fn a_person_looks_asks_for_help_freezes_searches_and_ends() {
+        let server = served();
+        let mut terminal = Terminal::start(top(&["--url", &server.url]), SMALL);
+        terminal.shows("Processes");
+        terminal.shows("GPU 7");
+        assert!(!terminal.is_plain(), "it takes keys one by one");
+        terminal.press("?");
+        terminal.shows("suspend; fg comes back");
+        terminal.press(&"j".repeat(40));
+        terminal.shows("PgUp PgDn");
+        terminal.press("\u{1b}");
+        terminal.hides("PgUp PgDn");
+        terminal.press(" ");
+        terminal.shows("frozen");
+        terminal.press(" ");
+        terminal.hides("frozen");
+        terminal.press("1");
+        terminal.shows("live 1m");
+        terminal.press("/python");
+        terminal.shows("Find: python");
+        terminal.press("\r");
+        terminal.shows("with python");
+        terminal.press("g");
+        terminal.shows("Machines");
+        terminal.press("\u{1b}");
+        terminal.resize((120, 40));
+        terminal.until("a line as wide as the terminal", |text| text.lines().any(|line| line.chars().count() > 100));
+        terminal.resize((38, 8));
+        terminal.shows("cells are too few");
+        terminal.resize(SMALL);
+        terminal.shows("Processes");
+        terminal.press("q");
+        terminal.ends();
+    }
+
+    #[test]
+    fn processes_are_sorted_and_stand_as_a_tree() {
+        let server = served();
+        let mut terminal = Terminal::start(top(&["--url", &server.url]), (160, 50));
+        terminal.shows("Processes");
+        terminal.press("p");
+        terminal.shows("CPU %↓");
+        terminal.press("s");
+        terminal.hides("CPU %↓");
+        terminal.press("u");
+        terminal.shows(", of ");
+        terminal.press("q");
+        terminal.ends();
+    }
+
+    #[test]
+    fn a_signal_that_ends_it_gives_the_terminal_back() {
+        let server = served();
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            let terminal = Terminal::start(top(&["--url", &server.url]), SMALL);
+            terminal.shows("Processes");
+            terminal.signal(signal);
+            terminal.ends();
+        }
+    }
+
+    #[test]
+    fn it_is_suspended_with_a_plain_terminal_and_comes_back_with_its_picture() {
+        let server = served();
+        let mut terminal = Terminal::start(top(&["--url", &server.url]), SMALL);
+        terminal.shows("Processes");
+        terminal.press("\u{1a}");
+        assert_eq!(terminal.did(), Did::Stop);
+        until_so("a terminal that a shell can use", || terminal.is_plain());
+        terminal.signal(libc::SIGCONT);
+        terminal.shows("Processes");
+        until_so("keys are taken one by one", || !terminal.is_plain());
+        terminal.press("?");
+        terminal.shows("suspend; fg comes back");
+        terminal.press("q");
+        terminal.ends();
+    }
+
+    #[test]
+    fn each_terminal_gets_the_colours_and_signs_that_it_has() {
+        let server = served();
+        let url = ["--url", &server.url];
+        let of = |vars: &[(&str, &str)], args: &[&str]| {
+            let mut command = top(&[&url[..], args].concat());
+            command.envs(vars.iter().copied());
+            Terminal::start(command, SMALL)
+        };
+        let is_rgb = |colour| matches!(colour, Color::Rgb(..));
+        let is_indexed = |colour| matches!(colour, Color::Idx(_));
+        let whole = of(&[("COLORTERM", "truecolor")], &[]);
+        let (cube, none) = (of(&[], &[]), of(&[("NO_COLOR", "1")], &[]));
+        let (few, ascii) = (of(&[("TERM", "xterm")], &[]), of(&[], &["--ascii"]));
+        for terminal in [&whole, &cube, &none, &few, &ascii] {
+            terminal.shows("Processes");
+            terminal.shows("GPU 7");
+        }
+        until_so("24 bits", || whole.has_colour(is_rgb));
+        until_so("256 colours", || cube.has_colour(|colour| matches!(colour, Color::Idx(16..))));
+        assert!(!cube.has_colour(is_rgb) && !few.has_colour(is_rgb));
+        until_so("16 colours", || few.has_colour(is_indexed));
+        assert!(!few.has_colour(|colour| matches!(colour, Color::Idx(16..))));
+        assert!(!none.has_colour(|colour| colour != Color::Default), "no colour is wanted");
+        assert!(ascii.text().is_ascii(), "{}", ascii.text());
+    }
+
+    #[test]
+    fn a_dumb_terminal_and_a_reader_of_lines_get_plain_lines() {
+        let server = served();
+        let mut dumb = top(&["--url", &server.url]);
+        dumb.env("TERM", "dumb");
+        let dumb = Terminal::start(dumb, (120, 200));
+        dumb.shows("GPU 7");
+        assert!(dumb.text().is_ascii(), "{}", dumb.text());
+        dumb.ends();
+        let plain = Terminal::start(top(&["--url", &server.url, "--plain=1s"]), (120, 200));
+        plain.until("a second table", |text| text.matches("\nGPU 7 ").count() >= 2);
+        plain.signal(libc::SIGTERM);
+        plain.ends();
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_told_on_a_plain_terminal() {
+        let mut terminal = Terminal::start(top(&["--url", "http://127.0.0.1:1"]), SMALL);
+        terminal.shows("nothing listens there");
+        assert_eq!(terminal.did(), Did::Exit(1));
+        until_so("the terminal is given back", || terminal.is_plain());
+    }
+}
