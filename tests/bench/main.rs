@@ -16,6 +16,7 @@ mod record;
 mod remote_write;
 mod scrape;
 mod table;
+mod top;
 mod viewers;
 mod whole;
 
@@ -23,8 +24,8 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 11] =
-    ["codec", "history", "fleet", "hub", "cost", "remote", "scrape", "gpus", "viewers", "page", "whole"];
+const PARTS: [&str; 12] =
+    ["codec", "history", "fleet", "hub", "cost", "top", "remote", "scrape", "gpus", "viewers", "page", "whole"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -81,6 +82,7 @@ fn main() -> std::process::ExitCode {
             "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
+            "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),
             _ => whole::measure(&mut table, redraw.as_deref()),
