@@ -70,7 +70,8 @@ impl Accounts {
         };
         let mut change = self.begin_change().await?;
         self.need_room(&mut change).await?;
-        let role = wanted.role.unwrap_or(Role::Viewer);
+        // An admin of the hub may everything in each team; another role in the list of members would hide it.
+        let role = wanted.role.unwrap_or(if wanted.hub_admin { Role::Admin } else { Role::Viewer });
         let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
         let account = self.add_account(&mut change, name, wanted.hub_admin, hash.as_deref()).await?;
         teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;

@@ -5,6 +5,7 @@ use crate::recording;
 use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
+use shared::standing::Standing;
 use shared::wire::SERVER_ENDS;
 
 /// Id of the server's check of its data folder.
@@ -73,6 +74,27 @@ fn unknown(page: Page) -> Said {
     Some(("The address is not understood:", format!("there is no machine “{asked}” here, this is {shown}.")))
 }
 
+/// The message about a machine of which the server knows that it sends nothing, and why. A time is told and not an age:
+/// a screen reader then reads it once and not each second.
+fn away(page: Page) -> Said {
+    let (state, since) = page.standing()?;
+    let since = axis::clock(since + offset(since), true);
+    match state {
+        Standing::Live | Standing::Late | Standing::Filling { .. } => None,
+        Standing::Unreachable => Some((
+            "The machine is lost:",
+            format!(
+                "its link ended at {since} without a word. What it measures it keeps itself, and sends it when it is back."
+            ),
+        )),
+        Standing::Stopped(why) => {
+            Some(("The machine sends nothing since it was stopped:", format!("at {since}, {why}.")))
+        }
+        Standing::Refused(why) => Some(("The machine is refused:", format!("{}.", why.trim_end_matches('.')))),
+        Standing::Ended => Some(("The machine has ended:", "it will not come back; its history is here.".into())),
+    }
+}
+
 fn said(page: Page) -> Said {
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),
@@ -98,6 +120,7 @@ fn said(page: Page) -> Said {
         _ if page.wrong.with(|w| !w.is_empty()) => {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
+        _ if page.silent.get() && unknown(page).is_none() && away(page).is_some() => away(page),
         _ if page.silent.get() && unknown(page).is_none() => {
             let store = page.store.read_value();
             let last = page.view.with(|v| store.source(v.source.as_deref()))?.last_t()?;

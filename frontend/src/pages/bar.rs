@@ -10,6 +10,7 @@ use crate::tools::span::SpanTools;
 use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
 use charts::axis;
 use leptos::prelude::*;
+use shared::standing::Standing;
 use shared::window::Window;
 use shared::wire::Source;
 
@@ -135,7 +136,8 @@ fn facts(source: &Source) -> String {
         true => format!("{v} {k}"),
         false => v.clone(),
     };
-    source.facts.iter().filter(|(_, v)| !v.is_empty()).map(fact).collect::<Vec<_>>().join(", ")
+    // The name of the host stands beside it already.
+    source.facts.iter().filter(|(_, v)| !v.is_empty() && *v != source.name).map(fact).collect::<Vec<_>>().join(", ")
 }
 
 /// The name of the machine, or the choice among several machines, and the machine's facts.
@@ -193,7 +195,13 @@ fn word(page: Page) -> &'static str {
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
-        (LinkState::Live, None) if page.silent.get() => "SILENT",
+        (LinkState::Live, None) if page.silent.get() => match page.standing() {
+            Some((Standing::Unreachable, _)) => "LOST",
+            Some((Standing::Stopped(_), _)) => "STOPPED",
+            Some((Standing::Refused(_), _)) => "REFUSED",
+            Some((Standing::Ended, _)) => "ENDED",
+            _ => "SILENT",
+        },
         (LinkState::Live, None) => "LIVE",
     }
 }

@@ -5,6 +5,7 @@ use crate::address::{Route, View};
 use crate::browser::window;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
+use shared::standing::Standing;
 use shared::wire::{MAX_OPENED, PageMessage};
 
 /// A fleet of so few machines is shown as their charts, in place of a map.
@@ -20,6 +21,15 @@ impl Page {
             None | Some(1) => Route::Host,
             Some(_) => Route::Fleet,
         })
+    }
+
+    /// How the machine stands that is shown, and since when in ms since the epoch; None before the server told it.
+    pub fn standing(&self) -> Option<(Standing, i64)> {
+        self.fleet.track();
+        self.plan.track();
+        let store = self.store.read_value();
+        let shown = self.view.with(|view| store.source(view.source.as_deref())).map(|source| &source.info.name)?;
+        store.index.iter().find(|entry| entry.name == *shown).map(|entry| (entry.state.clone(), entry.since))
     }
 
     /// The machines whose streams are wanted, by name: `""` stands for the first.

@@ -45,7 +45,7 @@ pub fn FleetBar() -> impl IntoView {
     });
     view! {
         <header class="bar">
-            <div class="source">
+            <div class="source brand">
                 <Mark/>
                 <h1 class="away">{text(title)}</h1>
                 <span class="source-name" aria-hidden="true">"Watchglass"</span>

@@ -1,8 +1,8 @@
 //! The page of some machines on one chart each: a line for each machine, in the same hue in all charts.
 
-use crate::panels::fleet::lines::{HostLines, Newest};
+use crate::panels::fleet::lines::{HostLines, Newest, is_reported};
 use crate::state::Page;
-use crate::widgets::parts::{Each, text};
+use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::{self, FleetRow};
 use shared::wire::MAX_OPENED;
@@ -51,7 +51,12 @@ pub fn ComparePage() -> impl IntoView {
                 </div>
             </section>
             <section class="pairs" aria-label="Charts">
-                {ROWS.map(|row| view! { <Chart row names/> }).collect_view()}
+                {ROWS
+                    .map(|row| {
+                        let reported = flag(move || names.with(|names| is_reported(page, row, names)));
+                        view! { <If when=reported><Chart row names/></If> }
+                    })
+                    .collect_view()}
             </section>
         </main>
     }

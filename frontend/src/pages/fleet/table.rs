@@ -10,18 +10,23 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::FleetRow;
 use shared::standing::Standing;
+use shared::unit::Unit;
 use shared::wire::MAX_OPENED;
 
 /// Rows that are shown at first, and how many more with each press.
 const PAGE: usize = 24;
 
-/// A value with its unit.
+/// A value with its unit; always with as many digits, so that a column has one precision. Shares and degrees are whole.
 pub fn number(row: &FleetRow, value: f64) -> String {
     if !value.is_finite() {
         return "–".into();
     }
     let scale = row.unit.base().scale(value);
-    format!("{} {}", scale.number(value), scale.symbol)
+    let number = match row.unit {
+        Unit::Percent | Unit::Celsius => scale.number(value.round()),
+        _ => scale.steady(value),
+    };
+    format!("{number} {}", scale.symbol)
 }
 
 /// Shape and colour of a state.

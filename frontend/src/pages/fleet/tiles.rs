@@ -57,6 +57,11 @@ fn answer(totals: &Totals) -> Tile {
 }
 
 fn power(totals: &Totals) -> Tile {
+    if totals.gpus == 0 {
+        let (number, unit) = scaled(Unit::BytesPerSecond, totals.network_in);
+        let (out, symbol) = scaled(Unit::BytesPerSecond, totals.network_out);
+        return Tile { title: "Network in", corner: "sum".into(), number, unit, note: format!("out {out} {symbol}") };
+    }
     let (number, unit) = scaled(Unit::Watts, totals.power);
     let each = totals.power / totals.gpus as f64;
     let note = if each.is_finite() { format!("{each:.0} W a GPU") } else { String::new() };

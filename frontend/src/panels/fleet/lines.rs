@@ -62,6 +62,16 @@ fn series(row: &FleetRow, source: &Source, store: &Store) -> Vec<SeriesId> {
     row.of.iter().map(|metric| of(metric.tag)).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
+/// Whether any of these machines reports what a row shows; true before any of them has told what it reports.
+pub fn is_reported(page: Page, row: &FleetRow, names: &[String]) -> bool {
+    page.plan.track();
+    let store = page.store.read_value();
+    let known: Vec<&Source> =
+        store.sources.values().filter(|s| names.iter().any(|name| s.info.is_called(name))).collect();
+    known.iter().all(|source| source.defs.is_empty())
+        || known.iter().any(|source| !series(row, source, &store).is_empty())
+}
+
 /// One machine's line: the values of its series folded column by column.
 fn line(
     row: &FleetRow,

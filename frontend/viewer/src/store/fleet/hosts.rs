@@ -220,6 +220,10 @@ pub struct Totals {
     pub cpu: f64,
     /// Power of all GPUs in W; NaN of none.
     pub power: f64,
+    /// Bytes that come in each second over all links of all machines; NaN of none.
+    pub network_in: f64,
+    /// Bytes that go out each second, likewise.
+    pub network_out: f64,
     /// The hottest GPU in °C, and its machine.
     pub hottest: Option<(f64, String)>,
     /// The largest share of memory in use, and its machine.
@@ -230,6 +234,11 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut n) = (0.0, 0.0);
     values.filter(|v| v.is_finite()).for_each(|v| (sum, n) = (sum + v, n + 1.0));
     sum / n
+}
+
+fn sum(hosts: &[Host], row: &FleetRow) -> f64 {
+    let values = hosts.iter().map(|host| host.values.of(row)).filter(|v| v.is_finite());
+    values.reduce(|a, b| a + b).unwrap_or(f64::NAN)
 }
 
 fn largest(hosts: &[Host], row: &FleetRow) -> Option<(f64, String)> {
@@ -251,8 +260,8 @@ impl Totals {
         totals.busy = (gpus().count(), gpus().filter(|v| *v >= BUSY).count());
         totals.busy_mean = mean(gpus().filter(|v| *v >= BUSY));
         totals.cpu = mean(hosts.iter().map(|host| host.values.of(&fleet::CPU)));
-        let power = || hosts.iter().map(|host| host.values.of(&fleet::GPU_POWER)).filter(|v| v.is_finite());
-        totals.power = if power().next().is_none() { f64::NAN } else { power().sum() };
+        (totals.power, totals.network_in, totals.network_out) =
+            (sum(hosts, &fleet::GPU_POWER), sum(hosts, &fleet::NETWORK_IN), sum(hosts, &fleet::NETWORK_OUT));
         totals.hottest = largest(hosts, &fleet::GPU_TEMP);
         totals.fullest = largest(hosts, &fleet::MEMORY);
         totals
@@ -265,7 +274,8 @@ impl Totals {
             0 => self.cpu,
             all => self.busy.1 as f64 * 100.0 / all as f64,
         };
-        Instant { t, busy, answer: self.answer as f64, power: self.power, most }
+        let power = if self.gpus > 0 { self.power } else { self.network_in };
+        Instant { t, busy, answer: self.answer as f64, power, most }
     }
 }
 

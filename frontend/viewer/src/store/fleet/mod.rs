@@ -108,7 +108,7 @@ pub struct Instant {
     pub busy: f64,
     /// Machines that answer.
     pub answer: f64,
-    /// Power of all GPUs in W; NaN of none.
+    /// Power of all GPUs in W, or the bytes that come in each second where no machine has a GPU; NaN of none.
     pub power: f64,
     /// The hottest GPU in °C, or the largest share of memory in use; NaN of none.
     pub most: f64,

@@ -68,13 +68,17 @@ pub fn thousands(n: usize) -> String {
     text
 }
 
-/// Which machines of a state there are, by their code: `3 lost`.
+/// What is said of the machines of a state, by its code; empty where nobody needs to be told.
+const NAMES: [&str; 7] = ["", "late", "filling in", "lost", "stopped", "refused", ""];
+
+/// Which machines of a state there are: `3 lost`.
 pub fn states(totals: &Totals) -> String {
-    const NAMES: [&str; 7] = ["", "late", "filling in", "lost", "stopped", "refused", ""];
-    let named = (0..).zip(NAMES).filter(|(code, name)| !name.is_empty() && totals.states[*code as usize] > 0);
-    let all: Vec<String> =
-        named.map(|(code, name): (i32, _)| format!("{} {name}", totals.states[code as usize])).collect();
-    all.join(", ")
+    listed(|code| totals.states[code])
+}
+
+fn listed(number: impl Fn(usize) -> usize) -> String {
+    let named = NAMES.iter().enumerate().filter(|(code, name)| !name.is_empty() && number(*code) > 0);
+    named.map(|(code, name)| format!("{} {name}", number(code))).collect::<Vec<_>>().join(", ")
 }
 
 /// The sentence about a fleet. `now` is ms since the epoch, `kept` how long the hub keeps history, in ms.
@@ -108,7 +112,11 @@ pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
         (Some(first), _) => Sentence {
             calm: false,
             head: format!("{} machines do not answer:", thousands(troubled.len())),
-            rest: format!("{}, first {}.", states(totals), first.entry.name),
+            rest: format!(
+                "{}, first {}.",
+                listed(|code| troubled.iter().filter(|host| usize::from(host.entry.state.code()) == code).count()),
+                first.entry.name
+            ),
             below: format!(
                 "{} first, {} ago. {others} others answer.",
                 explained_short(first),
@@ -129,15 +137,23 @@ fn explained_short(host: &Host) -> String {
 
 fn calm(totals: &Totals) -> Sentence {
     let stopped = totals.states[usize::from(Standing::Stopped(String::new()).code())];
-    let all = if stopped == 0 { "all" } else { "the others" };
+    let answer = match (stopped, totals.answer) {
+        (0, 1) => "the machine answers".into(),
+        (0, 2) => "both machines answer".into(),
+        (0, n) => format!("all {} machines answer", thousands(n)),
+        (_, 1) => "the other machine answers".into(),
+        (_, n) => format!("the other {} machines answer", thousands(n)),
+    };
     let rest = match totals.busy {
-        (0, _) => format!("{all} {} answer.", count(totals.answer, "machine", "machines")),
-        (known, busy) => format!(
-            "{all} {} answer, and {} of {} are busy.",
-            count(totals.answer, "machine", "machines"),
-            thousands(busy),
-            count(known, "GPU", "GPUs")
-        ),
+        (0, _) => format!("{answer}."),
+        (1, busy) => {
+            let whose = if totals.answer == 1 { "its" } else { "the only" };
+            format!("{answer}, and {whose} GPU is {}.", if busy == 1 { "busy" } else { "idle" })
+        }
+        (known, busy) => {
+            let are = if busy == 1 { "is" } else { "are" };
+            format!("{answer}, and {} of {} GPUs {are} busy.", thousands(busy), thousands(known))
+        }
     };
     let mut below = Vec::new();
     if stopped > 0 {
@@ -176,15 +192,22 @@ mod tests {
     fn one_sentence_leads_and_a_lost_machine_is_never_called_crashed() {
         let live = || host(0, "a", Standing::Live, &[], &[90.0]);
         let calm = said(&[live()]);
-        assert!(calm.calm && calm.rest == "all 1 machine answer, and 1 of 1 GPU are busy.", "{calm:?}");
+        assert!(calm.calm && calm.rest == "the machine answers, and its GPU is busy.", "{calm:?}");
         let lost = said(&[live(), host(1, "b", Standing::Unreachable, &[], &[])]);
         assert_eq!((lost.calm, lost.head.as_str()), (false, "b has been lost for 44 s;"));
         assert!(!format!("{lost:?}").contains("crash"));
-        let two = said(&[host(2, "c", Standing::Late, &[], &[]), host(1, "b", Standing::Unreachable, &[], &[])]);
+        let lost_one = || host(1, "b", Standing::Unreachable, &[], &[]);
+        let two = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one()]);
         assert_eq!(two.head, "2 machines do not answer:");
         assert_eq!(two.rest, "1 late, 1 lost, first b.");
+        let stopped = || host(3, "d", Standing::Stopped("it was told to".into()), &[], &[]);
+        let three = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one(), stopped()]);
+        assert_eq!(three.rest, "1 late, 1 lost, first b.", "who was stopped by somebody needs nobody");
         let stopped = said(&[live(), host(1, "b", Standing::Stopped("it was told to".into()), &[], &[])]);
         assert!(stopped.calm && stopped.below.contains("stopped by somebody"), "{stopped:?}");
+        assert_eq!(stopped.rest, "the other machine answers, and its GPU is busy.");
+        let idle = host(1, "b", Standing::Live, &[], &[0.0, 0.0]);
+        assert_eq!(said(&[live(), idle]).rest, "both machines answer, and 1 of 3 GPUs is busy.");
     }
 
     #[test]
