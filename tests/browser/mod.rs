@@ -18,6 +18,7 @@ mod states;
 mod take;
 mod team;
 mod touch;
+mod turns;
 mod view;
 mod zoom;
 

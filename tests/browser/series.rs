@@ -24,7 +24,11 @@ fn label(browser: &Browser, row: f64) -> (f64, f64) {
 /// Points at the labels of the wide chart, and waits until each series has its own.
 fn unfold(browser: &Browser) {
     browser.move_to(label(browser, 2.0));
-    browser.script("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+    // The chart under the pointer leads what is left to draw: one frame ends, the next draws it.
+    browser.script(
+        "return new Promise(done => { let frames = 0;
+            const look = () => ++frames > 4 ? done(1) : requestAnimationFrame(look); look(); })",
+    );
 }
 
 fn demo(gpus: &str) -> (Server, Browser) {

@@ -337,6 +337,11 @@ impl Page {
         }
     }
 
+    /// True when something changed that the next frame draws.
+    pub fn is_due(self) -> bool {
+        self.scheduled.get_value()
+    }
+
     /// Called at the start of a frame: makes the plan if needed, and sets the clock of a recording.
     pub fn begin_frame(self) {
         self.scheduled.set_value(false);

@@ -1,20 +1,22 @@
 //! All panels and tiles of the page, and the one place that draws them: at most once a frame, only panels in view, and
 //! texts only where they changed.
 //!
-//! [`view`] is one panel; [`layer`] its canvases and texts; [`observers`] tell the board which panels are visible and
-//! how large they are; [`measures`] are lengths from the stylesheet; [`poster`] is a panel by itself, for saving.
+//! [`view`] is one panel; [`layer`] its canvases and texts; [`turns`] are the panels that the next frames draw;
+//! [`observers`] tell the board which panels are visible and how large they are; [`measures`] are lengths from the
+//! stylesheet; [`poster`] is a panel by itself, for saving.
 
 pub mod layer;
 mod measures;
 mod observers;
 pub mod poster;
+mod turns;
 pub mod view;
 
 use super::picture::Look;
 use super::reading;
 use super::tiles::TileView;
 use crate::address::Tone;
-use crate::browser::{offset, window};
+use crate::browser::{offset, performance, window};
 use crate::range;
 use crate::state::{Beside, Hover, LinkState, Page};
 use crate::store::Store;
@@ -26,6 +28,7 @@ use leptos::prelude::*;
 pub(super) use measures::measures;
 use observers::Observers;
 use std::ops::Deref;
+use turns::Turns;
 use view::{Data, PanelView};
 use web_sys::Element;
 
@@ -41,6 +44,7 @@ pub struct Drawn {
     /// True when a screen reader must hear the next text of the tooltip, because a key moved the crosshair.
     speak: bool,
     observers: Observers,
+    turns: Turns,
     /// Measures, font family and device pixels in a CSS pixel, from the last measuring. None when they may have
     /// changed.
     measured: Option<(Measures, String, f64)>,
@@ -184,9 +188,15 @@ impl Board {
         self.resized();
     }
 
-    /// Draws all panels in view and all tiles.
+    /// Draws all tiles and all panels in view, because something changed.
     fn draw(self) {
-        let page = self.page;
+        self.paint(true);
+    }
+
+    /// Draws for the time that a frame has, and has the next frame go on with what is left. With `anew` a round begins;
+    /// else the last one goes on. Each panel is drawn whole or not at all.
+    fn paint(self, anew: bool) {
+        let (page, begun) = (self.page, performance());
         let mut drawn = self.drawn.write_value();
         let drawn = &mut *drawn;
         let look = drawn.look(page);
@@ -199,19 +209,37 @@ impl Board {
         let data = Data { store: &store, source, beside: beside.as_ref().map(|beside| under(beside, source)) };
         let plot = drawn.hovered(hover.as_ref());
         let window = range::name(look.span.1 - look.span.0);
-        for panel in &mut drawn.panels {
-            panel.say(source, &look, &window);
-            if panel.in_view || drawn.paper {
-                let focus = drawn.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
-                panel.draw(&data, &view, &look, focus);
-                panel.draw_over(&look, hover.as_ref(), focus);
-            }
+        let Drawn { panels, tiles, turns, focus, paper, .. } = drawn;
+        let pointed = hover.as_ref().map(|hover| hover.panel.as_str());
+        if anew {
+            panels.iter_mut().for_each(|panel| panel.say(source, &look, &window));
+            tiles.iter_mut().for_each(|tile| tile.draw(&store, source, &look));
+            let seen = panels.iter().filter(|panel| panel.in_view || *paper).map(|panel| panel.id.as_str());
+            turns.begin(seen, pointed);
+        } else {
+            turns.lead(pointed);
         }
-        for tile in &mut drawn.tiles {
-            tile.draw(&store, source, &look);
-        }
+        // Paper waits for all of it.
+        let clock = || if *paper { begun } else { performance() };
+        let done = turns.go(begun, clock, |id| {
+            let Some(panel) = panels.iter_mut().find(|panel| panel.id == id) else { return };
+            let focus = focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
+            panel.draw(&data, &view, &look, focus);
+            panel.draw_over(&look, hover.as_ref(), focus);
+        });
+        let round = turns.round();
         drop((beside, store, view, hover));
         self.tell(drawn, &look, plot);
+        if !done {
+            request_animation_frame(move || self.go_on(round));
+        }
+    }
+
+    /// Goes on with a round, unless another one has begun or begins in this frame.
+    fn go_on(self, round: u64) {
+        if self.drawn.read_value().turns.round() == round && !self.page.is_due() {
+            self.paint(false);
+        }
     }
 
     /// Draws the layer over the data in the next frame.
@@ -226,7 +254,8 @@ impl Board {
             let look = drawn.look(self.page);
             let hover = self.page.hover.read_value();
             let plot = drawn.hovered(hover.as_ref());
-            for panel in drawn.panels.iter_mut().filter(|p| p.in_view) {
+            // A panel whose turn comes is drawn with both layers then, so that they never show two spans.
+            for panel in drawn.panels.iter_mut().filter(|p| p.in_view && !drawn.turns.waits(&p.id)) {
                 let focus = drawn.focus.as_ref().filter(|(id, _)| *id == panel.id).map(|(_, i)| *i);
                 panel.follow(&look, hover.as_ref(), focus);
             }
