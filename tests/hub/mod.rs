@@ -21,6 +21,7 @@ mod shares;
 mod sockets;
 mod tls;
 mod usage;
+mod vouched;
 
 /// What every request with JSON says.
 const JSON: &str = "Content-Type: application/json";

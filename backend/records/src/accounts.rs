@@ -118,6 +118,32 @@ pub async fn identities(on: &mut Connection, account: &str) -> Result<Vec<Identi
     sql::query_as(get).bind(account).fetch_all(on).await
 }
 
+/// Whose an identity is.
+///
+/// # Errors
+/// The statement failed.
+pub async fn by_identity(on: &mut Connection, issuer: &str, subject: &str) -> Result<Option<Account>, Error> {
+    let get = "SELECT accounts.* FROM accounts JOIN identities ON identities.account = accounts.id
+               WHERE identities.issuer = $1 AND identities.subject = $2";
+    sql::query_as(get).bind(issuer).bind(subject).fetch_optional(on).await
+}
+
+/// Adds what somebody else vouches for; `issuer` is its kind, too.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] when it is another's.
+pub async fn add_identity(
+    on: &mut Connection,
+    id: &str,
+    account: &str,
+    issuer: &str,
+    subject: &str,
+) -> Result<(), Error> {
+    let add = "INSERT INTO identities (id, account, kind, issuer, subject, data) VALUES ($1, $2, $3, $3, $4, '{}')";
+    sql::query(add).bind(id).bind(account).bind(issuer).bind(subject).execute(on).await?;
+    Ok(())
+}
+
 /// Removes one, with its identities, sessions, keys and memberships.
 ///
 /// # Errors

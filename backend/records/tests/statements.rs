@@ -89,6 +89,11 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
     }
     assert_eq!(accounts::password(&mut on, &id('a')).await.unwrap().as_deref(), Some("two"));
     assert_eq!(accounts::password(&mut on, &id('b')).await.unwrap(), None);
+    accounts::add_identity(&mut on, &id('p'), &id('b'), "proxy", "mara").await.unwrap();
+    let whose = accounts::by_identity(&mut on, "proxy", "mara").await.unwrap().expect("there");
+    assert_eq!(whose.id, id('b'));
+    assert_eq!(accounts::by_identity(&mut on, "proxy", "Mara").await.unwrap(), None);
+    assert_eq!(accounts::by_identity(&mut on, "password", "mara").await.unwrap(), None);
 
     assert_eq!(teams::all(&mut on).await.unwrap().len(), 1);
     assert!(teams::find(&mut on, "main").await.unwrap() == teams::find(&mut on, &id('t')).await.unwrap());

@@ -28,6 +28,7 @@ mod shares;
 mod teams;
 mod usage;
 mod views;
+mod vouched;
 mod watchers;
 
 pub use audit_file::AuditFileFigures;
@@ -42,6 +43,7 @@ pub use principal::{Network, Principal, Who};
 pub use session::Begun;
 pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
 pub use views::NotSaved;
+pub use vouched::Vouched;
 pub use watchers::Ended;
 
 /// The name of the database in the data folder of a hub.

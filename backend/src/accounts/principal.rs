@@ -173,6 +173,7 @@ impl Principal {
     /// By what, as the audit log says it.
     pub(super) fn means(&self) -> String {
         match &self.who {
+            Who::Account { .. } if self.session.is_none() => "proxy".into(),
             // The beginning of the hash tells sessions apart and opens none.
             Who::Account { .. } => format!("session {}", &self.holder.own[..self.holder.own.len().min(8)]),
             Who::Key { id, .. } => format!("key {id}"),

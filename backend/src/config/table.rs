@@ -9,6 +9,7 @@ use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
 use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
+use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl, Tables};
 use super::{LocalAuth, value};
 use collectors::openmetrics::Endpoint;
@@ -141,6 +142,11 @@ options! {
     trusted_proxies: Proxies = Proxies::default(), Tables {
         flag: "", key: "proxy", value: "TABLE", section: TEAM, commands: &[],
         help: "Proxies in front of the hub",
+    }
+    /// How people sign in, beside passwords.
+    sign_in: SignInWays = SignInWays::default(), Tables {
+        flag: "", key: "sign_in", value: "TABLE", section: TEAM, commands: &[],
+        help: "How people sign in to the hub, beside passwords",
     }
     /// What agents may send.
     agent_limits: AgentLimits = AgentLimits::default(), Tables {

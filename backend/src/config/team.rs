@@ -112,6 +112,11 @@ fn bits(ip: IpAddr) -> (u128, u8) {
 }
 
 impl AddressRange {
+    /// Whether every address of its family lies in it.
+    pub fn is_everybody(&self) -> bool {
+        self.bits == 0
+    }
+
     /// Whether an address lies in it. One of the other family never does.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let ((own, length), (other, theirs)) = (bits(self.first), bits(ip.to_canonical()));
@@ -120,7 +125,7 @@ impl AddressRange {
 }
 
 /// Reads `10.0.0.5`, `10.0.0.0/8`, `fd00::/64`.
-fn address_range(text: &str) -> Result<AddressRange, String> {
+pub(super) fn address_range(text: &str) -> Result<AddressRange, String> {
     let wrong = || format!("\"{text}\" is not an address; write one, or the beginning of many: 10.0.0.5, 10.0.0.0/24");
     let (ip, length) = text.split_once('/').map_or((text, None), |(ip, length)| (ip, Some(length)));
     let first = value::bind(ip).map_err(|_| wrong())?;

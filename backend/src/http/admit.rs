@@ -5,8 +5,9 @@ use super::body::is_json;
 use super::counted::counted;
 use super::hub::{Hub, counted_as};
 use super::need::{Carries, Need};
+use super::vouched::vouched;
 use super::{App, Caller, Refusal};
-use crate::accounts::{Network, Principal};
+use crate::accounts::{Network, Principal, Vouched};
 use crate::live::Reader;
 use axum::RequestExt;
 use axum::body::Body;
@@ -38,6 +39,8 @@ pub(super) struct Asker {
     pub token: Option<Secret>,
     /// The key that came along, whether it holds or not.
     pub bearer: Option<Secret>,
+    /// Whom a proxy in front has signed in, whether they have an account or not.
+    pub vouched: Option<Vouched>,
     /// What the browser or program calls itself, shortened; empty where it says nothing.
     pub agent: String,
 }
@@ -159,6 +162,7 @@ fn alone(need: Need) -> Result<Asker, Refusal> {
                 network,
                 token: None,
                 bearer: None,
+                vouched: None,
                 agent: String::new(),
             })
         }
@@ -172,6 +176,7 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     let team = path.as_ref().and_then(|path| path.iter().find(|(name, _)| *name == "team")).map(|(_, value)| value);
     let headers = request.headers();
     let network = hub.network(caller, headers);
+    let vouched = vouched(hub.proxy.as_ref(), caller, headers)?;
     let (token, bearer) = (hub.cookie.read(headers)?, bearer(headers)?);
     let links = (hub.cookie.links(headers), named_link(request.uri().query().unwrap_or_default()));
     let bounds = Bounds::All;
@@ -179,7 +184,7 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         Need::Session => agent_of(headers),
         _ => String::new(),
     };
-    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer, agent };
+    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer, vouched, agent };
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {
@@ -211,6 +216,10 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
             let sentence = "this hub is not set up yet; its log says by which address the first admin is made";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
         }
+        None if asker.vouched.is_some() => {
+            let sentence = "the proxy has signed you in, but you have no account here; take an invitation, or give your password once";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+        }
         None => return Err(Refusal::sign_in()),
         Some(who) => need.check(who, team)?,
     }
@@ -220,8 +229,8 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     Ok(asker)
 }
 
-/// Who asks: a key counts alone, whatever else came along; then the link that the request names, then who is signed in, then
-/// any link that holds.
+/// Who asks: a key counts alone, whatever else came along; then the link that the request names, then whom the proxy has
+/// signed in, in whose place no cookie counts, then who is signed in here, then any link that holds.
 async fn identify(
     hub: &Hub,
     caller: Caller,
@@ -230,12 +239,15 @@ async fn identify(
 ) -> Result<Option<Principal>, Refusal> {
     match (&asker.bearer, caller.local) {
         (Some(key), _) => return Ok(hub.accounts.key(key.reveal(), &asker.network).await?),
-        (None, Some(uid)) => return Ok(Some(Principal::local(uid))),
-        (None, None) => {}
+        (None, Some(uid)) if asker.vouched.is_none() => return Ok(Some(Principal::local(uid))),
+        (None, _) => {}
     }
     let (first, others): (Vec<_>, Vec<_>) = links.iter().partition(|(id, _)| Some(id) == named.as_ref());
     if let Some((_, code)) = first.first() {
         return Ok(hub.accounts.share(code.reveal(), &asker.network).await?);
+    }
+    if let Some(vouched) = &asker.vouched {
+        return Ok(hub.accounts.vouched(vouched, &asker.network, hub.admits).await?);
     }
     if let Some(token) = &asker.token
         && let Some(who) = hub.accounts.session(token.reveal(), &asker.network).await?

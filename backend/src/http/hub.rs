@@ -6,7 +6,7 @@ use super::join_road::JoinRoad;
 use super::pace::{RequestPace, Seats};
 use super::tls::Certificate;
 use crate::accounts::{Accounts, Network, Principal, Who};
-use crate::config::{AddressRange, Config, PublicUrl};
+use crate::config::{AddressRange, Config, NewAccounts, ProxySignIn, PublicUrl};
 use crate::ingest::Ingest;
 use crate::usage::Meter;
 use axum::http::HeaderMap;
@@ -39,6 +39,10 @@ pub struct Hub {
     /// What people and programs use.
     pub(super) meter: Arc<Meter>,
     trusted: Vec<AddressRange>,
+    /// A proxy in front that has signed people in.
+    pub(super) proxy: Option<ProxySignIn>,
+    /// For whom somebody vouches gets an account.
+    pub(super) admits: bool,
 }
 
 impl Hub {
@@ -61,6 +65,8 @@ impl Hub {
             queries: Seats::of_queries(),
             handshakes: RequestPace::per_second(handshakes, handshakes),
             trusted: config.trusted_proxies.trusted.clone(),
+            proxy: config.sign_in.proxy.clone(),
+            admits: config.sign_in.new_accounts == NewAccounts::Viewer,
             meter,
             accounts,
             ingest,

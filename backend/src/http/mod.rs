@@ -28,6 +28,7 @@ mod transport;
 mod upgrade;
 mod usage;
 mod views;
+mod vouched;
 mod write_timeout;
 
 pub use join_road::JoinRoad;

@@ -90,6 +90,10 @@ pub(super) async fn invite(
 
 /// The session that has begun, and its cookie.
 async fn begun(hub: &Hub, asker: &Asker, begun: Begun) -> Result<Response<Body>, Refusal> {
+    // Who proves here and now whose account it is comes to it by the proxy from now on.
+    if let (Some(vouched), None) = (&asker.vouched, &asker.who) {
+        hub.accounts.bind(&begun.principal, vouched).await?;
+    }
     // It is for the list of sessions: signing in does not fail for it.
     let _ = hub.accounts.note_agent(&begun.principal, &asker.agent).await;
     let mut response = json(StatusCode::OK, &told(hub, Some(&begun.principal)).await?);
@@ -112,6 +116,11 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Resul
     let hub = app.hub()?;
     if let Some(principal) = &asker.who {
         hub.accounts.sign_out(principal).await?;
+    }
+    if let (Some(_), Some(proxy)) = (&asker.vouched, &hub.proxy) {
+        let place = proxy.sign_out.as_deref().unwrap_or("the proxy");
+        let sentence = format!("the proxy in front of this hub signs you in, so sign out there: {place}");
+        return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
     let mut response = json(StatusCode::OK, &told(hub, None).await?);
     let cookie = match asker.who.as_ref().map(|principal| &principal.who) {

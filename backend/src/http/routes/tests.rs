@@ -76,8 +76,16 @@ fn readers(scope: Scope) -> Router {
     let (_, stop) = watch::channel(false);
     let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
     let bounds = shared::scope::Bounds::All;
-    let asker =
-        Asker { who: None, scope, bounds, network: Network::local(), token: None, bearer: None, agent: String::new() };
+    let asker = Asker {
+        who: None,
+        scope,
+        bounds,
+        network: Network::local(),
+        token: None,
+        bearer: None,
+        vouched: None,
+        agent: String::new(),
+    };
     let reads = ROUTES.iter().filter(|route| reads(route));
     let routes = reads.fold(Router::new(), |router, route| {
         let method = MethodFilter::try_from(route.method.clone()).expect("a plain method");

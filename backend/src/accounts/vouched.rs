@@ -1,0 +1,161 @@
+//! People for whom a proxy in front of the hub vouches. An account is theirs by what the proxy calls them and by nothing else:
+//! never by a name or an address for mail that happens to be the same.
+
+use super::session::{IDLE, normal_name};
+use super::watchers::Holder;
+use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, random};
+use records::accounts::{self, Account};
+use records::{Change, Connection, teams};
+use shared::role::Role;
+use shared::scope::Bounds;
+
+/// The kind of the identity, and who vouches for it.
+const PROXY: &str = "proxy";
+/// Letters of a name that leave room for a number.
+const NAME: usize = 60;
+/// Accounts whose name is the same but for a number.
+const NAMESAKES: u32 = 99;
+
+/// Whom the proxy says that it has signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vouched {
+    /// What it calls them, at most 512 bytes.
+    pub subject: String,
+    /// Where mail goes, if it says so.
+    pub email: Option<String>,
+}
+
+impl Accounts {
+    /// Whose account it is; none: nobody's, or it is disabled. Where `admits`, people without one get one as viewers, once
+    /// the hub has its first admin.
+    ///
+    /// # Errors
+    /// [`Denied::Conflict`]: there is no room for another account. [`Denied::Unavailable`].
+    pub async fn vouched(&self, who: &Vouched, network: &Network, admits: bool) -> Result<Option<Principal>, Denied> {
+        let seen = self.0.people.now();
+        let mut on = self.read().await?;
+        if let Some(account) = accounts::by_identity(&mut on, PROXY, &who.subject).await? {
+            return self.of_proxy(&mut on, &account, seen, network).await;
+        }
+        drop(on);
+        if !admits || !self.is_set_up() {
+            return Ok(None);
+        }
+        let mut change = self.begin_change().await?;
+        // A page asks for several things at once, and one of them was first.
+        if let Some(account) = accounts::by_identity(&mut change, PROXY, &who.subject).await? {
+            return self.of_proxy(&mut change, &account, seen, network).await;
+        }
+        self.need_room(&mut change).await?;
+        let name = free_name(&mut change, &who.subject).await?;
+        let account = self.add_account(&mut change, name, false, None).await?;
+        accounts::add_identity(&mut change, &random::id(), &account.id, PROXY, &who.subject).await?;
+        accounts::set_email(&mut change, &account.id, who.email.as_deref()).await?;
+        let team = match teams::find(&mut change, MAIN_TEAM).await? {
+            Some(team) => Some(team),
+            None => teams::all(&mut change).await?.into_iter().next(),
+        };
+        let team = team.ok_or_else(|| Denied::conflict("this hub has no team; make one first"))?;
+        teams::set_role(&mut change, &team.id, &account.id, Some(Role::Viewer.text())).await?;
+        let principal = self.of_proxy(&mut change, &account, seen, network).await?;
+        if let Some(principal) = &principal {
+            let after = Some(format!("{} of {}, by the proxy", Role::Viewer, team.name));
+            let done = Done { action: "account.add", object: &account.name, after, ..Done::default() };
+            self.audit(&mut change, principal, done).await?;
+        }
+        change.commit().await?;
+        Ok(principal)
+    }
+
+    /// Who has just proved that an account is theirs comes to it by the proxy, too.
+    ///
+    /// # Errors
+    /// [`Denied::Conflict`]: it has another account there. [`Denied::Unavailable`].
+    pub async fn bind(&self, by: &Principal, who: &Vouched) -> Result<(), Denied> {
+        self.need_fresh(by)?;
+        let Who::Account { id, name } = &by.who else {
+            return Err(Denied::invalid("only an account can be signed in to by the proxy"));
+        };
+        let mut change = self.begin_change().await?;
+        if let Some(other) = accounts::by_identity(&mut change, PROXY, &who.subject).await? {
+            return match other.id == *id {
+                true => Ok(()),
+                false => Err(Denied::conflict("the proxy's name for you belongs to another account; ask an admin")),
+            };
+        }
+        accounts::add_identity(&mut change, &random::id(), id, PROXY, &who.subject).await?;
+        let done = Done { action: "identity.add", object: name, after: Some(PROXY.into()), ..Done::default() };
+        self.audit(&mut change, by, done).await?;
+        Ok(change.commit().await?)
+    }
+
+    async fn of_proxy(
+        &self,
+        on: &mut Connection,
+        account: &Account,
+        seen: u64,
+        network: &Network,
+    ) -> Result<Option<Principal>, Denied> {
+        if account.state != "active" {
+            return Ok(None);
+        }
+        let mut principal = Principal {
+            who: Who::Account { id: account.id.clone(), name: account.name.clone() },
+            hub_admin: account.hub_admin,
+            teams: self.team_roles(on, account).await?,
+            scopes: None,
+            // A socket asks the proxy anew from time to time: the page opens another by itself.
+            ends: Some(self.now() + IDLE),
+            network: network.clone(),
+            bounds: Bounds::All,
+            owner: Some(account.id.clone()),
+            home: None,
+            sources: Vec::new(),
+            // There is nothing of ours to ask for again.
+            fresh_until: i64::MAX,
+            holder: Holder { own: format!("proxy {}", account.id), of: account.id.clone(), since: seen },
+            session: None,
+        };
+        principal.sources = self.sources_of(on, &principal).await?;
+        Ok(Some(principal))
+    }
+}
+
+/// A name that nobody has, near to what the proxy says.
+async fn free_name(on: &mut Change, subject: &str) -> Result<String, Denied> {
+    let base = near(subject);
+    for n in 1..=NAMESAKES {
+        let name = if n == 1 { base.clone() } else { format!("{base}-{n}") };
+        if accounts::by_name(on, &name).await?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(Denied::conflict(format!("there are {NAMESAKES} accounts like {base:?}; ask an admin for an account")))
+}
+
+fn near(subject: &str) -> String {
+    let good = |letter: char| letter.is_alphanumeric() || ".-_@".contains(letter);
+    let short: String = subject.trim().chars().take(NAME).map(|c| if good(c) { c } else { '-' }).collect();
+    // Letters may become several when they are made small.
+    let name = normal_name(&short).unwrap_or_default();
+    if name.is_empty() || name.chars().count() > NAME { "somebody".into() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_near_to_what_the_proxy_says() {
+        for (subject, name) in [
+            ("Mara", "mara"),
+            ("mara@example.org", "mara@example.org"),
+            ("LAB\\mara", "lab-mara"),
+            ("cn=mara,dc=lab", "cn-mara-dc-lab"),
+            ("", "somebody"),
+        ] {
+            assert_eq!(near(subject), name);
+        }
+        assert_eq!(near(&"x".repeat(500)).len(), NAME);
+    }
+}

@@ -1,0 +1,40 @@
+//! Whom a proxy in front of the hub has signed in, by the header that it was told to write. From anywhere else the header is
+//! refused aloud: a hole is seen, and nobody becomes somebody else by it.
+
+use super::{Caller, Refusal};
+use crate::accounts::Vouched;
+use crate::config::ProxySignIn;
+use axum::http::HeaderMap;
+
+/// The longest name that a proxy may say, and the longest address for mail, in bytes.
+const MAX_NAME: usize = 512;
+const MAX_EMAIL: usize = 254;
+
+/// Who it is, if the request has the header.
+///
+/// # Errors
+/// 400: it comes from elsewhere, twice, or is no name.
+pub(super) fn vouched(
+    proxy: Option<&ProxySignIn>,
+    caller: Caller,
+    headers: &HeaderMap,
+) -> Result<Option<Vouched>, Refusal> {
+    let Some(proxy) = proxy else { return Ok(None) };
+    let mut values = headers.get_all(&proxy.user).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let bad = |why: &str| Refusal::bad(format!("the header {} {why}", proxy.user));
+    if !proxy.counts_from(caller.peer) {
+        return Err(bad("counts from the proxy alone that sign_in.proxy.from names; leave it out"));
+    }
+    if values.next().is_some() {
+        return Err(bad("came twice; let the proxy replace it and not add to it"));
+    }
+    let subject = std::str::from_utf8(value.as_bytes()).map_err(|_| bad("is no UTF-8"))?.trim();
+    if subject.len() > MAX_NAME || subject.chars().any(char::is_control) {
+        return Err(bad("is longer than 512 bytes, or no plain text"));
+    }
+    let email = proxy.email.as_ref().and_then(|name| headers.get(name)).and_then(|value| value.to_str().ok());
+    let email = email.map(str::trim).filter(|email| email.contains('@') && email.len() <= MAX_EMAIL);
+    // A proxy that has signed in nobody may say so by an empty header.
+    Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email: email.map(String::from) }))
+}
