@@ -4,6 +4,7 @@
 //! Each row says on what its figure was measured. `--record SECONDS` first records this machine at 1 Hz (procfs and our
 //! own series). The recording stays in `target/bench`, and later runs use it.
 
+mod accounts;
 mod codec;
 mod cost;
 mod gpus;
@@ -24,8 +25,8 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 12] =
-    ["codec", "history", "fleet", "hub", "cost", "top", "remote", "scrape", "gpus", "viewers", "page", "whole"];
+const PARTS: [&str; 13] =
+    ["codec", "history", "fleet", "hub", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page", "whole"];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -78,6 +79,7 @@ fn main() -> std::process::ExitCode {
                 hub::measure(&mut table);
                 links::measure(&mut table, &procfs);
             }
+            "accounts" => accounts::measure(&mut table),
             "cost" => cost::measure(&mut table, &own, &folder),
             "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),

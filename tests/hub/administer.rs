@@ -130,3 +130,26 @@ fn the_control_socket_is_its_owners_alone_and_another_site_cannot_use_it() {
     // The owner's uid is nothing where it is not the socket that says it.
     assert_eq!(ask(hub.server.addr(), "GET /api/v1/accounts HTTP/1.1\r\nHost: localhost\r\n").status, 401);
 }
+
+#[test]
+fn a_program_has_an_account_and_its_keys_hold_as_long_as_it_does() {
+    let hub = Hub::start(["--no-local"]);
+    let folder = hub.folder.path();
+    told(run(folder, &["service", "add", "nightly", "--role", "member"]));
+    let key = told(run(folder, &["key", "add", "report", "--scope", "data:read", "--service", "nightly"]));
+    let bearer = format!("Authorization: Bearer {}", key.trim());
+    let status = || hub.send("GET", "/api/v1/sources", &[&bearer], "").status;
+    assert_eq!(status(), 200);
+    let services: Value = serde_json::from_str(&told(run(folder, &["service", "list", "--json"]))).expect("JSON");
+    let service = services["services"].as_array().expect("a list").iter().find(|one| one["name"] == "nightly");
+    assert_eq!(service.map(|one| (one["role"].clone(), one["keys"].clone())), Some(("member".into(), 1.into())));
+    let keys: Value =
+        serde_json::from_str(&told(run(folder, &["key", "list", "--service", "nightly", "--json"]))).expect("JSON");
+    assert_eq!(keys["keys"].as_array().map(Vec::len), Some(1), "{keys}");
+    told(run(folder, &["service", "disable", "nightly"]));
+    assert_eq!(status(), 401, "it holds no more");
+    told(run(folder, &["service", "enable", "nightly"]));
+    assert_eq!(status(), 200);
+    told(run(folder, &["service", "remove", "nightly"]));
+    assert_eq!(status(), 401);
+}

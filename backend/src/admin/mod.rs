@@ -1,4 +1,4 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `agents`, `team`, `view`, `share`, `audit` and `usage`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit` and `usage`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
 mod carrier;
@@ -12,13 +12,14 @@ pub use failed::AdminFailed;
 use crate::accounts::{LogFilter, UsageFilter, usage_csv};
 use crate::clock::{self, Clock};
 use crate::config::{
-    AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, ShareTask, TeamTask, UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, ServiceTask, ShareTask, TeamTask, UserTask,
+    ViewTask,
 };
 use order::HubOrder;
 use serde_json::Value;
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
-use shared::team::{GrantChange, NewInvite, NewTeam, TeamChange, TeamEnd};
+use shared::team::{GrantChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
 use shared::views::{NewShare, NewView, Reach};
 
 /// The team where none is named.
@@ -54,7 +55,9 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
             HubOrder::Usage(_) if wanted.is_csv() => {
                 serde_json::from_value(answer.clone()).map(|usage| usage_csv(&usage)).unwrap_or_default()
             }
-            HubOrder::AddKey(..) => text("key").map(|key| format!("{key}\n")).unwrap_or_default(),
+            HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) => {
+                text("key").map(|key| format!("{key}\n")).unwrap_or_default()
+            }
             HubOrder::Join(_, join) => {
                 let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
                 text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
@@ -201,11 +204,19 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             };
             (HubOrder::Usage(asked), String::new())
         }
-        AdminTask::Key(KeyTask::List) => (HubOrder::Keys(team()), String::new()),
-        AdminTask::Key(KeyTask::Add { program, scope, expires }) => {
+        AdminTask::Key(KeyTask::List { service }) => match service {
+            Some(service) => (HubOrder::KeysOfService(team(), service.clone()), String::new()),
+            None => (HubOrder::Keys(team()), String::new()),
+        },
+        AdminTask::Key(KeyTask::Add { program, scope, expires, service }) => {
             let new = NewServiceKey { name: program.clone(), scopes: scope.clone(), expires: expires.clone() };
-            (HubOrder::AddKey(team(), new), "Keep it: it is shown this once.".into())
+            let order = match service {
+                Some(service) => HubOrder::AddKeyOfService(team(), service.clone(), new),
+                None => HubOrder::AddKey(team(), new),
+            };
+            (order, "Keep it: it is shown this once.".into())
         }
+        AdminTask::Service(task) => of_service(task, team()),
         AdminTask::Key(KeyTask::Remove { id }) => (HubOrder::EndKey(team(), id.clone()), format!("{id} is ended.")),
         AdminTask::Agents(task) => {
             let team = team();
@@ -240,6 +251,37 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             }
         }
     })
+}
+
+/// The order about an account of a program.
+fn of_service(task: &ServiceTask, team: String) -> (HubOrder, String) {
+    let change =
+        |name: String, change: ServiceChange, note: String| (HubOrder::ChangeService(team.clone(), name, change), note);
+    match task.clone() {
+        ServiceTask::List => (HubOrder::Services(team), String::new()),
+        ServiceTask::Add { program, role } => {
+            let note = format!(
+                "{program} is there; make its keys with watchglass key add NAME --scope S --service {program}."
+            );
+            (HubOrder::AddService(team, NewService { name: program, role: Some(role) }), note)
+        }
+        ServiceTask::Role { program, role } => {
+            let note = format!("Keys of {program} may what a {role} may, at most.");
+            change(program, ServiceChange { role: Some(role), disabled: None }, note)
+        }
+        ServiceTask::Disable { program } => {
+            let note = format!("No key of {program} holds now.");
+            change(program, ServiceChange { role: None, disabled: Some(true) }, note)
+        }
+        ServiceTask::Enable { program } => {
+            let note = format!("Keys of {program} hold again.");
+            change(program, ServiceChange { role: None, disabled: Some(false) }, note)
+        }
+        ServiceTask::Remove { program } => {
+            let note = format!("{program} and its keys are removed.");
+            (HubOrder::RemoveService(team, program), note)
+        }
+    }
 }
 
 /// The order about a team; `named` is the one of `--team`.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::session::{AgentChange, Agents, NewJoin};
-use shared::team::{GrantChange, NewInvite, NewTeam, TeamChange, TeamEnd, Teams};
+use shared::team::{GrantChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams};
 use shared::views::{NewShare, NewView, Shares, Views};
 
 /// What a hub is to do. Persons, machines and teams are named as people name them.
@@ -18,7 +18,13 @@ pub(super) enum HubOrder {
     ResetPerson(String),
     RemovePerson(String),
     Keys(String),
+    KeysOfService(String, String),
     AddKey(String, NewServiceKey),
+    AddKeyOfService(String, String, NewServiceKey),
+    Services(String),
+    AddService(String, NewService),
+    ChangeService(String, String, ServiceChange),
+    RemoveService(String, String),
     EndKey(String, String),
     Agents(String),
     Join(String, NewJoin),
@@ -72,6 +78,7 @@ impl HubOrder {
         let person = |name: &str| format!("api/v1/accounts/{}", part(name));
         let agent = |team: &str, name: &str| format!("api/v1/teams/{}/agents/{}", part(team), part(name));
         let of = |team: &str, what: &str| format!("api/v1/teams/{}/{what}", part(team));
+        let service = |team: &str, name: &str| of(team, &format!("services/{}", part(name)));
         let one = |team: &str| format!("api/v1/teams/{}", part(team));
         let seconds = |ms: Option<i64>| ms.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)));
         match self {
@@ -81,6 +88,14 @@ impl HubOrder {
             HubOrder::ResetPerson(name) => ("POST", format!("{}/reset", person(name)), body(&json!({}))),
             HubOrder::RemovePerson(name) => ("DELETE", person(name), None),
             HubOrder::Keys(team) => ("GET", of(team, "keys"), None),
+            HubOrder::KeysOfService(team, name) => ("GET", format!("{}/keys", service(team, name)), None),
+            HubOrder::AddKeyOfService(team, name, wanted) => {
+                ("POST", format!("{}/keys", service(team, name)), body(wanted))
+            }
+            HubOrder::Services(team) => ("GET", of(team, "services"), None),
+            HubOrder::AddService(team, wanted) => ("POST", of(team, "services"), body(wanted)),
+            HubOrder::ChangeService(team, name, wanted) => ("PATCH", service(team, name), body(wanted)),
+            HubOrder::RemoveService(team, name) => ("DELETE", service(team, name), None),
             HubOrder::AddKey(team, wanted) => ("POST", of(team, "keys"), body(wanted)),
             HubOrder::EndKey(team, id) => ("DELETE", of(team, &format!("keys/{}", part(id))), None),
             HubOrder::Agents(team) => ("GET", of(team, "agents"), None),
@@ -140,6 +155,21 @@ impl HubOrder {
                 None
             }
             HubOrder::Keys(team) => body(&Keys { keys: accounts.service_keys(by, team).await? }),
+            HubOrder::KeysOfService(team, name) => {
+                body(&Keys { keys: accounts.keys_of_service(by, team, name).await? })
+            }
+            HubOrder::AddKeyOfService(team, name, wanted) => {
+                body(&accounts.add_key_of_service(by, team, name, wanted).await?)
+            }
+            HubOrder::Services(team) => body(&Services { services: accounts.services(by, team).await? }),
+            HubOrder::AddService(team, wanted) => body(&accounts.add_service(by, team, wanted).await?),
+            HubOrder::ChangeService(team, name, wanted) => {
+                body(&accounts.change_service(by, team, name, wanted).await?)
+            }
+            HubOrder::RemoveService(team, name) => {
+                accounts.remove_service(by, team, name).await?;
+                None
+            }
             HubOrder::AddKey(team, wanted) => body(&accounts.add_service_key(by, team, wanted).await?),
             HubOrder::EndKey(team, id) => {
                 accounts.end_service_key(by, team, id).await?;

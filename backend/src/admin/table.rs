@@ -4,7 +4,7 @@ use serde_json::Value;
 use shared::audit::{AuditLog, Usage};
 use shared::people::{Keys, People};
 use shared::session::Agents;
-use shared::team::Team;
+use shared::team::{Services, Team};
 use shared::unit::Unit;
 use shared::views::{Shares, Views};
 
@@ -29,6 +29,14 @@ pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
             vec![key.id, key.name, scopes.join(","), ends, ago(now, key.used)]
         });
         with_head(["ID", "NAME", "SCOPES", "ENDS", "USED"], rows)
+    } else if of("services") {
+        let services: Services = serde_json::from_value(answer.clone()).ok()?;
+        let rows = services.services.into_iter().map(|service| {
+            let state = if service.disabled { "disabled" } else { "active" };
+            let keys = service.keys.to_string();
+            vec![service.name, service.role.to_string(), state.into(), keys, ago(now, Some(service.made)), service.id]
+        });
+        with_head(["NAME", "MAY", "STATE", "KEYS", "MADE", "ID"], rows)
     } else if of("agents") {
         let agents: Agents = serde_json::from_value(answer.clone()).ok()?;
         let rows = agents.agents.into_iter().map(|agent| {

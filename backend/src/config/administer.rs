@@ -37,6 +37,8 @@ pub enum AdminTask {
     User(UserTask),
     /// `watchglass key`.
     Key(KeyTask),
+    /// `watchglass service`.
+    Service(ServiceTask),
     /// `watchglass agents`.
     Agents(AgentsTask),
     /// `watchglass team`.
@@ -189,7 +191,11 @@ fn granted(text: &str) -> Result<Granted, String> {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum KeyTask {
     /// List the keys of a team's programs
-    List,
+    List {
+        /// Those of this service account alone
+        #[arg(long, value_name = "SERVICE")]
+        service: Option<String>,
+    },
     /// Make a key; it is the only line on standard output
     Add {
         /// What it is for
@@ -201,12 +207,58 @@ pub enum KeyTask {
         /// How long it holds: 90d, 24h, never [default: 400d]
         #[arg(long, value_name = "DUR")]
         expires: Option<String>,
+        /// The service account whose key it is; it may no more than that one [default: the team itself]
+        #[arg(long, value_name = "SERVICE")]
+        service: Option<String>,
     },
     /// End a key; its sockets close at once
     Remove {
         /// Its id, which is the third part of it
         #[arg(value_name = "ID")]
         id: String,
+    },
+}
+
+/// What is to be done with accounts of programs.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum ServiceTask {
+    /// List the service accounts of a team
+    List,
+    /// Make a service account; its keys come by watchglass key add --service
+    Add {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        program: String,
+        /// The most that its keys may: viewer, member or admin
+        #[arg(long, value_name = "ROLE", default_value = "viewer")]
+        role: Role,
+    },
+    /// Say the most that its keys may
+    Role {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        program: String,
+        /// viewer, member or admin
+        #[arg(value_name = "ROLE")]
+        role: Role,
+    },
+    /// Let none of its keys hold for now
+    Disable {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        program: String,
+    },
+    /// Let its keys hold again
+    Enable {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        program: String,
+    },
+    /// Remove it with its keys
+    Remove {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        program: String,
     },
 }
 

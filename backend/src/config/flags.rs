@@ -2,8 +2,8 @@
 //! one line each.
 
 use super::administer::{
-    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ShareTask, TeamTask, UsageTask, UserTask,
-    ViewTask,
+    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ServiceTask, ShareTask, TeamTask, UsageTask,
+    UserTask, ViewTask,
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
@@ -112,6 +112,13 @@ pub enum Word {
     Key {
         #[command(subcommand)]
         task: KeyTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
+    /// Accounts of programs in a team of a hub
+    Service {
+        #[command(subcommand)]
+        task: ServiceTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
@@ -226,6 +233,7 @@ impl Word {
         match self.clone() {
             Word::User { task, flags } => Some((AdminTask::User(task), flags)),
             Word::Key { task, flags } => Some((AdminTask::Key(task), flags)),
+            Word::Service { task, flags } => Some((AdminTask::Service(task), flags)),
             Word::Agents { task, flags } => Some((AdminTask::Agents(task), flags)),
             Word::Team { task, flags } => Some((AdminTask::Team(task), flags)),
             Word::View { task, flags } => Some((AdminTask::View(task), flags)),

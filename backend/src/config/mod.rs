@@ -35,8 +35,8 @@ mod when;
 mod written;
 
 pub use administer::{
-    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ShareTask, TeamTask, UsageTask, UserTask,
-    ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask, UsageTask,
+    UserTask, ViewTask,
 };
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
