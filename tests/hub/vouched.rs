@@ -119,7 +119,9 @@ fn who_is_vouched_for_gets_an_account_where_the_file_says_so() {
     assert_eq!(hub.send("GET", SOURCES, &[ada], "").status, 200);
     assert_eq!(hub.send("POST", JOIN, &[ada, &hub.origin(), JSON], "{}").status, 403, "as viewer");
     let people = hub.send("GET", "/api/v1/accounts", &[&hub.cookie("root")], "").body;
-    assert!(people.contains("ada@example.org") && !people.contains("ada-3"), "{people}");
+    assert!(people.contains("ada-2") && !people.contains("ada-3"), "{people}");
+    let own = hub.send("GET", "/api/v1/me", &[ada], "").body;
+    assert!(own.contains("ada@example.org"), "{own}");
     let audit = hub.send("GET", "/api/v1/audit?action=account.add", &[&hub.cookie("root")], "").body;
     assert!(audit.contains("ada-2") && audit.contains("by the proxy"), "{audit}");
 }
