@@ -25,8 +25,10 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 13] =
-    ["codec", "history", "fleet", "hub", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page", "whole"];
+const PARTS: [&str; 13] = [
+    "codec", "history", "fleet", "hub", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page",
+    "whole",
+];
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
