@@ -265,22 +265,26 @@ pub fn number(value: f64) -> String {
     if decimals > 0 {
         text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     }
-    if text == "-0" {
-        text = "0".into();
+    match text.as_str() {
+        "-0" => "0".into(),
+        _ if magnitude >= 9999.5 => grouped(value, decimals),
+        _ => text,
     }
-    let digits = text.trim_start_matches('-').len();
-    if magnitude >= 9999.5 && !text.contains('.') {
-        let mut grouped = String::with_capacity(text.len() + digits / 3);
-        for (i, c) in text.chars().enumerate() {
-            let left = text.len() - i;
-            if i > 0 && left.is_multiple_of(3) && !grouped.ends_with('-') {
-                grouped.push(',');
-            }
-            grouped.push(c);
+}
+
+/// So many digits (at most 9) behind the point, with a comma between thousands: `3,172`, `18,935.0`. For columns, in
+/// which all numbers are written in one way.
+pub fn grouped(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::with_capacity(text.len() + whole / 3);
+    for (i, c) in text.char_indices() {
+        if i > 0 && i < whole && (whole - i).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push(',');
         }
-        text = grouped;
+        grouped.push(c);
     }
-    text
+    grouped
 }
 
 /// A number and its symbol, scaled for itself: `(\"71.2\", \"GiB\")`. The value is in `unit`.
@@ -312,6 +316,14 @@ mod tests {
         ] {
             assert_eq!(number(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn numbers_of_a_column_have_their_thousands_apart() {
+        let written =
+            [(3172.0, 0), (18_935.4, 0), (-999.0, 0), (-1000.0, 0), (1_234_567.25, 1), (12.0, 1), (f64::NAN, 0)];
+        let texts = written.map(|(value, decimals)| grouped(value, decimals));
+        assert_eq!(texts, ["3,172", "18,935", "-999", "-1,000", "1,234,567.2", "12.0", "–"]);
     }
 
     proptest::proptest! {

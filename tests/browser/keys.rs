@@ -207,15 +207,20 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);
     let label = "document.querySelector('article.hero .plot').getAttribute('aria-label')";
-    browser.until(&format!(r"/^GPU utilisation: 8 GPUs, median \d+ percent; GPU \d lowest with \d+$/.test({label})"));
+    browser.until(&format!(r"/^GPU utilisation: 8 GPUs, \d+ percent, GPU \d lowest with \d+$/.test({label})"));
     // A chart far from the screen is not drawn, and has its title alone until it comes near.
     let live = "[...document.querySelectorAll('article.chart .plot')].filter(p => p.closest('article').dataset.state === 'live')";
+    // Only what says what it shows takes the keys.
+    let bare = "[...document.querySelectorAll('[role=application]')].filter(e => !e.getAttribute('aria-label').includes(': ')).length";
+    assert_eq!(browser.eval(bare), 0);
     let count = browser.eval(&format!("{live}.length")).as_u64().unwrap();
     assert!(count > 8, "{count} charts have data");
     for i in 0..count {
         browser.script(&format!("{live}[{i}].scrollIntoView({{ block: 'center' }})"));
         browser.until(&format!("{live}[{i}].getAttribute('aria-label').includes(': ')"));
+        browser.until(&format!("{live}[{i}].getAttribute('role') === 'application'"));
     }
+    assert_eq!(browser.eval(bare), 0);
     no_faults(&browser);
 }
 
@@ -244,13 +249,60 @@ fn anything_is_found_by_a_few_letters() {
     browser.until("document.querySelector('article.chart').dataset.window === '1h'");
     // What the page can do, chosen with the arrows.
     ask("dark or");
-    browser.until(&format!("/dark or light.*action/.test({first})"));
+    browser.until(&format!("/dark or light.*action/i.test({first})"));
     let before = browser.eval("document.documentElement.dataset.theme");
     browser.press("Enter");
     browser.until(&format!("document.documentElement.dataset.theme !== {before}"));
+    // One finding after another, in the dialog that stays open.
     ask("zzz");
     browser.until("document.querySelector('#dialog .find .did').innerText.includes('Nothing is called so')");
-    browser.press("Escape");
+    let hits = "[...document.querySelectorAll('#hits li')].map(l => l.innerText.replace(/\\s+/g, ' '))";
+    let finds = |text: &str, wanted: &str| {
+        browser.eval("(document.getElementById('find').focus(), document.activeElement.select(), 0)");
+        browser.insert(text);
+        browser.until(&format!("{hits}.some(hit => {wanted}.test(hit))"));
+    };
+    // Metrics without and with the number of a device, and as W&B writes them.
+    for name in ["gpu.power", "gpu.0.powerWatts", "system.gpu.0.powerWatts", "watchglass_gpu_power"] {
+        finds(name, "/^GPU power.*chart$/i");
+    }
+    // Words of descriptions, sections, and what the menus offer.
+    finds("dcgm", "/DCGM.*chart$/");
+    finds("watchglass", "/^Watchglass.*section$/");
+    finds("hide", "/^Hide this chart.*action$/");
+    for (words, action) in [
+        ("freeze", "Freeze"),
+        ("who differs", "Who differs"),
+        ("open a rec", "Open a recording"),
+        ("zoom out", "Wider"),
+    ] {
+        finds(words, &format!("/^{action}.*action$/"));
+    }
+    // Processes by name, number and user; times.
+    finds("mara", "/mara process$/");
+    for (words, time) in
+        [("14:05", "around .* 14:05"), ("-30m", "the last 30m"), ("yesterday 9:00", "around .* 0?9:00")]
+    {
+        finds(words, &format!("/^{time}.*time$/"));
+    }
+    // A section is unfolded and shown.
+    finds("watchglass", "/^Watchglass.*section$/");
+    browser.eval(&format!(
+        "({hits}, [...document.querySelectorAll('#hits li')].find(l => /section$/.test(l.innerText.trim())).click(), 0)"
+    ));
     browser.until("!document.getElementById('dialog').open");
+    browser.until("[...document.querySelectorAll('details[data-section][open] summary')].some(s => s.innerText.includes('Watchglass'))");
+    // The menu of a chart opens where it is asked for.
+    ask("hide this");
+    browser.until(&format!("/hide this chart.*action/i.test({first})"));
+    browser.press("Enter");
+    browser.until("document.querySelector('#menu:not([hidden]) [data-do=hide]')");
+    browser.press("Escape");
+    browser.until("document.getElementById('menu').hidden");
+    // And the page stands still by a word.
+    ask("freeze");
+    browser.until(&format!("/^freeze.*action/i.test({first})"));
+    browser.press("Enter");
+    browser.until("document.querySelector('.bar .link').innerText.includes('FROZEN')");
     super::no_faults(&browser);
 }

@@ -82,6 +82,13 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     let whole = r#"[...document.querySelectorAll(".processes tbody td:is(:nth-child(5), :nth-child(8)):not(.rest)")]
         .every(td => /^[0-9,]+$/.test(td.textContent))"#;
     assert_eq!(browser.eval(whole), true);
+    // In each column thousands are told apart in one way.
+    let alike = r#"[...document.querySelectorAll(".processes tbody td:is(:nth-child(4), :nth-child(5), :nth-child(7), :nth-child(8), :nth-child(9))")]
+        .every(td => /^(–|\d{1,3}(,\d{3})*(\.\d)?)$/.test(td.textContent))"#;
+    filter(&browser, " ");
+    browser.until(&format!("{NAMES}.length === 24 && {alike}"));
+    filter(&browser, "python mara");
+    browser.until(&format!("{NAMES}.length === 8"));
     // One of them, by its PID.
     let pid = column(&browser, 2)[0].to_string();
     filter(&browser, &pid);

@@ -268,6 +268,23 @@ fn a_view_is_saved_opened_and_says_that_it_was_changed() {
 }
 
 #[test]
+fn the_menu_of_views_stands_on_the_page_of_a_machine_too_and_keeps_what_it_shows() {
+    let (crowd, browser) = outside();
+    sign_in(&browser, &format!("{}?source=node-01", crowd.url));
+    browser.until("document.querySelector('.bar .views summary') && document.querySelector('main#page')");
+    browser.click(".views summary");
+    browser.until("document.querySelector('.views [data-row=v1]')");
+    browser.click(".views [data-do=save-as]");
+    fill(&browser, "form[data-form=view] [name=name]", "node one");
+    browser.strike("Enter", 0);
+    browser.until("location.search.includes('view=v2')");
+    let query = format!("new URLSearchParams({}.query).get('source')", sent("POST", "/views"));
+    assert_eq!(browser.eval(&query), "node-01");
+    browser.until("document.querySelector('.views summary').innerText.includes('node one')");
+    drop(crowd);
+}
+
+#[test]
 fn what_is_shown_is_shared_by_a_link_which_shows_it_and_nothing_else() {
     let (crowd, browser) = at("fleet");
     browser.until("document.querySelector('.views summary')");

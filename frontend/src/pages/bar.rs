@@ -1,6 +1,7 @@
 //! The top bar: machine, state of the link, windows, tools.
 
 use super::fleet::bar::{Nav, OwnIcons};
+use super::team::views::Views;
 use crate::browser::{document, offset};
 use crate::range;
 use crate::recording;
@@ -44,6 +45,7 @@ pub fn Bar() -> impl IntoView {
                 <span>"Find a chart, a process, a time"</span>
                 <kbd>"/"</kbd>
             </button>
+            <Views/>
             <Windows/>
             <SpanTools/>
             <Icons/>

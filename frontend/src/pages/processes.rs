@@ -9,7 +9,7 @@ use crate::widgets::icons::Triangle;
 use leptos::html;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
-use shared::unit::{Unit, fixed, number};
+use shared::unit::{Unit, grouped};
 use shared::wire::PageMessage;
 
 /// Number of lines that are shown at first.
@@ -185,7 +185,7 @@ fn words(page: Page, table: &ProcessTable) -> String {
 
 /// A number with so many digits behind the point; a dash for what is not known.
 fn cell(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| "–".into(), |v| if v >= 9999.5 { number(v) } else { fixed(v, decimals) })
+    value.map_or_else(|| "–".into(), |v| grouped(v, decimals))
 }
 
 /// The process that is drawn over time: number, name, span in ms since the epoch.

@@ -75,7 +75,7 @@ pub fn PanelCard(
             {menu.run()}
             <div
                 class="plot"
-                role="application"
+                role="group"
                 aria-roledescription="chart"
                 aria-label=title
                 aria-describedby="how"

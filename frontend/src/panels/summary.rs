@@ -14,47 +14,51 @@ pub fn spoken_unit(symbol: &str) -> &str {
     }
 }
 
-/// A chart in a sentence for screen readers, which leads with what is furthest from the others: `8 GPUs, median 99
-/// percent; GPU 7 lowest with 77`. `to` is the end of the span, ms since the epoch.
+/// A chart in a sentence for screen readers: `8 GPUs, 99 percent, GPU 7 lowest with 77`. Of devices of one kind it gives
+/// the median and those that are unlike it, or the furthest where none is; of other series both ends. `to` is the end of
+/// the span, ms since the epoch.
 pub fn summary(picture: &Picture, to: i64) -> String {
     let values: Vec<(usize, f64)> =
         picture.values(None, to).into_iter().enumerate().filter(|(_, v)| v.is_finite()).collect();
     let unit = spoken_unit(picture.unit);
-    let sentence = match &values[..] {
-        [] => "no data".to_string(),
-        [(i, value)] if picture.names.len() == 1 || picture.peers().is_none() => {
-            let name = if picture.names.len() == 1 { String::new() } else { format!("{}, ", picture.names[*i].full) };
-            format!("{name}{} {unit}", picture.number(*value))
-        }
-        all => {
+    let in_unit = |value: f64| format!("{} {unit}", picture.number(value)).trim_end().to_string();
+    let name = |i: usize| &picture.names[i].full;
+    match (&values[..], picture.peers()) {
+        ([], _) => "no data".to_string(),
+        ([(_, value)], _) if picture.names.len() == 1 => in_unit(*value),
+        ([(i, value)], None) => format!("{}, {}", name(*i), in_unit(*value)),
+        (all, peers) => {
             let mut sorted: Vec<f64> = all.iter().map(|(_, v)| *v).collect();
             sorted.sort_unstable_by(f64::total_cmp);
-            let median = quantile(&sorted, 0.5);
-            let name = |i: usize| &picture.names[i].full;
-            let far = all.iter().filter(|(i, _)| matches!(picture.hue(*i), Hue::Odd(_)));
-            let mut rest: String = far
-                .map(|(i, v)| {
-                    let place = if *v < median { "lowest" } else { "highest" };
-                    format!("; {} {place} with {}", name(*i), picture.number(*v))
-                })
-                .collect();
-            let ends = (all.iter().min_by(|a, b| a.1.total_cmp(&b.1)), all.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
-            if let (true, (Some(low), Some(high))) = (rest.is_empty() && picture.peers().is_none(), ends) {
-                rest = format!(
-                    "; {} highest with {}, {} lowest with {}",
-                    name(high.0),
-                    picture.number(high.1),
-                    name(low.0),
-                    picture.number(low.1)
-                );
+            let (low, median, high) = (quantile(&sorted, 0.0), quantile(&sorted, 0.5), quantile(&sorted, 1.0));
+            let far = |(_, v): &&(usize, f64)| (v - median).abs();
+            let mut told: Vec<&(usize, f64)> =
+                all.iter().filter(|(i, _)| matches!(picture.hue(*i), Hue::Odd(_))).collect();
+            told.sort_by(|a, b| far(b).total_cmp(&far(a)));
+            if told.is_empty() && peers.is_some() {
+                // What is written alike is not told apart.
+                let unlike = |(_, v): &&(usize, f64)| picture.number(*v) != picture.number(median);
+                told.extend(all.iter().filter(unlike).max_by(|a, b| far(a).total_cmp(&far(b))));
+            } else if told.is_empty() {
+                told.extend(all.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
+                told.extend(all.iter().min_by(|a, b| a.1.total_cmp(&b.1)));
             }
-            format!(
-                "{} {}, median {} {unit}{rest}",
-                all.len(),
-                picture.peers().unwrap_or("series"),
-                picture.number(median)
-            )
+            let mut said = format!("{} {}", all.len(), peers.unwrap_or("series"));
+            if peers.is_some() {
+                said += &format!(", {}", in_unit(median));
+            }
+            for (k, (i, v)) in told.into_iter().enumerate() {
+                let place = match *v {
+                    v if v == low => "lowest",
+                    v if v == high => "highest",
+                    v if v < median => "low",
+                    _ => "high",
+                };
+                // The unit is said once.
+                let value = if k == 0 && peers.is_none() { in_unit(*v) } else { picture.number(*v) };
+                said += &format!(", {} {place} with {value}", name(*i));
+            }
+            said
         }
-    };
-    sentence.trim_end().to_string()
+    }
 }

@@ -1,9 +1,10 @@
 //! Finds anything by a few letters: charts, also folded ones, by their title and by the names that other programs give
 //! their metrics; machines, processes, spans of time, and what the page can do.
 
+use super::menu;
 use crate::browser::{self, now, offset};
 use crate::range::{self, Asked};
-use crate::shortcuts::{Action, KEYS};
+use crate::shortcuts::{self, Action};
 use crate::state::Page;
 use crate::store::fleet::{hosts::hosts, words};
 use leptos::html;
@@ -26,6 +27,12 @@ enum Goal {
     Process(String),
     /// To this span.
     Span(Asked),
+    /// To the section with this id.
+    Section(String),
+    /// To the list of what is not available.
+    Missing,
+    /// To the menu of the chart that was pointed at, or of the first one.
+    Menu,
     /// It does what a key does.
     Act(Action),
 }
@@ -34,7 +41,7 @@ enum Goal {
 #[derive(Clone, Debug, PartialEq)]
 struct Hit {
     goal: Goal,
-    /// What it is: chart, machine, process, time, action.
+    /// What it is: chart, section, machine, process, time, action, not here.
     kind: &'static str,
     title: String,
     /// What else was found of it: the metric's name, the key.
@@ -56,6 +63,26 @@ fn rank(text: &str, typed: &str) -> Option<usize> {
     }
 }
 
+/// The same for the name of a metric, which may be typed without its numbers, or with those of one device, and as W&B
+/// writes it: `gpu.power` and `system.gpu.0.powerWatts` are `gpu.{i}.powerWatts`.
+fn rank_name(name: &str, typed: &str) -> Option<usize> {
+    let bare = |name: &str| {
+        let parts = name.strip_prefix("system.").unwrap_or(name).split('.');
+        let words = parts.filter(|part| !part.starts_with('{') && !part.bytes().all(|c| c.is_ascii_digit()));
+        words.collect::<Vec<_>>().join(".")
+    };
+    let wanted = bare(typed);
+    rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
+}
+
+/// The part of a description in which the first typed word stands, when each typed word is in the description.
+fn meaning(help: &str, typed: &str) -> Option<String> {
+    let word = typed.split_whitespace().next().filter(|word| word.len() > 2)?;
+    rank(help, typed)?;
+    let part = help.split(['.', ';']).find(|part| part.to_ascii_lowercase().contains(word));
+    Some(part.unwrap_or(help).trim().to_string())
+}
+
 /// The results for what was typed, the best first.
 fn hits(page: Page, typed: &str) -> Vec<Hit> {
     let typed = typed.trim().to_ascii_lowercase();
@@ -74,18 +101,23 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
         let rows = table.iter().flat_map(|table| &table.rows);
         found.extend(rows.filter_map(|process| {
             let title = format!("{} {}", process.name, process.pid);
-            let rank = rank(&title, &typed)? + 1;
+            let script = process.script().unwrap_or_default();
+            let rank = rank(&format!("{title} {script} {}", process.user), &typed)? + 1;
             let goal = Goal::Process(title.clone());
             Some((rank, Hit { goal, kind: "process", title, detail: process.user.clone() }))
         }));
     });
-    for row in KEYS.iter().filter(|group| !group.recorded || page.is_recorded()).flat_map(|group| group.rows) {
-        let act = row.keys.first().filter(|(_, action)| action.alone());
-        if let (Some((_, action)), Some(rank)) = (act, rank(row.words, &typed)) {
-            let (title, detail) = (row.words.to_string(), row.names.to_string());
-            found.push((rank + 1, Hit { goal: Goal::Act(*action), kind: "action", title, detail }));
+    for (action, keys) in shortcuts::offered(page.is_recorded()) {
+        let Some((name, others)) = action.names() else { continue };
+        let found_by = rank(name, &typed).or_else(|| rank(&format!("{name}, {others}"), &typed).map(|rank| rank + 1));
+        if let Some(rank) = found_by {
+            found.push((rank + 1, Hit { goal: Goal::Act(action), kind: "action", title: name.into(), detail: keys }));
         }
     }
+    found.extend(menu::OFFERS.into_iter().filter_map(|words| {
+        let (rank, detail) = (rank(words, &typed)? + 1, "in the menu of each chart, M".to_string());
+        Some((rank, Hit { goal: Goal::Menu, kind: "action", title: words.into(), detail }))
+    }));
     // The sort is stable: equal ranks stay in the order of the page.
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect()
@@ -105,7 +137,8 @@ fn machines(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     }
 }
 
-/// Charts of the plan, by their titles and the names of their metrics.
+/// Charts of the plan, by their titles, the names of their metrics and the words of their descriptions; sections, and
+/// what is not available.
 fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     let store = page.store.read_value();
     page.plan.with_untracked(|plan| {
@@ -117,10 +150,24 @@ fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
             });
             let by_title = rank(&panel.title, typed).map(|rank| (rank, String::new()));
             let by_name =
-                || names.filter_map(|name| Some((rank(&name, typed)? + 1, name))).min_by_key(|(rank, _)| *rank);
-            if let Some((rank, detail)) = by_title.or_else(by_name) {
+                || names.filter_map(|name| Some((rank_name(&name, typed)? + 1, name))).min_by_key(|(rank, _)| *rank);
+            let by_meaning = || metrics().find_map(|metric| Some((4, meaning(&metric.help, typed)?)));
+            if let Some((rank, detail)) = by_title.or_else(by_name).or_else(by_meaning) {
                 let (goal, title) = (Goal::Chart(panel.id.clone()), panel.title.clone());
                 found.push((rank, Hit { goal, kind: "chart", title, detail }));
+            }
+        }
+        for section in &plan.sections {
+            if let Some(rank) = rank(&section.title, typed) {
+                let (goal, title) = (Goal::Section(section.id.clone()), section.title.clone());
+                found.push((rank, Hit { goal, kind: "section", title, detail: String::new() }));
+            }
+        }
+        for absent in &plan.missing {
+            let why = absent.why();
+            if let Some(rank) = rank(&absent.title, typed).or_else(|| meaning(&why, typed).map(|_| 3)) {
+                let title = absent.title.clone();
+                found.push((rank + 1, Hit { goal: Goal::Missing, kind: "not here", title, detail: why }));
             }
         }
     });
@@ -139,9 +186,11 @@ fn spoken(asked: Asked) -> String {
     }
 }
 
-fn open(fold: &web_sys::Element) {
+/// Unfolds a section and scrolls to it.
+fn show(fold: &web_sys::Element) {
     if let Some(fold) = fold.dyn_ref::<web_sys::HtmlDetailsElement>() {
         fold.set_open(true);
+        fold.scroll_into_view();
     }
 }
 
@@ -166,12 +215,26 @@ pub fn Find(
             Goal::Machine(name) => page.go_to(None, &[name]),
             Goal::Process(words) => {
                 page.seek.set(words);
-                for fold in browser::all("details.processes") {
-                    open(&fold);
-                    fold.scroll_into_view();
-                }
+                browser::all("details.processes").iter().for_each(show);
             }
             Goal::Span(asked) => page.go(asked),
+            Goal::Section(id) => {
+                for fold in browser::all("details[data-section]") {
+                    if fold.get_attribute("data-section").as_ref() == Some(&id) {
+                        show(&fold);
+                    }
+                }
+            }
+            Goal::Missing => browser::all("details.why").iter().for_each(show),
+            Goal::Menu => {
+                let pointed = page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone()));
+                let first = || page.plan.with_untracked(|plan| plan.top.first().map(|panel| panel.id.clone()));
+                if let Some(chart) = pointed.or_else(first) {
+                    super::open_chart(chart.clone());
+                    // The chart takes the focus first; the menu would close when the focus leaves it.
+                    set_timeout(move || page.toggle_menu(&chart), super::OPEN_CHART_PAUSE * 2);
+                }
+            }
             Goal::Act(action) => act.run(action),
         }
     };
@@ -241,7 +304,25 @@ fn wrong(page: Page, typed: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::rank;
+    use super::{meaning, rank, rank_name};
+
+    #[test]
+    fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
+        let help = "Share of time. NVML GPM SM utilisation; DCGM field 1002.";
+        assert_eq!(meaning(help, "dcgm").as_deref(), Some("DCGM field 1002"));
+        assert_eq!(meaning(help, "nvml sm").as_deref(), Some("NVML GPM SM utilisation"));
+        assert_eq!((meaning(help, "sm"), meaning(help, "dcgm rocm")), (None, None));
+    }
+
+    #[test]
+    fn a_metric_is_found_without_its_numbers_or_with_them() {
+        let power = "gpu.{i}.powerWatts";
+        assert_eq!(rank_name(power, "gpu.power"), Some(0));
+        assert_eq!(rank_name(power, "system.gpu.0.powerwatts"), Some(0));
+        assert_eq!(rank_name(power, "powerwatts"), Some(1));
+        assert_eq!(rank_name("watchglass_gpu_power_watts{gpu}", "gpu_power"), Some(1));
+        assert_eq!((rank_name(power, "14.5"), rank_name(power, "0"), rank_name(power, "gpu.temp")), (None, None, None));
+    }
 
     #[test]
     fn what_begins_so_comes_first_and_each_word_must_be_there() {

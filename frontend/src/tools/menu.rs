@@ -14,6 +14,20 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
+/// What the menu of each chart offers, in words by which it is looked for.
+pub const OFFERS: [&str; 10] = [
+    "Table of a chart",
+    "What is this? Meaning, unit, source and names of a chart",
+    "Picture of a chart: PNG, SVG",
+    "CSV of a chart: every sample",
+    "Copy link to this moment",
+    "Live link",
+    "Hide this chart",
+    "Put a chart to the top, earlier or later: pin, order",
+    "Draw another chart over this one",
+    "One series alone, hidden or followed",
+];
+
 /// The element of the menu; None while it is closed.
 fn open(page: Page) -> Option<Element> {
     if page.menu.with_untracked(|menu| menu.as_ref().is_some_and(|menu| menu.open)) {

@@ -41,6 +41,9 @@ fn pointed(board: Board) -> Option<String> {
     focused.or_else(|| board.page.hover.with_value(|hover| hover.as_ref().map(|hover| hover.panel.clone())))
 }
 
+/// The charts of a family appear in the frame after it was opened.
+const OPEN_CHART_PAUSE: Duration = Duration::from_millis(60);
+
 /// Scrolls to a chart and moves the focus there. The chart's family is opened first.
 fn open_chart(chart: String) {
     for family in browser::all("details[data-charts]") {
@@ -49,7 +52,6 @@ fn open_chart(chart: String) {
             family.unchecked_into::<HtmlDetailsElement>().set_open(true);
         }
     }
-    // The charts of a family appear in the frame after it was opened.
     let found = move || {
         for panel in browser::all("article[data-panel]") {
             let found = panel.get_attribute("data-panel").as_ref() == Some(&chart);
@@ -61,5 +63,5 @@ fn open_chart(chart: String) {
             }
         }
     };
-    set_timeout(found, Duration::from_millis(60));
+    set_timeout(found, OPEN_CHART_PAUSE);
 }

@@ -182,10 +182,34 @@ impl Action {
         matches!(self, Action::Find | Action::Keys | Action::Theme | Action::Go | Action::Leave)
     }
 
-    /// True when the action needs no chart, and is not a choice among several: it can be offered by its name.
-    pub fn alone(self) -> bool {
-        use Action::{About, Chart, Find, Menu, Pin, Read, Window};
-        !matches!(self, Chart(_) | Read(_) | Pin | Menu | About | Window(_) | Find)
+    /// By what name the action is offered, and other words by which it is looked for. None when it needs a chart, or is
+    /// a choice among several.
+    pub fn names(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Action::Chart(_) | Action::Read(_) | Action::Pin | Action::Menu | Action::About => return None,
+            Action::Window(_) | Action::Find => return None,
+            Action::Layouts => ("Layouts: what is folded, hidden and put first", "arrangement, order, unhide"),
+            Action::Closer => ("Closer", "zoom in"),
+            Action::Wider => ("Wider", "zoom out"),
+            Action::Pan(..0) => ("Half a window back", "pan left, earlier"),
+            Action::Pan(_) => ("Half a window on", "pan right, later"),
+            Action::Back => ("One step back", "undo, previous view"),
+            Action::Freeze => ("Freeze, or go on live", "stand still, pause, stop, resume"),
+            Action::Leave => ("Close what lies over the page, else go live", "escape, reset"),
+            Action::Compare => ("Compare with the span before", "earlier, overlay, yesterday"),
+            Action::Changed => ("What changed in this span", "difference, before and after"),
+            Action::Differs => ("Who differs in this span", "outlier, straggler, unlike its peers"),
+            Action::Record => ("Record this span to a file", "save, download, export"),
+            Action::Open => ("Open a recording", "load a file, import, W&B, CSV"),
+            Action::Theme => ("Dark or light", "theme, colours, mode"),
+            Action::Keys => ("All keys", "help, shortcuts, keyboard"),
+            Action::Go => ("All machines", "fleet, hosts, nodes"),
+            Action::Play => ("Play, or pause", "the recording"),
+            Action::Speed(..0) => ("Slower", "speed of the recording"),
+            Action::Speed(_) => ("Faster", "speed of the recording"),
+            Action::Jump(..0) => ("A tenth of the window back", "jump"),
+            Action::Jump(_) => ("A tenth of the window on", "jump"),
+        })
     }
 }
 
@@ -193,6 +217,24 @@ impl Action {
 pub fn action(key: &str, recorded: bool) -> Option<Action> {
     let known = |recorded| all(recorded).find(|(name, _)| *name == key).map(|(_, action)| *action);
     recorded.then(|| known(true)).flatten().or_else(|| known(false))
+}
+
+/// The actions that can be offered by their names, each once, with the keys that do the same: `Space L`.
+pub fn offered(recorded: bool) -> Vec<(Action, String)> {
+    let mut found: Vec<(Action, String)> = Vec::new();
+    let keys = KEYS.iter().flat_map(|group| group.rows).flat_map(|row| row.keys);
+    for (key, means) in keys.filter(|(key, means)| means.names().is_some() && action(key, recorded) == Some(*means)) {
+        let key = match *key {
+            " " => "Space".to_string(),
+            key if key.len() == 1 => key.to_uppercase(),
+            key => key.to_string(),
+        };
+        match found.iter_mut().find(|(known, _)| known == means) {
+            Some((_, keys)) => *keys = format!("{keys} {key}"),
+            None => found.push((*means, key)),
+        }
+    }
+    found
 }
 
 /// The title of a button: its description, with the keys that do the same.
@@ -210,6 +252,19 @@ mod tests {
     use super::*;
 
     const README: &str = include_str!("../../../README.md");
+
+    #[test]
+    fn each_action_that_needs_no_chart_is_offered_once_by_its_name() {
+        for recorded in [false, true] {
+            let offered = offered(recorded);
+            let names: Vec<&str> = offered.iter().filter_map(|(action, _)| Some(action.names()?.0)).collect();
+            assert!(names.len() == offered.len() && names.iter().enumerate().all(|(i, n)| !names[..i].contains(n)));
+        }
+        let keys = |of: Action| offered(false).into_iter().find(|(action, _)| *action == of).map(|(_, keys)| keys);
+        assert_eq!(keys(Action::Freeze).as_deref(), Some("Space L"));
+        assert_eq!(keys(Action::Differs).as_deref(), Some("W"));
+        assert_eq!((keys(Action::Play), keys(Action::Menu)), (None, None));
+    }
 
     #[test]
     fn a_key_means_one_thing_and_each_is_named_as_it_is_pressed() {

@@ -295,6 +295,8 @@ impl PanelView {
             let title = self.article.query_selector("h3 button").ok().flatten().and_then(|title| title.text_content());
             // This fails only for invalid names, and the name is a constant.
             let _ = plot.set_attribute("aria-label", &format!("{}: {sentence}", title.unwrap_or_default()));
+            // Only what says what it shows takes the keys from a screen reader.
+            let _ = plot.set_attribute("role", "application");
             self.summary.0 = sentence;
         }
     }

@@ -4,7 +4,7 @@ use super::{Brush, follow};
 use crate::browser;
 use crate::panels::board::layer::Layer;
 use crate::state::{LinkState, Page};
-use crate::store::fleet::hosts::{Host, HostGroup};
+use crate::store::fleet::hosts::{Host, HostGroup, Totals};
 use crate::store::fleet::words;
 use charts::map::{self, Cell, Manner, Map, Mark, Plan};
 use leptos::ev::{KeyboardEvent, MouseEvent};
@@ -135,13 +135,20 @@ pub fn FleetMap(
         keyed.set_value(true);
         shown.here.set(Some(name));
     };
+    // Whoever does not see the map hears first how the fleet stands.
+    let label = Memo::new(move |_| {
+        shown.hosts.with(|hosts| {
+            let said = words::sentence(hosts, &Totals::of(hosts), page.server_now());
+            format!("Machines: {} {}", said.head, said.rest)
+        })
+    });
     view! {
         <div
             class="map"
             id="map"
             role="application"
             aria-roledescription="map"
-            aria-label="Machines"
+            aria-label=label
             aria-describedby="how-map"
             tabindex="0"
             on:pointermove=move |event| {
