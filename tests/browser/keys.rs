@@ -268,7 +268,7 @@ fn anything_is_found_by_a_few_letters() {
     }
     // Words of descriptions, sections, and what the menus offer.
     finds("dcgm", "/DCGM.*chart$/");
-    finds("watchglass", "/^Watchglass.*section$/");
+    finds("gpu, more", "/^GPU, more.*section$/");
     finds("hide", "/^Hide this chart.*action$/");
     for (words, action) in [
         ("freeze", "Freeze"),
@@ -285,13 +285,14 @@ fn anything_is_found_by_a_few_letters() {
     {
         finds(words, &format!("/^{time}.*time$/"));
     }
-    // A section is unfolded and shown.
-    finds("watchglass", "/^Watchglass.*section$/");
-    browser.eval(&format!(
-        "({hits}, [...document.querySelectorAll('#hits li')].find(l => /section$/.test(l.innerText.trim())).click(), 0)"
-    ));
+    // A section that is folded at first is unfolded.
+    let section = |open: bool| format!("document.querySelector('details[data-section=\"gpu.more\"]').open === {open}");
+    browser.until(&section(false));
+    finds("gpu, more", "/^GPU, more.*section$/");
+    browser
+        .eval("([...document.querySelectorAll('#hits li')].find(l => /section$/.test(l.innerText.trim())).click(), 0)");
     browser.until("!document.getElementById('dialog').open");
-    browser.until("[...document.querySelectorAll('details[data-section][open] summary')].some(s => s.innerText.includes('Watchglass'))");
+    browser.until(&section(true));
     // The menu of a chart opens where it is asked for.
     ask("hide this");
     browser.until(&format!("/hide this chart.*action/i.test({first})"));
