@@ -10,7 +10,7 @@ pub struct AboutHub {
     pub version: String,
     /// The address that people and agents type.
     pub url: String,
-    /// What keeps accounts: `sqlite`.
+    /// What keeps accounts: `sqlite` or `postgresql`.
     pub database: String,
     /// Bytes of the database; absent where they are not known.
     pub database_bytes: Option<u64>,
@@ -24,6 +24,10 @@ pub struct AboutHub {
     pub machines: u64,
     /// Agents that are linked now.
     pub links: u64,
+    /// Who was judged a moment ago, and is kept for as long as nothing has changed.
+    pub judged: u64,
+    /// Of these, so many were dropped since the start because there were too many.
+    pub judged_dropped: u64,
     /// The file of the audit log, where there is one.
     pub audit_file: Option<AuditFile>,
 }

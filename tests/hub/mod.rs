@@ -15,6 +15,7 @@ mod machine;
 #[cfg(unix)]
 mod postgresql;
 mod proxies;
+mod revoked;
 mod roads;
 mod sessions;
 mod shares;

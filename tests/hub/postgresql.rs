@@ -1,6 +1,7 @@
 //! A hub whose records are in a real PostgreSQL: begun, asked, without it for a while, and moved to it from its file.
 
 use super::JSON;
+use super::revoked::all_is_closed;
 use backend::accounts::Database;
 use std::path::{Path, PathBuf};
 use watchglass_tests::fleet::Fleet;
@@ -19,12 +20,12 @@ fn configured(postgresql: &Postgresql, folder: &Path) -> (PathBuf, String) {
 }
 
 /// A hub with everybody in a PostgreSQL.
-fn hub(postgresql: &Postgresql) -> Hub {
+fn hub(postgresql: &Postgresql, args: &[&str]) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let (config, url) = configured(postgresql, folder.path());
     let database = Database::of(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
     let config = config.display().to_string();
-    Hub::start_in(folder, database, ["--no-local", "--config", &config])
+    Hub::start_in(folder, database, ["--config", &config].into_iter().chain(args.iter().copied()))
 }
 
 fn sign_in(hub: &Hub, name: &str) -> watchglass_tests::server::Answer {
@@ -93,19 +94,34 @@ fn with_postgresql_away_for_a_while_no_sample_is_lost() {
 #[ignore = "needs Debian's PostgreSQL 15"]
 fn with_postgresql_away_a_sign_in_is_told_so_and_it_comes_back_by_itself() {
     let postgresql = Postgresql::start();
-    let hub = hub(&postgresql);
+    let hub = hub(&postgresql, &["--no-local"]);
     assert_eq!(sign_in(&hub, "ada").status, 200);
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.key("data")], "").status, 200);
     postgresql.stop();
     let refused = sign_in(&hub, "ada");
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.error().contains("database cannot be used now"), "{refused:?}");
-    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status, 503);
+    // Who was judged this very second is known until it is over.
+    let status = || hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status;
+    until_so("nobody can be judged", || status() == 503);
     assert_eq!(["/", "/healthz"].map(|path| hub.send("GET", path, &[], "").status), [200, 200]);
     postgresql.start_again();
     until_so("it is back", || hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status == 200);
     assert_eq!(sign_in(&hub, "ada").status, 200);
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.key("data")], "").status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Debian's PostgreSQL 15"]
+async fn with_postgresql_what_another_hub_takes_back_is_closed_here() {
+    let postgresql = Postgresql::start();
+    let hub = hub(&postgresql, &[]);
+    let url = postgresql.url("hub");
+    let database = Database::of(hub.folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    all_is_closed(&hub, &database).await;
+    let about = hub.send("GET", "/api/v1/hub", &[&hub.cookie("root")], "");
+    let about: shared::hub::AboutHub = serde_json::from_str(&about.body).expect("about the hub");
+    assert_eq!(about.database, "postgresql");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::JSON;
 use futures_util::{SinkExt, StreamExt};
 use shared::wire::{self, PROTOCOL, PageMessage, Received, ServerMessage};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::waiting::MAX_WAIT;
@@ -38,7 +38,9 @@ pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -
 }
 
 /// Reads to the end: the reason of the goodbye, and the close.
-pub async fn ended(mut stream: Stream) -> (Option<String>, Option<CloseFrame>) {
+pub async fn ended(
+    mut stream: impl StreamExt<Item = Result<Message, Error>> + Unpin,
+) -> (Option<String>, Option<CloseFrame>) {
     let mut goodbye = None;
     let all = async {
         while let Some(Ok(message)) = stream.next().await {

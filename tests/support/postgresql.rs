@@ -78,6 +78,11 @@ impl Postgresql {
     /// Panics when it cannot be made.
     pub fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(name)
+    }
+
+    /// The address of a database.
+    pub fn url(&self, name: &str) -> String {
         format!("postgres://{USER}@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
     }
 

@@ -1,9 +1,11 @@
 //! What a statement runs on: a connection that reads, or a change, of either engine.
 
 use crate::error::Error;
+use crate::generation::{self, Generation};
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
 use std::ops::{Deref, DerefMut};
+use tokio::sync::oneshot;
 
 /// What a statement runs on.
 pub struct Connection(Held);
@@ -52,7 +54,11 @@ impl Connection {
 pub struct Reader(Connection);
 
 /// A change that is whole or not at all.
-pub struct Change(Connection);
+pub struct Change {
+    on: Connection,
+    /// What rises with it; none: what it changes nobody is judged by.
+    rises: Option<Generation>,
+}
 
 impl Reader {
     pub(crate) fn new(held: Held) -> Self {
@@ -61,8 +67,8 @@ impl Reader {
 }
 
 impl Change {
-    pub(crate) fn new(held: Held) -> Self {
-        Change(Connection(held))
+    pub(crate) fn new(held: Held, rises: Option<Generation>) -> Self {
+        Change { on: Connection(held), rises }
     }
 
     /// Makes it last: when this returns, it is on the disk.
@@ -70,14 +76,37 @@ impl Change {
     /// # Errors
     /// Nothing was changed; or PostgreSQL went away just then, and nobody knows.
     pub async fn commit(self) -> Result<(), Error> {
-        match self.0.0 {
-            Held::SqliteChange(change) => change.commit().await?,
-            Held::PostgresChange(change) => change.commit().await?,
-            // These are no change.
-            Held::SqliteFile(_) | Held::SqliteReader(_) | Held::PostgresReader(_) => {}
-        }
-        Ok(())
+        let Change { on, rises } = self;
+        let Some(rises) = rises else { return commit(on.0).await };
+        let (done, told) = oneshot::channel();
+        // Who waits may go away, and it is written all the same: what was read before is counted as old after that only.
+        tokio::spawn(async move {
+            let mut held = on.0;
+            let marked = match &mut held {
+                Held::PostgresChange(change) => generation::mark(change).await,
+                _ => Ok(()),
+            };
+            let written = match marked {
+                Ok(()) => commit(held).await,
+                failed => failed,
+            };
+            rises.rise();
+            if done.send(written).is_err() {
+                rises.rise_unheard();
+            }
+        });
+        told.await.unwrap_or(Err(sqlx::Error::WorkerCrashed.into()))
     }
+}
+
+async fn commit(held: Held) -> Result<(), Error> {
+    match held {
+        Held::SqliteChange(change) => change.commit().await?,
+        Held::PostgresChange(change) => change.commit().await?,
+        // These are no change.
+        Held::SqliteFile(_) | Held::SqliteReader(_) | Held::PostgresReader(_) => {}
+    }
+    Ok(())
 }
 
 impl Deref for Reader {
@@ -96,12 +125,12 @@ impl DerefMut for Reader {
 impl Deref for Change {
     type Target = Connection;
     fn deref(&self) -> &Connection {
-        &self.0
+        &self.on
     }
 }
 
 impl DerefMut for Change {
     fn deref_mut(&mut self) -> &mut Connection {
-        &mut self.0
+        &mut self.on
     }
 }

@@ -1,6 +1,7 @@
 //! The database and its connections: four that read, one that writes.
 
 use crate::connection::{Change, Held, Reader};
+use crate::generation::{self, Generation};
 use crate::{Error, OpenError, Server, meta, migrate, migrate_server};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -29,7 +30,10 @@ const LIMITS: [(&str, &str); 3] =
 
 /// The database of a hub. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Records(Pools);
+pub struct Records {
+    pools: Pools,
+    generation: Generation,
+}
 
 /// The connections of either engine.
 #[derive(Clone, Debug)]
@@ -57,10 +61,17 @@ impl Records {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT);
         let pool = |max| SqlitePoolOptions::new().max_connections(max).acquire_timeout(ACQUIRE_TIMEOUT);
-        let writer = pool(1).connect_with(options.clone()).await.map_err(|e| failed("open", e.to_string()))?;
+        let generation = Generation::default();
+        let connections = generation.clone();
+        // It stays the same, so that what it says of others can be compared.
+        let writer = pool(1).idle_timeout(None).max_lifetime(None).after_connect(move |_, _| {
+            connections.reconnected();
+            Box::pin(async { Ok(()) })
+        });
+        let writer = writer.connect_with(options.clone()).await.map_err(|e| failed("open", e.to_string()))?;
         migrate::to_newest(&writer, &path).await?;
         let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "true"));
-        Ok(Records(Pools::Sqlite { writer, readers }))
+        Ok(Records { pools: Pools::Sqlite { writer, readers }, generation })
     }
 
     /// Connects to a database of a PostgreSQL, and brings an empty or an older one up to date.
@@ -75,7 +86,7 @@ impl Records {
         migrate_server::to_newest(&writer, server).await?;
         let read_only: PgConnectOptions = options.options([("default_transaction_read_only", "on")]);
         let readers = pool(READERS, AWAY_TIMEOUT).connect_lazy_with(read_only);
-        Ok(Records(Pools::Postgres { writer, readers }))
+        Ok(Records { pools: Pools::Postgres { writer, readers }, generation: Generation::default() })
     }
 
     /// A connection to read by.
@@ -83,7 +94,7 @@ impl Records {
     /// # Errors
     /// The database cannot be read, or all connections are taken for 10 s (3 s of PostgreSQL).
     pub async fn read(&self) -> Result<Reader, Error> {
-        Ok(Reader::new(match &self.0 {
+        Ok(Reader::new(match &self.pools {
             Pools::Sqlite { readers, .. } => Held::SqliteReader(readers.acquire().await?),
             Pools::Postgres { readers, .. } => Held::PostgresReader(readers.acquire().await?),
         }))
@@ -95,7 +106,19 @@ impl Records {
     /// # Errors
     /// The database cannot be written, or the changes before take longer than 10 s.
     pub async fn change(&self) -> Result<Change, Error> {
-        Ok(Change::new(match &self.0 {
+        Ok(Change::new(self.begin().await?, Some(self.generation.clone())))
+    }
+
+    /// Likewise one of marks and figures, by which nobody is judged: the [generation](Self::generation) stays.
+    ///
+    /// # Errors
+    /// As [`Records::change`].
+    pub async fn note(&self) -> Result<Change, Error> {
+        Ok(Change::new(self.begin().await?, None))
+    }
+
+    async fn begin(&self) -> Result<Held, Error> {
+        Ok(match &self.pools {
             // A plain BEGIN would fail later, in the middle, where another process writes.
             Pools::Sqlite { writer, .. } => Held::SqliteChange(writer.begin_with("BEGIN IMMEDIATE").await?),
             Pools::Postgres { writer, .. } => {
@@ -103,7 +126,34 @@ impl Records {
                 migrate_server::lock_changes(&mut change).await?;
                 Held::PostgresChange(change)
             }
-        }))
+        })
+    }
+
+    /// A number that rises with each change. What was read while it was the same is what is written, but for what others
+    /// have changed since the last [look](Self::look).
+    pub fn generation(&self) -> u64 {
+        self.generation.now()
+    }
+
+    /// Looks whether others have changed anything since the look before; then the generation has risen. Others are other
+    /// programs, and changes of this one whose maker went away; on PostgreSQL all changes count.
+    ///
+    /// # Errors
+    /// Nobody knows: the database does not answer, or the changes before take longer than 10 s.
+    pub async fn look(&self) -> Result<bool, Error> {
+        let said = match &self.pools {
+            Pools::Sqlite { writer, .. } => generation::of_file(&mut *writer.acquire().await?).await?,
+            Pools::Postgres { readers, .. } => generation::of_server(&mut *readers.acquire().await?).await?,
+        };
+        Ok(self.generation.has_risen(said))
+    }
+
+    /// The engine, in a word.
+    pub fn engine(&self) -> &'static str {
+        match &self.pools {
+            Pools::Sqlite { .. } => "sqlite",
+            Pools::Postgres { .. } => "postgresql",
+        }
     }
 
     /// Whether no hub has written anything into it yet.
@@ -116,7 +166,7 @@ impl Records {
 
     /// Closes the connections in order.
     pub async fn close(&self) {
-        match &self.0 {
+        match &self.pools {
             Pools::Sqlite { writer, readers } => {
                 readers.close().await;
                 writer.close().await;

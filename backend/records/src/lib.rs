@@ -13,6 +13,7 @@ mod database;
 pub mod enrolments;
 pub mod eras;
 mod error;
+mod generation;
 pub mod grants;
 pub mod keys;
 pub mod meta;

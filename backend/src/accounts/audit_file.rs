@@ -119,7 +119,7 @@ impl Accounts {
     }
 
     async fn now_written(&self, id: i64) -> Result<(), Denied> {
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         meta::put(&mut change, WRITTEN, &id.to_string()).await?;
         Ok(change.commit().await?)
     }

@@ -5,6 +5,7 @@ use super::key::KeyKind;
 use super::labels::labels_of;
 use super::watchers::Holder;
 use super::{Accounts, Denied, Network};
+use records::keys::Key;
 use records::{eras, sources};
 use shared::agent::close;
 use std::collections::BTreeMap;
@@ -115,6 +116,17 @@ pub struct Era {
     pub rtt_ms: i64,
 }
 
+/// Why a link may not be, by the row of its key; none while it may.
+pub(super) fn ended(key: Option<&Key>) -> Option<LinkDenied> {
+    let Some(key) = key else { return Some(LinkDenied::Unknown) };
+    key.ended?;
+    Some(match key.why.as_deref() {
+        Some("replaced") => LinkDenied::Replaced,
+        Some("removed") => LinkDenied::Unknown,
+        _ => LinkDenied::Revoked,
+    })
+}
+
 impl Accounts {
     /// The machine that an agent's key speaks for.
     ///
@@ -126,12 +138,8 @@ impl Accounts {
             self.attempt(&[(Limit::Key, network.text())])?;
             return Err(LinkDenied::NoKey);
         };
-        if key.ended.is_some() {
-            return Err(match key.why.as_deref() {
-                Some("replaced") => LinkDenied::Replaced,
-                Some("removed") => LinkDenied::Unknown,
-                _ => LinkDenied::Revoked,
-            });
+        if let Some(why) = ended(Some(&key)) {
+            return Err(why);
         }
         let id = key.source.clone().ok_or(LinkDenied::Unknown)?;
         let mut on = self.read().await?;
@@ -169,7 +177,7 @@ impl Accounts {
         }
         let [host, platform, version, facts] = kept;
         let told = sources::Told { host, platform, version, facts };
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         sources::heard(&mut change, source, self.now(), told).await?;
         Ok(change.commit().await?)
     }
@@ -194,7 +202,7 @@ impl Accounts {
     /// [`Denied::Unavailable`], also when the source was removed.
     pub async fn put_era(&self, source: &str, era: &Era) -> Result<(), Denied> {
         let row = eras::Era { first: era.first as i64, shift: era.shift_ms, skew: era.skew_ms, rtt: era.rtt_ms };
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         eras::put(&mut change, source, &row).await?;
         Ok(change.commit().await?)
     }

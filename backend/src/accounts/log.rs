@@ -83,7 +83,7 @@ impl Accounts {
         let team = by.counts_for();
         let from = if from <= 0 { "the begin".to_string() } else { date::text(from) };
         let after = Some(format!("{from} to {}", date::text(to)));
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         let object: String = what.chars().take(256).collect();
         self.audit(&mut change, by, Done { action, team, object: &object, before: None, after }).await?;
         Ok(change.commit().await?)

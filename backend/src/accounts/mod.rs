@@ -12,6 +12,7 @@ mod denied;
 mod enrol;
 mod invites;
 mod join;
+mod judged;
 mod key;
 mod labels;
 mod link;
@@ -82,6 +83,7 @@ use records::{Change, Connection, Reader, Records, audit};
 use session::IDLE;
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
+use shared::session::TeamRole;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -110,6 +112,7 @@ struct Inner {
     set_up: AtomicBool,
     passwords: Passwords,
     attempts: Attempts,
+    judged: judged::Judged,
     people: Watchers<Ended>,
     links: Watchers<LinkDenied>,
     sources: watch::Sender<u64>,
@@ -145,6 +148,7 @@ impl Accounts {
             set_up: AtomicBool::new(set_up),
             passwords: Passwords::new(),
             attempts: Attempts::default(),
+            judged: judged::Judged::default(),
             people: Watchers::new(),
             links: Watchers::new(),
             sources: watch::Sender::new(0),
@@ -180,19 +184,6 @@ impl Accounts {
         &self.0.instance
     }
 
-    /// What somebody may see now; a machine that joined since they signed in included.
-    ///
-    /// # Errors
-    /// [`Denied::Unavailable`].
-    pub async fn scope(&self, by: &Principal) -> Result<Scope, Denied> {
-        let mut on = self.read().await?;
-        let sources = match &by.who {
-            Who::Share { id, .. } => self.sources_of_share(&mut on, id).await?,
-            _ => self.sources_of(&mut on, by).await?,
-        };
-        Ok(Principal { sources, ..by.clone() }.scope())
-    }
-
     /// Whether somebody may see the arguments of processes of a source, by its id: members of its team, and no keys.
     ///
     /// # Errors
@@ -205,7 +196,8 @@ impl Accounts {
         Ok(teams.iter().any(|team| by.may(team, Role::Member)))
     }
 
-    /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled.
+    /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled, and when others have changed
+    /// anything.
     pub fn sources_changed(&self) -> watch::Receiver<u64> {
         self.0.sources.subscribe()
     }
@@ -230,6 +222,11 @@ impl Accounts {
         Ok(change)
     }
 
+    /// Begins a change of marks and figures, by which nobody is judged.
+    async fn begin_note(&self) -> Result<Change, Denied> {
+        Ok(self.0.records.note().await?)
+    }
+
     /// Wall time, milliseconds since the Unix epoch.
     fn now(&self) -> i64 {
         self.0.clock.wall()
@@ -240,14 +237,16 @@ impl Accounts {
         begun.map_err(|retry_after| Denied::Throttled { retry_after: retry_after.max(Duration::from_secs(1)) })
     }
 
-    async fn sources_of(&self, on: &mut Connection, by: &Principal) -> Result<Vec<String>, Denied> {
-        let mut sources = Vec::new();
-        if !by.hub_admin {
-            for team in &by.teams {
-                sources.extend(records::sources::ids(on, &team.id).await?);
-            }
+    /// What whoever has these roles may see.
+    async fn scope_of(&self, on: &mut Connection, hub_admin: bool, teams: &[TeamRole]) -> Result<Scope, Denied> {
+        if hub_admin {
+            return Ok(Scope::All);
         }
-        Ok(sources)
+        let mut sources = Vec::new();
+        for team in teams {
+            sources.extend(records::sources::ids(on, &team.id).await?);
+        }
+        Ok(Scope::only(teams.iter().map(|team| team.id.clone()), sources))
     }
 
     /// A team by its id or name, where at least this may be done.

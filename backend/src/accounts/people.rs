@@ -26,15 +26,18 @@ impl Accounts {
     pub async fn about(&self, by: &Principal) -> Result<AboutHub, Denied> {
         self.need_hub_admin(by)?;
         let mut on = self.read().await?;
+        let (judged, judged_dropped) = self.0.judged.figures();
         let number = |count: i64| u64::try_from(count).unwrap_or(0);
         let last = audit::Filter { action: Some("backup".into()), ..audit::Filter::default() };
         Ok(AboutHub {
-            database: "sqlite".into(),
+            database: self.0.records.engine().into(),
             database_bytes: records::meta::bytes(&mut on).await.ok().map(number),
             backup: audit::newest(&mut on, &last, 1).await?.first().map(|row| row.t / 1_000),
             accounts: number(accounts::count(&mut on).await?),
             teams: teams::all(&mut on).await?.len() as u64,
             machines: number(records::sources::count(&mut on).await?),
+            judged: judged as u64,
+            judged_dropped,
             ..AboutHub::default()
         })
     }

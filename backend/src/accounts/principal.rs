@@ -93,7 +93,7 @@ pub struct Principal {
     /// The team of a share link, by id.
     pub(super) home: Option<String>,
     /// The sources of the teams.
-    pub(super) sources: Vec<String>,
+    pub(super) scope: Scope,
     /// Until when what needs a fresh sign-in is granted.
     pub(super) fresh_until: i64,
     /// What a socket of theirs watches.
@@ -115,20 +115,17 @@ impl Principal {
             bounds: Bounds::All,
             owner: None,
             home: None,
-            sources: Vec::new(),
+            scope: Scope::All,
             fresh_until: i64::MAX,
             holder: Holder { own: format!("uid {uid}"), of: String::new(), since: 0 },
             session: None,
         }
     }
 
-    /// Which sources may be seen, as it was when this was made; [`Accounts::scope`](super::Accounts::scope) looks anew. For
-    /// what a key is for, ask [`allows`](Self::allows).
+    /// Which sources may be seen, as it was when this was made; [`Accounts::judge_again`](super::Accounts::judge_again) looks
+    /// anew. For what a key is for, ask [`allows`](Self::allows).
     pub fn scope(&self) -> Scope {
-        match self.hub_admin {
-            true => Scope::All,
-            false => Scope::only(self.teams.iter().map(|team| team.id.clone()), self.sources.iter().cloned()),
-        }
+        self.scope.clone()
     }
 
     /// What may be done in a team, by its id; none: it does not exist for who asks.
@@ -148,6 +145,17 @@ impl Principal {
     /// Whether at least this may be done in a team, by its id.
     pub fn may(&self, team: &str, role: Role) -> bool {
         self.role_in(team).is_some_and(|own| own >= role)
+    }
+
+    /// Whether roles, and what a key is for, are the same for both; what may be seen is not compared.
+    pub fn may_the_same(&self, other: &Principal) -> bool {
+        let roles = |of: &Principal| {
+            let mut roles: Vec<_> = of.teams.iter().map(|team| (team.id.clone(), team.role)).collect();
+            roles.sort();
+            roles
+        };
+        (self.hub_admin, &self.scopes, self.bounds) == (other.hub_admin, &other.scopes, other.bounds)
+            && (self.hub_admin || roles(self) == roles(other))
     }
 
     /// Whether a key is for this; people may all that their role may.
@@ -210,8 +218,8 @@ mod tests {
     #[test]
     fn a_team_of_others_does_not_exist() {
         let role = TeamRole { id: "t1".into(), name: "main".into(), role: Role::Member };
-        let principal =
-            Principal { hub_admin: false, teams: vec![role], sources: vec!["s1".into()], ..Principal::local(0) };
+        let scope = Scope::only(["t1".to_string()], ["s1".to_string()]);
+        let principal = Principal { hub_admin: false, teams: vec![role], scope, ..Principal::local(0) };
         assert_eq!((principal.role_in("t1"), principal.role_in("t2")), (Some(Role::Member), None));
         assert!(
             principal.may("t1", Role::Viewer)

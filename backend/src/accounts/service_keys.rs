@@ -4,7 +4,7 @@
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
 use super::watchers::{Ended, Ends, Holder};
-use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, random};
+use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, judged, random};
 use records::accounts::Account;
 use records::keys::Key;
 use records::{Change, Connection, accounts, keys, services, teams};
@@ -62,17 +62,37 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Throttled`] after too many that are none, [`Denied::Unavailable`].
     pub async fn key(&self, text: &str, network: &Network) -> Result<Option<Principal>, Denied> {
-        let (now, seen) = (self.now(), self.0.people.now());
-        let Some(key) = self.proven(text, &[KeyKind::Person, KeyKind::Service]).await?.filter(|key| holds(key, now))
-        else {
+        let known = judged::known("key", text);
+        if let Some(principal) = self.judged(&known, network).await {
+            return Ok(Some(principal));
+        }
+        let generation = self.0.records.generation();
+        let proven = self.proven(text, &[KeyKind::Person, KeyKind::Service]).await?;
+        let Some(key) = proven.filter(|key| holds(key, self.now())) else {
             self.attempt(&[(Limit::Key, network.text())])?;
             return Ok(None);
         };
+        let principal = self.key_of(&key, network).await?;
+        if let Some(principal) = &principal {
+            self.mark_used(&key, network).await;
+            self.keep_judged(known, generation, principal);
+        }
+        Ok(principal)
+    }
+
+    /// Who has the key of this row; none when it does not hold.
+    pub(super) async fn key_of(&self, key: &Key, network: &Network) -> Result<Option<Principal>, Denied> {
+        let seen = self.0.people.now();
         let mut on = self.read().await?;
-        let Some(granted) = self.granted(&mut on, &key).await? else { return Ok(None) };
-        let mut principal = Principal {
+        let granted = match holds(key, self.now()) {
+            true => self.granted(&mut on, key).await?,
+            false => None,
+        };
+        let Some(granted) = granted else { return Ok(None) };
+        Ok(Some(Principal {
             who: Who::Key { id: key.id.clone(), name: granted.name },
             hub_admin: granted.hub_admin,
+            scope: self.scope_of(&mut on, granted.hub_admin, &granted.teams).await?,
             teams: granted.teams,
             scopes: Some(granted.scopes),
             ends: key.ends,
@@ -80,16 +100,11 @@ impl Accounts {
             owner: key.owner.clone(),
             bounds: Bounds::All,
             home: None,
-            sources: Vec::new(),
             // A key has no password to give again; what it is for was decided when it was made.
             fresh_until: i64::MAX,
             holder: Holder { own: key.id.clone(), of: granted.of, since: seen },
             session: None,
-        };
-        principal.sources = self.sources_of(&mut on, &principal).await?;
-        drop(on);
-        self.mark_used(&key, network).await;
-        Ok(Some(principal))
+        }))
     }
 
     /// What a key may now; none when whose it is may nothing any more.
@@ -368,7 +383,7 @@ impl Accounts {
             return;
         }
         let mark = async {
-            let mut change = self.begin_change().await?;
+            let mut change = self.begin_note().await?;
             keys::used(&mut change, &key.id, now, network.text()).await?;
             Ok::<(), Denied>(change.commit().await?)
         };

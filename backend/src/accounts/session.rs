@@ -215,26 +215,40 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn session(&self, token: &str, network: &Network) -> Result<Option<Principal>, Denied> {
-        let (hash, seen, now) = (random::hash(token), self.0.people.now(), self.now());
-        let mut on = self.read().await?;
-        let Some(session) = sessions::get(&mut on, &hash).await? else { return Ok(None) };
-        let Some(account) = accounts::by_id(&mut on, &session.account).await? else { return Ok(None) };
-        // A clock that was set back does not lengthen what was over.
-        let over = now >= session.ends || now >= session.seen + IDLE || account.state != "active";
-        let principal = match over {
-            true => None,
-            false => Some(self.signed_in(&mut on, &account, &session, seen, network).await?),
-        };
-        drop(on);
-        if over {
-            let mut change = self.begin_change().await?;
-            sessions::end(&mut change, &hash).await?;
-            change.commit().await?;
-            self.end_people(Ends::One(random::hex(&hash)), Ended::SignedOut);
-        } else if now >= session.seen + SEEN_EVERY {
+        let hash = random::hash(token);
+        if let Some(principal) = self.judged(&hash, network).await {
+            return Ok(Some(principal));
+        }
+        let generation = self.0.records.generation();
+        let Some((session, principal)) = self.session_of(&hash, network).await? else { return Ok(None) };
+        if self.now() >= session.seen + SEEN_EVERY {
             self.mark_seen(&hash, network).await;
         }
-        Ok(principal)
+        self.keep_judged(hash, generation, &principal);
+        Ok(Some(principal))
+    }
+
+    /// Who has the session of this hash, and its row; none when it has ended. One that is over is removed.
+    pub(super) async fn session_of(
+        &self,
+        hash: &[u8; 32],
+        network: &Network,
+    ) -> Result<Option<(sessions::Session, Principal)>, Denied> {
+        let (seen, now) = (self.0.people.now(), self.now());
+        let mut on = self.read().await?;
+        let Some(session) = sessions::get(&mut on, hash).await? else { return Ok(None) };
+        let Some(account) = accounts::by_id(&mut on, &session.account).await? else { return Ok(None) };
+        // A clock that was set back does not lengthen what was over.
+        if now < session.ends && now < session.seen + IDLE && account.state == "active" {
+            let principal = self.signed_in(&mut on, &account, &session, seen, network).await?;
+            return Ok(Some((session, principal)));
+        }
+        drop(on);
+        let mut change = self.begin_change().await?;
+        sessions::end(&mut change, hash).await?;
+        change.commit().await?;
+        self.end_people(Ends::One(random::hex(hash)), Ended::SignedOut);
+        Ok(None)
     }
 
     /// Traffic of a socket counts as use of the session that opened it.
@@ -257,7 +271,7 @@ impl Accounts {
             let due = sessions::get(&mut on, hash).await?.is_some_and(|session| now >= session.seen + SEEN_EVERY);
             drop(on);
             if due {
-                let mut change = self.begin_change().await?;
+                let mut change = self.begin_note().await?;
                 sessions::seen(&mut change, hash, now, network.text()).await?;
                 change.commit().await?;
             }
@@ -355,23 +369,22 @@ impl Accounts {
         seen: u64,
         network: &Network,
     ) -> Result<Principal, Denied> {
-        let mut principal = Principal {
+        let teams = self.team_roles(on, account).await?;
+        Ok(Principal {
             who: Who::Account { id: account.id.clone(), name: account.name.clone() },
             hub_admin: account.hub_admin,
-            teams: self.team_roles(on, account).await?,
             scopes: None,
             ends: Some(session.ends),
             network: network.clone(),
             owner: Some(account.id.clone()),
             bounds: Bounds::All,
             home: None,
-            sources: Vec::new(),
+            scope: self.scope_of(on, account.hub_admin, &teams).await?,
+            teams,
             fresh_until: session.proved + FRESH,
             holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },
             session: session.id_hash.as_slice().try_into().ok(),
-        };
-        principal.sources = self.sources_of(on, &principal).await?;
-        Ok(principal)
+        })
     }
 
     /// The teams of an account; a hub admin is admin in all of them.

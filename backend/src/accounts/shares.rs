@@ -5,11 +5,11 @@ use super::attempts::Limit;
 use super::session::wrong_code;
 use super::views::{checked, named};
 use super::watchers::{Ended, Ends, Holder};
-use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, key, labels, random};
+use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, judged, key, labels, random};
 use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
 use shared::role::Role;
-use shared::scope::Bounds;
+use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
 use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
@@ -140,7 +140,7 @@ impl Accounts {
         self.attempt(&limits)?;
         let principal = self.share(code.reveal().trim(), network).await?.ok_or_else(wrong_code)?;
         let Who::Share { id, .. } = &principal.who else { return Err(wrong_code()) };
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         shares::opened(&mut change, id, self.now()).await?;
         change.commit().await?;
         self.0.attempts.succeeded(&limits);
@@ -152,9 +152,27 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn share(&self, code: &str, network: &Network) -> Result<Option<Principal>, Denied> {
-        let (seen, now) = (self.0.people.now(), self.now());
+        let known = judged::known("share", code);
+        if let Some(principal) = self.judged(&known, network).await {
+            return Ok(Some(principal));
+        }
+        let generation = self.0.records.generation();
+        let row = shares::by_hash(&mut *self.read().await?, &random::hash(code), self.now()).await?;
+        let Some(row) = row else { return Ok(None) };
+        let principal = self.share_of(row, network).await?;
+        if let Some(principal) = &principal {
+            self.keep_judged(known, generation, principal);
+        }
+        Ok(principal)
+    }
+
+    /// Who has the link of this row; none when it does not hold.
+    pub(super) async fn share_of(&self, row: shares::Share, network: &Network) -> Result<Option<Principal>, Denied> {
+        let seen = self.0.people.now();
         let mut on = self.read().await?;
-        let Some(row) = shares::by_hash(&mut on, &random::hash(code), now).await? else { return Ok(None) };
+        if self.now() >= row.ends {
+            return Ok(None);
+        }
         let Some(sources) = self.still_shared(&mut on, &row).await? else { return Ok(None) };
         Ok(Some(Principal {
             who: Who::Share { id: row.id.clone(), name: row.name },
@@ -165,7 +183,7 @@ impl Accounts {
             network: network.clone(),
             owner: None,
             home: Some(row.team),
-            sources,
+            scope: Scope::only([], sources),
             fresh_until: 0,
             // It ends with whatever ends its maker's sockets, and comes back if it still may.
             holder: Holder { own: share_holder(&row.id), of: row.owner, since: seen },
@@ -225,12 +243,6 @@ impl Accounts {
         Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
     }
 
-    /// The sources of a link by its id, as they are there now.
-    pub(super) async fn sources_of_share(&self, on: &mut Connection, id: &str) -> Result<Vec<String>, Denied> {
-        let Some(row) = shares::get(on, id).await? else { return Ok(Vec::new()) };
-        Ok(self.still_shared(on, &row).await?.unwrap_or_default())
-    }
-
     /// The machines that a query names, by id; those of the team where it names none.
     async fn chosen(
         &self,
@@ -239,7 +251,7 @@ impl Accounts {
         team: &str,
         pairs: &[(&'static str, String)],
     ) -> Result<Vec<String>, Denied> {
-        let scope = Principal { sources: self.sources_of(on, by).await?, ..by.clone() }.scope();
+        let scope = self.scope_of(on, by.hub_admin, &by.teams).await?;
         let mut ids = Vec::new();
         for (_, word) in pairs.iter().filter(|(name, _)| ["source", "with"].contains(name)) {
             let found = sources::find(on, word, self.now()).await?.filter(|source| scope.sees(&source.id));

@@ -1,5 +1,6 @@
 //! A hub's people and machines, as an attacker would use them first.
 
+mod judged;
 mod machines;
 mod people;
 mod teams;
@@ -81,6 +82,13 @@ impl Hub {
             .await
             .expect("the log");
         rows.entries.iter().map(|row| format!("{} {} {} {}", row.who, row.action, row.object, row.result)).collect()
+    }
+}
+
+impl Accounts {
+    /// What somebody may see now.
+    async fn scope(&self, by: &Principal) -> Result<Scope, Denied> {
+        Ok(self.judge_again(by).await?.map_or_else(Scope::nothing, |principal| principal.scope()))
     }
 }
 

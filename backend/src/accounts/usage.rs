@@ -138,7 +138,7 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn add_usage(&self, counts: &[UsageCount]) -> Result<(), Denied> {
-        let mut change = self.begin_change().await?;
+        let mut change = self.begin_note().await?;
         let there: Vec<String> = teams::all(&mut change).await?.into_iter().map(|team| team.id).collect();
         for count in counts.iter().filter(|count| there.contains(&count.team)) {
             let of = Used {

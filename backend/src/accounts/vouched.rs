@@ -99,10 +99,10 @@ impl Accounts {
         if account.state != "active" {
             return Ok(None);
         }
-        let mut principal = Principal {
+        let teams = self.team_roles(on, account).await?;
+        Ok(Some(Principal {
             who: Who::Account { id: account.id.clone(), name: account.name.clone() },
             hub_admin: account.hub_admin,
-            teams: self.team_roles(on, account).await?,
             scopes: None,
             // A socket asks the proxy anew from time to time: the page opens another by itself.
             ends: Some(self.now() + IDLE),
@@ -110,14 +110,23 @@ impl Accounts {
             bounds: Bounds::All,
             owner: Some(account.id.clone()),
             home: None,
-            sources: Vec::new(),
+            scope: self.scope_of(on, account.hub_admin, &teams).await?,
+            teams,
             // There is nothing of ours to ask for again.
             fresh_until: i64::MAX,
             holder: Holder { own: format!("proxy {}", account.id), of: account.id.clone(), since: seen },
             session: None,
-        };
-        principal.sources = self.sources_of(on, &principal).await?;
-        Ok(Some(principal))
+        }))
+    }
+
+    /// Likewise by the id of an account for which the proxy has vouched.
+    pub(super) async fn vouched_account(&self, id: &str, network: &Network) -> Result<Option<Principal>, Denied> {
+        let seen = self.0.people.now();
+        let mut on = self.read().await?;
+        match accounts::by_id(&mut on, id).await? {
+            Some(account) => self.of_proxy(&mut on, &account, seen, network).await,
+            None => Ok(None),
+        }
     }
 }
 

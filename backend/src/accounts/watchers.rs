@@ -135,6 +135,13 @@ impl<E: Clone> Watchers<E> {
         });
     }
 
+    /// What those hold who watch.
+    pub(super) fn watched(&self) -> Vec<String> {
+        let held = self.held();
+        let watched = held.senders.iter().filter(|(_, sender)| sender.receiver_count() > 0);
+        watched.map(|((own, _), _)| own.clone()).collect()
+    }
+
     /// Whether somebody watches for what belongs to an account or a source.
     pub(super) fn is_watched(&self, of: &str) -> bool {
         self.held().senders.iter().any(|((_, whose), sender)| whose == of && sender.receiver_count() > 0)

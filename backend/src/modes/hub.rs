@@ -106,6 +106,8 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     });
     let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
     let removing = tokio::spawn(remove(live.clone(), accounts.clone(), changed));
+    let others = accounts.clone();
+    let looking = tokio::spawn(async move { others.look_for_others().await });
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
     let mut stop = serving.stop.clone();
     let farewell = tokio::spawn(async move {
@@ -127,6 +129,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     removing.abort();
     ending.abort();
+    looking.abort();
     accounts.close().await;
 }
 

@@ -1,7 +1,7 @@
 //! What a viewer's socket rests on: a session or a key. When that ends, or may see less, the socket closes within a second;
 //! when it may see more, the socket shows it.
 
-use crate::accounts::{Accounts, Ended, Principal};
+use crate::accounts::{Accounts, Ended, Principal, Who};
 use crate::clock::Clock;
 use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
@@ -147,16 +147,27 @@ impl Rights {
 impl Held {
     /// What may be seen now, where that is not what was seen before.
     async fn look(&mut self) -> Option<Changed> {
-        // A database that is away changes no right; who is revoked is told by the other way.
-        let scope = self.accounts.scope(&self.principal).await.ok()?;
+        // A database that is away changes no right, and is told of within a minute.
+        let judged = self.accounts.judge_again(&self.principal).await.ok()?;
+        let Some(principal) = judged else { return Some(Changed::Ended(over_for(&self.principal).to_string())) };
+        let scope = principal.scope();
+        if !self.principal.may_the_same(&principal) || !scope.includes(&self.scope) {
+            return Some(Changed::Ended(Ended::Rights.to_string()));
+        }
         if scope == self.scope {
             return None;
         }
-        if !scope.includes(&self.scope) {
-            return Some(Changed::Ended(Ended::Rights.to_string()));
-        }
         self.scope = scope.clone();
         Some(Changed::Sees(scope))
+    }
+}
+
+/// Why somebody may nothing any more, when others have ended it.
+fn over_for(principal: &Principal) -> Ended {
+    match principal.who {
+        Who::Key { .. } => Ended::Key,
+        Who::Share { .. } => Ended::Share,
+        Who::Account { .. } | Who::Local { .. } => Ended::SignedOut,
     }
 }
 
