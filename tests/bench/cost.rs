@@ -186,6 +186,17 @@ fn measure_table() -> Option<(f64, u32)> {
     Some((costs[costs.len() / 2].as_secs_f64() * 1e3, total))
 }
 
+/// A process that is killed when this value is dropped.
+pub struct Ended(pub Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Path of the server's executable, which must be beside this one.
 pub fn server() -> Result<std::path::PathBuf, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?.with_file_name("watchglass");

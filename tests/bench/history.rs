@@ -148,7 +148,7 @@ impl Keeping {
     }
 
     /// Feeds `ticks` ticks by repeating a recording, with totals that go on. Returns the number of samples.
-    fn feed(&mut self, recording: &Recording, ticks: i64) -> u64 {
+    pub fn feed(&mut self, recording: &Recording, ticks: i64) -> u64 {
         let mut samples = 0;
         for (i, values) in repeated(recording).take(ticks as usize).enumerate() {
             samples += self.tick(&values);

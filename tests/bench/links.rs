@@ -1,7 +1,7 @@
 //! Measures what a thousand linked agents cost a hub: the real hub behind its certificate, and agents of the protocol alone
 //! in another process, over real sockets. The clock is the real one, so only some minutes of a quarter are measured.
 
-use crate::cost::{cpu_of, server};
+use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
 use crate::record::Recording;
 use crate::table::Table;
@@ -19,7 +19,7 @@ use shared::tick::TickState;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -101,18 +101,8 @@ impl Figures {
     }
 }
 
-/// A process that is killed when this value is dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts the hub of a folder, and waits until it says where it answers.
-fn start(folder: &Path, (chain, key): &(PathBuf, PathBuf)) -> Result<(Ended, SocketAddr), String> {
+pub fn start(folder: &Path, (chain, key): &(PathBuf, PathBuf)) -> Result<(Ended, SocketAddr), String> {
     let words = |error: std::io::Error| error.to_string();
     #[allow(clippy::disallowed_methods, reason = "the bench starts the hub itself")]
     let hub = Command::new(server()?)

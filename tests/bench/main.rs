@@ -5,6 +5,7 @@
 //! own series). The recording stays in `target/bench`, and later runs use it.
 
 mod accounts;
+mod agent;
 mod codec;
 mod cost;
 mod gpus;
@@ -25,8 +26,8 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 13] = [
-    "codec", "history", "fleet", "hub", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page",
+const PARTS: [&str; 14] = [
+    "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page",
     "whole",
 ];
 
@@ -43,6 +44,9 @@ fn main() -> std::process::ExitCode {
     }
     if args.first().is_some_and(|a| a == "live") {
         return large::live(&args[1..]);
+    }
+    if args.first().is_some_and(|a| a == "crowd") {
+        return viewers::crowd(&args[1..]);
     }
     if args.first().is_some_and(|a| a == "viewers") {
         return viewers::watch(&args[1..]);
@@ -77,9 +81,10 @@ fn main() -> std::process::ExitCode {
             // The fleet is part of the history when everything is measured.
             "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
             "fleet" => {}
-            "hub" => {
-                hub::measure(&mut table);
+            "hub" => hub::measure(&mut table),
+            "links" => {
                 links::measure(&mut table, &procfs);
+                agent::measure(&mut table, &procfs);
             }
             "accounts" => accounts::measure(&mut table),
             "cost" => cost::measure(&mut table, &own, &folder),

@@ -1,13 +1,14 @@
 //! Measures what ten thousand viewers cost the server, with real sockets on loopback in another process.
 
-use crate::cost::{cpu_of, server};
+use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
 use crate::table::Table;
 use futures_util::{SinkExt, StreamExt};
-use shared::wire::{self, CREDIT, PROTOCOL, PageMessage, TICKS};
+use shared::catalog::fleet::Grain;
+use shared::wire::{self, CREDIT, OVERVIEW, PROTOCOL, PageMessage, TICKS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use watchglass_tests::crowd::Crowd;
 
 /// Number of viewers in the goal.
 const VIEWERS: usize = 10_000;
@@ -25,10 +27,20 @@ const OPENING: usize = 64;
 /// Duration of the measurement.
 const MEASURED: Duration = Duration::from_secs(20);
 
-/// Measures pages and scripts.
+/// Machines over which the viewers of machines are spread, and machines of the overview.
+const MACHINES: usize = 100;
+const FLEET: usize = 1_000;
+
+/// Measures pages and scripts of one machine, and pages of many machines.
 pub fn measure(table: &mut Table) {
-    for (form, name) in [("binary", "pages"), ("json", "JSON viewers")] {
-        let (cpu, memory) = (format!("CPU of {VIEWERS} {name} at 1 Hz"), format!("memory of one of {VIEWERS} {name}"));
+    let forms = [
+        ("binary", "pages at 1 Hz".to_string()),
+        ("json", "JSON viewers at 1 Hz".to_string()),
+        ("machines", format!("pages, {} on each of {MACHINES} machines", VIEWERS / MACHINES)),
+        ("overview", format!("pages of the overview of {FLEET} machines")),
+    ];
+    for (form, name) in forms {
+        let (cpu, memory) = (format!("CPU of {VIEWERS} {name}"), format!("memory of one of {VIEWERS} {name}"));
         match viewers(form) {
             Ok(figures) => {
                 let on =
@@ -44,6 +56,39 @@ pub fn measure(table: &mut Table) {
     }
 }
 
+/// The command of the server that viewers of this form follow.
+fn served(form: &str) -> Result<Command, String> {
+    let hosts = match form {
+        "machines" => MACHINES,
+        "overview" => FLEET,
+        _ => {
+            #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
+            let mut command = Command::new(server()?);
+            command.args(["--port", "0", "--memory"]);
+            return Ok(command);
+        }
+    };
+    let exe = std::env::current_exe().map_err(|error| error.to_string())?;
+    #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the server counts")]
+    let mut command = Command::new(exe);
+    command.arg("crowd").arg(hosts.to_string());
+    Ok(command)
+}
+
+/// The child process of [`viewers`] where many machines are followed: serves so many machines whose values are made up, and
+/// prints its address. Their samples cost next to nothing, and no agent is linked.
+#[allow(clippy::print_stdout, reason = "its line is read by the parent")]
+pub fn crowd(args: &[String]) -> ExitCode {
+    let Some(hosts) = args.first().and_then(|hosts| hosts.parse().ok()) else { return ExitCode::FAILURE };
+    let crowd = Crowd::new(hosts);
+    println!("{}", crowd.url);
+    loop {
+        let begun = Instant::now();
+        crowd.pass(1);
+        std::thread::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed()));
+    }
+}
+
 /// What the viewers cost their server.
 struct Figures {
     /// CPU of the server in percent of a core.
@@ -53,25 +98,9 @@ struct Figures {
     messages: f64,
 }
 
-/// A process that is killed when this value is dropped.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn viewers(form: &str) -> Result<Figures, String> {
     let words = |error: std::io::Error| error.to_string();
-    #[allow(clippy::disallowed_methods, reason = "the bench starts the server itself")]
-    let served = Command::new(server()?)
-        .args(["--port", "0", "--memory"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(words)?;
+    let served = served(form)?.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(words)?;
     let mut served = Ended(served);
     let said = served.0.stdout.take().ok_or("the server has no output")?;
     let mut url = String::new();
@@ -127,16 +156,16 @@ pub fn watch(args: &[String]) -> ExitCode {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return ExitCode::FAILURE;
     };
-    let json = form == "json";
+    let form: Arc<str> = form.as_str().into();
     let messages = Arc::new(AtomicU64::new(0));
     let counted = messages.clone();
     let ready = runtime.block_on(async move {
         let (opening, served) = (Arc::new(Semaphore::new(OPENING)), Arc::new(Semaphore::new(0)));
         for n in 0..VIEWERS {
             let Ok(turn) = opening.clone().acquire_owned().await else { return None };
-            let (messages, served) = (messages.clone(), served.clone());
+            let (form, messages, served) = (form.clone(), messages.clone(), served.clone());
             tokio::spawn(async move {
-                let failed = viewer(address, n, json, &messages, &served, turn).await;
+                let failed = viewer(address, n, &form, &messages, &served, turn).await;
                 eprintln!("viewer {n} has ended: {failed:?}");
                 served.close();
             });
@@ -159,7 +188,7 @@ pub fn watch(args: &[String]) -> ExitCode {
 async fn viewer(
     address: SocketAddr,
     n: usize,
-    json: bool,
+    form: &str,
     messages: &AtomicU64,
     served: &Semaphore,
     turn: tokio::sync::OwnedSemaphorePermit,
@@ -167,18 +196,28 @@ async fn viewer(
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2 + (n / EACH) as u8).into(), 0))?;
     let stream = socket.connect(address).await?;
+    let json = form == "json";
     let config =
         WebSocketConfig::default().read_buffer_size(4 << 10).write_buffer_size(0).max_write_buffer_size(4 << 10);
     let url = format!("ws://{address}/api/v1/live{}", if json { "?format=json" } else { "" });
     let (mut socket, _) = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await?;
     if !json {
-        let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, sources: vec![String::new()] };
+        let sources = match form {
+            "machines" => vec![format!("node-{:03}", n % MACHINES + 1)],
+            "overview" => Vec::new(),
+            _ => vec![String::new()],
+        };
+        let open = PageMessage::Open { protocol: PROTOCOL, window: 60_000, resume: None, sources };
         socket.send(Message::Binary(wire::encode(&open).into())).await?;
+        if form == "overview" {
+            let overview = PageMessage::Overview { grain: Grain::Sources, on: true };
+            socket.send(Message::Binary(wire::encode(&overview).into())).await?;
+        }
     }
     let (mut turn, mut taken) = (Some(turn), 0);
     while let Some(message) = socket.next().await {
         let tick = match message? {
-            Message::Binary(bytes) => bytes.first() == Some(&TICKS),
+            Message::Binary(bytes) => matches!(bytes.first(), Some(&(TICKS | OVERVIEW))),
             Message::Text(_) => true,
             _ => false,
         };
