@@ -39,7 +39,11 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
     }
     let row = "12 h of one machine, fetched";
     if procfs.ticks.len() < COLUMN {
-        return table.missing(row, "10 s", &format!("needs a longer recording: cargo xtask bench -- --record {COLUMN}"));
+        return table.missing(
+            row,
+            "10 s",
+            &format!("needs a longer recording: cargo xtask bench -- --record {COLUMN}"),
+        );
     }
     match fetched(procfs) {
         Ok(fetched) => {

@@ -27,8 +27,8 @@ use table::Table;
 
 /// The parts that `--only` can name.
 const PARTS: [&str; 14] = [
-    "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers", "page",
-    "whole",
+    "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
+    "page", "whole",
 ];
 
 fn main() -> std::process::ExitCode {

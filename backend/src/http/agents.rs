@@ -4,7 +4,7 @@ use super::admit::Asker;
 use super::body::Json;
 use super::upgrade::upgrade;
 use super::{App, Refusal, json};
-use crate::accounts::{Enrolment, LinkDenied};
+use crate::accounts::{Denied, Enrolment, LinkDenied};
 use crate::ingest::{Arrival, Cause};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -25,7 +25,13 @@ pub(super) async fn enrol(
     Json(body): Json<EnrolRequest>,
 ) -> Result<Response<Body>, Refusal> {
     let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
-    match app.hub()?.accounts.enrol(key.reveal(), &body, &asker.network).await? {
+    let hub = app.hub()?;
+    let enrolled = hub.accounts.enrol(key.reveal(), &body, &asker.network).await;
+    let enrolled = enrolled.inspect_err(|why| match why {
+        Denied::SignIn(_) | Denied::Forbidden(_) | Denied::Throttled { .. } => hub.ingest.turned_away(Cause::Key),
+        _ => hub.ingest.turned_away(Cause::Link),
+    });
+    match enrolled? {
         Enrolment::Enrolled(enrolled) => Ok(json(StatusCode::CREATED, &enrolled)),
         Enrolment::Pending => Ok(json(StatusCode::ACCEPTED, &serde_json::json!({ "pending": true }))),
     }

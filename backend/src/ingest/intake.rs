@@ -8,7 +8,7 @@ use super::clock::AgentClock;
 use super::coverage::{self, Span};
 use super::end::LinkEnd;
 use super::fetch::{Fetch, FillBlock};
-use super::limits::{self, Cause, LinkPace, Refusals};
+use super::limits::{self, Cause, Refusals, Used};
 use super::map::Map;
 use super::records::{self, WaitingRecords};
 use super::remarks::{self, Meeting};
@@ -24,8 +24,8 @@ use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::{Applied, TickState};
 use shared::wire::{Check, SourceId};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -53,7 +53,7 @@ pub(super) struct Intake {
     /// The agent's ids, steps and stamps.
     state: TickState,
     map: Map,
-    pub pace: LinkPace,
+    used: Arc<Mutex<Used>>,
     clock: AgentClock,
     /// One that began, and is to be written down.
     pub era: Option<Era>,
@@ -109,6 +109,8 @@ pub(super) struct Taken {
     pub answer: Option<HubMessage>,
     /// The message is to be acknowledged, once so much time has passed.
     pub credit: Option<Duration>,
+    /// Nothing more is to be read, until so much time has passed.
+    pub hold: Duration,
     /// To be appended.
     pub ticks: Vec<LinkTick>,
     /// To be checked, and then [`filled`](Intake::filled).
@@ -131,7 +133,10 @@ impl Intake {
         past: Past,
     ) -> Result<(Self, HubMessage), LinkEnd> {
         let unplaced = ingest.refusals(None);
-        limits::check(&mut hello, &unplaced).map_err(LinkEnd::frame_error)?;
+        limits::check(&mut hello, &unplaced).map_err(|why| {
+            unplaced.add(Cause::Link, 1);
+            LinkEnd::frame_error(why)
+        })?;
         let live = ingest.live.clone();
         let facts = facts(&arrival.name, &hello.host, std::mem::take(&mut hello.facts));
         let (source, holds, record) = {
@@ -178,7 +183,7 @@ impl Intake {
             interval: hello.interval,
             state: TickState::default(),
             map: Map::new(source, ingest.limits),
-            pace: LinkPace::new(steady),
+            used: ingest.used(source),
             clock,
             era: None,
             erased: past.erased,
@@ -236,8 +241,8 @@ impl Intake {
                 0
             }
             FromAgent::Control(message) => {
-                let answer = self.control(message)?;
-                return Ok(answer);
+                let taken = self.control(message)?;
+                return Ok(Taken { hold: self.told(bytes.len()), ..taken });
             }
             FromAgent::Fill(part) => {
                 let block = self.fetch.part(part, bytes.len()).map_err(|_| self.unasked())?;
@@ -245,12 +250,28 @@ impl Intake {
                 self.ingest.turns.came(bytes.len(), Instant::now());
                 return Ok(Taken { block, ..Taken::default() });
             }
-            FromAgent::Unknown => return Ok(Taken::default()),
+            FromAgent::Unknown => return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() }),
         };
         self.messages += 1;
-        let wait = self.pace.message(ticks, bytes.len(), now);
+        let wait = self.used().pace.message(ticks, bytes.len(), now);
         self.refusals.add(Cause::Pace, u64::from(!wait.is_zero()));
         Ok(Taken { credit: Some(wait), ticks: std::mem::take(&mut self.ticks), ..Taken::default() })
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something has come that nothing acknowledges: how long no more is read.
+    pub fn told(&self, bytes: usize) -> Duration {
+        let wait = self.used().pace.told(bytes, self.ingest.live.clock.steady());
+        self.refusals.add(Cause::Pace, u64::from(!wait.is_zero()));
+        wait
+    }
+
+    /// The link was ended for what came over it.
+    pub fn ended(&self) {
+        self.refusals.add(Cause::Ended, 1);
     }
 
     fn unasked(&self) -> LinkEnd {
@@ -263,7 +284,10 @@ impl Intake {
         match message {
             AgentMessage::Hello(_) => return Err(LinkEnd::frame_error("hello was said twice")),
             AgentMessage::Rows { rows, charts } => {
-                self.map.rows(&mut live.store(), &self.ingest.vocabulary, (rows, charts), &self.refusals)?;
+                let used = self.used.clone();
+                let brought = &mut used.lock().unwrap_or_else(PoisonError::into_inner).rows;
+                let told = (rows, charts);
+                self.map.rows(&mut live.store(), &self.ingest.vocabulary, told, brought, &self.refusals)?;
             }
             AgentMessage::Series { defs } => self.map.series(defs, &mut self.state, &self.refusals)?,
             AgentMessage::Checks(mut checks) => {
@@ -410,7 +434,8 @@ impl Intake {
                 self.refusals.add(Cause::Time, 1);
                 return Ok(true);
             }
-            let mut values = self.map.values(&mut store, self.state.values(), &mut self.pace, steady, &self.refusals);
+            let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
+            let mut values = self.map.values(&mut store, self.state.values(), pace, steady, &self.refusals);
             self.put_skew(&mut store, &mut values);
             values
         };

@@ -30,7 +30,11 @@ const TICKS_A_SECOND: f64 = 10.0;
 /// Bytes a second outside of fills, likewise, and how many may come at once.
 const BYTES_A_SECOND: f64 = (256 << 10) as f64;
 const BYTES_AT_ONCE: f64 = (1 << 20) as f64;
-/// New series a second once the link is older than `SERIES_FREE`, and how many may come at once.
+/// Bytes at once of what is no tick, record or fill: rows and series are told at the begin of a link.
+const TOLD_AT_ONCE: f64 = (MAX_NAME_BYTES_TOLD + (1 << 20)) as f64;
+/// What a short message counts for: looking at it costs as much.
+const LEAST_MESSAGE: usize = 1 << 10;
+/// New series a second once its first link is older than `SERIES_FREE`, and how many may come at once.
 const SERIES_A_SECOND: f64 = 500.0 / 60.0;
 const SERIES_AT_ONCE: f64 = 500.0;
 const SERIES_FREE: Duration = Duration::from_secs(300);
@@ -81,6 +85,8 @@ pub enum Cause {
     Pace,
     /// A link that could not be taken in.
     Link,
+    /// A link that was ended for what came over it: bytes of no message, or more of something than a link may hold.
+    Ended,
     /// One whose key is none, or not any longer.
     Key,
     /// One too many that began in the same second: it comes back.
@@ -89,7 +95,7 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order of their declaration.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 14] = [
         Cause::Series,
         Cause::SeriesRate,
         Cause::Rows,
@@ -101,6 +107,7 @@ impl Cause {
         Cause::Fill,
         Cause::Pace,
         Cause::Link,
+        Cause::Ended,
         Cause::Key,
         Cause::Handshake,
     ];
@@ -119,6 +126,7 @@ impl Cause {
             Cause::Fill => "fill",
             Cause::Pace => "pace",
             Cause::Link => "link",
+            Cause::Ended => "ended",
             Cause::Key => "key",
             Cause::Handshake => "handshake",
         }
@@ -183,22 +191,24 @@ impl Bucket {
     }
 }
 
-/// How fast one link may be; times are those of the steady clock.
+/// How fast one source may be, over all its links; times are those of the steady clock.
 #[derive(Debug)]
-pub struct LinkPace {
+pub struct SourcePace {
     began: Duration,
     ticks: Bucket,
     bytes: Bucket,
+    told: Bucket,
     series: Bucket,
 }
 
-impl LinkPace {
-    /// Of a link that begins now.
+impl SourcePace {
+    /// Of a source whose first link begins now.
     pub fn new(now: Duration) -> Self {
-        LinkPace {
+        SourcePace {
             began: now,
             ticks: Bucket::new(TICKS_A_SECOND, TICKS_A_SECOND * 60.0, now),
             bytes: Bucket::new(BYTES_A_SECOND, BYTES_AT_ONCE, now),
+            told: Bucket::new(BYTES_A_SECOND, TOLD_AT_ONCE, now),
             series: Bucket::new(SERIES_A_SECOND, SERIES_AT_ONCE, now),
         }
     }
@@ -208,9 +218,30 @@ impl LinkPace {
         self.ticks.take(ticks as f64, now).max(self.bytes.take(bytes as f64, now))
     }
 
+    /// Something else of so many bytes has come, which nothing acknowledges: how long no more is read.
+    pub fn told(&mut self, bytes: usize, now: Duration) -> Duration {
+        self.told.take(bytes.max(LEAST_MESSAGE) as f64, now)
+    }
+
     /// Whether one more series, which the hub does not know, is taken now.
     pub fn series(&mut self, now: Duration) -> bool {
         now.saturating_sub(self.began) < SERIES_FREE || self.series.try_take(now)
+    }
+}
+
+/// What a source has used of what it may, over all its links since the start.
+#[derive(Debug)]
+pub struct Used {
+    /// How fast it is.
+    pub pace: SourcePace,
+    /// Rows that it brought into the table, by position.
+    pub rows: BTreeMap<u16, Box<str>>,
+}
+
+impl Used {
+    /// Of a source whose first link begins now.
+    pub fn new(now: Duration) -> Self {
+        Used { pace: SourcePace::new(now), rows: BTreeMap::new() }
     }
 }
 
@@ -294,19 +325,31 @@ mod tests {
     #[test]
     fn who_is_too_fast_waits_until_it_is_made_up_for() {
         let now = Duration::from_secs(1_000);
-        let mut pace = LinkPace::new(now);
+        let mut pace = SourcePace::new(now);
         assert_eq!(pace.message(1, 1 << 20, now), Duration::ZERO);
         assert_eq!(pace.message(1, 512 << 10, now), Duration::from_secs(2));
         assert_eq!(pace.message(1, 100, now + Duration::from_secs(60)), Duration::ZERO);
-        let mut pace = LinkPace::new(now);
+        let mut pace = SourcePace::new(now);
         assert_eq!(pace.message(600, 0, now), Duration::ZERO);
         assert_eq!(pace.message(100, 0, now), Duration::from_secs(10));
     }
 
     #[test]
+    fn of_what_nothing_acknowledges_no_more_is_read_for_a_while() {
+        let now = Duration::from_secs(1_000);
+        let mut pace = SourcePace::new(now);
+        assert_eq!(pace.told(MAX_NAME_BYTES_TOLD, now), Duration::ZERO, "rows and series come at once");
+        assert_eq!(pace.told(1 << 20, now), Duration::ZERO);
+        assert_eq!(pace.told(512 << 10, now), Duration::from_secs(2));
+        let mut pace = SourcePace::new(now);
+        assert_eq!((0..5 << 10).map(|_| pace.told(2, now)).max(), Some(Duration::ZERO));
+        assert!((0..256).all(|_| pace.told(2, now) > Duration::ZERO), "short ones count, too");
+    }
+
+    #[test]
     fn new_series_are_free_at_first_and_then_500_a_minute() {
         let now = Duration::from_secs(1_000);
-        let mut pace = LinkPace::new(now);
+        let mut pace = SourcePace::new(now);
         assert!((0..10_000).all(|_| pace.series(now + SERIES_FREE - Duration::from_millis(1))));
         let later = now + SERIES_FREE;
         assert_eq!((0..10_000).filter(|_| pace.series(later)).count(), 500);

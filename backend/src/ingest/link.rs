@@ -19,9 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// How long an agent has to say hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,6 +81,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let message = self.inner.next().await;
         self.heard = Instant::now();
         match message {
+            Some(Err(Error::Capacity(_))) => {
+                Err(LinkEnd::told(close::LIMIT, format!("a message of an agent has at most {MAX_MESSAGE} bytes")))
+            }
             Some(Ok(Message::Close(_))) | Some(Err(_)) | None => Err(LinkEnd::Gone),
             Some(Ok(message @ Message::Binary(_))) => Ok(Some(message)),
             Some(Ok(Message::Text(_))) => Err(LinkEnd::frame_error("an agent's messages are binary")),
@@ -154,7 +157,8 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
-    let hello = hello.map_err(|_| LinkEnd::frame_error("no hello came within 10 s"))??;
+    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello came within 10 s")));
+    let hello = hello.inspect_err(|_| ingest.refusals(None).add(Cause::Link, 1))?;
     let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
     let process = Process { instance: hello.instance, host: host.clone(), started: hello.started };
     let place = ingest.presence.enter(&arrival.source, &process).await;
@@ -178,6 +182,9 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     };
     if let Err(end) = &end {
         ended.end = end.clone();
+        if matches!(end, LinkEnd::Told { code: close::FRAME_ERROR | close::LIMIT, .. }) {
+            intake.ended();
+        }
     }
     intake.note();
     note(ingest, arrival, &mut intake, true).await;
@@ -243,7 +250,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut end = ingest.end.subscribe();
     let mut questions = ingest.desk.open(intake.source);
-    let (mut acknowledged, mut credit) = (0, None::<Instant>);
+    let (mut acknowledged, mut credit, mut held) = (0, None::<Instant>, None::<Instant>);
     let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
     // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.
     let mut turn = None::<OwnedSemaphorePermit>;
@@ -264,7 +271,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 socket.send(&want).await?;
             }
         }
-        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(upkeep), credit, fetch];
+        let due = [Some(socket.said + HEARTBEAT), Some(socket.heard + SILENCE), Some(upkeep), credit, held, fetch];
         let due = due.into_iter().flatten().min().unwrap_or(upkeep);
         tokio::select! {
             biased;
@@ -275,9 +282,9 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 Order::Ask => socket.ask().await?,
                 Order::Stay => {}
             },
-            message = socket.next() => {
+            message = socket.next(), if held.is_none() => {
                 place.heard();
-                if let Some(message) = message? {
+                let hold = if let Some(message) = message? {
                     let taken = intake.receive(&message.into_data())?;
                     if let Some(answer) = &taken.answer {
                         socket.send(answer).await?;
@@ -301,7 +308,11 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                         let at = Instant::now() + wait;
                         credit = Some(credit.map_or(at, |known| known.max(at)));
                     }
-                }
+                    taken.hold
+                } else {
+                    intake.told(0)
+                };
+                held = (!hold.is_zero()).then(|| Instant::now() + hold);
                 if intake.messages.wrapping_sub(acknowledged) > agent::CREDIT {
                     return Err(LinkEnd::told(close::LIMIT, "more was sent than was acknowledged"));
                 }
@@ -311,6 +322,11 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             () = tokio::time::sleep_until(due) => {}
         }
         let now = Instant::now();
+        if held.is_some() {
+            // What is not read is not silence.
+            socket.heard = now;
+        }
+        held = held.filter(|until| *until > now);
         if credit.is_some_and(|at| at <= now) {
             credit = None;
             let acknowledgement = intake.acknowledgement();

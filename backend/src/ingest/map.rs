@@ -4,7 +4,7 @@
 //! a sample of it comes. So a series of which the agent keeps nothing but its name costs the hub nothing, and one that the
 //! hub has let go of gets another id by itself.
 
-use super::limits::{Cause, IngestLimits, LinkPace, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Refusals};
+use super::limits::{Cause, IngestLimits, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Refusals, SourcePace};
 use crate::store::Store;
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
 use shared::catalog::{Chart, Metric, Range, VOCABULARY};
@@ -61,8 +61,6 @@ pub struct Map {
     source: SourceId,
     limits: IngestLimits,
     rows: BTreeMap<u16, Row>,
-    /// Rows that no collector has.
-    own_rows: usize,
     series: Vec<Known>,
     /// How many of the series have an id here.
     mapped: usize,
@@ -73,7 +71,7 @@ pub struct Map {
 impl Map {
     /// Of a link of this source that has told nothing yet.
     pub fn new(source: SourceId, limits: IngestLimits) -> Self {
-        Map { source, limits, rows: BTreeMap::new(), own_rows: 0, series: Vec::new(), mapped: 0, bytes: 0 }
+        Map { source, limits, rows: BTreeMap::new(), series: Vec::new(), mapped: 0, bytes: 0 }
     }
 
     fn hold(&mut self, bytes: usize) -> Result<(), MapError> {
@@ -81,7 +79,7 @@ impl Map {
         if self.bytes > MAX_NAME_BYTES_TOLD { Err(MapError::TooMuch) } else { Ok(()) }
     }
 
-    /// Takes rows in; those that the table lacks are added to it.
+    /// Takes rows in; those that the table lacks are added to it, and to those that the source `brought`.
     ///
     /// # Errors
     /// [`MapError`].
@@ -90,6 +88,7 @@ impl Map {
         store: &mut Store,
         vocabulary: &Vocabulary,
         (rows, charts): (Vec<(u16, Metric)>, Vec<Chart>),
+        brought: &mut BTreeMap<u16, Box<str>>,
         refusals: &Refusals,
     ) -> Result<(), MapError> {
         for (position, metric) in rows {
@@ -99,14 +98,21 @@ impl Map {
             }
             let own = !vocabulary.0.contains(&metric.tag[..]);
             let (tag, steps) = (metric.tag.clone().into_boxed_str(), metric.steps);
-            let here = if own && self.own_rows >= self.limits.rows as usize {
-                Err(Cause::Rows)
-            } else {
-                self.own_rows += usize::from(own);
-                row(store, metric, &charts)
+            let is_new = own && store.known_row(&metric).is_none();
+            if is_new && brought.len() >= self.limits.rows as usize {
+                // Some may have become rows of others.
+                brought.retain(|position, tag| {
+                    store.catalog().metrics.get(usize::from(*position)).is_some_and(|row| *row.tag == **tag)
+                });
+            }
+            let here = match is_new && brought.len() >= self.limits.rows as usize {
+                true => Err(Cause::Rows),
+                false => row(store, metric, &charts),
             };
-            if let Err(cause) = here {
-                refusals.add(cause, 1);
+            match here {
+                Ok(position) if is_new => drop(brought.insert(position, tag.clone())),
+                Ok(_) => {}
+                Err(cause) => refusals.add(cause, 1),
             }
             self.rows.insert(position, Row { tag, here: here.ok(), steps });
         }
@@ -151,7 +157,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         id: SeriesId,
-        pace: &mut LinkPace,
+        pace: &mut SourcePace,
         now: Duration,
         refusals: &Refusals,
     ) -> Option<SeriesId> {
@@ -183,7 +189,7 @@ impl Map {
             refusals.add(Cause::SeriesRate, 1);
             return None;
         }
-        let Some(here) = store.intern(self.source, def) else {
+        let Some(here) = store.intern_among(self.source, def, self.limits.series as usize) else {
             refusals.add(Cause::Series, 1);
             return None;
         };
@@ -197,7 +203,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         values: &[f64],
-        pace: &mut LinkPace,
+        pace: &mut SourcePace,
         now: Duration,
         refusals: &Refusals,
     ) -> Vec<f64> {
@@ -217,7 +223,7 @@ impl Map {
         &mut self,
         store: &mut Store,
         columns: Vec<(SeriesId, T)>,
-        pace: &mut LinkPace,
+        pace: &mut SourcePace,
         now: Duration,
         refusals: &Refusals,
     ) -> Vec<(SeriesId, T)> {

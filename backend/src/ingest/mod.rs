@@ -31,6 +31,7 @@ use append::Gathered;
 use ask::Desk;
 use clones::Clones;
 use fetch::Turns;
+use limits::Used;
 use map::Vocabulary;
 use presence::Presence;
 use shared::standing::Standing;
@@ -115,6 +116,7 @@ struct Inner {
     totals: Totals,
     /// By source; one whose link could not be taken in has no number.
     refusals: Mutex<BTreeMap<Option<SourceId>, Arc<Refusals>>>,
+    used: Mutex<BTreeMap<SourceId, Arc<Mutex<Used>>>>,
     /// By source: when its link was ended for what it sent, by the steady clock, the last times.
     strikes: Mutex<BTreeMap<String, VecDeque<Duration>>>,
     end: watch::Sender<bool>,
@@ -152,6 +154,7 @@ impl Ingest {
             desk: Desk::default(),
             totals: Totals::default(),
             refusals: Mutex::default(),
+            used: Mutex::default(),
             strikes: Mutex::default(),
             end: watch::Sender::default(),
         }))
@@ -231,6 +234,12 @@ impl Inner {
     fn refusals(&self, source: Option<SourceId>) -> Arc<Refusals> {
         let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(source).or_default().clone()
+    }
+
+    /// What a source has used of its limits since the start.
+    fn used(&self, source: SourceId) -> Arc<Mutex<Used>> {
+        let mut all = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(source).or_insert_with(|| Arc::new(Mutex::new(Used::new(self.live.clock.steady())))).clone()
     }
 
     /// A link of a source is ended for what it sent: how long it waits, ms. That is long where it happens again and again.

@@ -264,12 +264,17 @@ impl Store {
     /// [generation](Self::generations) tells; none for a row that is not in the table, and for a source that has
     /// [`MAX_ALIVE_SERIES`] alive or history of [`MAX_STORED_SERIES`].
     pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
+        self.intern_among(source, def, MAX_ALIVE_SERIES)
+    }
+
+    /// Likewise for a source that may have `most` series alive.
+    pub fn intern_among(&mut self, source: SourceId, def: SeriesDef, most: usize) -> Option<SeriesId> {
         let kept = self.sources.get_mut(usize::from(source))?;
         if let Some(id) = kept.series.id(&def) {
             return Some(id);
         }
         let steps = self.catalog.metric(&def)?.steps;
-        if !kept.series.room(kept.ticks, kept.max_idle_ticks()) {
+        if !kept.series.room(kept.ticks, kept.max_idle_ticks(), most.min(MAX_ALIVE_SERIES)) {
             self.counts.series_refused += 1;
             return None;
         }

@@ -4,7 +4,6 @@
 //! is kept any more, is let go: its id stands for nothing until the next cut, so that no log file and no page can take one
 //! series for the other, and then for the next series that comes.
 
-use super::MAX_ALIVE_SERIES;
 use shared::series::{SeriesDef, SeriesId};
 use std::collections::{HashMap, VecDeque};
 
@@ -60,13 +59,14 @@ impl Series {
         *self.spans.get(id as usize)?
     }
 
-    /// Whether one more finds room after so many `ticks`; one that lacks `idle` of them is not alive.
-    pub fn room(&mut self, ticks: u64, idle: u64) -> bool {
+    /// Whether one more finds room after so many `ticks` beside at most `most` that are alive; one that lacks `idle` of them
+    /// is not.
+    pub fn room(&mut self, ticks: u64, idle: u64, most: usize) -> bool {
         if self.free.is_empty() && self.defs.len() >= MAX_STORED_SERIES {
             return false;
         }
         // Counting takes long, so it is done at most once a tick.
-        self.ids.len() < MAX_ALIVE_SERIES || self.counted(ticks, idle) < MAX_ALIVE_SERIES
+        self.ids.len() < most || self.counted(ticks, idle) < most
     }
 
     fn counted(&mut self, ticks: u64, idle: u64) -> usize {

@@ -6,8 +6,8 @@ use crate::ingest::fetch::CheckedBlock;
 use crate::ingest::limits::{self, Cause};
 use crate::store::{Chunk, Column};
 use shared::agent::HubMessage;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 /// What expires this soon is not fetched any more, milliseconds.
 const EXPIRES_MS: i64 = 60_000;
@@ -58,7 +58,8 @@ impl Intake {
                 return self.fetch.refused(span, false);
             }
             let steady = live.clock.steady();
-            let mapped = self.map.columns(&mut store, columns, &mut self.pace, steady, &self.refusals);
+            let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
+            let mapped = self.map.columns(&mut store, columns, pace, steady, &self.refusals);
             mapped.into_iter().map(|(id, column)| Column { id, ..column }).collect()
         };
         let samples: u64 = columns.iter().map(|column| column.samples).sum();
