@@ -2,7 +2,7 @@
 
 use super::invites::email_of;
 use super::watchers::{Ended, Ends};
-use super::{Accounts, Denied, Done, IDLE, Principal, Who, random};
+use super::{Accounts, Denied, Done, Principal, Who, random};
 use records::accounts::Account;
 use records::{Connection, accounts, audit, keys, sessions, shares, views};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Accounts {
         let mut on = self.read().await?;
         let (account, now) = (self.own(&mut on, by).await?, self.now());
         let rows = sessions::of(&mut on, &account.id).await?.into_iter();
-        let holding = rows.filter(|row| now < row.ends && now < row.seen + IDLE);
+        let holding = rows.filter(|row| now < row.ends && now < row.seen + self.idle());
         let shown = holding.map(|row| OwnSession {
             id: session_id(&row.id_hash),
             current: by.session.is_some_and(|own| own.as_slice() == row.id_hash),

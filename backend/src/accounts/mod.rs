@@ -80,7 +80,7 @@ use attempts::{Attempts, Limit};
 use password::Passwords;
 use records::teams as team_rows;
 use records::{Change, Connection, Reader, Records, audit};
-use session::IDLE;
+use session::{IDLE, LONGEST};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use shared::session::TeamRole;
@@ -122,6 +122,9 @@ struct Inner {
     tidy_at: AtomicI64,
     /// How long rows of the audit log stay, milliseconds.
     audit_kept: AtomicI64,
+    /// How long a session holds without a request, and in all, milliseconds.
+    idle: AtomicI64,
+    longest: AtomicI64,
     audit_file: OnceLock<audit_file::FileCounts>,
 }
 
@@ -155,6 +158,8 @@ impl Accounts {
             confirms_rejoins: AtomicBool::new(false),
             tidy_at: AtomicI64::new(0),
             audit_kept: AtomicI64::new(KEPT),
+            idle: AtomicI64::new(IDLE),
+            longest: AtomicI64::new(LONGEST),
             audit_file: OnceLock::new(),
         })))
     }
@@ -216,7 +221,7 @@ impl Accounts {
         let mut change = self.0.records.change().await?;
         let now = self.now();
         if now >= self.0.tidy_at.load(Ordering::Relaxed) {
-            tidy(&mut change, now, self.0.audit_kept.load(Ordering::Relaxed)).await?;
+            tidy(&mut change, now, (self.idle(), self.0.audit_kept.load(Ordering::Relaxed))).await?;
             self.0.tidy_at.store(now + HOUR, Ordering::Relaxed);
         }
         Ok(change)
@@ -369,8 +374,8 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
 }
 
 /// Removes what is over.
-async fn tidy(change: &mut Change, now: i64, audit_kept: i64) -> Result<(), records::Error> {
-    records::sessions::forget(change, now, now - IDLE).await?;
+async fn tidy(change: &mut Change, now: i64, (idle, audit_kept): (i64, i64)) -> Result<(), records::Error> {
+    records::sessions::forget(change, now, now - idle).await?;
     records::codes::forget(change, now).await?;
     records::shares::forget(change, now).await?;
     usage::forget(change, now).await?;

@@ -11,10 +11,11 @@ use shared::scope::Bounds;
 use shared::secret::Secret;
 use shared::session::{Again, Setup, SignIn, TeamRole};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-/// A session ends after so long without a request, and after so long in all.
+/// A session ends after so long without a request, and after so long in all, unless an operator says otherwise.
 pub(super) const IDLE: i64 = 12 * HOUR;
-const LONGEST: i64 = 7 * DAY;
+pub(super) const LONGEST: i64 = 7 * DAY;
 
 /// How long a password counts as just given.
 const FRESH: i64 = 15 * MINUTE;
@@ -63,6 +64,18 @@ pub(super) fn wrong_code() -> Denied {
 }
 
 impl Accounts {
+    /// From now on a session ends after so long without a request, and one that begins now after so long in all.
+    pub fn limit_sessions(&self, idle: Duration, longest: Duration) {
+        let ms = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+        self.0.idle.store(ms(idle), Ordering::Relaxed);
+        self.0.longest.store(ms(longest), Ordering::Relaxed);
+    }
+
+    /// How long a session holds without a request, milliseconds.
+    pub(super) fn idle(&self) -> i64 {
+        self.0.idle.load(Ordering::Relaxed)
+    }
+
     /// The code by which the first admin is made, for the line that the hub prints; it ends the code before. None when there
     /// is an account.
     ///
@@ -239,7 +252,7 @@ impl Accounts {
         let Some(session) = sessions::get(&mut on, hash).await? else { return Ok(None) };
         let Some(account) = accounts::by_id(&mut on, &session.account).await? else { return Ok(None) };
         // A clock that was set back does not lengthen what was over.
-        if now < session.ends && now < session.seen + IDLE && account.state == "active" {
+        if now < session.ends && now < session.seen + self.idle() && account.state == "active" {
             let principal = self.signed_in(&mut on, &account, &session, seen, network).await?;
             return Ok(Some((session, principal)));
         }
@@ -343,7 +356,7 @@ impl Accounts {
             made: now,
             proved: now,
             seen: now,
-            ends: now + LONGEST,
+            ends: now + self.0.longest.load(Ordering::Relaxed),
             network: network.text().into(),
             agent: String::new(),
         };

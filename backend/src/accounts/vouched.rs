@@ -1,7 +1,7 @@
 //! People for whom a proxy in front of the hub vouches. An account is theirs by what the proxy calls them and by nothing else:
 //! never by a name or an address for mail that happens to be the same.
 
-use super::session::{IDLE, normal_name};
+use super::session::normal_name;
 use super::watchers::Holder;
 use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, random};
 use records::accounts::{self, Account};
@@ -105,7 +105,7 @@ impl Accounts {
             hub_admin: account.hub_admin,
             scopes: None,
             // A socket asks the proxy anew from time to time: the page opens another by itself.
-            ends: Some(self.now() + IDLE),
+            ends: Some(self.now() + self.idle()),
             network: network.clone(),
             bounds: Bounds::All,
             owner: Some(account.id.clone()),

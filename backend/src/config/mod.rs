@@ -25,6 +25,7 @@ mod record;
 mod reference;
 mod remote_write;
 mod secret;
+mod sessions;
 mod sign_in;
 mod table;
 mod team;

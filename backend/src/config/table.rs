@@ -9,6 +9,7 @@ use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
 use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
+use super::sessions::SessionSettings;
 use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl, Tables};
 use super::{LocalAuth, value};
@@ -162,6 +163,11 @@ options! {
     audit: AuditSettings = AuditSettings::default(), Tables {
         flag: "", key: "audit", value: "TABLE", section: TEAM, commands: &[],
         help: "Who did what on the hub: how long it is kept, and where it is written besides",
+    }
+    /// When people of a hub have to sign in again.
+    sessions: SessionSettings = SessionSettings::default(), Tables {
+        flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
+        help: "When people of the hub have to sign in again",
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {

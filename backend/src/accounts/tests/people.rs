@@ -105,6 +105,22 @@ async fn who_guesses_is_slowed_and_never_locks_anybody_out() {
 }
 
 #[tokio::test]
+async fn an_operator_says_how_long_a_session_holds() {
+    let (hub, begun) = Hub::with_admin().await;
+    let session = async |token: &str| hub.accounts.session(token, &network(1)).await.expect("answered").is_some();
+    hub.accounts.limit_sessions(minutes(60), minutes(150));
+    hub.pass(minutes(60));
+    assert!(!session(begun.token.reveal()).await, "not used for an hour");
+    let token = hub.sign_in("mara", PASSWORD).await.unwrap().token;
+    for _ in 0..2 {
+        hub.pass(minutes(59));
+        assert!(session(token.reveal()).await);
+    }
+    hub.pass(minutes(40));
+    assert!(!session(token.reveal()).await, "150 min are over");
+}
+
+#[tokio::test]
 async fn a_session_has_two_ends_and_its_token_is_nowhere() {
     let (hub, begun) = Hub::with_admin().await;
     let session = async |token: &str| hub.accounts.session(token, &network(1)).await.expect("answered").is_some();
