@@ -87,6 +87,23 @@ fn a_lost_gpu_ends_and_its_check_says_why() {
 }
 
 #[test]
+fn machines_whose_links_fail_are_late_lost_stopped_and_filling() {
+    let server = start(&["--gpus", "1", "--hosts", "6", "--fail", "links"]);
+    let states = || -> Vec<String> {
+        let sources = json(&server, "/api/v1/sources");
+        let all = list(&sources, "sources").iter();
+        all.map(|source| source["state"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    // That one is late is noticed when nothing comes.
+    until_so("the second is late", || states()[1] == "late");
+    assert_eq!(states(), ["live", "late", "unreachable", "stopped", "filling", "live"]);
+    let sources = json(&server, "/api/v1/sources");
+    let last = |n: usize| list(&sources, "sources")[n]["last"].as_f64().expect("samples");
+    assert!((1..4).all(|n| last(n) < last(0) - 170.0), "{sources}");
+    assert!(last(4) > last(0) - 60.0, "what comes live is there");
+}
+
+#[test]
 fn a_fleet_of_4096_is_served_and_one_more_is_refused() {
     let begun = Instant::now();
     let server = Server::start(["demo", "--gpus", "64", "--hosts", "64", "--retention", "2m", "--interval", "60s"]);

@@ -9,6 +9,9 @@ pub const MAX_HOSTS: u32 = 64;
 /// The most GPUs of the whole fleet.
 pub const MAX_FLEET_GPUS: u32 = 4096;
 
+/// The fewest machines of which links can fail.
+const HOSTS_WITH_LINKS: u32 = 5;
+
 /// A simulated fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fleet {
@@ -22,7 +25,7 @@ pub struct Fleet {
     pub seed: u64,
 }
 
-/// What can go wrong in a simulated fleet; all of it on the first machine, though others may feel it.
+/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though others may feel it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fail {
     /// A GPU falls off the bus: its series end.
@@ -37,17 +40,21 @@ pub enum Fail {
     Straggler,
     /// The memory of a GPU fills up to its limit, and the job dies.
     Oom,
+    /// Four machines are not as they should be: the second is late, the third lost, the fourth stopped, and of the fifth
+    /// some is missing still.
+    Links,
 }
 
 impl Fail {
     /// All kinds by name.
-    pub const ALL: [(&'static str, Fail); 6] = [
+    pub const ALL: [(&'static str, Fail); 7] = [
         ("lost", Fail::Lost),
         ("hang", Fail::Hang),
         ("throttle", Fail::Throttle),
         ("ecc", Fail::Ecc),
         ("straggler", Fail::Straggler),
         ("oom", Fail::Oom),
+        ("links", Fail::Links),
     ];
 }
 
@@ -55,6 +62,11 @@ impl Fleet {
     /// Whether the fleet as a whole is within the limits; each number by itself was looked at when it was read.
     pub(super) fn check(self) -> Result<Self, ConfigError> {
         let all = self.gpus * self.hosts;
+        if self.fail == Some(Fail::Links) && self.hosts < HOSTS_WITH_LINKS {
+            return Err(ConfigError::new(format!(
+                "--fail links is about the links of machines; write --hosts {HOSTS_WITH_LINKS} or more"
+            )));
+        }
         if all <= MAX_FLEET_GPUS {
             return Ok(self);
         }

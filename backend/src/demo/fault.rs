@@ -2,9 +2,12 @@
 
 use super::job::{Job, Phase};
 use crate::config::{Fail, Fleet};
+use shared::standing::Standing;
 
 /// How long the memory takes to fill up, milliseconds.
 const FILL_MS: i64 = 90_000;
+/// How long a link was cut whose samples are missing still, milliseconds.
+const FILLED_MS: i64 = 120_000;
 /// Share of its work that a job does while one GPU is slow.
 pub(super) const WAITING_SHARE: f64 = 0.74;
 
@@ -74,6 +77,21 @@ impl Fault {
         if t > self.since { job.spent(t).since(job.spent(self.since)).train } else { 0.0 }
     }
 
+    /// What of a machine's samples is not here, as the time between which they lie, and how the machine stands, unless that is
+    /// seen by itself.
+    pub fn away(&self, host: u32) -> Option<((i64, i64), Option<Standing>)> {
+        let filled = self.since + FILLED_MS;
+        let (until, standing) = match (self.fail, host) {
+            // Its link is there, and nothing comes over it.
+            (Fail::Links, 1) => (i64::MAX, None),
+            (Fail::Links, 2) => (i64::MAX, Some(Standing::Unreachable)),
+            (Fail::Links, 3) => (i64::MAX, Some(Standing::Stopped("it was told to stop".into()))),
+            (Fail::Links, 4) => (filled, Some(Standing::Filling { missing: FILLED_MS, rate: 0.0 })),
+            _ => return None,
+        };
+        Some(((self.since, until), standing))
+    }
+
     /// Whether the whole job waits for one slow GPU.
     pub fn slows_all(&self) -> bool {
         self.fail == Fail::Straggler
@@ -92,6 +110,7 @@ impl Fault {
         let name = Fail::ALL.iter().find(|(_, fail)| *fail == self.fail).map_or("", |(name, _)| name);
         match self.fail {
             Fail::Hang => format!("{name} on all GPUs"),
+            Fail::Links => "links of four machines".into(),
             _ => format!("{name} on GPU {}", self.gpu),
         }
     }

@@ -17,12 +17,13 @@ mod noise;
 mod processes;
 
 use crate::clock::Clock;
-use crate::config::Fleet;
+use crate::config::{Fail, Fleet};
 use crate::live::Live;
 use crate::store::{Limits, QUARTER, Store};
 use collectors::{COLLECTORS, Out};
 use machine::Machine;
 use shared::series::SeriesDef;
+use shared::standing::Standing;
 use shared::unit::{Unit, quantity};
 use shared::wire::{Check, CheckState, SourceId};
 use std::sync::Arc;
@@ -59,6 +60,10 @@ struct Feed {
     source: SourceId,
     out: Out,
     last: i64,
+    /// Times between which its samples are not here,
+    missing: Option<(i64, i64)>,
+    /// and how it stands then.
+    standing: Option<Standing>,
 }
 
 /// A simulated fleet whose sources are in a store.
@@ -77,7 +82,8 @@ impl Demo {
             let machine = Machine::new(fleet, number, now - FAULT_AGO_MS);
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
-            Feed { machine, source, out: Out::default(), last: i64::MIN }
+            let (missing, standing) = machine.fault().and_then(|fault| fault.away(number)).unzip();
+            Feed { machine, source, out: Out::default(), last: i64::MIN, missing, standing: standing.flatten() }
         };
         Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval, back: 0 }
     }
@@ -164,7 +170,9 @@ impl Demo {
         self.recall(&live);
         self.catch_up(&live);
         let mut listed = live.clock.wall();
-        let sources: Vec<SourceId> = self.feeds.iter().map(|feed| feed.source).collect();
+        for feed in &self.feeds {
+            feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
+        }
         while !stop.load(Ordering::Relaxed) {
             let wall = live.clock.wall();
             let t = wall.div_euclid(self.interval) * self.interval;
@@ -175,7 +183,8 @@ impl Demo {
                     // One machine at a time, so that readers of the store need not wait for all.
                     feed.tick(&mut live.store(), t, t < behind);
                 }
-                live.announce(&sources);
+                let heard = self.feeds.iter().filter(|feed| !feed.is_missing(t));
+                live.announce(&heard.map(|feed| feed.source).collect::<Vec<_>>());
                 if (t - listed).abs() >= PROCESSES_INTERVAL_MS {
                     listed = t;
                     self.feeds.iter().for_each(|f| live.source(f.source).processes.put(f.machine.processes(t)));
@@ -188,7 +197,15 @@ impl Demo {
 }
 
 impl Feed {
+    fn is_missing(&self, t: i64) -> bool {
+        self.missing.is_some_and(|(from, to)| from < t && t < to)
+    }
+
     fn tick(&mut self, store: &mut Store, t: i64, clock_step: bool) {
+        if self.is_missing(t) {
+            self.last = t;
+            return;
+        }
         self.out.begin(Duration::ZERO);
         self.machine.read(t, &mut self.out);
         // Series get their numbers in the order of the slots, and nobody else adds any to this source.
@@ -205,7 +222,7 @@ impl Feed {
 /// What does not change about a simulated machine, and that it is one.
 fn facts(fleet: &Fleet, machine: &Machine) -> Vec<(String, String)> {
     let (size, symbol) = quantity(machine.host().memory(), Unit::Bytes);
-    let place = if fleet.hosts > 1 { " of demo-01" } else { "" };
+    let place = if fleet.hosts > 1 && fleet.fail != Some(Fail::Links) { " of demo-01" } else { "" };
     let gone = machine.fault().map_or(String::new(), |fault| format!(", {}{place}", fault.what()));
     let facts = [
         ("gpus", format!("{} × {}", fleet.gpus, gpu::NAME)),
