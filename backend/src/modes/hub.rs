@@ -1,6 +1,6 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
-use super::{Served, Serving, control_of, idle, machine, serve};
+use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, control_of, idle, machine, serve};
 use crate::accounts::{Accounts, Database};
 use crate::clock;
 use crate::config::{Config, PublicUrl, Rejoin};
@@ -48,6 +48,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let opened = Accounts::open_in(&database, Arc::new(clock::System)).await;
     let accounts = opened.map_err(|why| (4, why.to_string()))?;
     accounts.keep_audit(config.audit.keep);
+    accounts.limit_sessions(config.sessions.idle, config.sessions.longest);
     if config.agent_limits.rejoin == Rejoin::Approve {
         accounts.confirm_rejoins();
     }
@@ -94,7 +95,8 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         Ok(removed) => removed,
         Err(error) => return tracing::error!(%error, "it cannot be read which machines were removed"),
     };
-    let Some((live, archive, source)) = machine::stream(&config, Some(data), own, removed) else { return };
+    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own, removed);
+    let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
     let meter = Arc::new(Meter::new(live.clock.clone()));

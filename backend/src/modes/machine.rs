@@ -42,20 +42,21 @@ pub(super) fn name() -> String {
 /// Makes the stream of this machine, with what was found of it. `data` is the folder that [`crate::data::open`] opened;
 /// without one, history is kept in memory only. None where the system grants no threads, which is logged.
 pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
-    let (live, archive, source) = stream(config, data, Some(name()), Vec::new())?;
+    let (live, archive, source) = stream(config, data, MAX_MEMORY_BYTES, Some(name()), Vec::new())?;
     Some(OwnMachine { live, archive, source: source? })
 }
 
 /// Likewise a stream of all that was found but the sources that were `removed`, and of this machine where it is given its
-/// name.
+/// name. At most so many `bytes` of sealed columns are in memory.
 pub(super) fn stream(
     config: &Config,
     data: Option<Data>,
+    bytes: usize,
     name: Option<String>,
     removed: Vec<String>,
 ) -> Option<(Arc<Live>, Archive, Option<SourceId>)> {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
-    let limits = Limits { retention, bytes: MAX_MEMORY_BYTES };
+    let limits = Limits { retention, bytes };
     let catalog = Arc::new(collectors::catalog());
     let (mut store, unwritten) = match &data {
         Some(data) => Store::of_found(catalog, data.found(), limits, name.as_deref()),

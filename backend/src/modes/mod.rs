@@ -32,6 +32,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// The most bytes of sealed columns that a server keeps in memory.
 const MAX_MEMORY_BYTES: usize = 256 << 20;
+/// Likewise a hub: columns are there until their quarter of an hour is written, and those of a thousand machines of 500 series
+/// that all move are larger than the bound of one machine.
+const MAX_HUB_MEMORY_BYTES: usize = 1 << 30;
 
 /// Time between two looks at whether the server's log can be written.
 const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
