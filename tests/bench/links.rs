@@ -5,7 +5,6 @@ use crate::cost::{Ended, cpu_of, server};
 use crate::history::rss;
 use crate::record::Recording;
 use crate::table::Table;
-use backend::accounts::{Accounts, Enrolment, Network};
 use backend::clock::{Clock, System};
 use backend::store::QUARTER;
 use futures_util::{SinkExt, StreamExt};
@@ -13,7 +12,6 @@ use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use shared::agent::{self, AgentHello, AgentMessage, HubMessage, LINK_PATH, Offer, PROTOCOL_NAME};
 use shared::catalog::{Metric, cpu};
-use shared::enrol::EnrolRequest;
 use shared::series::SeriesDef;
 use shared::tick::TickState;
 use std::io::{BufRead, BufReader, Write};
@@ -30,6 +28,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, header};
 use watchglass_tests::certificate::Authority;
+use watchglass_tests::hub::{machines, people};
 
 /// Agents of the goal, series of each, and how many of these move.
 const AGENTS: usize = 1_000;
@@ -123,32 +122,13 @@ pub fn start(folder: &Path, (chain, key): &(PathBuf, PathBuf)) -> Result<(Ended,
     Ok((hub, address.map_err(|_| format!("the hub said {url:?}"))?))
 }
 
-/// Keys of so many agents, made in a hub's folder.
-async fn keys(folder: &Path) -> Result<Vec<String>, String> {
-    let words = |why: backend::accounts::Denied| why.to_string();
-    let accounts = Accounts::open(folder, Arc::new(System)).await.map_err(|why| why.to_string())?;
-    let join = accounts.printed_join().await.map_err(words)?.ok_or("the hub has an account")?;
-    let mut keys = Vec::new();
-    for n in 0..AGENTS {
-        let request =
-            EnrolRequest { request: format!("{n:032x}"), host: format!("node-{n}"), ..EnrolRequest::default() };
-        match accounts.enrol(join.reveal(), &request, &Network::local()).await.map_err(words)? {
-            Enrolment::Enrolled(enrolled) => keys.push(enrolled.key.reveal().to_string()),
-            Enrolment::Pending => return Err("an agent has to be confirmed".into()),
-        }
-    }
-    accounts.close().await;
-    Ok(keys)
-}
-
 fn hub() -> Result<Figures, String> {
     let words = |error: std::io::Error| error.to_string();
     let temp = tempfile::tempdir().map_err(words)?;
     let (data, authority) = (temp.path().join("hub"), Authority::new());
     std::fs::create_dir(&data).map_err(words)?;
     let (certificate, ca) = (authority.sign("localhost", temp.path()), authority.write(temp.path()));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(words)?;
-    let keys = runtime.block_on(keys(&data))?;
+    let keys = machines(&data, &people(&data)["join"], AGENTS);
     let list = temp.path().join("keys");
     std::fs::write(&list, keys.join("\n")).map_err(words)?;
     let (hub, address) = start(&data, &certificate)?;

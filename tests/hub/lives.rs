@@ -116,6 +116,46 @@ fn a_machine_that_was_revoked_samples_on_and_comes_back_by_a_line_of_its_own() {
 }
 
 #[test]
+fn a_machine_that_is_removed_is_gone_from_the_running_hub_and_samples_on_for_itself() {
+    let mut fleet = Fleet::with_people();
+    let key = format!("Authorization: Bearer {}", fleet.keys["data"]);
+    fleet.key = fleet.join_line(&["--uses", "1"]);
+    fleet.agent_args = ["--name", "node-7"].map(String::from).to_vec();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    let find = |fleet: &Fleet| fleet.machines().into_iter().find(|machine| machine.name == "node-7");
+    let id = find(&fleet).expect("it has joined").id;
+    let samples = |fleet: &Fleet, of: &str| {
+        let path = format!("/api/v1/export?format=csv&tag=openmetrics.books.*&from=-1h&source={of}");
+        fleet.server().get(&path, &[&key])
+    };
+    assert_eq!(samples(&fleet, "node-7").status, 200);
+    fleet.administer(&["agents", "remove", "node-7"]);
+    fleet.until("it is hidden", || {
+        let sources = fleet.server().get("/api/v1/sources", &[&key]).body;
+        let there = ["node-7", &id].iter().any(|of| samples(&fleet, of).status == 200);
+        (!there && !sources.contains(&id)).then_some(())
+    });
+    assert!(find(&fleet).is_none(), "it is in no list");
+    // Its line let one machine join, so it is told that it is unknown, and goes on by itself.
+    fleet.agent().says("was removed");
+    fleet.samples_on(30);
+    // A start brings nothing of it back.
+    fleet.kill_hub();
+    fleet.start_hub();
+    assert_ne!(samples(&fleet, &id).status, 200);
+    assert!(!fleet.server().get("/api/v1/sources", &[&key]).body.contains(&id));
+    // With a line of its own it joins as another machine, from its new life on: what was removed does not come back.
+    fleet.kill_agent();
+    fleet.key = fleet.join_line(&["--uses", "1"]);
+    fleet.start_agent();
+    let new = |machine: &shared::session::Agent| machine.name.starts_with("node-7") && machine.id != id;
+    let again = fleet.until("it has joined anew", || fleet.machines().into_iter().find(new));
+    fleet.until("samples come again", || (samples(&fleet, &again.id).status == 200).then_some(()));
+    assert_ne!(samples(&fleet, &id).status, 200);
+}
+
+#[test]
 fn a_hub_that_was_restored_from_before_a_machine_joined_lets_it_join_anew() {
     let mut fleet = Fleet::hub(&[]);
     fleet.key = fleet.join_line(&["--uses", "9"]);

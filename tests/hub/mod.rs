@@ -8,6 +8,7 @@ mod begin;
 mod control;
 mod forgery;
 mod healing;
+mod hostile;
 mod leaks;
 mod links;
 mod lives;

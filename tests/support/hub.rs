@@ -120,6 +120,31 @@ pub fn people(folder: &Path) -> BTreeMap<&'static str, String> {
     made_in(Database::in_folder(folder)).keys
 }
 
+/// Machines that join a hub that does not run by a join key, in its folder: a key of each. They are called `node-0` and so on.
+///
+/// # Panics
+/// Panics when one is not let in.
+pub fn machines(folder: &Path, join: &str, count: usize) -> Vec<String> {
+    let (database, join) = (Database::in_folder(folder), join.to_owned());
+    let enrol = async move {
+        let accounts = Accounts::open_in(&database, Arc::new(clock::System)).await.expect("a database");
+        let mut keys = Vec::new();
+        for n in 0..count {
+            let host = format!("node-{n}");
+            let request = EnrolRequest { request: format!("{n:032x}"), host, ..EnrolRequest::default() };
+            let enrolled = accounts.enrol(&join, &request, &Network::local()).await.expect("it joins");
+            let Enrolment::Enrolled(enrolled) = enrolled else { panic!("nobody has to confirm it") };
+            keys.push(enrolled.key.reveal().to_string());
+        }
+        accounts.close().await;
+        keys
+    };
+    let made = std::thread::spawn(move || {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(enrol)
+    });
+    made.join().expect("all have joined")
+}
+
 impl Hub {
     /// Starts a hub with everybody in it.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {

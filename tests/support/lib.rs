@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod hub;
 pub mod kills;
 pub mod ledger;
+pub mod link;
 pub mod postgresql;
 pub mod programs;
 pub mod proxy;

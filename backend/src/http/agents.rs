@@ -44,13 +44,6 @@ pub(super) async fn link(
 ) -> Result<Response<Body>, Response<Body>> {
     let hub = app.hub()?;
     let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
-    if hub.handshakes.count("").is_err() {
-        hub.ingest.turned_away(Cause::Handshake);
-        let (least, most) = COME_BACK;
-        let wait = Duration::from_secs(least + spread(asker.network.text()) % (most - least + 1));
-        let sentence = "many agents begin at once; come back in a few seconds";
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence).again_in(wait).into());
-    }
     let spoken = common_protocol(request.headers()).map_err(upgrade_required)?;
     // A key that has ended is told so on its link: what to do differs, and no status says it.
     let identity = match hub.accounts.agent(key.reveal(), &asker.network).await {
@@ -63,6 +56,15 @@ pub(super) async fn link(
             }
         }
     };
+    let source = identity.as_ref().map(|identity| identity.source.as_str()).unwrap_or_default();
+    // One that begins again and again takes nobody's turn but its own.
+    if hub.returns.count(source).is_err() || hub.handshakes.count("").is_err() {
+        hub.ingest.turned_away(Cause::Handshake);
+        let (least, most) = COME_BACK;
+        let wait = Duration::from_secs(least + spread(asker.network.text()) % (most - least + 1));
+        let sentence = "many agents begin at once; come back in a few seconds";
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence).again_in(wait).into());
+    }
     let (mut response, stream) = upgrade(request).map_err(|why| {
         let sentence = format!(
             "this is the link of agents, a WebSocket ({why}); a proxy on the way has to pass the headers Connection and Upgrade on"

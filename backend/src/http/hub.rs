@@ -13,6 +13,8 @@ use axum::http::HeaderMap;
 use shared::secret::Secret;
 use std::sync::Arc;
 
+/// Links that one machine may begin at once; from then on one a second.
+const RETURNS_AT_ONCE: u32 = 30;
 /// Requests of one principal: at once, and a second.
 const REQUESTS_AT_ONCE: u32 = 200;
 const REQUESTS_A_SECOND: u32 = 50;
@@ -34,8 +36,10 @@ pub struct Hub {
     pub(super) seats: Seats,
     pub(super) link_seats: Seats,
     pub(super) queries: Seats,
-    /// Links that begin, of all agents together.
+    /// Links that begin, of all agents together,
     pub(super) handshakes: RequestPace,
+    /// and of each machine, those that are turned away included.
+    pub(super) returns: RequestPace,
     /// What people and programs use.
     pub(super) meter: Arc<Meter>,
     trusted: Vec<AddressRange>,
@@ -64,6 +68,7 @@ impl Hub {
             link_seats: Seats::of_links(),
             queries: Seats::of_queries(),
             handshakes: RequestPace::per_second(handshakes, handshakes),
+            returns: RequestPace::per_second(RETURNS_AT_ONCE, 1),
             trusted: config.trusted_proxies.trusted.clone(),
             proxy: config.sign_in.proxy.clone(),
             admits: config.sign_in.new_accounts == NewAccounts::Viewer,

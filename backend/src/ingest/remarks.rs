@@ -19,16 +19,16 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
     })
 }
 
-/// That some of what a machine sends is left out, by these causes. How often is not in it: it would be told each second.
+/// That some of what a machine sends is left out, by these causes, and about how often.
 pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
-    let words: Vec<&str> = causes.iter().map(|(word, _)| word.as_str()).collect();
+    let words: Vec<String> = causes.iter().map(|(word, n)| format!("{word} {}", about(*n))).collect();
     (!words.is_empty()).then(|| Check {
         id: "limits".into(),
         state: CheckState::Partial,
         tried: Vec::new(),
         found: format!("left out or held back: {}", words.join(", ")),
         reason: "a hub takes so much of one machine, and nothing that cannot be".into(),
-        remedy: "see refused in GET /api/v1/sources for how much; [agents] series of the hub raises the most series"
+        remedy: "see refused in GET /api/v1/sources for exact counts; [agents] series of the hub raises the most series"
             .into(),
     })
 }
@@ -60,6 +60,14 @@ pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check
     })
 }
 
+/// A count, of ten and more its power of ten alone: a count that runs would be told each second.
+fn about(n: u64) -> String {
+    match n.checked_ilog10() {
+        None | Some(0) => n.to_string(),
+        Some(tens) => format!("{} or more", 10u64.pow(tens)),
+    }
+}
+
 /// A length of time in the two largest units of it, milliseconds.
 fn length(ms: i64) -> String {
     let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
@@ -81,6 +89,14 @@ mod tests {
         assert_eq!(said(-3_600_000).as_deref(), Some("clock 1 h 0 min ahead, corrected"));
         assert_eq!(said(65_000).as_deref(), Some("clock 1 min 5 s behind, corrected"));
         assert_eq!(said(-3_000).as_deref(), Some("clock 3 s ahead, corrected"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_with_about_how_often() {
+        let causes = [("label", 2), ("pace", 9_999), ("text", 10)].map(|(cause, n)| (cause.to_owned(), n));
+        let said = limited(&causes).map(|check| check.found);
+        assert_eq!(said.as_deref(), Some("left out or held back: label 2, pace 1000 or more, text 10 or more"));
+        assert!(limited(&[]).is_none());
     }
 
     #[test]
