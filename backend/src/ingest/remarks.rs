@@ -28,8 +28,9 @@ pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
         tried: Vec::new(),
         found: format!("left out or held back: {}", words.join(", ")),
         reason: "a hub takes so much of one machine, and nothing that cannot be".into(),
-        remedy: "see refused in GET /api/v1/sources for exact counts; [agents] series of the hub raises the most series"
-            .into(),
+        remedy:
+            "see refused in GET /api/v1/sources for exact counts; [agents] series of the hub raises the most series"
+                .into(),
     })
 }
 
