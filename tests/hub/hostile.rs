@@ -74,8 +74,7 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
             // The numbers of series differ, so that none stands in place of another.
             let mut bytes = bytes.clone();
             if times > 1 {
-                let defs =
-                    (0..500).map(|id| (n as u32 * 500 + id, SeriesDef { metric: 0, instance: "y".repeat(1_000) }));
+                let defs = (0..500).map(|id| (n * 500 + id, SeriesDef { metric: 0, instance: "y".repeat(1_000) }));
                 bytes = encode(&AgentMessage::Series { defs: defs.collect() });
             }
             link.bytes(bytes).await;
