@@ -127,3 +127,40 @@ fn a_port_that_is_taken_has_status_3() {
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--port 0"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_is_for_its_user_and_only_one_that_is_dead_is_replaced() {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.sock");
+    let at = path.to_str().expect("plain letters");
+    // One that was left behind by a program that ended.
+    drop(UnixListener::bind(&path).expect("bound"));
+    let server = Server::start(["--memory", "--collectors", "cpu", "--unix", at]);
+    assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+    let ask = |host: &str| {
+        let mut stream = UnixStream::connect(&path).expect("it listens");
+        write!(stream, "GET /api/v1/sources HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("asked");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        answer
+    };
+    assert!(ask("localhost").starts_with("HTTP/1.1 200"), "{}", ask("localhost"));
+    assert!(!ask("evil.example").starts_with("HTTP/1.1 200"), "its own names alone, here too");
+    let shown = run(["top", "--unix", at, "--once"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", String::from_utf8_lossy(&shown.stderr));
+    let second = run(["--memory", "--port", "0", "--unix", at]);
+    let told = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(second.status.code() == Some(3) && told.contains("a program listens there; end it"), "{told}");
+    assert!(ask("localhost").starts_with("HTTP/1.1 200"), "the first one goes on");
+    drop(server);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "mine").expect("written");
+    let wrong = run(["--memory", "--port", "0", "--unix", file.to_str().expect("plain letters")]);
+    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(3) && told.contains("no socket stands there"), "{told}");
+    assert_eq!(std::fs::read(&file).expect("there"), b"mine");
+}

@@ -18,6 +18,7 @@ mod hub;
 mod ledger;
 mod options;
 mod overview;
+mod packages;
 mod prometheus;
 mod recording;
 mod remote_write;

@@ -101,16 +101,23 @@ fn a_machine_of_a_hub_is_shown_to_who_has_a_key() {
 }
 
 #[cfg(target_os = "linux")]
+mod looks;
+
+#[cfg(target_os = "linux")]
 mod pty {
     use super::*;
     use std::process::Command;
     use vt100::Color;
     use watchglass_tests::terminal::{Did, Terminal};
 
-    const SMALL: (u16, u16) = (80, 24);
+    /// Keys, as the terminal sends them.
+    pub const LEFT: &str = "\u{1b}[D";
+    pub const RIGHT: &str = "\u{1b}[C";
+    pub const DOWN: &str = "\u{1b}[B";
+    pub const SMALL: (u16, u16) = (80, 24);
 
     /// The command, for a terminal of 256 colours that writes UTF-8, far from the settings of the caller.
-    fn top(args: &[&str]) -> Command {
+    pub fn top(args: &[&str]) -> Command {
         let mut command = watchglass(["top"].iter().chain(args).copied());
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
         for name in ["NO_COLOR", "COLORTERM", "COLORFGBG"] {
@@ -192,6 +199,14 @@ mod pty {
         terminal.shows("CPU %↓");
         terminal.press("s");
         terminal.hides("CPU %↓");
+        terminal.press("pe");
+        terminal.shows("▾ torchrun");
+        terminal.press(LEFT);
+        terminal.shows("▸ ");
+        terminal.press(&format!("{RIGHT}{DOWN}{LEFT}"));
+        terminal.shows("▸ torchrun (");
+        terminal.press("f");
+        terminal.shows("▾ torchrun");
         terminal.press("u");
         terminal.shows(", of ");
         terminal.press("q");

@@ -47,13 +47,13 @@ fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
 }
 
 #[cfg(unix)]
-pub use unix::{Bound, ask, bind};
+pub use unix::{Bound, ask, bind, claim};
 
 #[cfg(unix)]
 mod unix {
     use super::*;
     use std::io::{Read, Write};
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
     use tokio::net::UnixListener;
@@ -101,6 +101,31 @@ mod unix {
         }
     }
 
+    /// Listens on a socket that a person named. One that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// A sentence: what is in the way, and what to do.
+    pub fn claim(path: &Path) -> Result<Bound, String> {
+        let at = path.display();
+        if path.as_os_str().len() > LONGEST {
+            return Err(format!("--unix {at}: a socket's path has at most {LONGEST} bytes; name a shorter one"));
+        }
+        match path.symlink_metadata() {
+            Ok(found) if !found.file_type().is_socket() => {
+                return Err(format!("--unix {at}: a file that is no socket stands there; name another path"));
+            }
+            Ok(_) => match UnixStream::connect(path) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) => return Err(format!("--unix {at}: {error}; remove it, or name another path")),
+                Ok(_) => {
+                    return Err(format!("--unix {at}: a program listens there; end it, or name another path"));
+                }
+            },
+            Err(_) => {}
+        }
+        bind(path).map_err(|error| format!("--unix {at}: {error}; name a path in a folder of yours"))
+    }
+
     /// Listens on the socket of a data folder that this process has to itself: what lies there was left by one that ended.
     ///
     /// # Errors
@@ -132,6 +157,15 @@ pub struct Bound;
 #[cfg(not(unix))]
 pub fn ask(_: &Path, _: &str, _: &str, _: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
     Ok(None)
+}
+
+/// There is no such socket on this system.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub fn claim(_: &Path) -> Result<Bound, String> {
+    Err("--unix: this system has no Unix sockets; leave it out".into())
 }
 
 /// There is no such socket on this system.
@@ -182,7 +216,20 @@ mod tests {
         let second = bind(&at).expect("bound again");
         assert_eq!(at.metadata().expect("there").permissions().mode() & 0o777, 0o600);
         tokio::net::UnixStream::connect(&at).await.expect("it listens");
+        let claimed = claim(&at).expect_err("somebody listens");
+        assert!(claimed.contains("a program listens there; end it"), "{claimed}");
         drop(second);
         assert!(!at.exists());
+        std::mem::forget(claim(&at).expect("bound"));
+        // The runtime's end is the process's here: what was forgotten is still listened on.
+        assert!(claim(&at).is_err());
+        std::fs::remove_file(&at).expect("removed");
+        drop(std::os::unix::net::UnixListener::bind(&at).expect("bound"));
+        drop(claim(&at).expect("nobody listens on what was left"));
+        std::fs::write(&at, "mine").expect("written");
+        assert!(claim(&at).expect_err("no socket").contains("a file that is no socket"));
+        assert_eq!(std::fs::read(&at).expect("there"), b"mine");
+        let long = claim(&folder.path().join("s".repeat(200))).expect_err("too long");
+        assert!(long.contains("at most 107 bytes"), "{long}");
     }
 }

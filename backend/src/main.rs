@@ -5,6 +5,7 @@
 
 use backend::clock::{self, Clock};
 use backend::config::{self, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use backend::control;
 use backend::data::Data;
 use backend::doctor;
 use backend::file::{Whole, is_stdout};
@@ -58,6 +59,13 @@ fn main() -> ExitCode {
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
+        Ok(Command::Manual(folder)) => match config::packages::write_pages(&folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(&format!("watchglass: cannot write into {}: {error}", folder.display()));
+                ExitCode::from(1)
+            }
+        },
         Err(error) => {
             complain(&error.to_string());
             ExitCode::from(error.status())
@@ -338,6 +346,13 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
             return ExitCode::from(3);
         }
     };
+    let unix = match config.unix.as_deref().map(control::claim).transpose() {
+        Ok(unix) => unix,
+        Err(sentence) => {
+            stderr.line(&format!("watchglass: {sentence}"));
+            return ExitCode::from(3);
+        }
+    };
     let Some(address) = listeners.first().and_then(|l| l.local_addr().ok()) else {
         stderr.line("watchglass: there is no address to listen on");
         return ExitCode::from(3);
@@ -368,7 +383,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let address = format!("{scheme}://{address}{}", config.base_path);
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
-    let serving = modes::Serving { listeners, within: None, stop, answering };
+    let serving = modes::Serving { listeners, unix, within: None, stop, answering };
     let running = tokio::spawn(async move {
         match shown {
             Shown::Machine => modes::machine::run(config, data, serving).await,

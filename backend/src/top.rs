@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
 use top::follow::{Ends, Input, MAX_WAITING, Wish};
-use top::palette::Palette;
+use top::palette::{Depth, Palette};
 use top::{Form, Options};
 
 /// The longest key that is read, with what may stand around it.
@@ -56,6 +56,8 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
         _ => Form::Screen,
     };
     let palette = Palette::of(&env, flags.ascii);
+    let chosen = (flags.light || flags.dark).then_some(flags.light);
+    let palette = Palette { light: chosen.unwrap_or(palette.light), ..palette };
     let found = find(config, &top.origin)?;
     let (inputs, taken) = sync_channel(MAX_WAITING);
     let (wish, wished) = mpsc::channel(MAX_WISHES);
@@ -75,7 +77,9 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
         // Of a connection that takes nothing another one is made.
         wish.try_send(wanted).is_ok()
     };
-    let options = Options { source: flags.source.clone(), ascii: flags.ascii, form };
+    // Where a person chose the shades of sixteen colours, ours do not depend on the ground.
+    let ask = chosen.is_none() && palette.depth > Depth::Sixteen;
+    let options = Options { source: flags.source.clone(), mouse: flags.mouse, ask, form };
     let ends = Ends { terminal: inputs, inputs: taken, wish: Box::new(say) };
     let shown = top::follow::run(&options, palette, found.origin, ends);
     if let Some((runtime, stopping)) = found.within {
@@ -208,6 +212,6 @@ fn within<F: Future<Output = ()> + Send + 'static>(
     let (stopping, stop) = watch::channel(false);
     let (answering, _) = oneshot::channel();
     let (connections, within) = mpsc::channel(1);
-    runtime.spawn(mode(Serving { listeners: Vec::new(), within: Some(within), stop, answering }));
+    runtime.spawn(mode(Serving { listeners: Vec::new(), unix: None, within: Some(within), stop, answering }));
     Ok(Found { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
 }

@@ -26,7 +26,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("frontend/reader", &["shared", "imports"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
-    ("tests", &["shared", "collectors", "history", "records", "backend", "charts"], &["plotters", "leptos"]),
+    ("tests", &["shared", "collectors", "history", "records", "backend", "charts", "top"], &["plotters", "leptos"]),
 ];
 
 /// Folder of sources, room, and the rooms beside it that it may import.

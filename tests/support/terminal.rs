@@ -13,11 +13,15 @@ use vt100::Parser;
 /// Columns and rows.
 pub type Cells = (u16, u16);
 
-/// What the terminal has drawn, and the bytes that it took for it.
+/// What the terminal has drawn, the bytes that it took for it, and the first of them.
 struct Shown {
     parser: Parser,
     bytes: usize,
+    first: Vec<u8>,
 }
+
+/// Bytes of the begin that are kept.
+const FIRST: usize = 256;
 
 /// A program and its terminal. The program is killed when this is dropped.
 pub struct Terminal {
@@ -77,7 +81,7 @@ impl Terminal {
         let child = command.spawn().expect("the program starts");
         drop((command, slave));
         let parser = Parser::new(side(cells.1), side(cells.0), 0);
-        let shown = Arc::new(Mutex::new(Shown { parser, bytes: 0 }));
+        let shown = Arc::new(Mutex::new(Shown { parser, bytes: 0, first: Vec::new() }));
         let (theirs, mut from) = (shown.clone(), master.try_clone().expect("a descriptor"));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -86,6 +90,8 @@ impl Terminal {
                 let mut shown = theirs.lock().expect("no panic while it is held");
                 shown.parser.process(&bytes[..n]);
                 shown.bytes += n;
+                let room = FIRST.saturating_sub(shown.first.len());
+                shown.first.extend(&bytes[..n.min(room)]);
             }
         });
         Terminal { child, master, shown, ended: false }
@@ -103,6 +109,16 @@ impl Terminal {
     /// Bytes that the program has written so far.
     pub fn bytes(&self) -> usize {
         self.shown().bytes
+    }
+
+    /// Whether this was among the first bytes that the program wrote.
+    pub fn began_with(&self, text: &str) -> bool {
+        self.shown().first.windows(text.len()).any(|bytes| bytes == text.as_bytes())
+    }
+
+    /// Whether the program wants to be told what the mouse does.
+    pub fn has_mouse(&self) -> bool {
+        self.shown().parser.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
     }
 
     /// Process id of the program.

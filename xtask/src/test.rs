@@ -1,7 +1,7 @@
 //! `cargo xtask test`: runs every check. A step that fails does not stop the others.
 
 use crate::Failure;
-use crate::exec::{Cmd, cargo, cmd};
+use crate::exec::{Cmd, cargo, cmd, find};
 use crate::left;
 use crate::page;
 use crate::paths;
@@ -63,11 +63,18 @@ pub fn test() -> Result<(), Failure> {
 }
 
 /// How the names of tests begin that need something of the machine, and whether it is here.
-fn here() -> [(&'static str, bool); 3] {
+fn here() -> [(&'static str, bool); 5] {
     let root = cmd("id").arg("-u").output().is_ok_and(|uid| uid.trim() == "0");
     let recordings = std::env::var_os("WATCHGLASS_RECORDINGS").is_some_and(|folder| !folder.is_empty());
     let ipv6 = TcpListener::bind("[::1]:0").is_ok();
-    [("with_root_", root), ("with_recordings_", recordings), ("with_ipv6_", ipv6)]
+    let (bash, man) = (find("bash").is_some(), find("man").is_some() && find("groff").is_some());
+    [
+        ("with_root_", root),
+        ("with_recordings_", recordings),
+        ("with_ipv6_", ipv6),
+        ("with_bash_", bash),
+        ("with_man_", man),
+    ]
 }
 
 fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String>) {

@@ -25,6 +25,14 @@ const ABOUT: &str =
 const AFTER: &str =
     "Lists are written with commas or by repeating the flag, '' for none. Flags win over the configuration file.";
 
+const AFTER_COMPLETIONS: &str = "\
+In this shell:  source <(watchglass completions bash)
+In a package:   watchglass completions bash > /usr/share/bash-completion/completions/watchglass";
+
+const AFTER_MAN: &str = "\
+To read it:    watchglass man | man -l -
+In a package:  watchglass man /usr/share/man/man1";
+
 /// What an agent keeps on disk unless it is told otherwise.
 const SPOOL_BYTES: u64 = 256 << 20;
 
@@ -180,6 +188,20 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
+    /// Print what completes the words of this program in a shell
+    #[command(after_help = AFTER_COMPLETIONS)]
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands into a folder
+    #[command(after_help = AFTER_MAN)]
+    Man {
+        /// The folder for them; it is made
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
 }
 
 /// Flags of an agent alone.
@@ -289,28 +311,56 @@ pub enum Stop {
 
 /// The command line. Every command takes all flags, and has those in its help that mean something to it.
 pub fn command() -> Command {
-    let of_section = |general: bool| OPTIONS.iter().filter(move |row| (row.section == GENERAL) == general);
-    let flags = |general: bool| of_section(general).filter(|row| !row.flag.is_empty()).map(flag);
-    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading(GENERAL);
-    let command = Command::new("watchglass")
-        .version(env!("CARGO_PKG_VERSION"))
-        .after_help(AFTER)
-        .max_term_width(120)
-        .args(flags(false))
-        .arg(global(CONFIG).value_name("FILE").value_parser(value_parser!(PathBuf)).help("Configuration file, TOML"))
-        .arg(
-            global(PRINT_CONFIG)
-                .action(ArgAction::SetTrue)
-                .help("Print what is in force as a configuration file, and leave"),
-        )
-        .args(flags(true));
-    let command = HubFlags::augment_args(command);
-    // The commands bring a sentence of their own, which ours replaces.
-    let mut command = Word::augment_subcommands(command).about(ABOUT);
+    let mut command = bare().args(shared());
     // What every command takes is built into each first, so that a command can hide of it what means nothing to it.
     command.build();
     let names: Vec<String> = command.get_subcommands().map(|word| word.get_name().to_string()).collect();
     names.into_iter().fold(command, |command, name| command.mut_subcommand(&name, |word| with_its_flags(word, &name)))
+}
+
+/// The commands, each with the flags that are its own.
+fn bare() -> Command {
+    let command = Command::new("watchglass").version(env!("CARGO_PKG_VERSION")).after_help(AFTER).max_term_width(120);
+    // The commands bring a sentence of their own, which ours replaces.
+    Word::augment_subcommands(command).about(ABOUT)
+}
+
+/// The flags that every command takes, in the order of the help.
+fn shared() -> Vec<Arg> {
+    let of_section = |general: bool| OPTIONS.iter().filter(move |row| (row.section == GENERAL) == general);
+    let flags = |general: bool| of_section(general).filter(|row| !row.flag.is_empty()).map(flag);
+    let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading(GENERAL);
+    let config =
+        global(CONFIG).value_name("FILE").value_parser(value_parser!(PathBuf)).help("Configuration file, TOML");
+    let print = global(PRINT_CONFIG)
+        .action(ArgAction::SetTrue)
+        .help("Print what is in force as a configuration file, and leave");
+    let hub = HubFlags::augment_args(Command::new("hub"));
+    flags(false).chain([config, print]).chain(flags(true)).chain(hub.get_arguments().cloned()).collect()
+}
+
+/// The commands with those flags alone that mean something to each, as their help says it.
+pub fn told() -> Command {
+    with_those_told(bare(), None)
+}
+
+/// A command and those below it likewise; `name` is that of the uppermost, none that of the program, which serves.
+fn with_those_told(word: Command, name: Option<&str>) -> Command {
+    let below: Vec<String> = word.get_subcommands().map(|word| word.get_name().to_string()).collect();
+    let known: Vec<String> = word.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    let concerns = |flag: &str| concerns(flag, name.unwrap_or("serve"));
+    let flags = shared().into_iter().filter_map(|arg| {
+        let id = arg.get_id().as_str();
+        let told = concerns(id);
+        // A flag that excludes another one names it, so that it must be there.
+        let excluded = id == "key" && concerns("key_file");
+        let is_own = known.iter().any(|known| known == id);
+        ((told || excluded) && !is_own).then(|| arg.global(false).hide(!told))
+    });
+    let word = if below.is_empty() || name.is_none() { word.args(flags) } else { word };
+    below
+        .iter()
+        .fold(word, |word, task| word.mut_subcommand(task, |below| with_those_told(below, Some(name.unwrap_or(task)))))
 }
 
 /// A command, and those below it, whose help has what means something to it alone.
@@ -335,6 +385,7 @@ fn concerns(flag: &str, command: &str) -> bool {
         }
         None if HUB_FLAGS.contains(&flag) && command == "top" => ["key_file", "ca", "pin", "proxy"].contains(&flag),
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
+        None if ["completions", "man"].contains(&command) => false,
         // An export prints no configuration.
         None => flag != PRINT_CONFIG || command != "export",
     }

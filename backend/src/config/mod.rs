@@ -19,6 +19,7 @@ mod hub;
 mod hub_url;
 mod nearest;
 mod option;
+pub mod packages;
 mod pin;
 mod proxy;
 mod record;
@@ -128,6 +129,8 @@ pub enum Command {
     PrintConfig(Config),
     /// Print this text (help or version) to standard output and leave with status 0.
     Say(String),
+    /// Write the manual pages into this folder.
+    Manual(PathBuf),
 }
 
 /// What `watchglass agent` is to do.
@@ -250,6 +253,12 @@ fn parse_with(
         Err(flags::Stop::Say(text)) => return Ok(Command::Say(text)),
         Err(flags::Stop::Wrong(error)) => return Err(error),
     };
+    match &flags.command {
+        Some(Word::Completions { shell }) => return Ok(Command::Say(packages::completions(*shell))),
+        Some(Word::Man { folder: None }) => return Ok(Command::Say(packages::page())),
+        Some(Word::Man { folder: Some(folder) }) => return Ok(Command::Manual(folder.clone())),
+        _ => {}
+    }
     let mut config = Config {
         collectors,
         data_dir: state_folder(env),
@@ -273,7 +282,7 @@ fn parse_with(
         )));
     }
     flags.apply(&mut config)?;
-    let named = (flags.gives("hub"), flags.gives("port"));
+    let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     let dials = matches!(flags.command, Some(Word::Agent(_) | Word::Doctor { .. }));
     if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| dials && config.hubs.is_empty() && !hub.is_empty()) {
         let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;

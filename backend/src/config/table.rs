@@ -89,6 +89,11 @@ options! {
         flag: "bind", key: "bind", value: "ADDR", section: PAGE, commands: ADDRESSING,
         help: "Addresses to listen on, this machine's own only",
     }
+    /// A Unix socket besides, for this user alone; of a server to show, where `top` is asked.
+    unix: Option<PathBuf> = None, Texts(value::file) {
+        flag: "unix", key: "unix", value: "PATH", section: PAGE, commands: &["serve", "replay", "import", "demo", "top"],
+        help: "Unix socket to listen on besides, for a proxy of yours; with top: a server's, such as control.sock",
+    }
     /// Path below which everything is served; begins and ends with a slash.
     base_path: String = "/".into(), Texts(value::base_path) {
         flag: "base-path", key: "base_path", value: "PATH", section: PAGE, commands: ADDRESSING,

@@ -68,6 +68,11 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
             "a hub keeps accounts and history on disk; leave out --memory, or name a folder with --data-dir".into(),
         );
     }
+    if config.unix.is_some() {
+        return wrong(
+            "a hub cannot tell who calls at --unix; leave it out, and have the proxy call --bind and --port".into(),
+        );
+    }
     if config.bind.is_empty() {
         return wrong("bind: write at least one address, 127.0.0.1 or 0.0.0.0".into());
     }

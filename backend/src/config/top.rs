@@ -19,17 +19,14 @@ Keys: ? lists them, q ends. They are those of the page.";
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct TopFlags {
     /// A recording, or what others recorded, to show
-    #[arg(value_name = "FILE", conflicts_with_all = ["url", "unix", "gpus"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["url", "gpus"])]
     file: Option<PathBuf>,
     /// The machine to show, by its name [default: the first]
     #[arg(long = "source", value_name = "NAME")]
     pub source: Option<String>,
     /// Address of a server, such as http://localhost:7171; of a hub give --hub and --key-file instead
-    #[arg(long, value_name = "URL", value_parser = HubUrl::parse, conflicts_with_all = ["unix", "gpus"])]
+    #[arg(long, value_name = "URL", value_parser = HubUrl::parse, conflicts_with = "gpus")]
     url: Option<HubUrl>,
-    /// Unix socket of a server, such as control.sock of its data folder
-    #[arg(long, value_name = "PATH", conflicts_with = "gpus")]
-    unix: Option<PathBuf>,
     /// Show a simulated machine with so many GPUs [default: 8]
     #[arg(long = "demo", id = "gpus", value_name = "GPUS", value_parser = fleet::gpus, num_args = 0..=1, default_missing_value = "8")]
     gpus: Option<u32>,
@@ -46,6 +43,15 @@ pub struct TopFlags {
     /// Write ASCII alone
     #[arg(long)]
     pub ascii: bool,
+    /// Colours for a light ground [default: the terminal is asked]
+    #[arg(long, conflicts_with = "dark")]
+    pub light: bool,
+    /// Colours for a dark ground
+    #[arg(long)]
+    pub dark: bool,
+    /// Take the mouse: a click chooses, the wheel leafs through; the key M does, too
+    #[arg(long)]
+    pub mouse: bool,
 }
 
 /// Where the picture comes from.
@@ -73,15 +79,15 @@ pub struct Top {
 }
 
 impl TopFlags {
-    /// The whole of what is wanted; `named` says whether the command line itself names a hub, and a port.
+    /// The whole of what is wanted; the command line itself may name a hub, a port, or a Unix socket.
     ///
     /// # Errors
     /// [`ConfigError`] when two origins are named.
-    pub fn asked(self, config: &Config, (hub, port): (bool, bool)) -> Result<Top, ConfigError> {
-        let others = self.file.is_some() || self.url.is_some() || self.unix.is_some() || self.gpus.is_some();
-        if others && (hub || port) {
+    pub fn asked(self, config: &Config, [hub, port, unix]: [bool; 3]) -> Result<Top, ConfigError> {
+        let others = self.file.is_some() || self.url.is_some() || self.gpus.is_some();
+        if [others, hub, port, unix].into_iter().filter(|named| *named).count() > 1 {
             return Err(ConfigError::new(
-                "--hub and --port say where a server is, and so does another flag; choose one",
+                "--hub, --port and --unix say where a server is, and so do --url, --demo and a file; choose one",
             ));
         }
         let of_url = |url: HubUrl| {
@@ -92,8 +98,8 @@ impl TopFlags {
         let origin = match &self {
             TopFlags { file: Some(file), .. } => Origin::File(file.clone()),
             TopFlags { url: Some(url), .. } => of_url(url.clone()),
-            TopFlags { unix: Some(path), .. } => Origin::Unix(path.clone()),
             TopFlags { gpus: Some(gpus), .. } => Origin::Demo(*gpus),
+            _ if let Some(path) = config.unix.clone().filter(|_| unix) => Origin::Unix(path),
             _ if hub => match &config.hubs[..] {
                 [hub] => Origin::Server(Box::new(hub.clone())),
                 _ => return Err(ConfigError::new("name one hub with --hub URL")),

@@ -28,8 +28,9 @@ const MAX_CONNECTIONS: usize = 1024;
 /// Connections at once of users who may not read; they are told so and closed.
 const MAX_REFUSED_CONNECTIONS: usize = 16;
 /// Connections at once of the control socket.
-#[cfg(unix)]
-const MAX_CONTROL_CONNECTIONS: usize = 16;
+pub const MAX_CONTROL_CONNECTIONS: usize = 16;
+/// Connections at once of a socket that a person named: a proxy's, with all its readers.
+pub const MAX_NAMED_CONNECTIONS: usize = 256;
 /// The longest head of a request that is read, bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
@@ -84,10 +85,10 @@ pub async fn serve(
     }
 }
 
-/// Serves the owner of the data folder, and root, on its socket until `stop` is true.
+/// Serves our own user, and root, on a Unix socket until `stop` is true, on so many connections at once.
 #[cfg(unix)]
-pub async fn serve_control(bound: crate::control::Bound, router: Router, mut stop: watch::Receiver<bool>) {
-    let slots = Arc::new(Semaphore::new(MAX_CONTROL_CONNECTIONS));
+pub async fn serve_unix(bound: crate::control::Bound, most: usize, router: Router, mut stop: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(most));
     let theirs = stop.clone();
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
@@ -99,7 +100,7 @@ pub async fn serve_control(bound: crate::control::Bound, router: Router, mut sto
         let (uid, stream) = match called {
             Ok(called) => called,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection of the control socket");
+                tracing::warn!(%error, "cannot accept a connection of a Unix socket");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }

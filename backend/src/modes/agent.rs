@@ -2,10 +2,11 @@
 //! the socket in its data folder.
 
 use super::links::Links;
-use super::{control_of, keep, machine, remote_writer, serve_control};
+use super::{control_of, keep, machine, remote_writer, serve_unix};
 use crate::config::Config;
 use crate::data::Data;
 use crate::http::guard::Guard;
+use crate::http::listen::MAX_CONTROL_CONNECTIONS;
 use crate::http::{App, router};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -19,7 +20,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let work = machine::sampling(&config, &live, source);
     let guard = Arc::new(Guard::new(&config));
     let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
-    let asked = serve_control(control, router(app), stop.clone());
+    let asked = serve_unix(control, MAX_CONTROL_CONNECTIONS, router(app), stop.clone());
     let during = async {
         tokio::join!(links.serve(Some(linked), stop), asked);
     };

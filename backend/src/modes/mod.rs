@@ -18,6 +18,7 @@ use crate::control::{self, Bound};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
+use crate::http::listen::{MAX_CONTROL_CONNECTIONS, MAX_NAMED_CONNECTIONS};
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
@@ -43,6 +44,8 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 pub struct Serving {
     /// The sockets that [`bind`] opened.
     pub listeners: Vec<TcpListener>,
+    /// The Unix socket that a person named.
+    pub unix: Option<Bound>,
     /// The other ends of connections within this process, for who shows the page without a port.
     pub within: Option<mpsc::Receiver<DuplexStream>>,
     /// The caller sets it to true when the server is to end.
@@ -79,7 +82,7 @@ impl Served {
 async fn serve(
     config: &Config,
     Served { live, archive, hub, certificate, control }: Served,
-    Serving { listeners, within, stop, answering }: Serving,
+    Serving { listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
     let guard = Arc::new(match &hub {
@@ -91,22 +94,23 @@ async fn serve(
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
     let serving = async move {
         let router = http::router(app);
-        let local = serve_control(control, router.clone(), stop.clone());
+        let local = serve_unix(control, MAX_CONTROL_CONNECTIONS, router.clone(), stop.clone());
+        let named = serve_unix(unix, MAX_NAMED_CONNECTIONS, router.clone(), stop.clone());
         let within = http::listen::serve_within(within, router.clone(), stop.clone());
         let serving = http::listen::serve(listeners, router, guard, certificate, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
-        tokio::join!(serving, local, within);
+        tokio::join!(serving, local, named, within);
     };
     keep(live, archive, remote, work, serving).await;
 }
 
-async fn serve_control(control: Option<Bound>, router: axum::Router, stop: watch::Receiver<bool>) {
+async fn serve_unix(bound: Option<Bound>, most: usize, router: axum::Router, stop: watch::Receiver<bool>) {
     #[cfg(unix)]
-    if let Some(control) = control {
-        http::listen::serve_control(control, router, stop).await;
+    if let Some(bound) = bound {
+        http::listen::serve_unix(bound, most, router, stop).await;
     }
     #[cfg(not(unix))]
-    drop((control, router, stop));
+    drop((bound, most, router, stop));
 }
 
 /// Listens on the socket of a data folder, which this process has to itself; none, and a line in the log, where that cannot be.

@@ -1,7 +1,7 @@
 //! Where everything stands: the head, the tiles, devices and charts, processes, the foot.
 
 use crate::chart::Frame;
-use crate::model::{Delivery, Model, Over};
+use crate::model::{Delivery, Model, Over, Places};
 use crate::palette::{Ink, Palette};
 use crate::{over, table};
 use charts::axis;
@@ -23,15 +23,6 @@ const TALLEST: u16 = 16;
 const MAX_ACROSS: u16 = 4;
 /// Rows of processes, at least, with their two heads.
 const PROCESSES: u16 = 5;
-
-/// Where the parts stand.
-struct Places {
-    /// Devices, a row each.
-    rows: Option<Rect>,
-    /// Charts by their place in the list of all.
-    charts: Vec<(usize, Rect)>,
-    processes: Option<Rect>,
-}
 
 /// Draws all of it.
 pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
@@ -58,7 +49,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     if let Some(lead) = panels.first() {
         model.reduce(lead.id.trim_end_matches(HEAT_SUFFIX), i64::from(area.width));
     }
-    let places = places(&Frame { model, palette, offset }, &panels, body);
+    let mut places = places(&Frame { model, palette, offset }, &panels, body);
     let mut dots: BTreeMap<&str, i64> = BTreeMap::new();
     if places.rows.is_some() {
         dots.extend(model.plan.top.iter().map(|panel| (panel.id.as_str(), i64::from(area.width))));
@@ -79,9 +70,11 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     if let (Some(rect), Some(lead)) = (places.rows, panels.first()) {
         frame.draw_rows(lead, &model.plan.top, model.view.focus == 0, rect, buffer);
     }
-    for (at, rect) in &places.charts {
-        frame.draw(&panels[*at], model.view.focus == *at, *rect, buffer);
-    }
+    let plots = places.charts.iter().map(|(at, rect)| {
+        let plot = frame.draw(&panels[*at], model.view.focus == *at, *rect, buffer);
+        plot.map(|plot| (*at, plot))
+    });
+    places.plots = plots.flatten().collect();
     if let Some(rect) = places.processes {
         table::draw(model, palette, rect, buffer);
     }
@@ -93,7 +86,8 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
         buffer.set_string(body.x, body.y, words, palette.style(Ink::Faint));
     }
     let shown: Vec<usize> = places.rows.iter().map(|_| 0).chain(places.charts.iter().map(|(at, _)| *at)).collect();
-    bottom(model, palette, (&shown, panels.len()), foot, buffer);
+    bottom(&Frame { model, palette, offset }, (&shown, panels.len()), foot, buffer);
+    model.places = places;
     if let Over::Help(passed) = &mut model.view.over {
         *passed = (*passed).min(over::most_passed(area));
     }
@@ -104,16 +98,16 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
 fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
     let view = &frame.model.view;
     if view.table {
-        return Places { rows: None, charts: Vec::new(), processes: Some(body) };
+        return Places { processes: Some(body), ..Places::default() };
     }
     let devices = panels.first().and_then(|lead| frame.devices(&lead.id)).map_or(0, |(_, n)| n);
     let is_map = panels.first().is_some_and(|lead| lead.id.ends_with(HEAT_SUFFIX));
     if view.zoomed {
         let is_rows = view.focus == 0 && is_map;
         let charts = if is_rows || panels.is_empty() { Vec::new() } else { vec![(view.focus, body)] };
-        return Places { rows: is_rows.then_some(body), charts, processes: None };
+        return Places { rows: is_rows.then_some(body), charts, ..Places::default() };
     }
-    let listed = table::lines(frame.model).len().min(200) as u16 + 2;
+    let listed = frame.model.listed.len().min(200) as u16 + 2;
     let least = if body.height > CHART.1 + PROCESSES { PROCESSES } else { 0 };
     let wish = (body.height * 3 / 10).max(least).min(listed.max(least));
     let mut rest = body.height - wish;
@@ -149,7 +143,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
         used = charts.last().map_or(0, |(_, rect)| rect.bottom() - y);
     }
     let processes = Rect { y: y + used, height: body.bottom() - y - used, ..body };
-    Places { rows, charts, processes: (processes.height >= 3).then_some(processes) }
+    Places { rows, charts, plots: Vec::new(), processes: (processes.height >= 3).then_some(processes) }
 }
 
 /// What is wrong, in a sentence: the link, the machine, or a family that has trouble.
@@ -297,11 +291,18 @@ fn tiles(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn bottom(model: &Model, palette: Palette, (shown, all): (&[usize], usize), area: Rect, buffer: &mut Buffer) {
+fn bottom(frame: &Frame, (shown, all): (&[usize], usize), area: Rect, buffer: &mut Buffer) {
+    let Frame { model, palette, offset } = *frame;
     let view = &model.view;
     let words = match () {
         () if !view.note.is_empty() => view.note.clone(),
-        () if view.crosshair.is_some() => "←→ values  Shift ten  Esc live  ? keys".into(),
+        () if view.chosen.is_some() && view.listing.tree.is_some() => {
+            "↑↓ processes  ←→ fold  F fold all  Esc let go  ? keys  q end".into()
+        }
+        () if view.chosen.is_some() => "↑↓ processes  E tree  Esc let go  ? keys  q end".into(),
+        () if let Some(at) = view.crosshair => {
+            format!("values at {}  ←→ others  Shift ten  Esc live  ? keys", axis::clock(at + offset, true))
+        }
         () if view.zoomed || view.table => "Esc back  ↑↓ charts  1–7 window  ? keys  q end".into(),
         () if !model.origin.is_empty() && view.focus == 0 && view.frozen.is_none() => model.origin.clone(),
         () => "? keys  q end  1–7 window  Space freeze  ←→ values  ↑↓ charts  / find  s sort".into(),

@@ -74,10 +74,10 @@ impl<'a> Frame<'a> {
         Some(Reading { reduced, axis, values: values.collect(), odd: outliers(&stands) })
     }
 
-    /// Draws a chart into an area of at least three rows.
-    pub fn draw(&self, panel: &Panel, focused: bool, area: Rect, buffer: &mut Buffer) {
-        let Some(reading) = self.reading(&panel.id) else { return };
-        let Some(metric) = metric(self.model, &reading.reduced.ids) else { return };
+    /// Draws a chart into an area of at least three rows; where its dots are, when there is room for them.
+    pub fn draw(&self, panel: &Panel, focused: bool, area: Rect, buffer: &mut Buffer) -> Option<Rect> {
+        let reading = self.reading(&panel.id)?;
+        let metric = metric(self.model, &reading.reduced.ids)?;
         let states = metric.kind == Kind::State;
         self.title(panel, &reading, focused, area, buffer);
         let legend = self.legend(&reading, area);
@@ -90,7 +90,7 @@ impl<'a> Frame<'a> {
             height: area.height.saturating_sub(2),
         };
         if plot.width < 4 || plot.height == 0 {
-            return;
+            return None;
         }
         let faint = self.palette.style(Ink::Faint);
         for (text, y) in self.ticks(&reading.axis, plot.height).into_iter().filter(|_| !states) {
@@ -101,6 +101,7 @@ impl<'a> Frame<'a> {
             buffer.set_stringn(plot.right() + 1, plot.y + row as u16, text, usize::from(wide), *style);
         }
         self.times(plot, buffer);
+        Some(plot)
     }
 
     /// Title and unit at the left; what all series are together at the right.

@@ -1,10 +1,11 @@
 //! The loop: takes in what comes, hands back what is asked for, draws.
 
+use crate::ground::Told;
 use crate::keys::{self, Effect};
 use crate::model::{Delivery, Model};
 use crate::palette::{Depth, Palette};
 use crate::screen::{Screen, offset, read};
-use crate::{Form, Options, board, text};
+use crate::{Form, Options, board, pointer, text};
 use crossterm::event::{Event, KeyEventKind};
 use shared::wire::PageMessage;
 use std::io::{self, Write};
@@ -38,20 +39,14 @@ pub enum Input {
     },
     /// A part of this program failed: a sentence.
     Failed(String),
-    /// A key, or a size.
-    Terminal(Event),
+    /// A key, or a size, or what the terminal answers.
+    Terminal(Told),
     /// The program is to end.
     End,
     /// The program is to be suspended.
     Suspend,
     /// The program goes on after others may have written to the terminal.
     Resumed,
-}
-
-impl From<Event> for Input {
-    fn from(event: Event) -> Self {
-        Input::Terminal(event)
-    }
 }
 
 /// What is wanted of who delivers.
@@ -80,7 +75,7 @@ pub struct Ends {
 pub fn run(options: &Options, palette: Palette, origin: &str, ends: Ends) -> Result<(), String> {
     let model = Model::new(options.source.clone(), origin.into());
     match options.form {
-        Form::Screen => screen(model, palette, ends),
+        Form::Screen => screen(model, options, palette, ends),
         Form::Once | Form::Json | Form::Plain(_) => lines(model, options.form, palette, &ends),
     }
 }
@@ -131,23 +126,44 @@ fn deliver(model: &mut Model, input: Input, wish: &dyn Fn(Wish) -> bool) -> Resu
         Input::Lost { why, .. } => return Err(why),
         Input::End => return Ok(Turn::Do(Effect::Quit)),
         Input::Suspend => return Ok(Turn::Do(Effect::Suspend)),
-        Input::Resumed | Input::Terminal(Event::Resize(..)) => {}
-        Input::Terminal(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+        Input::Terminal(Told::Typed(Event::Key(key))) if key.kind != KeyEventKind::Release => {
             return Ok(Turn::Do(keys::press(model, key)));
         }
+        Input::Terminal(Told::Typed(Event::Mouse(mouse))) => return Ok(Turn::Do(pointer::point(model, mouse))),
+        Input::Resumed | Input::Terminal(Told::Ground(_) | Told::Typed(Event::Resize(..))) => {}
         Input::Terminal(_) => return Ok(Turn::Idle),
     }
     Ok(Turn::Draw)
 }
 
-fn screen(mut model: Model, palette: Palette, ends: Ends) -> Result<(), String> {
-    let gone = |error: io::Error| format!("the terminal cannot be used: {error}");
-    let to = ends.terminal;
-    let failed = to.clone();
+fn gone(error: io::Error) -> String {
+    format!("the terminal cannot be used: {error}")
+}
+
+fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Result<(), String> {
+    let (to, failed) = (ends.terminal.clone(), ends.terminal.clone());
     // Who panicked does not wait; where the queue is full the loop is alive, and the values that stop are seen.
-    let mut screen = Screen::take(palette, move |why| drop(failed.try_send(Input::Failed(why)))).map_err(gone)?;
-    let reader = std::thread::Builder::new().name("keys".into()).spawn(move || read(&to));
+    let failed = move |why| drop(failed.try_send(Input::Failed(why)));
+    let (ask, mouse) = (options.ask, options.mouse);
+    let mut screen = Screen::take(palette, ask, failed).map_err(gone)?;
+    if mouse {
+        screen.take_mouse(true).map_err(gone)?;
+    }
+    let read = move || read(ask, |told| to.send(Input::Terminal(told)).is_ok());
+    let reader = std::thread::Builder::new().name("keys".into()).spawn(read);
     reader.map_err(|error| format!("the system grants no thread: {error}"))?;
+    let ended = show(&mut screen, model, &ends);
+    while let Some(patience) = screen.awaits() {
+        match ends.inputs.recv_timeout(patience) {
+            Ok(Input::Terminal(Told::Ground(is_light))) => screen.hear(is_light),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    ended
+}
+
+fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String> {
     loop {
         let local = offset(model.newest());
         screen.draw_model(&mut model, local).map_err(gone)?;
@@ -165,14 +181,24 @@ fn screen(mut model: Model, palette: Palette, ends: Ends) -> Result<(), String> 
             };
             let resumed = matches!(input, Input::Resumed);
             let pressed = matches!(input, Input::Terminal(_));
+            if let Input::Terminal(Told::Ground(is_light)) = input {
+                screen.hear(is_light);
+            }
             let gather = Instant::now() + if pressed { Duration::ZERO } else { GATHER };
             match deliver(&mut model, input, &*ends.wish)? {
-                Turn::Idle => continue,
+                Turn::Idle | Turn::Do(Effect::Nothing) => continue,
                 Turn::Draw => {}
                 Turn::Do(Effect::Quit) => return Ok(()),
                 Turn::Do(Effect::Suspend) => screen.suspend().map_err(gone)?,
                 Turn::Do(Effect::Reopen) => reopen(&mut model, &*ends.wish),
-                Turn::Do(Effect::Theme) => screen.palette.light = !screen.palette.light,
+                Turn::Do(Effect::Theme) => screen.turn_theme(),
+                Turn::Do(Effect::Mouse) => {
+                    screen.take_mouse(!screen.has_mouse()).map_err(gone)?;
+                    model.view.note = match screen.has_mouse() {
+                        true => "a click chooses, the wheel leafs through; M leaves the mouse to the terminal".into(),
+                        false => "the mouse is the terminal's: it selects text".into(),
+                    };
+                }
                 Turn::Do(Effect::Draw) => {
                     for question in model.questions() {
                         say(&mut model, question, &*ends.wish);

@@ -1,5 +1,6 @@
 //! What a key does: the table of the page, and what a terminal has besides.
 
+use crate::listing;
 use crate::model::{Model, Over};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use shared::window::WINDOWS;
@@ -19,6 +20,10 @@ pub enum Effect {
     Reopen,
     /// The other theme.
     Theme,
+    /// The mouse is taken, or given back.
+    Mouse,
+    /// Not even a new picture.
+    Nothing,
 }
 
 /// Keys that the page does not have, and words for each.
@@ -28,8 +33,12 @@ pub const OWN: &[(&str, &str)] = &[
     ("Z", "one chart in the room of all"),
     ("P", "processes in the room of the charts"),
     ("S Shift-S", "sort processes by the next column; turn the order around"),
+    ("J K", "the next process, the one before; then also by ↓ ↑, and by Esc none"),
     ("E", "processes as a tree"),
+    ("← → Enter", "fold the chosen process of a tree, unfold it"),
+    ("F", "fold all processes, unfold all"),
     ("U", "processes of one user after the other, then of all"),
+    ("M", "take the mouse, or leave it to the terminal, which selects text with it"),
     ("PgUp PgDn", "processes further up or down"),
 ];
 
@@ -39,6 +48,12 @@ const COLUMNS: [Column; 7] =
 
 /// Does what a key means.
 pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
+    let effect = pressed(model, key);
+    model.list();
+    effect
+}
+
+fn pressed(model: &mut Model, key: KeyEvent) -> Effect {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     model.view.note.clear();
     match (key.code, control) {
@@ -68,6 +83,9 @@ pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
         Over::Find(text, at) => return find(model, key.code, text, at),
         Over::Machines(at) => return machines(model, key.code, at),
     }
+    if process(model, key.code) {
+        return Effect::Draw;
+    }
     if let Some(effect) = own(model, key.code) {
         return effect;
     }
@@ -81,13 +99,39 @@ pub fn press(model: &mut Model, key: KeyEvent) -> Effect {
         KeyCode::End => "End".into(),
         KeyCode::Enter => "Enter".into(),
         KeyCode::Esc => "Escape".into(),
-        KeyCode::Tab => return act(model, Action::Chart(1), 1),
-        KeyCode::BackTab => return act(model, Action::Chart(-1), 1),
+        KeyCode::Tab => return chart(model, 1),
+        KeyCode::BackTab => return chart(model, -1),
         _ => return Effect::Draw,
     };
     let times = if key.modifiers.contains(KeyModifiers::SHIFT) { 10 } else { 1 };
     // A recording has no clock of its own here: its keys are those of any span.
     shortcuts::action(&name, false).map_or(Effect::Draw, |action| act(model, action, times))
+}
+
+/// What keys do while a process is chosen; whether this one does something then.
+fn process(model: &mut Model, code: KeyCode) -> bool {
+    if model.view.chosen.is_none() {
+        return false;
+    }
+    match code {
+        KeyCode::Down | KeyCode::Char('j') => listing::step(model, 1),
+        KeyCode::Up | KeyCode::Char('k') => listing::step(model, -1),
+        KeyCode::PageDown => listing::step(model, 10),
+        KeyCode::PageUp => listing::step(model, -10),
+        KeyCode::Home => listing::choose(model, 0),
+        KeyCode::End => listing::choose(model, usize::MAX),
+        KeyCode::Left => listing::fold(model, Some(true)),
+        KeyCode::Right => listing::fold(model, Some(false)),
+        KeyCode::Enter => listing::fold(model, None),
+        KeyCode::Esc => model.view.chosen = None,
+        _ => return false,
+    }
+    true
+}
+
+/// Goes so many charts further on.
+pub fn chart(model: &mut Model, by: i32) -> Effect {
+    act(model, Action::Chart(by), 1)
 }
 
 fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
@@ -97,12 +141,25 @@ fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
         KeyCode::Char('q' | 'Q') => return Some(Effect::Quit),
         KeyCode::Char('z') => view.zoomed = !view.zoomed,
         KeyCode::Char('p') => (view.table, view.first) = (!view.table, 0),
+        KeyCode::Char('m') => return Some(Effect::Mouse),
         KeyCode::Char('s') => {
             view.listing.by = COLUMNS[(by + 1) % COLUMNS.len()];
             view.listing.ascending = matches!(view.listing.by, Column::Pid | Column::Name);
         }
         KeyCode::Char('S') => view.listing.ascending = !view.listing.ascending,
-        KeyCode::Char('e') => view.listing.tree = if view.listing.tree.is_some() { None } else { Some(Vec::new()) },
+        KeyCode::Char('e') => {
+            view.listing.tree = if view.listing.tree.is_some() { None } else { Some(Vec::new()) };
+            let is_tree = view.listing.tree.is_some();
+            model.list();
+            // What is to be folded is chosen first.
+            match (is_tree, model.view.chosen) {
+                (true, None) => listing::step(model, 0),
+                (true, Some(_)) => {}
+                (false, _) => model.view.chosen = None,
+            }
+        }
+        KeyCode::Char('f') => listing::fold_all(model),
+        KeyCode::Char('j' | 'k') => listing::step(model, 0),
         KeyCode::Char('u') => {
             let mut users: Vec<&str> = model.processes.rows.iter().map(|row| row.user.as_str()).collect();
             users.sort_unstable();
@@ -110,8 +167,8 @@ fn own(model: &mut Model, code: KeyCode) -> Option<Effect> {
             let at = users.iter().position(|user| *user == view.listing.user).map_or(0, |at| at + 1);
             view.listing.user = users.get(at).map_or(String::new(), |user| user.to_string());
         }
-        KeyCode::PageDown => view.first = (view.first + 10).min(model.processes.rows.len().saturating_sub(1)),
-        KeyCode::PageUp => view.first = view.first.saturating_sub(10),
+        KeyCode::PageDown => listing::scroll(model, 10),
+        KeyCode::PageUp => listing::scroll(model, -10),
         _ => return None,
     }
     Some(Effect::Draw)

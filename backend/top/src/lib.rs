@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`model`] (what is held and looked at), [`keys`] (what a key does), [`canvas`] (dots in cells) and
 //! [`palette`] (colours of this terminal), [`chart`], [`rows`] and [`table`] (its parts), [`board`] (where they stand), [`over`] (what
-//! lies over them), [`text`] (the same in lines and as JSON), [`screen`] (the terminal itself, and how it is given back) and
-//! [`follow`] (the loop).
+//! lies over them), [`listing`] and [`pointer`] (processes and the mouse), [`text`] (the same in lines and as JSON), [`screen`] (the terminal itself, and how it is given
+//! back), [`ground`] (whether it is light) and [`follow`] (the loop).
 //!
 //! It opens no socket and reads no clock: it is handed [`follow::Input`]s, and hands back what it asks for.
 
@@ -11,10 +11,13 @@ pub mod board;
 pub mod canvas;
 pub mod chart;
 pub mod follow;
+pub mod ground;
 pub mod keys;
+pub mod listing;
 pub mod model;
 pub mod over;
 pub mod palette;
+pub mod pointer;
 pub mod rows;
 pub mod screen;
 pub mod table;
@@ -30,8 +33,10 @@ use std::time::Duration;
 pub struct Options {
     /// The machine, by its name or key; none: the first.
     pub source: Option<String>,
-    /// Nothing but ASCII.
-    pub ascii: bool,
+    /// The mouse is taken from the begin.
+    pub mouse: bool,
+    /// The terminal may be asked whether its ground is light.
+    pub ask: bool,
     /// The form of the output.
     pub form: Form,
 }

@@ -1,15 +1,16 @@
 //! What is held of a machine, and what a person looks at.
 
+use ratatui_core::layout::Rect;
 use shared::processes::ProcessTable;
 use shared::series::SeriesId;
 use shared::window::{DEFAULT, WINDOWS};
 use shared::wire::{IndexEntry, PageMessage, Received, ServerMessage, decode_server};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use viewer::names::{Name, names};
 use viewer::spread::Spread;
 use viewer::store::Store;
 use viewer::store::plan::{self, Panel, Plan};
-use viewer::store::processes::Listing;
+use viewer::store::processes::{self, Line, Listing};
 use viewer::store::source::Source;
 use viewer::store::trace::Trace;
 use viewer::tile::Sparkline;
@@ -52,12 +53,29 @@ pub struct View {
     pub words: String,
     /// The first process that is shown.
     pub first: usize,
+    /// The process that is chosen, and its place: another takes its place when it has gone.
+    pub chosen: Option<(u32, usize)>,
+    /// Processes of the tree whose children are folded into them.
+    pub folded: BTreeSet<u32>,
     /// The processes fill the room of the charts.
     pub table: bool,
     /// What lies over the picture.
     pub over: Over,
     /// A sentence for the person.
     pub note: String,
+}
+
+/// Where the parts stood when they were drawn last.
+#[derive(Default)]
+pub struct Places {
+    /// Devices, a row each.
+    pub rows: Option<Rect>,
+    /// Charts by their place in the list of all.
+    pub charts: Vec<(usize, Rect)>,
+    /// The dots of these charts.
+    pub plots: Vec<(usize, Rect)>,
+    /// The table of processes, with its two heads.
+    pub processes: Option<Rect>,
 }
 
 /// Series of one chart, reduced.
@@ -100,6 +118,10 @@ pub struct Model {
     pub sparklines: BTreeMap<String, Sparkline>,
     /// The newest processes.
     pub processes: ProcessTable,
+    /// Their lines, in the order and form that a person chose.
+    pub listed: Vec<Line>,
+    /// Where the parts stand.
+    pub places: Places,
     /// What delivers.
     pub delivery: Delivery,
     /// What to say besides: where the values come from.
@@ -128,6 +150,8 @@ impl Model {
             listing: Listing::default(),
             words: String::new(),
             first: 0,
+            chosen: None,
+            folded: BTreeSet::new(),
             table: false,
             over: Over::Nothing,
             note: String::new(),
@@ -140,6 +164,8 @@ impl Model {
             reduced: BTreeMap::new(),
             sparklines: BTreeMap::new(),
             processes: ProcessTable::default(),
+            listed: Vec::new(),
+            places: Places::default(),
             delivery: Delivery::Waiting,
             origin,
             failed: None,
@@ -202,7 +228,7 @@ impl Model {
         self.view = View { window: self.view.window, listing: self.view.listing.clone(), ..view };
         (self.source, self.processes, self.asked) = (Some(source), ProcessTable::default(), None);
         (self.store, self.plan) = (Store::default(), Plan::default());
-        (self.reduced, self.sparklines) = (BTreeMap::new(), BTreeMap::new());
+        (self.reduced, self.sparklines, self.listed) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     }
 
     /// Takes in a message; what is to be answered, and whether there is something new to see.
@@ -213,7 +239,10 @@ impl Model {
         let speaks = "what answers speaks another version of Watchglass; install the same on both ends";
         let mut answers = Vec::new();
         match decode_server(bytes).map_err(|_| speaks.to_string())? {
-            Received::Control(ServerMessage::Processes(table)) => (self.processes, self.answered) = (table, true),
+            Received::Control(ServerMessage::Processes(table)) => {
+                (self.processes, self.answered) = (table, true);
+                self.list();
+            }
             Received::Control(ServerMessage::Heartbeat { .. }) => {
                 // We are here as well.
                 answers.push(PageMessage::Ack { messages: self.taken });
@@ -314,6 +343,22 @@ impl Model {
             let columns: Vec<_> = ids.iter().filter_map(|id| Some(reduced.traces.get(id)?.columns())).collect();
             let slots = from.div_euclid(step)..to.div_euclid(step) + 1;
             reduced.spread.show(&columns, slots);
+        }
+    }
+
+    /// Brings the lines of the processes up to date. A tree is unfolded but for what a person folded.
+    pub fn list(&mut self) {
+        let (view, rows) = (&mut self.view, &self.processes.rows);
+        let mut listing = view.listing.clone();
+        if let Some(open) = &mut listing.tree {
+            view.folded.retain(|pid| rows.iter().any(|row| row.pid == *pid));
+            *open = rows.iter().map(|row| row.pid).filter(|pid| !view.folded.contains(pid)).collect();
+        }
+        self.listed = processes::lines(rows, &listing, &view.words);
+        if let Some((pid, at)) = view.chosen {
+            let found = self.listed.iter().position(|line| line.process.pid == pid);
+            let at = found.unwrap_or(at.min(self.listed.len().saturating_sub(1)));
+            view.chosen = self.listed.get(at).map(|line| (line.process.pid, at));
         }
     }
 

@@ -46,7 +46,8 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
 }
 
 fn arrows(palette: Palette, text: &str) -> String {
-    let ascii = [("↑ ↓", "up down"), ("↓", "down"), ("← →", "left right"), ("“", "\""), ("”", "\"")];
+    let ascii =
+        [("↑ ↓", "up down"), ("↓ ↑", "down up"), ("↓", "down"), ("← →", "left right"), ("“", "\""), ("”", "\"")];
     let plain =
         ascii.iter().fold(text.to_string(), |text, (sign, words)| text.replace(sign, palette.sign(sign, words)));
     palette.text(&plain)

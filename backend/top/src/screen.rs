@@ -1,25 +1,35 @@
 //! The terminal itself: it is taken as a whole, and given back at every end, a panic among them.
 
+use crate::ground::{AWAITED, Ear, Heard, QUESTION, Told};
 use crate::palette::Palette;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableFocusChange, Event};
 use crossterm::execute;
+use crossterm::style::Print;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
 
 /// Bytes that are written at once.
 const WRITTEN: usize = 1 << 16;
+
+/// Has the terminal tell clicks and the wheel, with places in decimal digits, or keep them.
+const MOUSE: [&str; 2] = ["\u{1b}[?1006l\u{1b}[?1000l", "\u{1b}[?1000h\u{1b}[?1006h"];
+/// An answer that comes later than this is not waited for at the end; a shell may get it then.
+const LAST_WORD: Duration = Duration::from_millis(500);
 
 /// A terminal that was taken.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     /// What it can show.
     pub palette: Palette,
+    /// Whether it tells clicks and the wheel.
+    mouse: bool,
+    /// When it was asked for its ground, while there is no answer.
+    asked: Option<Instant>,
 }
 
 impl Screen {
@@ -28,11 +38,47 @@ impl Screen {
     ///
     /// # Errors
     /// It cannot be taken.
-    pub fn take(palette: Palette, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
+    pub fn take(palette: Palette, ask: bool, failed: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
         enter()?;
         give_back_on_panic(failed);
         let backend = CrosstermBackend::new(BufWriter::with_capacity(WRITTEN, io::stdout()));
-        Ok(Screen { terminal: Terminal::new(backend)?, palette })
+        let mut screen = Screen { terminal: Terminal::new(backend)?, palette, mouse: false, asked: None };
+        if ask {
+            execute!(io::stdout(), Print(QUESTION))?;
+            screen.asked = Some(Instant::now());
+        }
+        Ok(screen)
+    }
+
+    /// Has the terminal tell clicks and the wheel, or leaves the mouse to it.
+    ///
+    /// # Errors
+    /// The terminal has gone.
+    pub fn take_mouse(&mut self, mouse: bool) -> io::Result<()> {
+        self.mouse = mouse;
+        execute!(io::stdout(), Print(MOUSE[usize::from(mouse)]))
+    }
+
+    /// Whether it tells clicks and the wheel.
+    pub fn has_mouse(&self) -> bool {
+        self.mouse
+    }
+
+    /// A person chooses the other theme, which no answer changes.
+    pub fn turn_theme(&mut self) {
+        (self.palette.light, self.asked) = (!self.palette.light, None);
+    }
+
+    /// The terminal has answered.
+    pub fn hear(&mut self, is_light: bool) {
+        if self.asked.take().is_some() {
+            self.palette.light = is_light;
+        }
+    }
+
+    /// How long its answer is to be waited for before it is given back: a shell would take it for what was typed.
+    pub fn awaits(&self) -> Option<Duration> {
+        self.asked.and_then(|asked| LAST_WORD.checked_sub(asked.elapsed()))
     }
 
     /// Draws, and writes what is other than before.
@@ -49,6 +95,9 @@ impl Screen {
     /// The terminal has gone.
     pub fn anew(&mut self) -> io::Result<()> {
         enter()?;
+        if self.mouse {
+            self.take_mouse(true)?;
+        }
         // Not `clear`: it asks the terminal where its cursor is, and the thread of the keys would take the answer.
         let area = self.terminal.size()?.into();
         self.terminal.resize(area)
@@ -82,7 +131,7 @@ fn enter() -> io::Result<()> {
 
 /// Where it fails there is no terminal any more.
 fn leave() {
-    let _ = execute!(io::stdout(), DisableFocusChange, Show, LeaveAlternateScreen);
+    let _ = execute!(io::stdout(), Print(MOUSE[0]), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
     let _ = io::stdout().flush();
 }
@@ -108,10 +157,24 @@ pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
     format!("a part of this program failed ({}): {why}; its values stop", thread.unwrap_or("a thread"))
 }
 
-/// Hands on what is pressed, and new sizes, until nobody takes it. It has a thread of its own.
-pub fn read<T: From<Event>>(to: &SyncSender<T>) {
-    while let Ok(event) = crossterm::event::read() {
-        if to.send(event.into()).is_err() {
+/// Hands on what is pressed, new sizes and the answer of a terminal that was `asked`, until nobody takes it. It has a thread
+/// of its own.
+pub fn read(asked: bool, told: impl Fn(Told) -> bool) {
+    let (mut ear, begin) = (Ear::default(), Instant::now());
+    let mut listens = asked;
+    loop {
+        let silent = ear.patience().is_some_and(|patience| !matches!(crossterm::event::poll(patience), Ok(true)));
+        let heard = match silent {
+            true => Heard { typed: ear.silence(), is_light: None },
+            false => match crossterm::event::read() {
+                Ok(event) if listens => ear.hear(event, begin.elapsed() < AWAITED),
+                Ok(event) => Heard { typed: vec![event], is_light: None },
+                Err(_) => return,
+            },
+        };
+        listens &= heard.is_light.is_none();
+        let typed = heard.typed.into_iter().map(Told::Typed);
+        if !typed.chain(heard.is_light.map(Told::Ground)).all(&told) {
             return;
         }
     }

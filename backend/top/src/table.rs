@@ -23,15 +23,6 @@ const HEADS: [Head; 7] = [
     ("THR", 6, Column::Threads),
 ];
 
-/// The lines of the table, in the order that a person chose. A tree is unfolded.
-pub fn lines(model: &Model) -> Vec<Line> {
-    let mut listing = model.view.listing.clone();
-    if let Some(open) = &mut listing.tree {
-        *open = model.processes.rows.iter().map(|row| row.pid).collect();
-    }
-    processes::lines(&model.processes.rows, &listing, &model.view.words)
-}
-
 /// The columns that mean something here.
 fn heads(model: &Model) -> Vec<Head> {
     let any = |fits: &dyn Fn(&Process) -> bool| model.processes.rows.iter().any(fits);
@@ -62,16 +53,23 @@ fn cell(column: Column, p: &Process) -> String {
     }
 }
 
-/// What a process is called: its name, what an interpreter runs, and how many stand behind the line.
-pub fn name(line: &Line) -> String {
+/// What a process is called: in a tree whether it is folded; its name, what an interpreter runs, and how many stand behind
+/// the line.
+fn name(line: &Line, is_tree: bool) -> String {
     let p = &line.process;
     let run = p.script().map_or(String::new(), |script| format!(" {script}"));
     let more = if line.processes > 1 { format!(" ({})", line.processes) } else { String::new() };
-    format!("{}{}{run}{more}", "  ".repeat(line.depth), p.name)
+    let mark = match line.open {
+        Some(true) => "▾ ",
+        Some(false) => "▸ ",
+        None if is_tree => "  ",
+        None => "",
+    };
+    format!("{}{mark}{}{run}{more}", "  ".repeat(line.depth), p.name)
 }
 
-/// A row of text for each line, the head first; `width` cells wide.
-pub fn texts(model: &Model, width: usize) -> Vec<(String, bool)> {
+/// The head of the table and a row of text for each of these lines; `width` cells wide.
+pub fn texts(model: &Model, lines: &[Line], width: usize) -> Vec<String> {
     let heads = heads(model);
     let by = &model.view.listing;
     let row = |each: &dyn Fn(&Head) -> String, name: &str| {
@@ -91,20 +89,25 @@ pub fn texts(model: &Model, width: usize) -> Vec<(String, bool)> {
         _ => "",
     };
     let head = row(&|(word, _, column)| format!("{word}{}", mark(*column)), &format!("NAME{}", mark(Column::Name)));
-    let body = lines(model).into_iter().map(|line| {
-        let text = row(&|(.., column)| cell(*column, &line.process), &name(&line));
-        (text, line.process.watched)
-    });
-    std::iter::once((head, false)).chain(body).collect()
+    let is_tree = by.tree.is_some();
+    let body = lines.iter().map(|line| row(&|(.., column)| cell(*column, &line.process), &name(line, is_tree)));
+    std::iter::once(head).chain(body).collect()
 }
 
 /// Draws the table into an area of at least two rows.
-pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
-    let all = texts(model, usize::from(area.width));
+pub fn draw(model: &mut Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     let (width, faint) = (usize::from(area.width), palette.style(Ink::Faint));
-    let shown = usize::from(area.height.saturating_sub(2));
-    let first = model.view.first.min((all.len() - 1).saturating_sub(shown));
-    let mut words = format!("{} of {}", all.len() - 1, model.processes.total.max(model.processes.rows.len() as u32));
+    let (shown, all) = (usize::from(area.height.saturating_sub(2)), model.listed.len());
+    let view = &mut model.view;
+    // What is chosen is seen, and no line stays empty while there is one before the first.
+    if let Some((_, at)) = view.chosen {
+        view.first = view.first.clamp((at + 1).saturating_sub(shown), at);
+    }
+    view.first = view.first.min(all.saturating_sub(shown));
+    let first = view.first;
+    let lines = &model.listed[first..all.min(first + shown)];
+    let texts = texts(model, lines, width);
+    let mut words = format!("{all} of {}", model.processes.total.max(model.processes.rows.len() as u32));
     for (word, text) in [("of", &model.view.listing.user), ("with", &model.view.words)] {
         if !text.is_empty() {
             words += &format!(", {word} {text}");
@@ -122,10 +125,14 @@ pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) {
     if area.height < 3 {
         return;
     }
-    let head: String = all[0].0.replace('↑', palette.sign("↑", "^")).replace('↓', palette.sign("↓", "v"));
+    let head: String = texts[0].replace('↑', palette.sign("↑", "^")).replace('↓', palette.sign("↓", "v"));
     buffer.set_stringn(area.x, area.y + 1, format!("{head:<width$}"), width, faint.add_modifier(Modifier::REVERSED));
-    for (row, (text, watched)) in all[1..].iter().skip(first).take(shown).enumerate() {
-        let style = if *watched { bold } else { palette.style(Ink::Text) };
+    for (row, (text, line)) in texts[1..].iter().zip(lines).enumerate() {
+        let style = if line.process.watched { bold } else { palette.style(Ink::Text) };
+        let is_chosen = model.view.chosen.is_some_and(|(_, at)| at == first + row);
+        let style = if is_chosen { style.add_modifier(Modifier::REVERSED) } else { style };
+        // The whole line is turned around, not its words alone.
+        let text = if is_chosen { &format!("{text:<width$}") } else { text };
         buffer.set_stringn(area.x, area.y + 2 + row as u16, palette.text(text), width, style);
     }
 }

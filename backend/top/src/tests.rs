@@ -4,8 +4,9 @@ use crate::board;
 use crate::keys::{self, Effect};
 use crate::model::{Model, Over};
 use crate::palette::{Depth, Palette, Signs};
+use crate::pointer;
 use crate::text;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use shared::catalog::{Catalog, VOCABULARY, cpu, disk, gpu, memory, network};
@@ -233,9 +234,84 @@ fn a_tree_shows_children_below_their_parent_and_a_filter_leaves_out_the_others()
     let at =
         |word: &str| lines.iter().position(|line| line.contains(word)).unwrap_or_else(|| panic!("{word}: {lines:#?}"));
     assert!(at("torchrun") < at("  python3"));
-    press(&mut model, "e/4103\n");
+    press(&mut model, "\u{1b}e/4103\n");
     let text = picture(&mut model, UTF, 120, 40).join("\n");
     assert!(text.contains("1 of 412, with 4103") && !text.contains("4104"), "{text}");
+}
+
+#[test]
+fn a_tree_is_folded_by_keys_and_says_what_is_in_a_fold() {
+    let mut model = machine(8, 30);
+    // The parent uses least of all by itself, but as a tree most.
+    press(&mut model, "e");
+    let text = picture(&mut model, UTF, 120, 40).join("\n");
+    assert!(text.contains("▾ torchrun") && text.contains("←→ fold"), "{text}");
+    press(&mut model, "←");
+    let text = picture(&mut model, UTF, 120, 40).join("\n");
+    assert!(text.contains("▸ torchrun (9)") && !text.contains("python3"), "{text}");
+    press(&mut model, "→↓↓");
+    assert_eq!(model.view.chosen.map(|(pid, _)| pid), Some(4_101));
+    press(&mut model, "←");
+    assert_eq!(model.view.chosen.map(|(pid, _)| pid), Some(4_000), "what cannot be folded leads to its parent");
+    press(&mut model, "f");
+    assert_eq!(model.listed.len(), 1);
+    press(&mut model, "\n");
+    assert_eq!(model.listed.len(), 9);
+    let text = picture(&mut model, ASCII, 120, 40).join("\n");
+    assert!(text.contains("- torchrun"), "{text}");
+    press(&mut model, "\u{1b}←");
+    assert!(model.view.chosen.is_none() && model.view.crosshair.is_some(), "arrows are the charts' again");
+}
+
+#[test]
+fn who_is_chosen_stays_chosen_and_is_seen() {
+    let mut model = machine(8, 30);
+    press(&mut model, "jjjjjjjj");
+    assert_eq!(model.view.chosen, Some((4_107, 7)));
+    let text = picture(&mut model, UTF, 120, 16).join("\n");
+    assert!(text.contains("4107") && !text.contains("4100"), "{text}");
+    press(&mut model, "S");
+    assert_eq!(model.view.chosen, Some((4_107, 1)), "the order is another, the process the same");
+    // When it has gone, its neighbour takes its place.
+    let rows = model.processes.rows.iter().filter(|row| row.pid != 4_107).cloned().collect();
+    let table = ProcessTable { rows, ..model.processes.clone() };
+    model.take(&wire::encode(&ServerMessage::Processes(table))).expect("it is understood");
+    assert_eq!(model.view.chosen, Some((4_106, 1)));
+    press(&mut model, "/nobody\n");
+    assert_eq!(model.view.chosen, None, "there is none");
+}
+
+#[test]
+fn the_mouse_chooses_folds_leafs_and_reads_values() {
+    let mut model = machine(8, 400);
+    press(&mut model, "e\u{1b}");
+    let lines = picture(&mut model, UTF, 120, 40);
+    let mouse = |model: &mut Model, kind, (column, row): (usize, usize)| {
+        let (column, row) = (column as u16, row as u16);
+        pointer::point(model, MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+    };
+    let row = |lines: &[String], word: &str| lines.iter().position(|line| line.contains(word)).expect("it is shown");
+    let click = MouseEventKind::Down(MouseButton::Left);
+    mouse(&mut model, click, (30, row(&lines, "torchrun")));
+    assert_eq!(model.view.chosen.map(|(pid, _)| pid), Some(4_000));
+    mouse(&mut model, click, (30, row(&lines, "torchrun")));
+    assert_eq!(model.listed.len(), 1, "the second click folds it");
+    press(&mut model, "e");
+    let lines = picture(&mut model, UTF, 120, 20);
+    mouse(&mut model, MouseEventKind::ScrollDown, (30, row(&lines, "PID")));
+    assert_eq!(model.view.first, 3);
+    let lines = picture(&mut model, UTF, 120, 40);
+    let chart = row(&lines, "GPU power W");
+    let (at, rect) = model.places.plots[1];
+    assert_eq!((usize::from(rect.y), model.view.crosshair), (chart + 1, None));
+    mouse(&mut model, click, (usize::from(rect.x), chart + 2));
+    assert_eq!((model.view.focus, model.view.crosshair), (at, Some(model.span().0)));
+    mouse(&mut model, MouseEventKind::ScrollUp, (usize::from(rect.x), chart + 2));
+    assert_eq!(model.view.focus, at - 1);
+    assert_eq!(mouse(&mut model, MouseEventKind::Moved, (1, 1)), Effect::Nothing);
+    press(&mut model, "?");
+    mouse(&mut model, MouseEventKind::ScrollDown, (1, 1));
+    assert_eq!(model.view.over, Over::Help(1));
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub fn lines(model: &mut Model, palette: Palette, offset: i64, width: usize, row
     all.extend(devices(model, palette));
     if !model.processes.rows.is_empty() && rows > 0 {
         all.push(String::new());
-        let table = table::texts(model, width).into_iter().take(rows.min(MAX_PROCESSES) + 1);
-        all.extend(table.map(|(text, _)| text.replace(['↓', '↑'], " ")));
+        let lines = &model.listed[..model.listed.len().min(rows).min(MAX_PROCESSES)];
+        all.extend(table::texts(model, lines, width).iter().map(|text| text.replace(['↓', '↑'], " ")));
     }
     let mut text: String = all.iter().map(|line| palette.text(line).trim_end().to_string() + "\n").collect();
     text.push('\n');
@@ -94,11 +94,10 @@ pub fn json(model: &mut Model) -> Value {
     });
     let facts: Map<String, Value> =
         source.info.facts.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect();
-    let processes: Vec<Value> = table::lines(model)
-        .into_iter()
-        .take(MAX_PROCESSES)
+    let processes: Vec<Value> = model.listed[..model.listed.len().min(MAX_PROCESSES)]
+        .iter()
         .map(|line| {
-            let p = line.process;
+            let p = &line.process;
             json!({
                 "pid": p.pid, "user": p.user, "name": p.name, "cpu_percent": p.cpu, "rss_bytes": p.rss,
                 "gpu_memory_bytes": p.gpu_memory, "threads": p.threads,

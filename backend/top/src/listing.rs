@@ -1,0 +1,52 @@
+//! What a person does with the processes: goes from one to the next, folds a tree, leafs through the table.
+
+use crate::model::Model;
+use std::collections::BTreeSet;
+
+/// Chooses the process so many lines further on; from none, the first that is shown.
+pub fn step(model: &mut Model, by: isize) {
+    let at = model.view.chosen.map_or(model.view.first, |(_, at)| at.saturating_add_signed(by));
+    choose(model, at);
+}
+
+/// Chooses the process of a line, or of the last line.
+pub fn choose(model: &mut Model, at: usize) {
+    let at = at.min(model.listed.len().saturating_sub(1));
+    model.view.chosen = model.listed.get(at).map(|line| (line.process.pid, at));
+}
+
+/// Passes so many lines more, or fewer.
+pub fn scroll(model: &mut Model, by: isize) {
+    let first = model.view.first.saturating_add_signed(by);
+    model.view.first = first.min(model.listed.len().saturating_sub(1));
+}
+
+/// Folds the chosen process, or unfolds it; none does what is not so. What has nothing to fold leads to its parent.
+pub fn fold(model: &mut Model, wanted: Option<bool>) {
+    let Some((pid, at)) = model.view.chosen else { return };
+    let Some(line) = model.listed.get(at) else { return };
+    match (line.open, wanted) {
+        (Some(true), Some(true) | None) => drop(model.view.folded.insert(pid)),
+        (Some(false), Some(false) | None) => drop(model.view.folded.remove(&pid)),
+        (_, Some(true)) => {
+            let depth = line.depth;
+            let parent = model.listed[..at].iter().rposition(|line| line.depth < depth);
+            choose(model, parent.unwrap_or(at));
+        }
+        _ if model.view.listing.tree.is_none() => model.view.note = "E shows processes as a tree, which folds".into(),
+        _ => {}
+    }
+}
+
+/// Folds every process that has children, or unfolds all.
+pub fn fold_all(model: &mut Model) {
+    let view = &mut model.view;
+    let parents: BTreeSet<u32> = model.processes.rows.iter().map(|row| row.parent).collect();
+    match view.folded.is_empty() {
+        true => {
+            view.folded = model.processes.rows.iter().map(|row| row.pid).filter(|pid| parents.contains(pid)).collect()
+        }
+        false => view.folded.clear(),
+    }
+    view.listing.tree.get_or_insert_default();
+}
