@@ -90,7 +90,7 @@ fn with_man_no_page_has_a_warning() {
     assert!(pages.len() > 20, "{pages:?}");
     for page in pages {
         let page = page.to_str().expect("plain letters");
-        let output = programs::run("man", &["--warnings", "-E", "UTF-8", "-l", "-T", "utf8", "-Z", page], "");
+        let output = programs::run("man", &["--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l", page], "");
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && complaint.is_empty(), "{page}: {complaint}");
     }

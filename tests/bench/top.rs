@@ -3,7 +3,6 @@
 use crate::cost::server;
 use crate::table::Table;
 use std::ffi::OsStr;
-use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 use watchglass_tests::terminal::Terminal;
@@ -18,6 +17,8 @@ const MAX_FIRST: Duration = Duration::from_secs(20);
 
 /// What a program costs in a terminal of 120 x 40.
 struct Cost {
+    /// From its start to the first words on the screen, ms.
+    picture: f64,
     /// From its start to the first values, ms.
     first: f64,
     /// CPU seconds in a minute.
@@ -62,10 +63,11 @@ pub fn measure(table: &mut Table) {
         };
         row("CPU a minute", cost.cpu, "s", 0.3, "0.3 s", beside(|c| c.cpu, "s"));
         row("RSS", cost.memory, "MiB", 30.0, "30 MB", beside(|c| c.memory, "MiB"));
-        row("start to first values", cost.first, "ms", 50.0, "50 ms", beside(|c| c.first, "ms"));
+        row("start to first picture", cost.picture, "ms", 50.0, "50 ms", beside(|c| c.picture, "ms"));
+        row("start to first values", cost.first, "ms", f64::INFINITY, "", beside(|c| c.first, "ms"));
         row("bytes to the terminal a second", cost.bytes, "B", f64::INFINITY, "", beside(|c| c.bytes, "B"));
     }
-    table.missing("nvitop", "", "it shows NVIDIA GPUs, of which this machine has none");
+    table.missing("nvitop", "", "it begins with NVIDIA's library, which a machine without a GPU does not have");
     for child in &mut sleeping {
         let _ = child.kill();
         let _ = child.wait();
@@ -75,8 +77,12 @@ pub fn measure(table: &mut Table) {
 #[allow(clippy::disallowed_methods, reason = "the bench starts what it measures")]
 fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("COLORTERM");
+    on_a_terminal(&mut command);
     command
+}
+
+fn on_a_terminal(command: &mut Command) {
+    command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("COLORTERM");
 }
 
 fn sleepers() -> Vec<Child> {
@@ -87,9 +93,9 @@ fn sleepers() -> Vec<Child> {
 
 /// A program on PATH at one picture a second.
 fn peer(name: &str, word: &str) -> Result<Cost, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path: &PathBuf| path.is_file());
-    let mut command = command(found.ok_or("not on PATH")?);
+    let mut command =
+        watchglass_tests::programs::found(name).ok_or("not on PATH; `cargo xtask bench` fetches Debian's")?;
+    on_a_terminal(&mut command);
     // Neither reads nor writes a person's settings.
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     command.env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
@@ -107,9 +113,17 @@ fn peer(name: &str, word: &str) -> Result<Cost, String> {
 fn cost(command: Command, word: &str) -> Result<Cost, String> {
     let begin = Instant::now();
     let terminal = Terminal::start(command, (120, 40));
-    while !terminal.text().contains(word) {
+    let mut picture = None;
+    loop {
+        let text = terminal.text();
+        if picture.is_none() && !text.trim().is_empty() {
+            picture = Some(begin.elapsed());
+        }
+        if text.contains(word) {
+            break;
+        }
         if begin.elapsed() > MAX_FIRST {
-            return Err(format!("no picture: {}", terminal.text().lines().next().unwrap_or_default()));
+            return Err(format!("no picture: {}", text.lines().next().unwrap_or_default()));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -126,6 +140,7 @@ fn cost(command: Command, word: &str) -> Result<Cost, String> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
     Ok(Cost {
+        picture: picture.map_or(first, |picture| picture.as_secs_f64() * 1e3),
         first,
         cpu: (after - cpu) / minutes,
         memory: kib.map(|kib: f64| kib / 1024.0).ok_or("its memory cannot be read")?, // kB of /proc are 1024 bytes

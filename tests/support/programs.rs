@@ -9,16 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program on PATH.
-fn find(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("{name} is not on PATH; `cargo xtask test` fetches Debian's"))
+/// A command of a program on PATH.
+fn program(name: &str) -> Command {
+    found(name).unwrap_or_else(|| panic!("{name} is not on PATH; `cargo xtask test` fetches Debian's"))
 }
 
-/// A command of a program on PATH. One that was unpacked beside its libraries finds them there.
-fn program(name: &str) -> Command {
-    let path = find(name);
+/// A command of a program, where it is on PATH. One that was unpacked beside its libraries finds them there.
+pub fn found(name: &str) -> Option<Command> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file())?;
     let mut command = command(&path);
     let beside = path.parent().and_then(|folder| folder.parent()).map(|root| root.join("lib"));
     let folders = beside.and_then(|lib| std::fs::read_dir(lib).ok()).into_iter().flatten().flatten();
@@ -27,7 +26,7 @@ fn program(name: &str) -> Command {
     if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
         command.env("LD_LIBRARY_PATH", paths);
     }
-    command
+    Some(command)
 }
 
 /// Runs a program to its end with this standard input, such as `promtool check metrics`.

@@ -1,4 +1,4 @@
-//! Programs from Debian's packages, for the tests that talk to real programs. They are unpacked into our cache, because
+//! Programs from Debian's packages, for the tests that talk to real programs, and for the bench that measures beside them. They are unpacked into our cache, because
 //! installed packages would start them as services.
 
 use crate::exec::{cmd, find};
@@ -19,7 +19,7 @@ struct Package {
     what: &'static str,
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 9] = [
     Package {
         name: "prometheus-node-exporter",
         with: &[],
@@ -64,6 +64,25 @@ const PACKAGES: [Package; 8] = [
         tests: "with_postgresql_",
         what: "a hub whose records are in a PostgreSQL",
     },
+    Package {
+        name: "tmux",
+        with: &["libevent-core-2.1-7", "libutempter0"],
+        programs: &["tmux"],
+        tests: "with_tmux_",
+        what: "the picture in a terminal within tmux",
+    },
+];
+
+/// What the bench measures beside ours.
+const PEERS: [Package; 2] = [
+    Package {
+        name: "htop",
+        with: &["libncursesw6", "libnl-3-200", "libnl-genl-3-200"],
+        programs: &["htop"],
+        tests: "",
+        what: "what htop costs",
+    },
+    Package { name: "btop", with: &[], programs: &["btop"], tests: "", what: "what btop costs" },
 ];
 
 /// Where packages have their programs.
@@ -78,10 +97,19 @@ pub struct Programs {
     pub tests: Vec<&'static str>,
 }
 
-/// Finds the programs: on PATH, or unpacked from Debian's packages.
+/// Finds the programs of the tests: on PATH, or unpacked from Debian's packages.
 pub fn programs(steps: &mut Steps) -> Programs {
+    found(&PACKAGES, steps)
+}
+
+/// Finds those that the bench measures beside ours, likewise: the folders that are to stand in front of PATH.
+pub fn peers(steps: &mut Steps) -> Vec<PathBuf> {
+    found(&PEERS, steps).folders
+}
+
+fn found(packages: &'static [Package], steps: &mut Steps) -> Programs {
     let mut all = Programs::default();
-    for package in &PACKAGES {
+    for package in packages {
         // An error is in the table of steps, which decides at the end.
         let _ = steps.step(package.name, || {
             if let Some(found) = package.programs.iter().map(|program| find(program)).collect::<Option<Vec<_>>>() {
