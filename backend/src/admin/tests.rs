@@ -9,7 +9,7 @@ fn typed(folder: &Path, line: &str) -> (Config, Administration) {
     let folder = folder.display().to_string();
     let words = ["watchglass"].into_iter().chain(line.split(' ')).chain(["--data-dir", &folder]);
     match parse(words.map(OsString::from), &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into())) {
-        Ok(Command::Administer { config, wanted }) => (config, wanted),
+        Ok(Command::Administer { config, wanted }) => (config, *wanted),
         other => panic!("{line}: {other:?}"),
     }
 }

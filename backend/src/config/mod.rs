@@ -123,7 +123,7 @@ pub enum Command {
         /// What says where the hub is.
         config: Config,
         /// What is wanted of it.
-        wanted: Administration,
+        wanted: Box<Administration>,
     },
     /// Print what is in force, [`Config::to_toml`], and leave.
     PrintConfig(Config),
@@ -305,7 +305,7 @@ fn parse_with(
         return Ok(Command::PrintConfig(config));
     }
     if let Some(wanted) = administration {
-        return Ok(Command::Administer { config, wanted });
+        return Ok(Command::Administer { config, wanted: Box::new(wanted) });
     }
     if let Some(Word::Top(top)) = flags.command {
         let top = top.asked(&config, named)?;
