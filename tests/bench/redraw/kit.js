@@ -1,5 +1,5 @@
 // What all scenarios share: panels as the page makes them, uPlot beside them on the same data, and times of both in turn.
-import init, { Board, Redraw } from './redraw.js';
+import init, { BenchBoard as Board, Redraw } from './redraw.js';
 
 export { Board, Redraw, init };
 export const WIDTH = 600, HEIGHT = 200;
