@@ -32,6 +32,8 @@ use viewer::spread::{self, Spread};
 
 /// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
 const MAX_ASIDE_COLUMNS: usize = 24_000;
+/// Longest name that a narrow chart writes in full, in characters.
+const BRIEF: usize = 7;
 
 /// The data of a panel, kept from one frame to the next.
 #[derive(Default)]
@@ -127,8 +129,10 @@ impl Picture {
             self.aside.clear();
             self.spread = Spread::default();
         }
-        // A chart with enough room names its series in full when it is wide, or when it names a few of many series.
-        self.full_names = (wide || chart.traits().shows.median()) && look.measures.right >= 70.0;
+        // A chart with enough room names its series in full when it is wide, when it names a few of many series, or when
+        // the names are as short as "GPU 7".
+        let brief = self.names.iter().all(|name| name.full.chars().count() <= BRIEF);
+        self.full_names = (wide || brief || chart.traits().shows.median()) && look.measures.right >= 70.0;
         self.interval = source.map_or(1000, |s| s.info.interval);
         let days = source.is_some_and(|s| s.in_days(look.span));
         self.step = match days {
