@@ -31,6 +31,21 @@ fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
 }
 
 #[test]
+fn an_earlier_period_is_offered_where_history_reaches_it() {
+    let offered = |flags: &[&str]| {
+        let server = super::demo_of(flags);
+        let browser = Browser::start();
+        browser.open(&format!("{}?w=5m", server.url));
+        live(&browser);
+        browser.until(r#"document.getElementById("versus").options.length > 2"#);
+        let values = r#"[...document.getElementById("versus").options].map(o => o.value)"#;
+        serde_json::from_value::<Vec<String>>(browser.eval(values)).expect("names")
+    };
+    assert_eq!(offered(&[]), ["", "before", "1h"], "12 hours do not hold a day");
+    assert_eq!(offered(&["--retention", "2d"]), ["", "before", "1h", "1d"]);
+}
+
+#[test]
 fn another_chart_lies_over_this_one_with_its_axis_said() {
     let (_server, browser) = start("?w=5m");
     browser.click("article.hero h3 button");

@@ -159,3 +159,42 @@ fn series_are_isolated_hidden_and_followed_and_a_second_tab_shows_the_same() {
     }
     no_faults(&browser);
 }
+
+/// The kinds of pixels of the wide chart's data: how many are as pale as a band, and how many as strong as a line.
+const INKS: &str = r##"(canvas => {
+    const paint = canvas.getContext("2d");
+    const { data } = paint.getImageData(0, 0, canvas.width, canvas.height);
+    const card = getComputedStyle(canvas.closest("article")).backgroundColor.match(/\d+/g).map(Number);
+    let pale = 0, strong = 0;
+    for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] === 0) continue;
+        const share = data[i + 3] / 255;
+        const far = Math.max(...[0, 1, 2].map(k => Math.abs(data[i + k] - card[k]) * share));
+        if (far > 60) strong++;
+        else if (far > 8) pale++;
+    }
+    return [pale, strong];
+})(document.querySelector("article.hero canvas"))"##;
+
+#[test]
+fn over_hours_means_are_lines_and_extremes_a_pale_band() {
+    let (_server, browser) = super::start("?w=1m");
+    let inks = || serde_json::from_value::<[f64; 2]>(browser.eval(INKS)).expect("two counts");
+    let still = format!(
+        "(([pale, strong]) => {{ const same = strong > 0 && window.__inks === pale + strong; window.__inks = pale + strong; return same; }})({INKS})"
+    );
+    browser.press(" ");
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    browser.until(&still);
+    let [near, _] = inks();
+    browser.press("Escape");
+    browser.press("7");
+    browser.until(r#"/means of/.test(document.querySelector("article.hero .note").textContent)"#);
+    browser.press(" ");
+    browser.until(r#"document.documentElement.dataset.link === "frozen""#);
+    browser.until(&still);
+    let [far, lines] = inks();
+    // Each step of twelve hours holds pauses, so the band reaches down to them; a second has one value and no band.
+    assert!(far > near * 2.0 && far > lines, "pale near {near}, pale far {far}, lines {lines}");
+    no_faults(&browser);
+}

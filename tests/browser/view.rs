@@ -66,6 +66,28 @@ fn the_view_stands_still_and_runs_again() {
 }
 
 #[test]
+fn the_numbers_on_top_stand_still_with_the_charts() {
+    const NUMBERS: &str = r#"[...document.querySelectorAll(".tile .number")].map(n => n.textContent).join(" ")"#;
+    const NEW: &str = r#"/, [3-9] s new$/.test(document.querySelector("[data-do=freeze] small").textContent)"#;
+    // Each second of the demo has other values.
+    let server = super::demo("8");
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.press(" ");
+    browser.until(&format!(r#"{LINK} === "frozen""#));
+    // The frame after the key draws the last change.
+    browser.eval("window.__numbers = undefined");
+    browser.until(&format!("(n => {{ const same = window.__numbers === n; window.__numbers = n; return same; }})({NUMBERS})"));
+    let numbers = browser.eval(NUMBERS);
+    browser.until(NEW);
+    assert_eq!(browser.eval(NUMBERS), numbers);
+    browser.press("Escape");
+    browser.until(&format!("{NUMBERS} !== {numbers}"));
+    no_faults(&browser);
+}
+
+#[test]
 fn the_theme_follows_the_system_until_a_person_chooses() {
     let server = Server::start([]);
     let browser = Browser::start();
