@@ -217,6 +217,8 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
     #[allow(clippy::disallowed_methods, reason = "it starts itself")]
     let mut command = Command::new(std::env::current_exe().expect("a program"));
     command.args(["--ignored", "--exact", "top::looks::with_terminal_a_picture_fails", "--nocapture"]);
+    // A long trace would push the words of the panic off the screen.
+    command.env("RUST_BACKTRACE", "0");
     let mut terminal = Terminal::start(command, SMALL);
     assert_eq!(terminal.did(), Did::Exit(0));
     // The rest of the line may have been written over by the report of the test that failed as it should.
