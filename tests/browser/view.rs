@@ -78,7 +78,9 @@ fn the_numbers_on_top_stand_still_with_the_charts() {
     browser.until(&format!(r#"{LINK} === "frozen""#));
     // The frame after the key draws the last change.
     browser.eval("window.__numbers = undefined");
-    browser.until(&format!("(n => {{ const same = window.__numbers === n; window.__numbers = n; return same; }})({NUMBERS})"));
+    browser.until(&format!(
+        "(n => {{ const same = window.__numbers === n; window.__numbers = n; return same; }})({NUMBERS})"
+    ));
     let numbers = browser.eval(NUMBERS);
     browser.until(NEW);
     assert_eq!(browser.eval(NUMBERS), numbers);
