@@ -4,6 +4,7 @@ mod append;
 mod fills;
 #[cfg(test)]
 pub(crate) mod fleeting;
+mod hidden;
 mod minutes;
 mod named;
 mod outgoing;

@@ -17,13 +17,39 @@ pub enum Scope {
         /// Ids of the sources that are granted to them. The id of a source is the name by which the store keeps it: 26
         /// letters for an agent's, the host name for the hub's own machine.
         sources: Arc<BTreeSet<String>>,
+        /// Ids of charts that are not there: those that a share link leaves out.
+        hidden: Arc<BTreeSet<String>>,
     },
 }
 
 impl Scope {
     /// The scope of these teams and the sources that are granted to them, both by id.
     pub fn only(teams: impl IntoIterator<Item = String>, sources: impl IntoIterator<Item = String>) -> Self {
-        Scope::Only { teams: Arc::new(teams.into_iter().collect()), sources: Arc::new(sources.into_iter().collect()) }
+        let (teams, sources) = (teams.into_iter().collect(), sources.into_iter().collect());
+        Scope::Only { teams: Arc::new(teams), sources: Arc::new(sources), hidden: Arc::default() }
+    }
+
+    /// The same without these charts, by id. Who sees everything is shown everything.
+    pub fn without_charts(self, charts: impl IntoIterator<Item = String>) -> Self {
+        match self {
+            Scope::All => Scope::All,
+            Scope::Only { teams, sources, .. } => {
+                Scope::Only { teams, sources, hidden: Arc::new(charts.into_iter().collect()) }
+            }
+        }
+    }
+
+    /// Whether a chart, by its id, and all series of it are left out.
+    pub fn hides(&self, chart: &str) -> bool {
+        match self {
+            Scope::All => false,
+            Scope::Only { hidden, .. } => hidden.contains(chart),
+        }
+    }
+
+    /// Whether any chart is left out.
+    pub fn hides_any(&self) -> bool {
+        matches!(self, Scope::Only { hidden, .. } if !hidden.is_empty())
     }
 
     /// Nothing at all.
@@ -52,9 +78,10 @@ impl Scope {
         match (self, other) {
             (Scope::All, _) => true,
             (_, Scope::All) => false,
-            (Scope::Only { teams, sources }, Scope::Only { teams: their_teams, sources: their_sources }) => {
-                their_teams.is_subset(teams) && their_sources.is_subset(sources)
-            }
+            (
+                Scope::Only { teams, sources, hidden },
+                Scope::Only { teams: their_teams, sources: their_sources, hidden: theirs },
+            ) => their_teams.is_subset(teams) && their_sources.is_subset(sources) && hidden.is_subset(theirs),
         }
     }
 }
@@ -121,5 +148,13 @@ mod tests {
         );
         assert!(of(&["a"]).includes(&Scope::nothing()) && !Scope::nothing().includes(&of(&[])));
         assert_eq!(of(&["a", "b"]), of(&["b", "a", "a"]));
+    }
+
+    #[test]
+    fn a_chart_that_is_left_out_is_less() {
+        let (whole, less) = (of(&["a"]), of(&["a"]).without_charts(["cpu".to_string()]));
+        assert!(less.hides("cpu") && less.hides_any() && !less.hides("cpu.cores") && less.sees("a"));
+        assert!(!whole.hides("cpu") && !whole.hides_any() && !Scope::All.hides("cpu"));
+        assert!(whole.includes(&less) && !less.includes(&whole) && Scope::All.includes(&less));
     }
 }

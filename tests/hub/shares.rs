@@ -1,8 +1,17 @@
 //! A share link, as whoever has it uses it.
 
 use super::JSON;
-use super::sockets::{ended, open};
+use super::sockets::{Stream, ended, open, say};
+use futures_util::StreamExt;
+use serde_json::Value;
+use shared::catalog::Catalog;
+use shared::catalog::fleet::Grain;
+use shared::series::SeriesDef;
+use shared::tick::TickState;
+use shared::wire::{self, PageMessage, Received, ServerMessage, SourceId};
+use std::collections::BTreeSet;
 use watchglass_tests::hub::Hub;
+use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
@@ -44,4 +53,152 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
     assert_eq!(goodbye.as_deref(), Some("this link was taken back"));
     assert!(close.is_some_and(|close| u16::from(close.code) == 1008));
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&cookie], "").status, 401);
+}
+
+/// What a page was told of the machine's series on a socket.
+#[derive(Default)]
+struct Told {
+    catalog: Catalog,
+    source: SourceId,
+    defs: Vec<SeriesDef>,
+    state: TickState,
+    /// Tags of series that had a value in a frame, in columns or in minutes.
+    tags: BTreeSet<String>,
+    ticks: usize,
+    ends: usize,
+}
+
+impl Told {
+    fn tag(&self, id: u32) -> String {
+        let def = self.defs.get(id as usize).expect("a series that was announced");
+        let tag = self.catalog.tag(def);
+        if tag.is_empty() { format!("a series of nothing, {id}") } else { tag }
+    }
+
+    fn values(&mut self) {
+        let there = (0..).zip(self.state.values()).filter(|(_, value)| value.is_finite());
+        let there: Vec<u32> = there.map(|(id, _)| id).collect();
+        self.tags.extend(there.into_iter().map(|id| self.tag(id)).collect::<Vec<_>>());
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        match wire::decode_server(bytes).expect("a message") {
+            Received::Control(ServerMessage::Catalog(catalog)) => self.catalog = catalog,
+            Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
+                self.catalog.extend(first as usize, metrics, charts);
+            }
+            Received::Control(ServerMessage::Sources(sources)) => self.source = sources[0].id,
+            Received::Control(ServerMessage::Series { first, defs, .. }) => {
+                assert!(first as usize <= self.defs.len(), "series come without a hole");
+                for (id, def) in (first..).zip(defs) {
+                    let steps = self.catalog.metric(&def).map_or(0.0, |metric| metric.steps);
+                    match self.defs.get_mut(id as usize) {
+                        Some(known) => {
+                            *known = def;
+                            self.state.redefine(id, steps);
+                        }
+                        None => {
+                            self.defs.push(def);
+                            self.state.extend([steps]);
+                        }
+                    }
+                }
+            }
+            Received::Ticks(_, frames) => {
+                for frame in frames {
+                    self.state.apply(frame).expect("frames follow each other");
+                    self.ticks += 1;
+                    self.values();
+                }
+            }
+            Received::Control(ServerMessage::Columns(columns)) => {
+                self.tags.extend(columns.columns.iter().map(|(id, _)| self.tag(*id)).collect::<Vec<_>>());
+            }
+            Received::Control(ServerMessage::Minutes(minutes)) => {
+                self.tags.extend(minutes.columns.iter().map(|(id, _)| self.tag(*id)).collect::<Vec<_>>());
+            }
+            Received::Control(
+                ServerMessage::HistoryEnd { from: 1, .. } | ServerMessage::MinutesEnd { from: 1, .. },
+            ) => {
+                self.ends += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Follows a machine for some ticks, asks for all of its history, and says which series were told of.
+async fn told(mut stream: Stream) -> Told {
+    let mut told = Told::default();
+    let all = async {
+        let mut asked = false;
+        while told.ticks < 6 || told.ends < 2 {
+            let bytes = stream.next().await.expect("a message").expect("a message").into_data();
+            told.take(&bytes);
+            if told.ticks > 0 && !asked {
+                asked = true;
+                let (source, from, to) = (told.source, 1, i64::MAX / 4);
+                say(&mut stream, &PageMessage::History { source, from, to }).await;
+                say(&mut stream, &PageMessage::Minutes { source, from, to }).await;
+                say(&mut stream, &PageMessage::Overview { grain: Grain::Sources, on: true }).await;
+            }
+            say(&mut stream, &PageMessage::Ack { messages: 0 }).await;
+        }
+    };
+    tokio::time::timeout(3 * MAX_WAIT, all).await.expect("ticks come in time");
+    told
+}
+
+/// A link of `mike`'s to this query, as whoever has it: the header line of its cookie.
+pub fn link(hub: &Hub, query: &str) -> String {
+    let body = serde_json::json!({ "query": query }).to_string();
+    let made = hub.send("POST", "/api/v1/shares", &[&hub.cookie("mike"), &hub.origin(), JSON], &body);
+    let made: shared::views::MadeShare = serde_json::from_str(&made.body).unwrap_or_else(|_| panic!("{made:?}"));
+    let (_, code) = made.url.reveal().split_once("#share=").expect("a code");
+    let body = format!("{{\"code\":\"{code}\"}}");
+    let opened = hub.send("POST", "/api/v1/shares/open", &[&hub.origin(), JSON], &body);
+    format!("Cookie: {}", opened.header("set-cookie").split(';').next().expect("name and value"))
+}
+
+/// Tags of the series of an answer.
+fn tags(hub: &Hub, who: &str, path: &str) -> BTreeSet<String> {
+    let answer = hub.send("GET", path, &[who], "");
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    let told: Value = serde_json::from_str(&answer.body).expect("JSON");
+    let series = told["series"].as_array().expect("a list").iter();
+    series.filter_map(|one| Some(one["tag"].as_str()?.to_string())).collect()
+}
+
+/// What the chart `cpu` shows.
+const CPU: &str = "system.cpu_percent";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
+    let hub = Hub::start(["--interval", "100ms", "--collectors", "cpu,memory"]);
+    let whole = link(&hub, "w=5m");
+    let less = link(&hub, "w=5m&hide=cpu,load&over=memory~load");
+    let hidden = |tags: &BTreeSet<String>| tags.contains(CPU);
+    let memory = |tags: &BTreeSet<String>| tags.contains("memory_percent");
+    until_so("there are samples of both charts", || {
+        let seen = tags(&hub, &whole, "/api/v1/series");
+        hidden(&seen) && memory(&seen)
+    });
+    let query = format!("/api/v1/query?tag={CPU}");
+    for path in ["/api/v1/series", "/api/v1/series?match=*", "/api/v1/query?tag=*", &query] {
+        assert!(hidden(&tags(&hub, &whole, path)), "{path} tells who is shown all");
+        assert!(!hidden(&tags(&hub, &less, path)), "{path}");
+    }
+    until_so("all else is there, and what is drawn over another chart, too", || {
+        let mut seen = tags(&hub, &whole, "/api/v1/series");
+        seen.retain(|tag| tag != CPU);
+        seen.contains("system.load1") && tags(&hub, &less, "/api/v1/series") == seen
+    });
+    let fleet = |who: &str| hub.send("GET", "/api/v1/fleet?row=cpu", &[who], "").status;
+    assert_eq!((fleet(&whole), fleet(&less)), (200, 403));
+    for (who, shown) in [(&whole, true), (&less, false)] {
+        let told = told(open(&hub, "", &[who.clone(), hub.origin()]).await).await;
+        assert_eq!(hidden(&told.tags), shown, "{:?}", told.tags);
+        assert!(memory(&told.tags), "{:?}", told.tags);
+        assert_eq!(told.defs.iter().any(|def| told.catalog.tag(def) == CPU), shown, "nor by its name");
+    }
 }

@@ -37,6 +37,11 @@ pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -
     stream
 }
 
+/// Says something as a page does.
+pub async fn say(stream: &mut Stream, message: &PageMessage) {
+    stream.send(Message::Binary(wire::encode(message).into())).await.expect("it listens");
+}
+
 /// Reads to the end: the reason of the goodbye, and the close.
 pub async fn ended(
     mut stream: impl StreamExt<Item = Result<Message, Error>> + Unpin,

@@ -183,7 +183,7 @@ impl Accounts {
             network: network.clone(),
             owner: None,
             home: Some(row.team),
-            scope: Scope::only([], sources),
+            scope: Scope::only([], sources).without_charts(hidden(&row.query)),
             fresh_until: 0,
             // It ends with whatever ends its maker's sockets, and comes back if it still may.
             holder: Holder { own: share_holder(&row.id), of: row.owner, since: seen },
@@ -269,6 +269,15 @@ impl Accounts {
             _ => Ok(ids),
         }
     }
+}
+
+/// The charts that a query leaves out: not those of which it draws the lines over another chart.
+fn hidden(query: &str) -> Vec<String> {
+    let pairs = address::pairs(query);
+    let of = |name| pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str());
+    let drawn: Vec<&str> = of("over").filter_map(|pair| Some(pair.split_once('~')?.1)).collect();
+    let hidden = of("hide").flat_map(|list| list.split(',')).filter(|id| !id.is_empty() && !drawn.contains(id));
+    hidden.map(String::from).collect()
 }
 
 /// What sockets of a link watch.

@@ -18,6 +18,11 @@ pub trait Look {
     fn sources(&self) -> Vec<Arc<Source>> {
         self.look(Store::sources)
     }
+
+    /// Whether the series of a chart, by its id, are not there for who asks.
+    fn hides(&self, _chart: &str) -> bool {
+        false
+    }
 }
 
 impl Look for Store {
@@ -140,7 +145,7 @@ impl Search {
         }
         let fits = |(i, (def, span)): (usize, (SeriesDef, Option<(i64, i64)>))| {
             // What came into the table after it was taken here is for the next question.
-            let (span, _) = (span?, catalog.metric(&def)?);
+            let (span, _) = (span?, catalog.metric(&def).filter(|metric| !store.hides(&metric.chart))?);
             let tag = catalog.tag(&def);
             let at = patterns.first(catalog, &host, &def, &tag)?;
             Some((at, Wanted { source, host: host.clone(), id: (first + i) as SeriesId, def, tag, span }))

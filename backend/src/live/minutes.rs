@@ -1,6 +1,7 @@
 //! History as minutes, for windows of days: of a gauge the minutes that are kept on disk as they are, of a counter those of
 //! its rate, made of its samples, so that the extremes are true ones.
 
+use super::hidden::HiddenSeries;
 use crate::store::{Block, Damages, Store};
 use axum::body::Bytes;
 use shared::catalog::Kind;
@@ -23,6 +24,7 @@ pub struct Stretches {
     /// The newest sample of each counter: a rate reaches over from block to block.
     before: HashMap<SeriesId, (i64, f64)>,
     damages: Arc<Damages>,
+    hidden: HiddenSeries,
 }
 
 impl Stretches {
@@ -44,7 +46,13 @@ impl Stretches {
             interval: store.source(source).map_or(1_000, |(info, _)| info.interval),
             before: HashMap::new(),
             damages: store.damages().clone(),
+            hidden: HiddenSeries::default(),
         })
+    }
+
+    /// Without these series.
+    pub fn without(self, hidden: HiddenSeries) -> Self {
+        Stretches { hidden, ..self }
     }
 
     /// The next message, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out.
@@ -57,7 +65,9 @@ impl Stretches {
             if size >= MAX_MESSAGE / 2 {
                 break;
             }
-            if let Some(bytes) = self.column(&block, id, &mut times) {
+            if !self.hidden.has(id)
+                && let Some(bytes) = self.column(&block, id, &mut times)
+            {
                 size += bytes.len() + 16;
                 columns.push((id, ColumnBytes(bytes)));
             }

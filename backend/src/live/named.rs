@@ -1,5 +1,6 @@
 //! How a page learns what series are called: the rows of the table that they name, and the series themselves.
 
+use super::hidden::HiddenSeries;
 use crate::store::Store;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
@@ -35,6 +36,13 @@ impl Named {
         let series = ids.iter().filter_map(|id| Some((*id, defs.get(*id as usize)?.clone()))).collect();
         let (replaced, version) = store.replaced_rows(rows_version);
         Named { series, catalog: store.catalog().clone(), replaced, version }
+    }
+
+    /// Without what those are that are hidden: a page knows that they are there, and nothing of them.
+    pub fn without(mut self, hidden: &HiddenSeries) -> Self {
+        let nothing = SeriesDef { metric: u16::MAX, instance: String::new() };
+        self.series.iter_mut().filter(|(id, _)| hidden.has(*id)).for_each(|(_, def)| *def = nothing.clone());
+        self
     }
 
     /// The messages that tell a page of them; it knows them then.

@@ -1,5 +1,6 @@
 //! Messages on their way to a page. Those of history are read one by one, each when the one before has gone.
 
+use super::hidden::HiddenSeries;
 use super::minutes::Stretches;
 use crate::store::{Block, Damages};
 use axum::body::Bytes;
@@ -55,6 +56,7 @@ pub struct BlockPart {
     damages: Arc<Damages>,
     /// The times that alone are shown, ms.
     within: Option<(i64, i64)>,
+    hidden: HiddenSeries,
 }
 
 /// Which ticks of a block are shown, and their times as they are sent.
@@ -81,12 +83,17 @@ impl Cut {
 impl BlockPart {
     /// A block of which nothing has been sent.
     pub(super) fn new(source: SourceId, block: Block, damages: Arc<Damages>) -> Self {
-        BlockPart { source, block, sent: 0, damages, within: None }
+        BlockPart { source, block, sent: 0, damages, within: None, hidden: HiddenSeries::default() }
     }
 
     /// Of which these times alone are shown.
     pub(super) fn within(self, within: Option<(i64, i64)>) -> Self {
         BlockPart { within, ..self }
+    }
+
+    /// Without these series.
+    pub(super) fn without(self, hidden: HiddenSeries) -> Self {
+        BlockPart { hidden, ..self }
     }
 
     /// Whether reading it may have to wait for a disk.
@@ -106,6 +113,7 @@ impl BlockPart {
         let (mut columns, mut size, mut whole) = (Vec::new(), times.len() + 64, true);
         block.columns(self.sent, |column| {
             match column {
+                Ok((id, _)) if self.hidden.has(id) => self.sent += 1,
                 Ok((id, bytes)) => {
                     let bytes = match &cut {
                         Some(cut) => Cow::Owned(cut.column(&bytes, block.ticks())),

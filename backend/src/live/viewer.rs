@@ -3,11 +3,12 @@
 //! It has no queue: when it is ready for more it takes the frames behind its place from the store. One that is slow takes
 //! several at once; one whose place has left memory gets a resync. So a sleeping page costs its viewer and nothing else.
 
+use super::hidden::{HiddenSeries, ShownTicks};
 use super::minutes::Stretches;
 use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
 use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
-use crate::store::{Block, Cursor, News};
+use crate::store::{Block, Cursor, Frame, News};
 use axum::body::Bytes;
 use shared::catalog::{Catalog, Layout};
 use shared::record::Record;
@@ -32,6 +33,8 @@ struct Followed {
     facts: u64,
     /// and the number of the last span of late samples that it was told of.
     refills: u64,
+    /// What it has of the ticks, where some series are hidden; none: all, and the frames are those of everybody.
+    shown: Option<Box<ShownTicks>>,
 }
 
 /// What one page has been sent, and what it still waits for.
@@ -154,7 +157,8 @@ impl Viewer {
                 self.opened = true;
                 let most = if let Bounds::Window(length) = self.bounds { length } else { i64::MAX };
                 self.window = window.clamp(0, self.live.retention.min(most));
-                let resume = resume.filter(|resume| resume.boot == self.live.boot);
+                // What was hidden then is not known any more.
+                let resume = resume.filter(|resume| resume.boot == self.live.boot && !self.scope.hides_any());
                 self.greet(resume.as_ref().map(|resume| resume.rows));
                 self.follow(&sources, resume);
                 Ok(())
@@ -188,7 +192,8 @@ impl Viewer {
                 let seen = seen && !matches!(self.bounds, Bounds::Span(..));
                 let within = self.shown(from, to);
                 let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
-                self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all))));
+                let hidden = self.hidden(source);
+                self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all.without(hidden)))));
                 self.say(&ServerMessage::MinutesEnd { source, from, to });
                 Ok(())
             }
@@ -202,6 +207,11 @@ impl Viewer {
             // Answered at once where the connection is: nothing of it is followed.
             PageMessage::Processes { .. } | PageMessage::Past { .. } => Ok(()),
         }
+    }
+
+    /// The series of a source that the page is not shown.
+    fn hidden(&self, source: SourceId) -> HiddenSeries {
+        HiddenSeries::of(&self.live.store(), source, &self.scope)
     }
 
     /// Follows these machines. A fleet's pages look at few at a time: the others cost them nothing.
@@ -224,7 +234,9 @@ impl Viewer {
                 None => Cursor::new(shown),
             };
             let refills = self.live.refills(shown, u64::MAX).1;
-            self.followed.push(Followed { cursor, checks: u64::MAX, facts: 0, refills });
+            let shown = self.scope.hides_any().then(Box::default);
+            let cursor = if shown.is_some() { cursor.with_state() } else { cursor };
+            self.followed.push(Followed { cursor, checks: u64::MAX, facts: 0, refills, shown });
             if place.is_none() {
                 self.begin(self.followed.len() - 1);
             }
@@ -278,11 +290,14 @@ impl Viewer {
     /// Late samples reach the page when their hour is merged.
     fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
         let damages = self.live.store().damages().clone();
+        let hidden = self.hidden(source);
         let within = match self.bounds {
             Bounds::All => None,
             _ => Some(self.shown(i64::MIN, i64::MAX)),
         };
-        let whole = |block| Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within));
+        let whole = |block| {
+            Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within).without(hidden.clone()))
+        };
         self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(whole));
     }
 
@@ -317,11 +332,14 @@ impl Viewer {
     /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
     fn begin(&mut self, at: usize) {
         let from = self.live.clock.wall() - self.window;
-        let Some(Followed { cursor, .. }) = self.followed.get_mut(at) else { return };
+        let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
         let (opening, named) = {
             let store = self.live.store();
-            let Some(opening) = cursor.begin(&store, from) else { return };
+            let Some(mut opening) = cursor.begin(&store, from) else { return };
+            if let Some(shown) = shown {
+                opening.keyframe = shown.begin(cursor, HiddenSeries::of(&store, source, &self.scope));
+            }
             let named = Named::of(&store, source, &opening.series, self.table.version);
             (opening, named)
         };
@@ -336,8 +354,8 @@ impl Viewer {
 
     /// Rows that the page does not know, then the series that name them.
     fn announce_series(&mut self, source: SourceId, named: Named) {
-        let mut table = std::mem::take(&mut self.table);
-        named.messages(source, &mut table, |message| self.say(&message));
+        let (hidden, mut table) = (self.hidden(source), std::mem::take(&mut self.table));
+        named.without(&hidden).messages(source, &mut table, |message| self.say(&message));
         self.table = table;
     }
 
@@ -430,13 +448,16 @@ impl Viewer {
 
     /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
     fn advance_source(&mut self, at: usize) {
-        let Some(Followed { cursor, .. }) = self.followed.get_mut(at) else { return };
+        let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
         let (news, named, records) = {
             let store = self.live.store();
             let (news, records) = (cursor.news(&store), cursor.records(&store));
             let series = if let News::Ticks(_, series) = &news { &series[..] } else { &[] };
             let named = (!series.is_empty()).then(|| Named::of(&store, source, series, self.table.version));
+            if let Some(shown) = shown.as_mut().filter(|_| !series.is_empty()) {
+                shown.announce(cursor, series, HiddenSeries::of(&store, source, &self.scope));
+            }
             (news, named, records)
         };
         // In order with ticks: those behind the page's place go first, and ticks up to the next one.
@@ -453,9 +474,14 @@ impl Viewer {
                 frames.truncate(fits.count().max(1));
                 frames.retain(|frame| frame.seq <= until);
                 records.iter().for_each(|record| cursor.take_record(record));
-                frames.iter().for_each(|frame| cursor.take(frame));
+                let mut take = |frame: &Arc<Frame>| {
+                    cursor.take(frame);
+                    shown.as_mut().map(|shown| shown.take(cursor, frame.clock_step))
+                };
+                let own: Vec<Vec<u8>> = frames.iter().filter_map(&mut take).collect();
                 match &frames[..] {
                     [] => None,
+                    _ if shown.is_some() => Some(wire::encode_ticks(source, own.iter().map(Vec::as_slice)).into()),
                     [frame] => Some(frame.message.clone()),
                     frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
                 }

@@ -10,7 +10,7 @@ use crate::http::{App, Refusal};
 use crate::live::Live;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::Response;
+use axum::http::{Response, StatusCode};
 use serde_json::{Value, json as object};
 use shared::catalog::fleet::{Aggregate, FleetRow, Grain, rows};
 use shared::rollup::{Bucket, rate, roll};
@@ -63,6 +63,9 @@ pub(in crate::http) async fn get(
     let names = asker.sources(&app, names).await;
     let sources = fitting(&asker.reader(&app).sources(), &names);
     let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    if row.of.iter().any(|metric| asker.scope.hides(metric.chart)) {
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "this link does not show that chart"));
+    }
     let columns = Columns { row, from, to, step, count: count as usize, whole: sources.len() <= MAX_WHOLE };
     let begin = format!(
         "{{\"row\":\"{}\",\"unit\":\"{}\",\"from\":{},\"step\":{},\"count\":{count},\"whole\":{},\"sources\":[",

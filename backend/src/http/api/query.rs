@@ -33,6 +33,10 @@ impl Look for Reader {
     fn sources(&self) -> Vec<Arc<Source>> {
         Reader::sources(self)
     }
+
+    fn hides(&self, chart: &str) -> bool {
+        self.scope().hides(chart)
+    }
 }
 
 pub(in crate::http) async fn query(

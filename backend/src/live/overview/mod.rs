@@ -10,7 +10,7 @@ mod values;
 use super::Live;
 use axum::body::Bytes;
 use cells::Cells;
-use shared::catalog::fleet::{Grain, rows};
+use shared::catalog::fleet::{FleetRow, Grain, rows};
 use shared::scope::Scope;
 use shared::tick::TickState;
 use shared::wire::{Cell, ServerMessage, encode_overview};
@@ -127,6 +127,8 @@ impl Overview {
         for source in &sources {
             values.look(live, source, self.grain, cells);
         }
+        let hides = |row: &FleetRow| row.of.iter().any(|metric| self.scope.hides(metric.chart));
+        rows.iter().enumerate().filter(|(_, row)| hides(row)).for_each(|(at, _)| values.hide(at, rows.len()));
         // Cells that came in this beat.
         let missing = cells.len() * rows.len() - state.steps().len();
         state.extend(rows.iter().cycle().take(missing).map(|row| row.steps));

@@ -59,6 +59,11 @@ impl CellValues {
         &self.all
     }
 
+    /// One of so many rows is not shown.
+    pub fn hide(&mut self, row: usize, rows: usize) {
+        self.all.iter_mut().skip(row).step_by(rows.max(1)).for_each(|value| *value = f64::NAN);
+    }
+
     /// Takes in the newest values of a source.
     pub fn look(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
         let (standing, _) = live.source(source.id).standing();
