@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use watchglass_tests::hub::Hub;
 
 /// Everybody: the letter in the table below, and their header line.
-fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
+pub fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
     let person = |letter, name| (letter, Some(hub.cookie(name)));
     let key = |letter, name| (letter, Some(hub.key(name)));
     vec![
@@ -32,10 +32,10 @@ fn everybody(hub: &Hub) -> Vec<(char, Option<String>)> {
 }
 
 /// The letters of keys.
-const KEYS: &str = "pdmrvluthgj";
+pub const KEYS: &str = "pdmrvluthgj";
 
 /// Everybody's letter.
-const EVERY: &str = "0SVMAOHpdmrvluthgj";
+pub const EVERY: &str = "0SVMAOHpdmrvluthgj";
 
 /// Method, path as the table of routes has it, path as it is asked, who may, and what they are answered: what is asked is
 /// wrong or unknown wherever it would change something, so that the order of callers means nothing.

@@ -13,6 +13,7 @@ mod leaks;
 mod links;
 mod lives;
 mod machine;
+mod messages;
 #[cfg(unix)]
 mod postgresql;
 mod proxies;

@@ -1,0 +1,193 @@
+//! Every message of a page's socket, said by everybody: what each is answered, and who is sent what.
+
+use super::admission::{EVERY, KEYS, everybody};
+use super::sockets::say;
+use futures_util::StreamExt;
+use shared::catalog::fleet::Grain;
+use shared::wire::{self, PROTOCOL, PageMessage, Received, ServerMessage};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use watchglass_tests::hub::Hub;
+use watchglass_tests::waiting::MAX_WAIT;
+
+/// Who may open a socket at all; the others are told as any request of theirs is.
+const READERS: &str = "SVMAOHpd";
+
+/// What a page may say, and who is answered with something of the machine; who with nothing, as of one that was never there;
+/// and whose socket is closed for it.
+const EXPECTED: &[(&str, &str, &str, &str)] = &[
+    ("open", "SVMAHpd", "O", ""),
+    ("history", "SVMAOHpd", "", ""),
+    ("ack", "SVMAOHpd", "", ""),
+    ("processes", "VMAHpd", "O", "S"),
+    ("minutes", "SVMAOHpd", "", ""),
+    ("overview", "SVMAHpd", "O", ""),
+    ("past", "VMAOHpd", "", "S"),
+];
+
+/// A message by its word. One that is new has no word yet, and no line above.
+fn word(message: &PageMessage) -> &'static str {
+    match message {
+        PageMessage::Open { .. } => "open",
+        PageMessage::History { .. } => "history",
+        PageMessage::Ack { .. } => "ack",
+        PageMessage::Processes { .. } => "processes",
+        PageMessage::Minutes { .. } => "minutes",
+        PageMessage::Overview { .. } => "overview",
+        PageMessage::Past { .. } => "past",
+    }
+}
+
+/// Who may be sent a message of the server; `tells` where it tells of a machine.
+fn may_be_sent(message: &ServerMessage) -> (&'static str, bool) {
+    match message {
+        ServerMessage::Hello(_)
+        | ServerMessage::Catalog(_)
+        | ServerMessage::Resync
+        | ServerMessage::Heartbeat { .. }
+        | ServerMessage::Goodbye { .. }
+        | ServerMessage::Rows { .. }
+        // That they are over is said of what is not there, too.
+        | ServerMessage::HistoryEnd { .. }
+        | ServerMessage::MinutesEnd { .. } => (READERS, false),
+        ServerMessage::Sources(all) | ServerMessage::Changed(all) => (READERS, !all.is_empty()),
+        ServerMessage::Cells { cells, .. } => (READERS, !cells.is_empty()),
+        ServerMessage::Series { .. }
+        | ServerMessage::Checks { .. }
+        | ServerMessage::Columns(_)
+        | ServerMessage::Minutes(_)
+        | ServerMessage::Records { .. }
+        | ServerMessage::Facts { .. }
+        | ServerMessage::Refilled { .. } => (READERS, true),
+        ServerMessage::Processes(table) => ("VMAOHpd", !table.rows.is_empty()),
+        ServerMessage::Past(past) => ("VMAOHpd", !past.points.is_empty()),
+    }
+}
+
+/// One of each.
+fn messages() -> Vec<PageMessage> {
+    let (source, from, to) = (0, 1, i64::MAX / 4);
+    vec![
+        PageMessage::Open { protocol: PROTOCOL, window: 600_000, resume: None, sources: vec![String::new()] },
+        PageMessage::History { source, from, to },
+        PageMessage::Ack { messages: 0 },
+        PageMessage::Processes { at: None },
+        PageMessage::Minutes { source, from, to },
+        PageMessage::Overview { grain: Grain::Sources, on: true },
+        PageMessage::Past { pid: std::process::id(), name: String::new(), from, to },
+    ]
+}
+
+/// What came of a message.
+#[derive(Debug, PartialEq, Eq)]
+enum Came {
+    Something,
+    Nothing,
+    Closed,
+}
+
+/// Opens a stream by a header line; the status of the refusal where it is one.
+async fn connect(hub: &Hub, letter: char, header: Option<&str>) -> Result<super::sockets::Stream, u16> {
+    let mut request = format!("ws://{}/api/v1/live", hub.server.addr()).into_client_request().expect("an address");
+    let origin = (!KEYS.contains(letter)).then(|| hub.origin());
+    for line in header.into_iter().chain(origin.as_deref()) {
+        let (name, value) = line.split_once(": ").expect("a header line");
+        let name: tokio_tungstenite::tungstenite::http::HeaderName = name.parse().expect("a name");
+        request.headers_mut().insert(name, value.parse().expect("a value"));
+    }
+    match tokio_tungstenite::connect_async(request).await {
+        Ok((stream, _)) => Ok(stream),
+        Err(Error::Http(answer)) => Err(answer.status().as_u16()),
+        Err(other) => panic!("{letter}: {other}"),
+    }
+}
+
+/// Whether this message of the server answers that of the page.
+fn answers(asked: &str, told: &ServerMessage) -> Option<Came> {
+    let something = |there: bool| Some(if there { Came::Something } else { Came::Nothing });
+    match (asked, told) {
+        ("open", ServerMessage::Sources(all)) => something(!all.is_empty()),
+        ("overview", ServerMessage::Cells { cells, .. }) => something(!cells.is_empty()),
+        ("processes", ServerMessage::Processes(table)) => something(!table.rows.is_empty()),
+        ("history", ServerMessage::HistoryEnd { from: 1, .. }) => something(true),
+        ("minutes", ServerMessage::MinutesEnd { from: 1, .. }) => something(true),
+        // It is answered by nothing: the socket goes on.
+        ("ack", ServerMessage::HistoryEnd { from: 2, .. }) => something(true),
+        ("past", ServerMessage::Past(_)) => something(true),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_message_is_answered_to_those_whom_the_table_names_and_to_nobody_else() {
+    let hub = Hub::start(["--interval", "100ms"]);
+    let said: BTreeSet<&str> = messages().iter().map(word).collect();
+    let written: BTreeSet<&str> = EXPECTED.iter().map(|(word, ..)| *word).collect();
+    assert_eq!(said, written, "every message has its line here");
+    let mut faults = Vec::new();
+    // The link of the cast was made before the hub's own machine was there.
+    let link = super::shares::link(&hub, "w=5m");
+    for (letter, header) in everybody(&hub) {
+        let header = if letter == 'S' { Some(link.clone()) } else { header };
+        assert!(EVERY.contains(letter));
+        for message in messages() {
+            let asked = word(&message);
+            let (_, something, nothing, closed) = EXPECTED.iter().find(|line| line.0 == asked).expect("a line");
+            let stream = connect(&hub, letter, header.as_deref()).await;
+            let mut stream = match (stream, READERS.contains(letter)) {
+                (Ok(stream), true) => stream,
+                (Err(401 | 403 | 429), false) => continue,
+                (stream, _) => {
+                    faults.push(format!("{letter} opens a socket: {:?}", stream.map(|_| "it is let in")));
+                    continue;
+                }
+            };
+            let expected = match letter {
+                _ if something.contains(letter) => Came::Something,
+                _ if nothing.contains(letter) => Came::Nothing,
+                _ if closed.contains(letter) => Came::Closed,
+                _ => panic!("{letter} has no place in the line of {asked}"),
+            };
+            let mut told = BTreeMap::<String, usize>::new();
+            let came = async {
+                if asked != "open" {
+                    let PageMessage::Open { .. } = &messages()[0] else { panic!("the first opens") };
+                    say(&mut stream, &messages()[0]).await;
+                }
+                say(&mut stream, &message).await;
+                if asked == "ack" {
+                    say(&mut stream, &PageMessage::History { source: 0, from: 2, to: 3 }).await;
+                }
+                loop {
+                    let bytes = match stream.next().await {
+                        Some(Ok(Message::Binary(bytes))) => bytes,
+                        Some(Ok(Message::Close(Some(frame)))) if u16::from(frame.code) == 1008 => return Came::Closed,
+                        Some(Ok(_)) => continue,
+                        end => panic!("{letter} {asked}: {end:?}"),
+                    };
+                    let told_now = match wire::decode_server(&bytes).expect("a message") {
+                        Received::Control(message) => message,
+                        _ if letter == 'O' => panic!("ticks for who sees no machine"),
+                        _ => continue,
+                    };
+                    let (who, tells) = may_be_sent(&told_now);
+                    *told.entry(format!("{told_now:.20?}")).or_default() += 1;
+                    assert!(who.contains(letter) && (letter != 'O' || !tells), "{letter} {asked}: {told_now:.200?}");
+                    match answers(asked, &told_now) {
+                        // The first table, and the first values of a process, take a moment.
+                        Some(Came::Nothing) if expected == Came::Something => say(&mut stream, &message).await,
+                        Some(came) => return came,
+                        None => {}
+                    }
+                }
+            };
+            match tokio::time::timeout(2 * MAX_WAIT, came).await {
+                Ok(came) if came == expected => {}
+                Ok(came) => faults.push(format!("{letter} {asked}: {came:?}")),
+                Err(_) => faults.push(format!("{letter} {asked}: no answer; it was sent {told:?}")),
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
