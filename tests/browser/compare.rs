@@ -97,6 +97,11 @@ fn who_differs_is_named_with_the_range_of_the_others() {
     let rows = r##"[...document.querySelectorAll("#sheet li")].map(l => l.innerText.replace(/\s+/g, " "))"##;
     let straggler = r"/^GPU utilisation ?GPU \d 7\d(\.\d)?, others (9\d(\.\d)?–)?(9\d(\.\d)?|100) %/";
     browser.until(&format!("{rows}.some(text => {straggler}.test(text))"));
+    // Whose line it is is never cut, and of one row all numbers have the same digits.
+    let cut =
+        r##"[...document.querySelectorAll("#sheet li small")].filter(s => s.scrollWidth > s.clientWidth).length"##;
+    assert_eq!(browser.eval(cut), 0);
+    browser.until(&format!(r"{rows}.some(text => /^GPU SM clock ?GPU \d 1\.\d\d, others 1\.\d\d GHz/.test(text))"));
     // The dot lies beyond the bar.
     let marks = r##"(s => [s.querySelector("rect").x.baseVal.value, s.querySelector("circle").cx.baseVal.value])(
         [...document.querySelectorAll("#sheet li")].find(l => l.innerText.startsWith("GPU utilisation")).querySelector("svg"))"##;

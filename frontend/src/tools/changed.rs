@@ -9,7 +9,8 @@ use crate::store::difference::{Difference, rank};
 use crate::store::trace::unit;
 use charts::axis;
 use leptos::prelude::*;
-use shared::catalog::{Lane, Metric};
+use shared::catalog::{Lane, Metric, Range};
+use shared::series::SeriesDef;
 use shared::unit::Unit;
 
 /// Largest number of rows in the list.
@@ -91,7 +92,7 @@ fn line(row: Row) -> impl IntoView {
         <li>
             <button data-do="chart" data-chart=row.chart on:click=move |_| super::open_chart(chart.clone())>
                 <span class="what">
-                    {row.title}
+                    <span>{row.title}</span>
                     {(!row.name.is_empty()).then(|| view! { <small>{row.name}</small> })}
                 </span>
                 <span class="values">{row.values}</span>
@@ -134,9 +135,11 @@ fn ranking(page: Page) -> Ranking {
     let row = |(d, metric, others): &(&Difference, &Metric, usize)| {
         let title = store.catalog.layout.charts.iter().find(|c| c.id == metric.chart).map_or("", |c| &c.title);
         let name = store.catalog.label(&source.defs[d.series as usize]);
+        let drawn = |def: &&SeriesDef| store.catalog.metric(def).is_some_and(|m| m.chart == metric.chart);
         let name = match others {
             0 if name == title => String::new(),
             0 => name,
+            n if *n > 1 && source.defs.iter().filter(drawn).count() == n + 1 => format!("all {}", n + 1),
             n => format!("{name} and {n} more"),
         };
         let lane = store.catalog.layout.lanes.iter().find(|lane| lane.metric == metric.tag);
@@ -157,7 +160,7 @@ fn values(d: &Difference, unit: Unit, lane: Option<&Lane>) -> String {
     if lane.is_some() {
         return format!("{} → {}", states::word(lane, before), states::word(lane, after));
     }
-    let scale = unit.scale(before.abs().max(after.abs()));
+    let axis = axis::values(unit, Range::FromZero, before.min(after), before.max(after));
     let what = if d.what.is_empty() { String::new() } else { format!("{} ", d.what) };
-    format!("{what}{} → {} {}", scale.number(before), scale.number(after), scale.symbol)
+    format!("{what}{} → {} {}", axis.number(before), axis.number(after), axis.scale.symbol)
 }

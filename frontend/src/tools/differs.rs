@@ -7,7 +7,7 @@ use crate::store::difference::{Dissenter, dissenters};
 use crate::store::trace::unit;
 use charts::axis;
 use leptos::prelude::*;
-use shared::catalog::Metric;
+use shared::catalog::{Metric, Range};
 
 /// Largest number of rows in the list.
 const MAX_ROWS: usize = 40;
@@ -39,11 +39,11 @@ pub fn Differs() -> impl IntoView {
 fn line(row: Row) -> impl IntoView {
     let chart = row.chart.clone();
     let [from, to, at] = row.marks;
-    let range = format!("{} others: {}", row.name, row.others);
+    let range = format!("{}, {}: {}, others {}", row.title, row.name, row.value, row.others);
     view! {
         <li>
             <button data-do="chart" data-chart=row.chart title=range on:click=move |_| super::open_chart(chart.clone())>
-                <span class="what">{row.title}<small>{row.name}</small></span>
+                <span class="what"><span>{row.title}</span><small>{row.name}</small></span>
                 <span class="values"><b>{row.value}</b>", others "{row.others}</span>
                 <svg class="range" viewBox="-4 0 108 12" aria-hidden="true">
                     <line x1="0" x2="100" y1="6" y2="6"/>
@@ -79,8 +79,8 @@ fn rows(page: Page) -> (String, Vec<Row>) {
 
 fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
     let (low, high) = found.peers;
-    let scale = unit(metric).scale(found.value.abs().max(high.abs()));
-    let (a, b) = (scale.number(low), scale.number(high));
+    let axis = axis::values(unit(metric), Range::FromZero, low.min(found.value), high.max(found.value));
+    let (a, b) = (axis.number(low), axis.number(high));
     let others = if a == b { a } else { format!("{a}–{b}") };
     // A tenth to either side, so that no mark stands at the edge.
     let (least, most) = (low.min(found.value), high.max(found.value));
@@ -90,8 +90,8 @@ fn row(found: &Dissenter, metric: &Metric, title: &str, name: String) -> Row {
         chart: metric.chart.clone(),
         title: title.to_string(),
         name,
-        value: scale.number(found.value),
-        others: format!("{others} {}", scale.symbol),
+        value: axis.number(found.value),
+        others: format!("{others} {}", axis.scale.symbol),
         marks: [place(low), place(high), place(found.value)],
     }
 }

@@ -40,7 +40,7 @@ pub fn Layouts() -> impl IntoView {
         <div class="body layouts">
             <p>"A layout is what you folded, hid and put first by the charts' menus."</p>
             <ul>
-                <li><button class="name" data-do="layout" on:click=move |_| page.show_layout(None)>"As it is at first"</button></li>
+                <li><button class="name" data-do="layout" aria-pressed=move || shown().is_empty().to_string() on:click=move |_| page.show_layout(None)>"As it is at first"</button></li>
                 <For each=move || kept.get() key=Clone::clone children=row/>
             </ul>
             <form class="take" on:submit=keep>
