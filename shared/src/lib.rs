@@ -42,6 +42,7 @@ pub mod hub;
 pub mod me;
 pub mod people;
 pub mod processes;
+pub mod provider;
 pub mod record;
 pub mod recording;
 pub mod role;

@@ -1,0 +1,149 @@
+//! Signing in by somebody else: what the page asks of the hub, and why it did not come to a sign-in.
+
+use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
+
+/// `POST /api/v1/session/oidc`: begins a sign-in by a provider, GitHub included. Answered by [`Away`].
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByProvider {
+    /// Its name, one of the `ways` of the session.
+    pub provider: String,
+    /// Where the page is to stand afterwards: a path of ours with its query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The code of an invitation, which a new account takes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Secret>,
+    /// What it is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+}
+
+/// What a sign-in by a provider is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// To sign in.
+    #[default]
+    In,
+    /// Who is signed in gets another way to do so.
+    Link,
+    /// Who is signed in proves anew that it is them.
+    Again,
+}
+
+/// Where the browser is to go now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// An address of the provider.
+    pub url: String,
+}
+
+/// Why a sign-in by a provider came to nothing. The page is told the word alone, in the end of its address, so that nobody can
+/// put sentences of theirs onto it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It began in another browser, or not here.
+    Elsewhere,
+    /// It took too long, or was used before.
+    Over,
+    /// The person or the provider said no.
+    Declined,
+    /// The provider does not answer, or not as it should.
+    Away,
+    /// What the provider said did not stand the test.
+    Untrusted,
+    /// The person is of no domain, organisation or team that may come in.
+    Outside,
+    /// The person has no account here.
+    Uninvited,
+    /// The account is disabled.
+    Disabled,
+    /// The identity is another account's.
+    Taken,
+    /// Another person proved themselves than the one who is signed in.
+    Other,
+    /// Too many tried, or the hub could not write it down.
+    Busy,
+}
+
+impl Refused {
+    /// All of them.
+    pub const ALL: [Refused; 11] = [
+        Refused::Elsewhere,
+        Refused::Over,
+        Refused::Declined,
+        Refused::Away,
+        Refused::Untrusted,
+        Refused::Outside,
+        Refused::Uninvited,
+        Refused::Disabled,
+        Refused::Taken,
+        Refused::Other,
+        Refused::Busy,
+    ];
+
+    /// The word that stands in an address.
+    pub fn word(self) -> &'static str {
+        match self {
+            Refused::Elsewhere => "elsewhere",
+            Refused::Over => "over",
+            Refused::Declined => "declined",
+            Refused::Away => "away",
+            Refused::Untrusted => "untrusted",
+            Refused::Outside => "outside",
+            Refused::Uninvited => "uninvited",
+            Refused::Disabled => "disabled",
+            Refused::Taken => "taken",
+            Refused::Other => "other",
+            Refused::Busy => "busy",
+        }
+    }
+
+    /// What is wrong and what to do, in a sentence or two.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Refused::Elsewhere => "This sign-in did not begin in this browser. Begin it here.",
+            Refused::Over => "This sign-in took longer than 10 minutes, or was used before. Begin it again.",
+            Refused::Declined => {
+                "The provider did not let you in, or you went back. Try again, or sign in another way."
+            }
+            Refused::Away => {
+                "The provider does not answer as it should. Try again, or sign in another way; the hub's log says why."
+            }
+            Refused::Untrusted => {
+                "What the provider said of you did not stand the test, so you are not signed in. The hub's log says why."
+            }
+            Refused::Outside => {
+                "The provider knows you, but you are in no domain, organisation or team that may come in. Ask an admin of this hub."
+            }
+            Refused::Uninvited => {
+                "The provider knows you, but you have no account here. Take an invitation; or sign in as before, and add this way under \"My account\"."
+            }
+            Refused::Disabled => "Your account is disabled. Ask an admin of this hub.",
+            Refused::Taken => "Another account here signs in this way. Sign in by it, or ask an admin of this hub.",
+            Refused::Other => "Somebody else is signed in at the provider than here. Sign out there, and try again.",
+            Refused::Busy => "The hub could not do it just now. Try again in some minutes.",
+        }
+    }
+
+    /// The one that a word means.
+    pub fn of(word: &str) -> Option<Refused> {
+        Refused::ALL.into_iter().find(|refused| refused.word() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_means_one() {
+        for refused in Refused::ALL {
+            assert_eq!(Refused::of(refused.word()), Some(refused));
+            assert!(refused.sentence().ends_with('.'));
+        }
+        assert_eq!(Refused::of("<b>"), None);
+    }
+}
