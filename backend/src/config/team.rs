@@ -82,6 +82,12 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if config.tls_cert.is_some() && config.plain_http {
         return wrong("with a certificate there is no plain http; leave out --plain-http or --tls-cert".into());
     }
+    if let (Some(provider), None) = (config.sign_in.providers.first(), &config.public_url) {
+        return wrong(format!(
+            "people come back from {:?} to the hub's own address, which it never takes from a request; write --public-url https://NAME/",
+            provider.name
+        ));
+    }
     let wide = config.bind.iter().find(|ip| !ip.is_loopback());
     if let Some(ip) = wide.filter(|_| config.tls_cert.is_none() && !config.plain_http) {
         return wrong(format!(

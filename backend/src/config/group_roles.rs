@@ -1,0 +1,92 @@
+//! What the groups that somebody else knows of a person may here.
+
+use serde::Deserialize;
+use shared::role::Role;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// The team that is meant where none is named.
+const MAIN: &str = "main";
+
+/// Groups, and the role in a team that each gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "BTreeMap<String, RawGranted>")]
+pub struct GroupRoles(BTreeMap<String, Granted>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Granted {
+    team: String,
+    role: Role,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawGranted {
+    Role(Role),
+    InTeam(RawInTeam),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawInTeam {
+    team: String,
+    role: Role,
+}
+
+impl From<BTreeMap<String, RawGranted>> for GroupRoles {
+    fn from(raw: BTreeMap<String, RawGranted>) -> Self {
+        let granted = |raw| match raw {
+            RawGranted::Role(role) => Granted { team: MAIN.into(), role },
+            RawGranted::InTeam(RawInTeam { team, role }) => Granted { team, role },
+        };
+        GroupRoles(raw.into_iter().map(|(group, raw)| (group, granted(raw))).collect())
+    }
+}
+
+impl GroupRoles {
+    /// Whether no group gives anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Of each team that some group gives a role in: the highest that these groups give, by the team's name; none: none of
+    /// them does.
+    pub fn of(&self, groups: &[String]) -> Vec<(String, Option<Role>)> {
+        let mut teams: BTreeMap<&str, Option<Role>> = BTreeMap::new();
+        for (group, granted) in &self.0 {
+            let role = groups.contains(group).then_some(granted.role);
+            let best = teams.entry(&granted.team).or_default();
+            *best = role.max(*best);
+        }
+        teams.into_iter().map(|(team, role)| (team.to_string(), role)).collect()
+    }
+
+    /// Its values as they stand in a file.
+    pub(super) fn print(&self) -> Table {
+        let one = |granted: &Granted| {
+            let role = Value::from(granted.role.text());
+            let both = [("team".to_string(), granted.team.as_str().into()), ("role".to_string(), role.clone())];
+            if granted.team == MAIN { role } else { Value::Table(both.into_iter().collect()) }
+        };
+        self.0.iter().map(|(group, granted)| (group.clone(), one(granted))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_role_of_all_groups_counts_and_a_group_that_is_gone_takes_its_role_along() {
+        let text = "ops = \"admin\"\nusers = \"viewer\"\nlab = { team = \"lab\", role = \"member\" }";
+        let roles: GroupRoles = toml::from_str(text).expect("roles");
+        let of = |groups: &[&str]| roles.of(&groups.iter().map(|group| group.to_string()).collect::<Vec<_>>());
+        let both = |lab, main| vec![("lab".to_string(), lab), ("main".to_string(), main)];
+        assert_eq!(of(&["users", "ops", "other"]), both(None, Some(Role::Admin)));
+        assert_eq!(of(&["lab", "users"]), both(Some(Role::Member), Some(Role::Viewer)));
+        assert_eq!(of(&[]), both(None, None));
+        assert_eq!(toml::from_str::<GroupRoles>(&roles.print().to_string()).expect("roles"), roles);
+        assert!(toml::from_str::<GroupRoles>("ops = \"owner\"").is_err());
+        assert!(toml::from_str::<GroupRoles>("ops = { role = \"admin\" }").is_err());
+    }
+}
