@@ -128,7 +128,7 @@ pub async fn by_identity(on: &mut Connection, issuer: &str, subject: &str) -> Re
     sql::query_as(get).bind(issuer).bind(subject).fetch_optional(on).await
 }
 
-/// Adds what somebody else vouches for; `issuer` is its kind, too.
+/// Adds what somebody else vouches for: its kind, who vouches, and what it calls the person.
 ///
 /// # Errors
 /// The statement failed; [`Error::is_taken`] when it is another's.
@@ -136,11 +136,19 @@ pub async fn add_identity(
     on: &mut Connection,
     id: &str,
     account: &str,
-    issuer: &str,
-    subject: &str,
+    (kind, issuer, subject): (&str, &str, &str),
 ) -> Result<(), Error> {
-    let add = "INSERT INTO identities (id, account, kind, issuer, subject, data) VALUES ($1, $2, $3, $3, $4, '{}')";
-    sql::query(add).bind(id).bind(account).bind(issuer).bind(subject).execute(on).await?;
+    let add = "INSERT INTO identities (id, account, kind, issuer, subject, data) VALUES ($1, $2, $3, $4, $5, '{}')";
+    sql::query(add).bind(id).bind(account).bind(kind).bind(issuer).bind(subject).execute(on).await?;
+    Ok(())
+}
+
+/// Removes what somebody proves themselves by.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove_identity(on: &mut Connection, id: &str) -> Result<(), Error> {
+    sql::query("DELETE FROM identities WHERE id = $1").bind(id).execute(on).await?;
     Ok(())
 }
 

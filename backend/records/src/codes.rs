@@ -64,6 +64,15 @@ pub async fn of_team(on: &mut Connection, team: &str, kind: &str, now: i64) -> R
     sql::query_as(get).bind(team).bind(kind).bind(now).fetch_all(on).await
 }
 
+/// How many of a kind hold.
+///
+/// # Errors
+/// The statement failed.
+pub async fn count(on: &mut Connection, kind: &str, now: i64) -> Result<i64, Error> {
+    let count = "SELECT count(*) FROM codes WHERE kind = $1 AND ends > $2";
+    sql::query_scalar(count).bind(kind).bind(now).fetch_one(on).await
+}
+
 /// Ends one by its id.
 ///
 /// # Errors

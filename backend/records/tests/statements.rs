@@ -89,11 +89,19 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
     }
     assert_eq!(accounts::password(&mut on, &id('a')).await.unwrap().as_deref(), Some("two"));
     assert_eq!(accounts::password(&mut on, &id('b')).await.unwrap(), None);
-    accounts::add_identity(&mut on, &id('p'), &id('b'), "proxy", "mara").await.unwrap();
+    accounts::add_identity(&mut on, &id('p'), &id('b'), ("proxy", "proxy", "mara")).await.unwrap();
     let whose = accounts::by_identity(&mut on, "proxy", "mara").await.unwrap().expect("there");
     assert_eq!(whose.id, id('b'));
     assert_eq!(accounts::by_identity(&mut on, "proxy", "Mara").await.unwrap(), None);
     assert_eq!(accounts::by_identity(&mut on, "password", "mara").await.unwrap(), None);
+    accounts::add_identity(&mut on, &id('q'), &id('b'), ("oidc", "https://id.example.org", "p-1")).await.unwrap();
+    let own = accounts::identities(&mut on, &id('b')).await.unwrap();
+    assert_eq!(
+        own.iter().map(|one| (one.kind.as_str(), one.issuer.as_str())).collect::<Vec<_>>(),
+        [("oidc", "https://id.example.org"), ("proxy", "proxy"),]
+    );
+    accounts::remove_identity(&mut on, &id('q')).await.unwrap();
+    assert_eq!(accounts::by_identity(&mut on, "https://id.example.org", "p-1").await.unwrap(), None);
 
     assert_eq!(teams::all(&mut on).await.unwrap().len(), 1);
     assert!(teams::find(&mut on, "main").await.unwrap() == teams::find(&mut on, &id('t')).await.unwrap());
@@ -161,6 +169,8 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
     codes::add(&mut on, &code(5, "invite", 10)).await.unwrap();
     assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap().len(), 2);
     assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 10).await.unwrap(), []);
+    assert_eq!(codes::count(&mut on, "invite", 9).await.unwrap(), 2);
+    assert_eq!(codes::count(&mut on, "invite", 10).await.unwrap(), 0);
     codes::remove(&mut on, &id('e')).await.unwrap();
     assert_eq!(codes::of_team(&mut on, &id('t'), "invite", 9).await.unwrap(), [code(5, "invite", 10)]);
     codes::end_of_owner(&mut on, &id('t'), &id('a')).await.unwrap();
