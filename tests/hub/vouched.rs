@@ -19,11 +19,16 @@ const UPGRADE: [&str; 4] = [
 
 /// A hub that believes these; `more` stands in front of the table of the proxy.
 fn hub(from: &str, more: &str) -> Hub {
+    hub_with(from, more, "")
+}
+
+/// Likewise; `behind` stands behind what is in the table of the proxy.
+fn hub_with(from: &str, more: &str, behind: &str) -> Hub {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("config.toml");
     let text = format!(
         "[proxy]\ntrusted = [\"127.0.0.1\"]\n[sign_in]\n{more}\n[sign_in.proxy]\nfrom = {from}\n\
-         user = \"X-Forwarded-User\"\nemail = \"X-Forwarded-Email\"\nsign_out = \"{SIGN_OUT}\"\n"
+         user = \"X-Forwarded-User\"\nemail = \"X-Forwarded-Email\"\nsign_out = \"{SIGN_OUT}\"\n{behind}"
     );
     std::fs::write(&file, text).expect("written");
     Hub::start(["--no-local", "--config", &file.display().to_string()])
@@ -124,6 +129,39 @@ fn who_is_vouched_for_gets_an_account_where_the_file_says_so() {
     assert!(own.contains("ada@example.org"), "{own}");
     let audit = hub.send("GET", "/api/v1/audit?action=account.add", &[&hub.cookie("root")], "").body;
     assert!(audit.contains("ada-2") && audit.contains("by the proxy"), "{audit}");
+}
+
+#[test]
+fn groups_in_a_header_of_the_proxy_give_roles_and_who_it_brings_is_written_down() {
+    let roles = "groups = \"X-Forwarded-Groups\"\n[sign_in.proxy.roles]\nops = \"admin\"\n\"gpu users\" = \"member\"\n\
+                 others = { team = \"other\", role = \"viewer\" }\n";
+    let hub = hub_with("[\"127.0.0.1\"]", "new_accounts = \"viewer\"", roles);
+    let roles = |groups: &[&str]| {
+        let told = hub.send("GET", SESSION, &[&[STRANGER], groups].concat(), "");
+        let told: Value = serde_json::from_str(&told.body).expect("JSON");
+        let teams = told["teams"].as_array().expect("teams").iter();
+        teams.map(|team| format!("{} {}", team["name"], team["role"]).replace('"', "")).collect::<Vec<_>>()
+    };
+    assert_eq!(roles(&["X-Forwarded-Groups: gpu users, others,,unknown"]), ["main member", "other viewer"]);
+    assert_eq!(roles(&["X-Forwarded-Groups: ops"]), ["main admin"], "and `other` went with its group");
+    let join = |groups: &str| hub.send("POST", JOIN, &[STRANGER, groups, &hub.origin(), JSON], "{}").status;
+    assert_eq!((join("X-Forwarded-Groups: ops"), join("X-Forwarded-Groups: gpu users")), (201, 403));
+    assert_eq!(roles(&[]), [""; 0], "no group, no role");
+    let twice = ["X-Forwarded-Groups: gpu users", "X-Forwarded-Groups: ops"];
+    assert_eq!(
+        hub.send("GET", SOURCES, &[&[STRANGER], &twice[..]].concat(), "").status,
+        400,
+        "a second copy is anybody's"
+    );
+    let beside = hub.send("GET", SESSION, &["X-Forwarded-Groups: ops", &hub.cookie("vera")], "");
+    assert!(beside.body.contains("\"role\":\"viewer\""), "groups of nobody give nothing: {beside:?}");
+    let root = hub.cookie("root");
+    let audit = |action: &str| hub.send("GET", &format!("/api/v1/audit?action={action}&limit=100"), &[&root], "").body;
+    let came = audit("sign-in");
+    assert_eq!(came.matches("by the proxy").count(), 1, "once, and not with each request: {came}");
+    assert!(came.contains("stranger@example.org"), "{came}");
+    assert_eq!(audit("member.groups").matches("\"member.groups\"").count(), 3, "each change, and nothing else");
+    assert!(audit("member.groups").contains("admin of main, nothing in other"), "{}", audit("member.groups"));
 }
 
 #[cfg(unix)]

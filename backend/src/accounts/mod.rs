@@ -44,7 +44,7 @@ pub use principal::{Network, Principal, Who};
 pub use session::Begun;
 pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
 pub use views::NotSaved;
-pub use vouched::Vouched;
+pub use vouched::{GroupRole, Vouched};
 pub use watchers::Ended;
 
 /// The name of the database in the data folder of a hub.
@@ -84,9 +84,10 @@ use session::{IDLE, LONGEST};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use shared::session::TeamRole;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use watchers::{Ends, Watchers};
@@ -113,6 +114,8 @@ struct Inner {
     passwords: Passwords,
     attempts: Attempts,
     judged: judged::Judged,
+    /// When the proxy in front last brought an account, by its id; wall.
+    brought: Mutex<HashMap<String, i64>>,
     people: Watchers<Ended>,
     links: Watchers<LinkDenied>,
     sources: watch::Sender<u64>,
@@ -152,6 +155,7 @@ impl Accounts {
             passwords: Passwords::new(),
             attempts: Attempts::default(),
             judged: judged::Judged::default(),
+            brought: Mutex::default(),
             people: Watchers::new(),
             links: Watchers::new(),
             sources: watch::Sender::new(0),

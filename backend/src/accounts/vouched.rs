@@ -2,12 +2,13 @@
 //! never by a name or an address for mail that happens to be the same.
 
 use super::session::normal_name;
-use super::watchers::Holder;
+use super::watchers::{Ended, Ends, Holder};
 use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, random};
 use records::accounts::{self, Account};
 use records::{Change, Connection, teams};
 use shared::role::Role;
 use shared::scope::Bounds;
+use std::sync::PoisonError;
 
 /// The kind of the identity, and who vouches for it.
 const PROXY: &str = "proxy";
@@ -15,6 +16,8 @@ const PROXY: &str = "proxy";
 const NAME: usize = 60;
 /// Accounts whose name is the same but for a number.
 const NAMESAKES: u32 = 99;
+/// Accounts of which it is remembered when the proxy last brought them; a hub has at most 1,000.
+const MAX_BROUGHT: usize = 2_000;
 
 /// Whom the proxy says that it has signed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +26,12 @@ pub struct Vouched {
     pub subject: String,
     /// Where mail goes, if it says so.
     pub email: Option<String>,
+    /// What their groups may; empty where no group gives anything.
+    pub roles: Vec<GroupRole>,
 }
+
+/// A team by its name, and what somebody's groups give in it; none: nothing.
+pub type GroupRole = (String, Option<Role>);
 
 impl Accounts {
     /// Whose account it is; none: nobody's, or it is disabled. Where `admits`, people without one get one as viewers, once
@@ -35,7 +43,15 @@ impl Accounts {
         let seen = self.0.people.now();
         let mut on = self.read().await?;
         if let Some(account) = accounts::by_identity(&mut on, PROXY, &who.subject).await? {
-            return self.of_proxy(&mut on, &account, seen, network).await;
+            let asked = self.of_proxy(&mut on, &account, seen, network).await?;
+            let Some(principal) = asked else { return Ok(None) };
+            let gains = self.gains(&mut on, &account, &who.roles).await?;
+            let arrives = self.arrives(&account.id);
+            drop(on);
+            return match gains || arrives {
+                false => Ok(Some(principal)),
+                true => self.arrived(who, principal, &account, (gains, arrives)).await.map(Some),
+            };
         }
         drop(on);
         if !admits || !self.is_set_up() {
@@ -49,22 +65,125 @@ impl Accounts {
         self.need_room(&mut change).await?;
         let name = free_name(&mut change, &who.subject).await?;
         let account = self.add_account(&mut change, name, false, None).await?;
-        accounts::add_identity(&mut change, &random::id(), &account.id, PROXY, &who.subject).await?;
+        accounts::add_identity(&mut change, &random::id(), &account.id, (PROXY, PROXY, &who.subject)).await?;
         accounts::set_email(&mut change, &account.id, who.email.as_deref()).await?;
-        let team = match teams::find(&mut change, MAIN_TEAM).await? {
-            Some(team) => Some(team),
-            None => teams::all(&mut change).await?.into_iter().next(),
-        };
-        let team = team.ok_or_else(|| Denied::conflict("this hub has no team; make one first"))?;
-        teams::set_role(&mut change, &team.id, &account.id, Some(Role::Viewer.text())).await?;
+        let team = self.add_viewer(&mut change, &account).await?;
+        self.set_group_roles(&mut change, &account, &who.roles).await?;
         let principal = self.of_proxy(&mut change, &account, seen, network).await?;
         if let Some(principal) = &principal {
             let after = Some(format!("{} of {}, by the proxy", Role::Viewer, team.name));
             let done = Done { action: "account.add", object: &account.name, after, ..Done::default() };
             self.audit(&mut change, principal, done).await?;
+            self.audit_arrival(&mut change, principal, &account).await?;
+            self.arrives(&account.id);
         }
         change.commit().await?;
         Ok(principal)
+    }
+
+    /// Whether groups would change what an account may.
+    async fn gains(&self, on: &mut Connection, account: &Account, roles: &[GroupRole]) -> Result<bool, Denied> {
+        if roles.is_empty() {
+            return Ok(false);
+        }
+        let own = teams::memberships(on, Some(&account.id)).await?;
+        for (name, role) in roles {
+            let present = own.iter().find(|team| team.name == *name).map(|team| team.role.as_str());
+            if present != role.map(Role::text) && teams::find(on, name).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives an account what its groups may, and nothing more, in the teams that some group gives a role in. What that
+    /// changed, for the audit log; none: nothing.
+    pub(super) async fn set_group_roles(
+        &self,
+        change: &mut Change,
+        account: &Account,
+        roles: &[GroupRole],
+    ) -> Result<Option<String>, Denied> {
+        let own = teams::memberships(change, Some(&account.id)).await?;
+        let mut changed = Vec::new();
+        for (name, role) in roles {
+            let Some(team) = teams::find(change, name).await? else {
+                tracing::warn!(
+                    team = name,
+                    "a group gives a role in a team that does not exist; make it, or change roles"
+                );
+                continue;
+            };
+            let present = own.iter().find(|own| own.team == team.id).map(|own| own.role.as_str());
+            if present != role.map(Role::text) {
+                teams::set_role(change, &team.id, &account.id, role.map(Role::text)).await?;
+                changed.push(match role {
+                    Some(role) => format!("{role} of {name}"),
+                    None => format!("nothing in {name}"),
+                });
+            }
+        }
+        Ok((!changed.is_empty()).then(|| changed.join(", ")))
+    }
+
+    /// The proxy brings somebody whom it has not brought for a while, or whose groups are others: both are written down.
+    async fn arrived(
+        &self,
+        who: &Vouched,
+        principal: Principal,
+        account: &Account,
+        (gains, arrives): (bool, bool),
+    ) -> Result<Principal, Denied> {
+        let seen = self.0.people.now();
+        let mut change = self.begin_change().await?;
+        let changed = match gains {
+            true => self.set_group_roles(&mut change, account, &who.roles).await?,
+            false => None,
+        };
+        if changed.is_some() {
+            let done =
+                Done { action: "member.groups", object: &account.name, after: changed.clone(), ..Done::default() };
+            self.audit(&mut change, &principal, done).await?;
+        }
+        if arrives {
+            self.audit_arrival(&mut change, &principal, account).await?;
+        }
+        let anew = self.of_proxy(&mut change, account, seen, &principal.network).await?;
+        change.commit().await?;
+        if changed.is_some() {
+            self.end_people(Ends::AllOf(account.id.clone(), None), Ended::Rights);
+        }
+        Ok(anew.unwrap_or(principal))
+    }
+
+    async fn audit_arrival(&self, change: &mut Change, by: &Principal, account: &Account) -> Result<(), Denied> {
+        let after = Some("by the proxy".to_string());
+        self.audit(change, by, Done { action: "sign-in", object: &account.name, after, ..Done::default() }).await
+    }
+
+    /// Whether the proxy has not brought an account for as long as a session lasts without a request.
+    fn arrives(&self, account: &str) -> bool {
+        let (now, idle) = (self.now(), self.idle());
+        let mut brought = self.0.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is forgotten is written down once more.
+        if brought.len() >= MAX_BROUGHT {
+            brought.retain(|_, last| now < *last + idle);
+            if brought.len() >= MAX_BROUGHT {
+                brought.clear();
+            }
+        }
+        brought.insert(account.to_string(), now).is_none_or(|last| now >= last + idle)
+    }
+
+    /// Makes a new account a viewer of the team that is there from the start, or of the first.
+    pub(super) async fn add_viewer(&self, change: &mut Change, account: &Account) -> Result<teams::Team, Denied> {
+        let team = match teams::find(change, MAIN_TEAM).await? {
+            Some(team) => Some(team),
+            None => teams::all(change).await?.into_iter().next(),
+        };
+        let team = team.ok_or_else(|| Denied::conflict("this hub has no team; make one first"))?;
+        teams::set_role(change, &team.id, &account.id, Some(Role::Viewer.text())).await?;
+        Ok(team)
     }
 
     /// Who has just proved that an account is theirs comes to it by the proxy, too.
@@ -83,7 +202,7 @@ impl Accounts {
                 false => Err(Denied::conflict("the proxy's name for you belongs to another account; ask an admin")),
             };
         }
-        accounts::add_identity(&mut change, &random::id(), id, PROXY, &who.subject).await?;
+        accounts::add_identity(&mut change, &random::id(), id, (PROXY, PROXY, &who.subject)).await?;
         let done = Done { action: "identity.add", object: name, after: Some(PROXY.into()), ..Done::default() };
         self.audit(&mut change, by, done).await?;
         Ok(change.commit().await?)
@@ -131,7 +250,7 @@ impl Accounts {
 }
 
 /// A name that nobody has, near to what the proxy says.
-async fn free_name(on: &mut Change, subject: &str) -> Result<String, Denied> {
+pub(super) async fn free_name(on: &mut Change, subject: &str) -> Result<String, Denied> {
     let base = near(subject);
     for n in 1..=NAMESAKES {
         let name = if n == 1 { base.clone() } else { format!("{base}-{n}") };

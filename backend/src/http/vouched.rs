@@ -9,11 +9,15 @@ use axum::http::HeaderMap;
 /// The longest name that a proxy may say, and the longest address for mail, in bytes.
 const MAX_NAME: usize = 512;
 const MAX_EMAIL: usize = 254;
+/// What is said of a header whose second copy may be anybody's.
+const TWICE: &str = "came twice; let the proxy replace it and not add to it";
+/// Groups of one person.
+const MAX_GROUPS: usize = 1_000;
 
 /// Who it is, if the request has the header.
 ///
 /// # Errors
-/// 400: it comes from elsewhere, twice, or is no name.
+/// 400: it comes from elsewhere, it or that of the groups comes twice, or it is no name.
 pub(super) fn vouched(
     proxy: Option<&ProxySignIn>,
     caller: Caller,
@@ -22,12 +26,13 @@ pub(super) fn vouched(
     let Some(proxy) = proxy else { return Ok(None) };
     let mut values = headers.get_all(&proxy.user).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    let bad = |why: &str| Refusal::bad(format!("the header {} {why}", proxy.user));
+    let of = |name: &str, why: &str| Refusal::bad(format!("the header {name} {why}"));
+    let bad = |why: &str| of(&proxy.user, why);
     if !proxy.counts_from(caller.peer) {
         return Err(bad("counts from the proxy alone that sign_in.proxy.from names; leave it out"));
     }
     if values.next().is_some() {
-        return Err(bad("came twice; let the proxy replace it and not add to it"));
+        return Err(bad(TWICE));
     }
     let subject = std::str::from_utf8(value.as_bytes()).map_err(|_| bad("is no UTF-8"))?.trim();
     if subject.len() > MAX_NAME || subject.chars().any(char::is_control) {
@@ -35,6 +40,19 @@ pub(super) fn vouched(
     }
     let email = proxy.email.as_ref().and_then(|name| headers.get(name)).and_then(|value| value.to_str().ok());
     let email = email.map(str::trim).filter(|email| email.contains('@') && email.len() <= MAX_EMAIL);
+    let roles = match &proxy.groups {
+        Some(name) => {
+            let mut lists = headers.get_all(name).iter();
+            let list = lists.next().map_or(&[][..], |list| list.as_bytes());
+            if lists.next().is_some() {
+                return Err(of(name, TWICE));
+            }
+            let list = std::str::from_utf8(list).map_err(|_| of(name, "is no UTF-8"))?;
+            let all = list.split(',').map(str::trim).filter(|group| !group.is_empty());
+            proxy.roles.of(&all.take(MAX_GROUPS).map(String::from).collect::<Vec<_>>())
+        }
+        None => Vec::new(),
+    };
     // A proxy that has signed in nobody may say so by an empty header.
-    Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email: email.map(String::from) }))
+    Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email: email.map(String::from), roles }))
 }
