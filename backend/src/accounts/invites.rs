@@ -192,6 +192,24 @@ impl Accounts {
         Ok(taken)
     }
 
+    /// Brings an account into the team of an invitation, which is spent.
+    pub(super) async fn join_by(
+        &self,
+        change: &mut Change,
+        code: &Code,
+        account: &accounts::Account,
+    ) -> Result<(), Denied> {
+        let (team, role) = self.still_granted(change, code).await?;
+        let own = self.team_roles(change, account).await?;
+        let present = own.iter().find(|own| own.id == team.id && !account.hub_admin).map(|own| own.role);
+        let role = role.max(present.unwrap_or(role));
+        teams::set_role(change, &team.id, &account.id, Some(role.text())).await?;
+        let after = Some(role.text().to_string());
+        let done =
+            Done { action: "member.join", team: Some(&team.id), object: &account.name, after, ..Done::default() };
+        self.write_audit(change, (&account.name, "invitation", ""), done, "ok").await
+    }
+
     async fn audit_taken(
         &self,
         change: &mut Change,

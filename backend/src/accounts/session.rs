@@ -184,7 +184,8 @@ impl Accounts {
             sessions::end(&mut change, &random::hash(old)).await?;
         }
         let begun = self.begin(&mut change, account, network, "password").await?;
-        let done = Done { action: "sign-in", object: &account.name, ..Done::default() };
+        let after = Some("by password".to_string());
+        let done = Done { action: "sign-in", object: &account.name, after, ..Done::default() };
         self.audit(&mut change, &begun.principal, done).await?;
         change.commit().await?;
         self.has_begun(&begun, &by);

@@ -16,6 +16,8 @@ pub enum Ended {
     SignedOut,
     /// The password was changed.
     Password,
+    /// A way to sign in was removed.
+    Identity,
     /// What the account may has changed; a new connection gets what is left.
     Rights,
     /// The account was disabled.
@@ -33,6 +35,7 @@ impl fmt::Display for Ended {
         f.write_str(match self {
             Ended::SignedOut => "signed out",
             Ended::Password => "the password was changed; sign in again",
+            Ended::Identity => "a way to sign in was removed; sign in again",
             Ended::Rights => "what you may see has changed",
             Ended::Disabled => "this account was disabled",
             Ended::Removed => "this account was removed",

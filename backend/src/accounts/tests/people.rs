@@ -331,3 +331,29 @@ async fn a_database_of_before_is_opened_with_all_that_was_in_it() {
     assert!(accounts.is_set_up() && accounts.instance() == instance);
     assert!(accounts.session(begun.token.reveal(), &network(1)).await.unwrap().is_some(), "sessions outlive a start");
 }
+
+#[tokio::test]
+async fn the_last_way_to_sign_in_that_works_stays_and_a_removed_one_closes_what_it_opened() {
+    let (hub, begun) = Hub::with_admin().await;
+    let mara = begun.principal;
+    let who = Vouched { subject: "mara@lab".into(), email: None, roles: Vec::new() };
+    hub.accounts.bind(&mara, &who).await.expect("another way");
+    let other = hub.sign_in("mara", PASSWORD).await.expect("another window");
+    let mut ends = hub.accounts.watch(&other.principal);
+    let ways = hub.accounts.own_identities(&mara).await.expect("a list");
+    let id = |kind: &str| ways.iter().find(|way| way.kind == kind).map(|way| way.id.clone()).expect("a way");
+    let (password, proxy) = (id("password"), id("proxy"));
+    let without_proxy = hub.accounts.remove_identity(&mara, &password, |kind, _| kind == "password").await;
+    assert_eq!(without_proxy.expect_err("nobody could sign in").status(), 409, "this hub has no proxy any more");
+    hub.pass(minutes(16));
+    let old = hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().expect("it holds");
+    let late = hub.accounts.remove_identity(&old, &proxy, |_, _| true).await;
+    assert_eq!(late, Err(Denied::Again));
+    hub.accounts.again(&old, &Again { password: secret(PASSWORD) }).await.expect("the password once more");
+    let fresh = hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().expect("it holds");
+    hub.accounts.remove_identity(&fresh, &proxy, |_, _| true).await.expect("removed");
+    assert_eq!(*ends.borrow_and_update(), Some(Ended::Identity));
+    assert!(hub.accounts.session(other.token.reveal(), &network(1)).await.unwrap().is_none());
+    assert!(hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().is_some(), "one's own goes on");
+    assert_eq!(hub.accounts.remove_identity(&fresh, &password, |_, _| true).await.expect_err("the last").status(), 409);
+}

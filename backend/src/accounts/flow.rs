@@ -1,0 +1,147 @@
+//! Sign-ins by a provider that are on their way. One secret in a cookie of the browser is all that they hang on: what the
+//! provider gets to see is derived from it, so whoever brings an answer without the cookie has begun nothing.
+
+use super::attempts::Limit;
+use super::{Accounts, Denied, MINUTE, Network, Principal, Who, random};
+use records::codes::{self, Code};
+use serde::{Deserialize, Serialize};
+use shared::provider::{Purpose, Refused};
+use shared::secret::Secret;
+
+/// How long somebody may be away.
+const AWAY: i64 = 10 * MINUTE;
+/// Sign-ins that are on their way, of all people together.
+const MOST: i64 = 10_000;
+
+/// The secret of one sign-in on its way.
+#[derive(Clone, Debug)]
+pub struct FlowSecret(Secret);
+
+impl FlowSecret {
+    /// One that a browser brought back.
+    pub fn new(secret: Secret) -> Self {
+        FlowSecret(secret)
+    }
+
+    /// What the browser keeps.
+    pub fn cookie(&self) -> &Secret {
+        &self.0
+    }
+
+    /// What comes back with the answer.
+    pub fn state(&self) -> String {
+        self.derived("state")
+    }
+
+    /// What the provider's token repeats.
+    pub fn nonce(&self) -> String {
+        self.derived("nonce")
+    }
+
+    /// What proves that who began it also ends it (PKCE).
+    pub fn verifier(&self) -> Secret {
+        Secret::new(self.derived("verifier"))
+    }
+
+    fn derived(&self, what: &str) -> String {
+        random::hex(&random::hash(&format!("{what} {}", self.0.reveal())))
+    }
+}
+
+/// A sign-in on its way, as it is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    /// By whom.
+    pub provider: String,
+    /// Where the page is to stand afterwards.
+    pub next: String,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Hash of the code of an invitation.
+    pub(super) invite: Option<Vec<u8>>,
+    /// Of who was signed in when it began: the account, and the hash of the session.
+    pub(super) of: Option<(String, [u8; 32])>,
+    /// When it began, milliseconds since the Unix epoch.
+    pub began: i64,
+}
+
+impl Accounts {
+    /// Begins a sign-in.
+    ///
+    /// # Errors
+    /// [`Denied::Again`]: another way is added only by who has just signed in. [`Denied::Throttled`], [`Denied::Conflict`].
+    pub async fn begin_flow(
+        &self,
+        by: Option<&Principal>,
+        (provider, next): (&str, String),
+        (purpose, invite): (Purpose, Option<&Secret>),
+        network: &Network,
+    ) -> Result<FlowSecret, Denied> {
+        self.attempt(&[(Limit::Network, network.text())])?;
+        let of = match (purpose, by) {
+            (Purpose::In, _) => None,
+            (_, Some(Principal { who: Who::Account { id, .. }, session: Some(session), .. })) => {
+                Some((id.clone(), *session))
+            }
+            _ => return Err(Denied::invalid("sign in first, and not by the proxy")),
+        };
+        if let (Purpose::Link, Some(by)) = (purpose, by) {
+            self.need_fresh(by)?;
+        }
+        let (secret, now) = (FlowSecret(Secret::new(random::base62(43))), self.now());
+        let invite = invite.map(|code| random::hash(code.reveal().trim()).to_vec());
+        let account = of.as_ref().map(|(account, _)| account.clone());
+        let flow = Flow { provider: provider.into(), next, purpose, invite, of, began: now };
+        let mut change = self.begin_change().await?;
+        if codes::count(&mut change, "oidc", now).await? >= MOST {
+            return Err(Denied::conflict("too many people sign in by a provider just now; try again in some minutes"));
+        }
+        let row = Code {
+            hash: random::hash(&secret.state()).into(),
+            id: random::id(),
+            kind: "oidc".into(),
+            account,
+            team: None,
+            role: None,
+            owner: None,
+            maker: provider.into(),
+            email: None,
+            data: serde_json::to_string(&flow).map_err(|_| Denied::invalid("the address to go to is too long"))?,
+            made: now,
+            ends: now + AWAY,
+        };
+        codes::add(&mut change, &row).await?;
+        change.commit().await?;
+        Ok(secret)
+    }
+
+    /// Takes a sign-in that has come back; nobody can take it again.
+    ///
+    /// # Errors
+    /// It began elsewhere, is over, or was used.
+    pub async fn take_flow(&self, secret: Option<&FlowSecret>, state: &str) -> Result<Flow, Refused> {
+        let own = secret.filter(|secret| secret.state() == state).ok_or(Refused::Elsewhere)?;
+        let taken = async {
+            let mut change = self.begin_change().await?;
+            let code = codes::take(&mut change, &random::hash(&own.state()), "oidc", self.now()).await?;
+            change.commit().await?;
+            Ok::<_, Denied>(code)
+        };
+        let code = taken.await.map_err(|_| Refused::Busy)?.ok_or(Refused::Over)?;
+        serde_json::from_str(&code.data).map_err(|_| Refused::Over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_derived_tells_nothing_of_the_rest() {
+        let secret = FlowSecret::new(Secret::new("x".repeat(43)));
+        let all = [secret.state(), secret.nonce(), secret.verifier().reveal().to_string()];
+        assert!(all.iter().all(|one| one.len() == 64), "a verifier has 43 to 128 letters");
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+        assert!(!format!("{secret:?}").contains("xxx"));
+    }
+}
