@@ -19,6 +19,7 @@ pub mod http;
 pub mod ingest;
 pub mod live;
 pub mod modes;
+mod providers;
 pub mod recording;
 pub mod remote_write;
 pub mod sampler;

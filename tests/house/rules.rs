@@ -49,6 +49,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
     // Sources of a hub, people and keys: it knows no socket.
     ("backend/src", "accounts", &["clock", "throttle"]),
+    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
+    ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
@@ -71,6 +73,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "doctor",
             "export",
             "live",
+            "providers",
             "recording",
             "remote_write",
             "throttle",
@@ -94,6 +97,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "http",
             "ingest",
             "live",
+            "providers",
             "recording",
             "remote_write",
             "sampler",

@@ -1,0 +1,79 @@
+//! ProviderRequests to a provider: over the one HTTP client that we have, bounded in time and size.
+
+use super::Failure;
+use client::http::Uri;
+use client::{Client, Limits, MaxBytes};
+use openidconnect::url::form_urlencoded::Serializer;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), whole: Duration::from_secs(10), idle: Duration::from_secs(60) };
+/// The largest answer: keys of large providers have some 10 kB, a token with many groups some 100 kB.
+const MAX_ANSWER: MaxBytes = MaxBytes { sent: 512 << 10, unpacked: 512 << 10 };
+/// Letters of a provider's own words that go into a log.
+const MAX_WORDS: usize = 200;
+
+/// Asks one provider.
+pub(super) struct ProviderRequests(OnceLock<Client>);
+
+impl ProviderRequests {
+    pub(super) fn new() -> Self {
+        ProviderRequests(OnceLock::new())
+    }
+
+    /// What it answers with status 200, as JSON.
+    pub(super) fn get<T: DeserializeOwned>(&self, url: &str, headers: &[(&str, &str)]) -> Result<T, Failure> {
+        self.answer("GET", url, headers, None)
+    }
+
+    /// Likewise to a form.
+    pub(super) fn post<T: DeserializeOwned>(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        form: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        let body = Serializer::new(String::new()).extend_pairs(form).finish();
+        let typed = [headers, &[("content-type", "application/x-www-form-urlencoded")]].concat();
+        self.answer("POST", url, &typed, Some(body.as_bytes()))
+    }
+
+    fn answer<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Result<T, Failure> {
+        let at = client::bare(url);
+        let away = |why: String| Failure::away(format!("{at}: {why}"));
+        let uri: Uri = url.parse().map_err(|_| away("this is no address".into()))?;
+        // What is told to a provider, and what it tells, is secret.
+        if uri.scheme_str() != Some("https") && !client::is_local(&uri) {
+            return Err(away("it is no https:// address".into()));
+        }
+        let client = self.0.get_or_init(|| Client::new(LIMITS));
+        let headers = headers.iter().copied().chain([("accept", "application/json")]);
+        let answer = client.send(method, &uri, headers, body).map_err(away)?;
+        let status = answer.status().as_u16();
+        let bytes = client::read(answer, MAX_ANSWER).map_err(|error| away(client.told_of_body(&uri, error)))?;
+        match status {
+            200 => serde_json::from_slice(&bytes).map_err(|error| {
+                away(format!("its answer cannot be read at line {}, column {}", error.line(), error.column()))
+            }),
+            _ => Err(away(format!("it answered {status}{}", words(&bytes)))),
+        }
+    }
+}
+
+/// What a provider says of an error, shortened: the fields that OAuth names, and nothing else.
+fn words(body: &[u8]) -> String {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return String::new() };
+    let said = ["error", "error_description"].into_iter().filter_map(|name| value.get(name)?.as_str());
+    let said: Vec<&str> = said.collect();
+    let plain: String = said.join(", ").chars().filter(|letter| !letter.is_control()).take(MAX_WORDS).collect();
+    if plain.is_empty() { plain } else { format!(": {plain}") }
+}

@@ -1,0 +1,112 @@
+//! GitHub, which speaks OAuth and no OpenID Connect: who somebody is is asked of its API with the token of that sign-in, which
+//! is then thrown away. The number of an account is what identifies: names can be taken over.
+
+use super::{Answer, Client, Failure};
+use crate::accounts::{FlowSecret, Proof};
+use serde::Deserialize;
+use shared::provider::Refused;
+use shared::secret::Secret;
+
+/// GitHub, or an installation of its own.
+pub(super) struct GitHub {
+    url: String,
+    api: String,
+    orgs: Vec<String>,
+    teams: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: Option<Secret>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: u64,
+    login: String,
+}
+
+#[derive(Deserialize)]
+struct Email {
+    email: String,
+    primary: bool,
+    verified: bool,
+}
+
+#[derive(Deserialize)]
+struct Membership {
+    state: String,
+}
+
+impl GitHub {
+    pub(super) fn new(url: &str, orgs: &[String], teams: &[String]) -> Self {
+        let api = match url {
+            "https://github.com" => "https://api.github.com".into(),
+            own => format!("{own}/api/v3"),
+        };
+        GitHub { url: url.into(), api, orgs: orgs.to_vec(), teams: teams.to_vec() }
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn authorization(&self) -> String {
+        format!("{}/login/oauth/authorize", self.url)
+    }
+
+    pub(super) fn scopes(&self) -> String {
+        let closed = !self.orgs.is_empty() || !self.teams.is_empty();
+        format!("read:user user:email{}", if closed { " read:org" } else { "" })
+    }
+
+    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+        let (verifier, secret) = (flow.verifier(), client.secret.as_ref());
+        let mut form = client.swap(answer, &verifier);
+        form.push(("client_id", &client.client_id));
+        form.extend(secret.map(|secret| ("client_secret", secret.reveal())));
+        let token: Token = client.questions.post(&format!("{}/login/oauth/access_token", self.url), &[], &form)?;
+        // It says by status 200 that a code does not hold.
+        let token = token.access_token.ok_or_else(|| {
+            let said: String = token.error.unwrap_or_default().chars().take(64).collect();
+            Failure::untrusted(format!("GitHub gives no token for the code: {said:?}; look at client_id and secret"))
+        })?;
+        let authorization = Secret::new(format!("Bearer {}", token.reveal()));
+        let headers = [("authorization", authorization.reveal()), ("x-github-api-version", "2022-11-28")];
+        let user: User = client.questions.get(&format!("{}/user", self.api), &headers)?;
+        if !self.admits(client, &headers, &user.login) {
+            return Err(Failure::new(Refused::Outside, format!("user {} is in none of orgs and teams", user.id)));
+        }
+        // An address that cannot be had is left out.
+        let emails: Vec<Email> =
+            client.questions.get(&format!("{}/user/emails", self.api), &headers).unwrap_or_default();
+        let email = emails.into_iter().find(|email| email.primary && email.verified).map(|email| email.email);
+        Ok(Proof {
+            kind: "github",
+            issuer: self.url.clone(),
+            subject: user.id.to_string(),
+            name: Some(user.login),
+            email: email.filter(|email| email.len() <= super::oidc::MAX_EMAIL),
+            roles: Vec::new(),
+            proved: None,
+        })
+    }
+
+    /// Whether somebody is in one of the organisations or teams; all are where none is named. What cannot be read is no.
+    fn admits(&self, client: &Client, headers: &[(&str, &str)], login: &str) -> bool {
+        if self.orgs.is_empty() && self.teams.is_empty() {
+            return true;
+        }
+        let active = |path: String| {
+            let asked = client.questions.get::<Membership>(&format!("{}{path}", self.api), headers);
+            asked.is_ok_and(|membership| membership.state == "active")
+        };
+        let plain = login.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let in_team = |team: &String| {
+            let (org, team) = team.split_once('/').unwrap_or_default();
+            plain && active(format!("/orgs/{org}/teams/{team}/memberships/{login}"))
+        };
+        self.orgs.iter().any(|org| active(format!("/user/memberships/orgs/{org}"))) || self.teams.iter().any(in_team)
+    }
+}

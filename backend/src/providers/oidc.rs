@@ -1,0 +1,342 @@
+//! A provider that speaks OpenID Connect: what it says of itself, and whom its ID token names. Tokens are judged by
+//! `openidconnect`; that an issuer is the one that was written is judged here.
+
+use super::{Answer, Client, Failure};
+use crate::accounts::{FlowSecret, Proof};
+use crate::config::{GroupRoles, base64};
+use openidconnect::core::{
+    CoreGenderClaim, CoreIdTokenVerifier, CoreJsonWebKeySet, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm,
+};
+use openidconnect::url::form_urlencoded::byte_serialize;
+use openidconnect::{
+    AdditionalClaims, ClaimsVerificationError, ClientId, IdToken, IdTokenClaims, IssuerUrl, Nonce,
+    SignatureVerificationError,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::provider::Refused;
+use shared::secret::Secret;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Whose `hd` claim says to which domain somebody belongs.
+const GOOGLE: &str = "https://accounts.google.com";
+/// The longest address for mail, and the longest name of somebody at a provider, bytes.
+pub(super) const MAX_EMAIL: usize = 254;
+const MAX_SUBJECT: usize = 512;
+/// Groups of one person.
+const MAX_GROUPS: usize = 1_000;
+/// How far the clocks may be apart when a token ends, and how old one may be when it comes, seconds.
+const SKEW: i64 = 60;
+const MAX_AGE: u64 = 300;
+/// A token of an unknown key lets keys be fetched anew, but not more often than this.
+const ROTATION: Duration = Duration::from_secs(10);
+/// One that was away is not asked again before this.
+const REST: Duration = Duration::from_secs(2);
+/// What is known is fetched anew after this.
+const STALE: Duration = Duration::from_secs(3_600);
+
+/// Each is by a key of two halves, of which a provider shows one: no secret that we know makes a token.
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+type Token = IdToken<Others, CoreGenderClaim, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm>;
+type Claims = IdTokenClaims<Others, CoreGenderClaim>;
+
+/// The claims that no standard names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Others {
+    #[serde(flatten)]
+    all: Map<String, Value>,
+}
+
+impl AdditionalClaims for Others {}
+
+/// A provider.
+pub(super) struct Oidc {
+    issuer: String,
+    scopes: Vec<String>,
+    domains: Vec<String>,
+    groups_claim: Option<String>,
+    roles: GroupRoles,
+    known: Mutex<Known>,
+    /// Held by the one who fetches; the others wait for what it gets.
+    fetching: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    provider: Option<Arc<Discovered>>,
+    /// When that was, when it did not answer last, and when other keys were looked for last; steady.
+    fetched: Option<Duration>,
+    failed: Option<Duration>,
+    rotated: Option<Duration>,
+}
+
+/// What a provider says of itself.
+struct Discovered {
+    says: Metadata,
+    keys: CoreJsonWebKeySet,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    jwks_uri: String,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    id_token: Option<Secret>,
+}
+
+impl Oidc {
+    pub(super) fn new(
+        issuer: &str,
+        scopes: &[String],
+        domains: &[String],
+        (groups_claim, roles): (Option<&str>, &GroupRoles),
+    ) -> Self {
+        Oidc {
+            issuer: issuer.into(),
+            scopes: scopes.to_vec(),
+            domains: domains.to_vec(),
+            groups_claim: groups_claim.map(String::from),
+            roles: roles.clone(),
+            known: Mutex::default(),
+            fetching: Mutex::default(),
+        }
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    pub(super) fn scopes(&self) -> String {
+        self.scopes.join(" ")
+    }
+
+    pub(super) fn authorization(&self, client: &Client) -> Result<String, Failure> {
+        Ok(self.discovered(client)?.says.authorization_endpoint.clone())
+    }
+
+    /// Fetches anew what the provider says of itself.
+    pub(super) fn look(&self, client: &Client) -> Result<(), Failure> {
+        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fetch_now(client).map(drop)
+    }
+
+    /// What the provider says of itself, not older than an hour if it can be had; else what it said before.
+    fn discovered(&self, client: &Client) -> Result<Arc<Discovered>, Failure> {
+        if let Some(fresh) = self.fresh(client) {
+            return Ok(fresh);
+        }
+        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another may have fetched it meanwhile, or found that the provider is away.
+        if let Some(fresh) = self.fresh(client) {
+            return Ok(fresh);
+        }
+        let (old, failed) = {
+            let known = self.known();
+            (known.provider.clone(), known.failed)
+        };
+        let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < REST);
+        let fetched = if rests { Err(Failure::away("it did not answer a moment ago")) } else { self.fetch_now(client) };
+        // Keys of an hour ago are better than none: one that is back soon is not missed.
+        fetched.or_else(|failure| old.ok_or(failure))
+    }
+
+    /// What the provider says of itself now, because a token is of a key that is not known; now and then.
+    fn rotated(&self, client: &Client) -> Option<Arc<Discovered>> {
+        let now = client.clock.steady();
+        let last = self.known().rotated.replace(now);
+        if last.is_some_and(|last| now.saturating_sub(last) < ROTATION) {
+            self.known().rotated = last;
+            return None;
+        }
+        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fetch_now(client).ok()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fresh(&self, client: &Client) -> Option<Arc<Discovered>> {
+        let (known, now) = (self.known(), client.clock.steady());
+        let fresh = known.fetched.is_some_and(|at| now.saturating_sub(at) < STALE);
+        known.provider.clone().filter(|_| fresh)
+    }
+
+    fn fetch_now(&self, client: &Client) -> Result<Arc<Discovered>, Failure> {
+        let fetched = self.fetch(client).map(Arc::new);
+        let (mut known, now) = (self.known(), client.clock.steady());
+        match &fetched {
+            Ok(provider) => {
+                (known.provider, known.fetched, known.failed) = (Some(provider.clone()), Some(now), None);
+            }
+            Err(_) => known.failed = Some(now),
+        }
+        fetched
+    }
+
+    fn fetch(&self, client: &Client) -> Result<Discovered, Failure> {
+        let address = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
+        let says: Metadata = client.questions.get(&address, &[])?;
+        if says.issuer != self.issuer {
+            return Err(Failure::away(format!(
+                "its issuer is {:?}, and {:?} is written; write what it says, to the letter",
+                client::bare(&says.issuer),
+                self.issuer
+            )));
+        }
+        let keys = client.questions.get(&says.jwks_uri, &[])?;
+        Ok(Discovered { says, keys })
+    }
+
+    pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
+        let known = self.discovered(client)?;
+        match &answer.issuer {
+            Some(issuer) if *issuer != self.issuer => {
+                return Err(Failure::untrusted("the answer is another provider's (iss)"));
+            }
+            None if known.says.authorization_response_iss_parameter_supported => {
+                return Err(Failure::untrusted("the answer does not say whose it is (iss), though the provider would"));
+            }
+            _ => {}
+        }
+        let text = self.token(client, &known, flow, answer)?;
+        let token = Token::from_str(text.reveal()).map_err(|_| Failure::untrusted("its ID token is none"))?;
+        let nonce = Nonce::new(flow.nonce());
+        let claims = match judged(&token, &self.verifier(client, &known)?, &nonce) {
+            Err(ClaimsVerificationError::SignatureVerification(
+                SignatureVerificationError::NoMatchingKey | SignatureVerificationError::CryptoError(_),
+            )) => {
+                // The provider may have other keys now.
+                let anew = self.rotated(client).unwrap_or(known);
+                judged(&token, &self.verifier(client, &anew)?, &nonce).cloned()
+            }
+            judged => judged.cloned(),
+        };
+        let claims = claims.map_err(|error| Failure::untrusted(format!("its ID token does not hold: {error}")))?;
+        self.named(&claims)
+    }
+
+    /// Swaps the code for an ID token.
+    fn token(
+        &self,
+        client: &Client,
+        known: &Discovered,
+        flow: &FlowSecret,
+        answer: &Answer,
+    ) -> Result<Secret, Failure> {
+        let verifier = flow.verifier();
+        let mut form = client.swap(answer, &verifier);
+        let methods = &known.says.token_endpoint_auth_methods_supported;
+        let by_form = !methods.is_empty() && !methods.iter().any(|method| method == "client_secret_basic");
+        let mut authorization = None;
+        match &client.secret {
+            None => form.push(("client_id", &client.client_id)),
+            Some(secret) if by_form => {
+                form.extend([("client_id", client.client_id.as_str()), ("client_secret", secret.reveal())]);
+            }
+            Some(secret) => {
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let both = format!("{}:{}", encoded(&client.client_id), encoded(secret.reveal()));
+                authorization = Some(Secret::new(format!("Basic {}", base64(both.as_bytes()))));
+            }
+        }
+        let headers: Vec<(&str, &str)> = authorization.iter().map(|own| ("authorization", own.reveal())).collect();
+        let tokens: Result<Tokens, Failure> = client.questions.post(&known.says.token_endpoint, &headers, &form);
+        let tokens = tokens.map_err(|failure| Failure {
+            why: format!(
+                "{}; look at client_id, at the secret, and whether {} is registered there as redirect_uri",
+                failure.why, client.back
+            ),
+            ..failure
+        })?;
+        tokens.id_token.ok_or_else(|| Failure::untrusted("there is no ID token in its answer; scopes need \"openid\""))
+    }
+
+    fn verifier<'a>(&self, client: &Client, known: &Discovered) -> Result<CoreIdTokenVerifier<'a>, Failure> {
+        let issuer = IssuerUrl::new(self.issuer.clone()).map_err(|_| Failure::away("its issuer is no address"))?;
+        let id = ClientId::new(client.client_id.clone());
+        let now = client.clock.wall() / 1_000;
+        let near = move |at: i64| at.abs_diff(now) <= MAX_AGE;
+        let early = UNIX_EPOCH + Duration::from_secs(now.saturating_sub(SKEW).max(0).unsigned_abs());
+        Ok(CoreIdTokenVerifier::new_public_client(id, issuer, known.keys.clone())
+            .set_allowed_algs(ALGORITHMS)
+            .set_time_fn(move || early.into())
+            .set_issue_time_verifier_fn(move |at| match near(at.timestamp()) {
+                true => Ok(()),
+                false => Err("it was not made just now; one of the two clocks is wrong, or it is an old one".into()),
+            }))
+    }
+
+    /// Whom the claims name, and whether they may come in.
+    fn named(&self, claims: &Claims) -> Result<Proof, Failure> {
+        let subject = claims.subject().to_string();
+        if subject.is_empty() || subject.len() > MAX_SUBJECT {
+            return Err(Failure::untrusted("its sub is empty or longer than 512 bytes"));
+        }
+        let verified = claims.email_verified() == Some(true);
+        let email = claims.email().map(|email| email.to_string()).filter(|email| verified && email.len() <= MAX_EMAIL);
+        let others = &claims.additional_claims().all;
+        let domain = match self.issuer.as_str() {
+            GOOGLE => others.get("hd").and_then(Value::as_str),
+            _ => email.as_deref().and_then(|email| Some(email.rsplit_once('@')?.1)),
+        };
+        if !self.domains.is_empty()
+            && !domain.is_some_and(|domain| self.domains.iter().any(|own| own.eq_ignore_ascii_case(domain)))
+        {
+            return Err(Failure::new(Refused::Outside, "the person is of no domain in domains, by a verified e-mail"));
+        }
+        let roles = match &self.groups_claim {
+            Some(claim) => self.roles.of(&groups(others, claim)),
+            None => Vec::new(),
+        };
+        let local = email.as_deref().and_then(|email| email.split('@').next()).map(String::from);
+        let name = claims.preferred_username().map(|name| name.to_string()).filter(|name| !name.is_empty()).or(local);
+        let proved = claims.auth_time().map(|at| at.timestamp());
+        Ok(Proof { kind: "oidc", issuer: self.issuer.clone(), subject, name, email, roles, proved })
+    }
+}
+
+fn judged<'a>(
+    token: &'a Token,
+    verifier: &CoreIdTokenVerifier<'_>,
+    nonce: &Nonce,
+) -> Result<&'a Claims, ClaimsVerificationError> {
+    token.claims(verifier, nonce)
+}
+
+/// The groups in a claim, one or a list; dots lead inwards.
+fn groups(claims: &Map<String, Value>, path: &str) -> Vec<String> {
+    let whole = claims.get(path);
+    let mut parts = path.split('.');
+    let first = parts.next().and_then(|part| claims.get(part));
+    let found = whole.or_else(|| parts.try_fold(first?, |value, part| value.get(part)));
+    match found {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(all)) => {
+            all.iter().take(MAX_GROUPS).filter_map(|one| one.as_str()).map(String::from).collect()
+        }
+        _ => Vec::new(),
+    }
+}
