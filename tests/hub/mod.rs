@@ -16,6 +16,7 @@ mod machine;
 mod messages;
 #[cfg(unix)]
 mod postgresql;
+mod providers;
 mod proxies;
 mod revoked;
 mod roads;

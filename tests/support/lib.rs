@@ -13,6 +13,7 @@ pub mod ledger;
 pub mod link;
 pub mod postgresql;
 pub mod programs;
+pub mod provider;
 pub mod proxy;
 pub mod receiver;
 pub mod road;

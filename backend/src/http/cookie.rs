@@ -13,8 +13,15 @@ pub struct SessionCookie {
     name: String,
     /// The begin of the names of share links' cookies; a link's id follows.
     links: String,
+    /// Likewise of sign-ins by a provider that are on their way.
+    flows: String,
     secure: bool,
 }
+
+/// Letters of a state in the name of its cookie: several windows may sign in at once.
+const FLOW_NAME: usize = 8;
+/// How long such a cookie lasts, seconds.
+const FLOW_AGE: u32 = 600;
 
 impl SessionCookie {
     /// That of a hub: behind TLS no other site and no other port can set it. `instance` tells hubs apart, `port` those of
@@ -25,7 +32,11 @@ impl SessionCookie {
             true => format!("__Host-wg-share-{instance}-"),
             false => format!("wg-share-{instance}-{port}-"),
         };
-        SessionCookie { name, links, secure: https }
+        let flows = match https {
+            true => format!("__Host-wg-flow-{instance}-"),
+            false => format!("wg-flow-{instance}-{port}-"),
+        };
+        SessionCookie { name, links, flows, secure: https }
     }
 
     /// The token that a request has, if it has one.
@@ -61,6 +72,39 @@ impl SessionCookie {
     /// What removes the cookie of a link.
     pub fn clear_share(&self, id: &str) -> HeaderValue {
         self.header(&format!("{}{id}", self.links), "", true)
+    }
+
+    /// The secret of the sign-in that an answer with this state belongs to, if this browser began it.
+    pub fn flow(&self, headers: &HeaderMap, state: &str) -> Option<Secret> {
+        let name = self.flow_name(state)?;
+        let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut own = texts.flat_map(Cookie::split_parse).flatten().filter(|cookie| cookie.name() == name);
+        own.next().map(|cookie| Secret::new(cookie.value()))
+    }
+
+    /// What sets the cookie of a sign-in on its way. It comes along when the provider sends the browser back, which that of a
+    /// session does not.
+    pub fn set_flow(&self, state: &str, secret: &Secret) -> HeaderValue {
+        let name = self.flow_name(state).unwrap_or_default();
+        self.lax(&name, secret.reveal(), FLOW_AGE)
+    }
+
+    /// What removes it.
+    pub fn clear_flow(&self, state: &str) -> HeaderValue {
+        self.lax(&self.flow_name(state).unwrap_or_default(), "", 0)
+    }
+
+    fn flow_name(&self, state: &str) -> Option<String> {
+        let begin = state.get(..FLOW_NAME).filter(|begin| begin.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        Some(format!("{}{begin}", self.flows))
+    }
+
+    fn lax(&self, name: &str, value: &str, age: u32) -> HeaderValue {
+        let secure = if self.secure { "; Secure" } else { "" };
+        let text = format!("{name}={value}; HttpOnly; SameSite=Lax{secure}; Path=/; Max-Age={age}");
+        let mut header = HeaderValue::try_from(text).expect("secrets and names are plain letters");
+        header.set_sensitive(true);
+        header
     }
 
     /// What sets it.

@@ -8,6 +8,7 @@ use super::tls::Certificate;
 use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::config::{AddressRange, Config, NewAccounts, ProxySignIn, PublicUrl};
 use crate::ingest::Ingest;
+use crate::providers::Providers;
 use crate::usage::Meter;
 use axum::http::HeaderMap;
 use shared::secret::Secret;
@@ -43,6 +44,10 @@ pub struct Hub {
     /// What people and programs use.
     pub(super) meter: Arc<Meter>,
     trusted: Vec<AddressRange>,
+    /// Others by whom people sign in.
+    pub(super) providers: Arc<Providers>,
+    /// People may sign in by a password.
+    pub(super) password: bool,
     /// A proxy in front that has signed people in.
     pub(super) proxy: Option<ProxySignIn>,
     /// For whom somebody vouches gets an account.
@@ -58,6 +63,7 @@ impl Hub {
         meter: Arc<Meter>,
         (public, port): (PublicUrl, u16),
         certificate: Option<Arc<Certificate>>,
+        providers: Arc<Providers>,
     ) -> Self {
         let handshakes = config.agent_limits.handshakes.max(1);
         Hub {
@@ -70,6 +76,8 @@ impl Hub {
             handshakes: RequestPace::per_second(handshakes, handshakes),
             returns: RequestPace::per_second(RETURNS_AT_ONCE, 1),
             trusted: config.trusted_proxies.trusted.clone(),
+            providers,
+            password: config.sign_in.password,
             proxy: config.sign_in.proxy.clone(),
             admits: config.sign_in.new_accounts == NewAccounts::Viewer,
             meter,
@@ -77,6 +85,15 @@ impl Hub {
             ingest,
             public,
             certificate,
+        }
+    }
+
+    /// Whether people sign in here by what an identity says: its kind, and who vouches.
+    pub(super) fn takes(&self, kind: &str, issuer: &str) -> bool {
+        match kind {
+            "password" => self.password,
+            "proxy" => self.proxy.is_some(),
+            _ => self.providers.issuers().any(|own| own == issuer),
         }
     }
 

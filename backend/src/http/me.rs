@@ -49,6 +49,12 @@ pub(super) async fn identities(State(app): State<Arc<App>>, asker: Asker) -> Ans
     Ok(json(StatusCode::OK, &OwnIdentities { identities }))
 }
 
+pub(super) async fn end_identity(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
+    let hub = app.hub()?;
+    hub.accounts.remove_identity(asker.principal()?, &id, |kind, issuer| hub.takes(kind, issuer)).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+}
+
 /// Everything that names the account, as one file.
 pub(super) async fn export(State(app): State<Arc<App>>, asker: Asker) -> Answer {
     let mut response = json(StatusCode::OK, &app.hub()?.accounts.export_me(asker.principal()?).await?);

@@ -19,6 +19,7 @@ mod me;
 pub mod need;
 mod pace;
 pub mod page;
+mod provider;
 mod refusal;
 pub mod routes;
 mod session;

@@ -5,7 +5,7 @@ use super::admin;
 use super::admit::admit;
 use super::api::{self, metrics, query, record, series, uplink};
 use super::need::{Carries, Need};
-use super::{App, about, agents, log, me, page, session, stream, usage, views};
+use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -74,6 +74,8 @@ pub static ROUTES: &[Route] = routes! {
     POST "/api/v1/session/setup", Need::Session, JSON, session::setup;
     POST "/api/v1/session/invite", Need::Session, JSON, session::invite;
     POST "/api/v1/session/reset", Need::Session, JSON, session::reset;
+    POST "/api/v1/session/oidc", Need::Session, JSON, provider::begin;
+    GET "/auth/{provider}/callback", Need::Session, NOTHING, provider::back;
     POST "/api/v1/session/again", Need::Own, JSON, session::again;
     GET "/api/v1/catalog", SHARED, NOTHING, api::catalog;
     GET "/api/v1/sources", SHARED, NOTHING, api::sources;
@@ -103,6 +105,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/me/sessions", Need::Own, NOTHING, me::sessions;
     DELETE "/api/v1/me/sessions/{id}", Need::Own, NOTHING, me::end_session;
     GET "/api/v1/me/identities", Need::Own, NOTHING, me::identities;
+    DELETE "/api/v1/me/identities/{id}", Need::Own, NOTHING, me::end_identity;
     GET "/api/v1/me/export", Need::Own, NOTHING, me::export;
     GET "/api/v1/me/keys", Need::Own, NOTHING, me::keys;
     POST "/api/v1/me/keys", Need::Own, JSON, me::add_key;

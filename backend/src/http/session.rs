@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 /// What a page is told of who is signed in.
 pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {
+    let password = hub.password.then_some("password");
     let mut session = Session {
-        ways: vec!["password".into()],
+        ways: password.into_iter().chain(hub.providers.names()).map(String::from).collect(),
         setup: !hub.accounts.is_set_up(),
         plain_http: hub.unencrypted,
         ..Session::default()
@@ -47,6 +48,12 @@ pub(super) async fn sign_in(
     Json(body): Json<SignIn>,
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
+    if !hub.password {
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "this hub takes no passwords; sign in by one of its providers",
+        ));
+    }
     let old = asker.token.as_ref().map(|token| token.reveal());
     begun(hub, &asker, hub.accounts.sign_in(&body, &asker.network, old).await?).await
 }

@@ -10,6 +10,7 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
 use crate::live::Live;
+use crate::providers::Providers;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -30,6 +31,7 @@ pub struct Opened {
     certificate: Option<Arc<Certificate>>,
     public: PublicUrl,
     port: u16,
+    providers: Arc<Providers>,
     /// For who starts it: how the first admin is made and the first machine joins. Empty once there is an account.
     pub sentences: Vec<Secret>,
 }
@@ -53,6 +55,8 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         accounts.confirm_rejoins();
     }
     let public = public(config, address.port());
+    let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
+    let providers = Arc::new(Providers::of(config, &public, &clock).map_err(|why| (2, why))?);
     let failed = |why: crate::accounts::Denied| (4, why.to_string());
     let code = accounts.setup_code().await.map_err(failed)?;
     let join = accounts.printed_join().await.map_err(failed)?;
@@ -67,7 +71,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         Secret::new(format!("To add a machine, start there (24 h, any number of machines):\n  {line}"))
     });
     let sentences = first.into_iter().chain(machine).collect();
-    Ok(Opened { data, accounts, certificate, public, port: address.port(), sentences })
+    Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, sentences })
 }
 
 /// The address that people and agents type: the one they were told of, else a name of ours and the port.
@@ -82,7 +86,7 @@ fn public(config: &Config, port: u16) -> PublicUrl {
 
 /// Serves until `stop` becomes true, and returns within some seconds of that.
 pub async fn run(config: Config, opened: Opened, serving: Serving) {
-    let Opened { data, accounts, certificate, public, port, .. } = opened;
+    let Opened { data, accounts, certificate, public, port, providers, .. } = opened;
     let control = control_of(data.path());
     let own = (!config.no_local).then(machine::name);
     if let Some(name) = &own
@@ -100,7 +104,9 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
     let meter = Arc::new(Meter::new(live.clock.clone()));
-    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), (public, port), certificate.clone());
+    let providing = tokio::spawn(providers.clone().keep(serving.stop.clone()));
+    let place = (public, port);
+    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
     let audit = config.audit.file.clone().map(|file| {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
@@ -129,6 +135,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         }
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    providing.abort();
     removing.abort();
     ending.abort();
     looking.abort();
