@@ -5,12 +5,15 @@ use crate::browser::{self, document, window};
 use crate::fetch::{self, Answer, Json};
 use crate::state::{LinkState, Page};
 use leptos::prelude::*;
+use shared::provider::Refused;
 use shared::role::Role;
 use shared::session::{Session, SignedIn, TeamRole};
 use shared::views::{SharedView, Span};
 use wasm_bindgen::JsValue;
 
 const SESSION: &str = "api/v1/session";
+/// The way to sign in that is no provider.
+const PASSWORD: &str = "password";
 
 /// What stands between a person and the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Access {
     code: StoredValue<String>,
     /// Why a share link does not open; empty when there is nothing to say.
     pub refused: RwSignal<String>,
+    /// Why a sign-in by a provider came to nothing; empty when there is nothing to say.
+    pub problem: RwSignal<String>,
     /// Set while a password is asked for again: what is done when it was right.
     pub again: RwSignal<Option<Waiting>>,
     /// Name of who was signed in last.
@@ -66,6 +71,7 @@ impl Access {
             gate: RwSignal::new(gate),
             code: StoredValue::new(code),
             refused: RwSignal::default(),
+            problem: RwSignal::new(take_problem()),
             again: RwSignal::new(None),
             last: RwSignal::default(),
             asking: StoredValue::new(false),
@@ -177,6 +183,36 @@ impl Access {
         self.send(SESSION, vec![("name", name.into()), ("password", password.into())], failed);
     }
 
+    /// Goes to a provider and comes back to this page. An invitation that the address brought is taken along. `failed` is
+    /// called with a sentence when the provider is away.
+    pub fn go(self, provider: String, purpose: &'static str, failed: Callback<String>) {
+        let location = window().location();
+        let next = location.pathname().unwrap_or_default() + &location.search().unwrap_or_default();
+        let invited = self.gate.get_untracked() == Gate::Invite;
+        let code = self.code.get_value();
+        let mut fields: Vec<(&'static str, JsValue)> =
+            vec![("provider", provider.into()), ("next", next.into()), ("purpose", purpose.into())];
+        if invited && !code.is_empty() {
+            fields.push(("code", code.into()));
+        }
+        self.ask("POST", "api/v1/session/oidc".into(), fields, move |answer| match answer.is_ok() {
+            // A person can press the button again where the browser refuses.
+            true => drop(window().location().assign(&answer.body.get("url").text())),
+            false => failed.run(answer.problem()),
+        });
+    }
+
+    /// Names of providers by which people sign in here.
+    pub fn providers(self) -> Vec<String> {
+        let ways = self.session.with(|session| session.as_ref().map(|s| s.ways.clone()).unwrap_or_default());
+        ways.into_iter().filter(|way| way != PASSWORD).collect()
+    }
+
+    /// True where people may sign in by a password, or nobody knows yet.
+    pub fn takes_passwords(self) -> bool {
+        self.session.with(|session| session.as_ref().is_none_or(|s| s.ways.iter().any(|way| way == PASSWORD)))
+    }
+
     /// Spends the code of the address: makes the first admin, takes an invitation, or sets a password anew. What is empty is
     /// left out.
     pub fn redeem(self, name: &str, password: &str, failed: Callback<String>) {
@@ -222,6 +258,7 @@ impl Access {
     pub fn sign_out(self) {
         fetch::ask("DELETE", SESSION, None, move |answer| {
             if answer.is_ok() || answer.status == 401 {
+                self.problem.set(String::new());
                 self.look();
             }
         });
@@ -326,16 +363,30 @@ fn code_in(hash: &str) -> Option<(Gate, String)> {
     found.filter(|(_, code)| !code.is_empty())
 }
 
-/// Takes a code out of the address, before anything else is done: it stays in no history.
-fn take_code() -> (Gate, String) {
+/// Takes the word out of the address that says why a sign-in by a provider came to nothing: a sentence of ours. Another word
+/// says nothing.
+fn take_problem() -> String {
     let hash = window().location().hash().unwrap_or_default();
-    let Some((gate, code)) = code_in(&hash) else { return (Gate::Open, String::new()) };
+    let Some(word) = hash.strip_prefix("#refused=") else { return String::new() };
+    forget_hash();
+    Refused::of(word).map(|refused| refused.sentence().to_string()).unwrap_or_default()
+}
+
+/// Takes the end off the address: it stays in no history.
+fn forget_hash() {
     let location = window().location();
     let rest = location.pathname().unwrap_or_default() + &location.search().unwrap_or_default();
     if let Ok(history) = window().history() {
         // A browser may refuse this only for an address of another site.
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&rest));
     }
+}
+
+/// Takes a code out of the address, before anything else is done: it stays in no history.
+fn take_code() -> (Gate, String) {
+    let hash = window().location().hash().unwrap_or_default();
+    let Some((gate, code)) = code_in(&hash) else { return (Gate::Open, String::new()) };
+    forget_hash();
     (gate, code)
 }
 

@@ -11,6 +11,7 @@ mod layout;
 mod link;
 mod people;
 mod processes;
+mod providers;
 mod recording;
 mod series;
 mod served;

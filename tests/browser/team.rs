@@ -56,6 +56,7 @@ window.fetch = (path, init) => {
     case "GET me": return answer(200, { id: "p1", name: "amira", email: "amira@example.org", hub_admin: true, password: true,
       teams: [{ id: "t1", name: "main", role: "admin" }], created: 1700000000 });
     case "PUT me/password": return body.old === "correct horse battery" ? answer(200, {}) : answer(403, { error: "The old password is wrong." });
+    case "GET me/identities": return answer(200, { identities: [{ id: "w1", kind: "password", issuer: "password", subject: "amira" }] });
     case "GET me/sessions": return answer(200, { sessions: more.sessions });
     case "GET me/keys": return answer(200, { keys: more.own });
     case "GET views": return answer(200, { views: more.views });

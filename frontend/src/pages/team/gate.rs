@@ -149,6 +149,8 @@ fn SignIn() -> impl IntoView {
     let known = !last.is_empty();
     let first: NodeRef<html::Input> = if known { password } else { name };
     first.on_load(|input| browser::focus(&input));
+    sending.wrong.set(access.problem.get_untracked());
+    let by_password = flag(move || access.takes_passwords());
     view! {
         <form
             data-form="sign-in"
@@ -160,12 +162,61 @@ fn SignIn() -> impl IntoView {
             {out.then(|| view! {
                 <p>"You are signed out, and this page was emptied. Sign in, and it comes back as it stood."</p>
             })}
-            <Field name="name" label="Name" kind="text" fill="username" node=name value=last/>
-            <Field name="password" label="Password" kind="password" fill="current-password" node=password/>
+            <If when=by_password>
+                <Field name="name" label="Name" kind="text" fill="username" node=name value=last.clone()/>
+                <Field name="password" label="Password" kind="password" fill="current-password" node=password/>
+            </If>
             {sending.says()}
-            <button class="btn primary" disabled=sending.busy>"Sign in"</button>
-            <p class="below">"Forgotten? An admin of this hub makes a link by which you set a new password."</p>
+            <If when=by_password>
+                <button class="btn primary" disabled=sending.busy>"Sign in"</button>
+            </If>
+            <Ways sending purpose="in"/>
+            <If when=by_password>
+                <p class="below">"Forgotten? An admin of this hub makes a link by which you set a new password."</p>
+            </If>
         </form>
+    }
+}
+
+/// What a provider is called on its button.
+pub fn called(provider: &str) -> String {
+    if provider == "github" { "GitHub".into() } else { provider.to_string() }
+}
+
+/// A button for each provider, below a line where there is another way as well.
+#[component]
+fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
+    let access = expect_context::<Access>();
+    // GitHub cannot be told to ask somebody anew.
+    let all = move || access.providers().into_iter().filter(move |name| purpose != "again" || name != "github");
+    let ways = Memo::new(move |_| all().collect::<Vec<String>>());
+    let several = flag(move || access.takes_passwords() && ways.with(|ways| !ways.is_empty()));
+    let failed = Callback::new(move |why: String| {
+        sending.busy.set(false);
+        sending.wrong.set(why);
+    });
+    let button = move |name: String| {
+        let words = match purpose {
+            "again" => format!("Prove it at {}", called(&name)),
+            _ => format!("Sign in with {}", called(&name)),
+        };
+        let own = name.clone();
+        let go = move |_| {
+            sending.busy.set(true);
+            sending.wrong.set(String::new());
+            access.go(own.clone(), purpose, failed);
+        };
+        view! { <button type="button" class="btn" data-provider=name disabled=sending.busy on:click=go>{words}</button> }
+    };
+    let back = flag(move || purpose == "again" && ways.with(|ways| !ways.is_empty()));
+    view! {
+        <If when=several>
+            <p class="or">"or"</p>
+        </If>
+        {move || ways.get().into_iter().map(button).collect_view()}
+        <If when=back>
+            <p class="below">"You come back to this page; do then once more what you wanted to do."</p>
+        </If>
     }
 }
 
@@ -250,6 +301,7 @@ fn Redeem() -> impl IntoView {
             <Field name="same" label="The same again" kind="password" fill="new-password" node=same/>
             {sending.says()}
             <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Begin" } else { "Go on" }}</button>
+            {(form == "invite").then(|| view! { <Ways sending purpose="in"/> })}
         </form>
     }
 }
@@ -271,6 +323,9 @@ fn AgainForm() -> impl IntoView {
     let password = NodeRef::new();
     let sending = Sending::new();
     password.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
+    // Who went to a provider to prove it, and could not, is told so where they try again.
+    sending.wrong.set(access.problem.get_untracked());
+    let by_password = flag(move || access.takes_passwords());
     let label = format!("Password of {}", access.last.get_untracked());
     view! {
         <form
@@ -282,12 +337,17 @@ fn AgainForm() -> impl IntoView {
             }
         >
             <p>"You signed in more than 15 minutes ago. This makes or ends keys, so it asks once more."</p>
-            <label>
-                <span>{label}</span>
-                <input node_ref=password name="password" type="password" autocomplete="current-password" required=true/>
-            </label>
+            <If when=by_password>
+                <label>
+                    <span>{label.clone()}</span>
+                    <input node_ref=password name="password" type="password" autocomplete="current-password" required=true/>
+                </label>
+            </If>
             {sending.says()}
-            <button class="btn primary" disabled=sending.busy>"Go on"</button>
+            <If when=by_password>
+                <button class="btn primary" disabled=sending.busy>"Go on"</button>
+            </If>
+            <Ways sending purpose="again"/>
         </form>
     }
 }

@@ -3,6 +3,7 @@
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
+use super::gate::called;
 use super::keys::{KEY_HEADS, key_row, new_key};
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
@@ -19,7 +20,30 @@ pub fn MePage() -> impl IntoView {
     let me = Polled::follow(access, move || own(""));
     let sessions = Polled::follow(access, move || own("/sessions"));
     let keys = Polled::follow(access, move || own("/keys"));
+    let identities = Polled::follow(access, move || own("/identities"));
     let form = RwSignal::new(None::<Form>);
+    let identity_rows = Memo::new(move |_| {
+        identities.read(|body| {
+            let all = body.get("identities").list();
+            all.iter().map(|one| identity(one, all.len() > 1)).collect::<Vec<Line>>()
+        })
+    });
+    let end_identity = move |(line, _, _): Done| {
+        form.set(Some(Form::ask(
+            "end-identity",
+            format!("Sign in by {} no longer?", line.name),
+            "You go on signing in by the other ways of this list. Your other sessions end.",
+            "DELETE",
+            format!("api/v1/me/identities/{}", line.id),
+        )));
+    };
+    let add_button = move |name: String| {
+        let (words, own) = (format!("Add {}", called(&name)), name.clone());
+        let go = move |_| access.go(own.clone(), "link", Callback::new(move |why| access.problem.set(why)));
+        view! { <button class="btn" data-link=name on:click=go>{words}</button> }
+    };
+    // The ways are known after the first look at the session.
+    let add_identity = move || view! { {move || access.providers().into_iter().map(add_button).collect_view()} };
     let session_rows = Memo::new(move |_| {
         sessions.read(|body| body.get("sessions").list().iter().map(session).collect::<Vec<Line>>())
     });
@@ -121,6 +145,22 @@ pub fn MePage() -> impl IntoView {
                 <button class="btn" data-do="erase" on:click=erase>"Remove my account…"</button>
             </div>
         </Card>
+        <Card
+            title="How you sign in"
+            note=text(|| "each of these opens this account")
+            wrong=access.problem
+            end=add_identity
+        >
+            <List
+                id="identities"
+                label="Table of ways to sign in"
+                heads=&["by", "of", "as"]
+                rows=identity_rows
+                known=flag(move || identities.known())
+                empty="By a link of an admin alone."
+                act=Callback::new(end_identity)
+            />
+        </Card>
         <Card title="Where you are signed in" wrong=sessions.wrong>
             <List
                 id="sessions"
@@ -149,7 +189,7 @@ pub fn MePage() -> impl IntoView {
             />
         </Card>
         <FormDialog form done=Callback::new(move |_| {
-            [me, sessions, keys].into_iter().for_each(Polled::ask);
+            [me, sessions, keys, identities].into_iter().for_each(Polled::ask);
             // Who has left a team, or removed the account, sees another page.
             access.look();
         })/>
@@ -169,6 +209,23 @@ fn browser_of(agent: &str) -> String {
         (Some(one), None) | (None, Some(one)) => one.into(),
         (None, None) => agent.chars().take(24).collect(),
     }
+}
+
+/// A way to sign in; the last one cannot be removed.
+fn identity(identity: &Json, several: bool) -> Line {
+    let kind = identity.get("kind").text();
+    let name = match kind.as_str() {
+        "password" => "password".to_string(),
+        "proxy" => "the proxy".into(),
+        "github" => called("github"),
+        _ => "OpenID Connect".into(),
+    };
+    let issuer = identity.get("issuer").text();
+    let of = if issuer == kind { "this hub".to_string() } else { issuer };
+    let cells =
+        vec![Cell::Name(name.clone(), String::new()), Cell::Text(of), Cell::Faint(identity.get("subject").text())];
+    let deeds = if several { vec![("end", "Remove…")] } else { Vec::new() };
+    Line { id: identity.get("id").text(), name, cells, deeds }
 }
 
 fn session(session: &Json) -> Line {
