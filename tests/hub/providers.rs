@@ -235,6 +235,34 @@ fn an_answer_counts_once_and_in_the_browser_that_began_it() {
 }
 
 #[test]
+fn answers_that_nobody_awaits_fill_no_log_and_lock_nobody_out() {
+    let provider = Provider::start();
+    let hub = hub(&provider, VIEWERS, "");
+    let used = begin(&hub);
+    let path = granted(&used.url);
+    assert!(came(&hub, &back(&hub, &path, &used.cookie)).1.is_some());
+    let places = |cookie: &str| {
+        let one = |_| back(&hub, &path, cookie).header("location").to_string();
+        (0..35).map(one).collect::<Vec<_>>()
+    };
+    // A page elsewhere lets browsers come back that never went away.
+    assert_eq!(places("Accept: */*"), ["/#refused=elsewhere"; 35]);
+    let again = places(&used.cookie);
+    assert_eq!(
+        (again[29].as_str(), again[30].as_str()),
+        ("/#refused=over", "/#refused=busy"),
+        "what was used, 30 times"
+    );
+    let audit = |result: &str| {
+        let all = hub.send("GET", "/api/v1/audit?action=sign-in&limit=1000", &[&hub.cookie("root")], "").body;
+        all.matches(&format!("\"result\":\"{result}\"")).count()
+    };
+    assert_eq!((audit("elsewhere"), audit("over")), (30, 0), "all of a network in one bound");
+    let password = format!("{{\"name\":\"ada\",\"password\":\"{PASSWORD}\"}}");
+    assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &password).status, 200, "passwords are not concerned");
+}
+
+#[test]
 fn a_sign_in_begins_on_our_own_page_and_ends_there() {
     let provider = Provider::start();
     let hub = hub(&provider, VIEWERS, "");

@@ -17,6 +17,8 @@ pub(super) enum Limit {
     Network,
     /// Codes of setup and reset from one network: 30 in 5 min.
     Code,
+    /// Answers of a provider that came to nothing, from one network: 30 in 5 min.
+    Answer,
     /// Keys that are none, from one network: 10 in a minute.
     Key,
 }
@@ -27,7 +29,7 @@ impl Limit {
         match self {
             Limit::Name => (10, Duration::from_secs(300)),
             Limit::Network => (100, Duration::from_secs(300)),
-            Limit::Code => (30, Duration::from_secs(300)),
+            Limit::Code | Limit::Answer => (30, Duration::from_secs(300)),
             Limit::Key => (10, Duration::from_secs(60)),
         }
     }

@@ -118,9 +118,17 @@ impl Accounts {
     /// Takes a sign-in that has come back; nobody can take it again.
     ///
     /// # Errors
-    /// It began elsewhere, is over, or was used.
-    pub async fn take_flow(&self, secret: Option<&FlowSecret>, state: &str) -> Result<Flow, Refused> {
+    /// It began elsewhere, is over, or was used; or too many were.
+    pub async fn take_flow(
+        &self,
+        secret: Option<&FlowSecret>,
+        state: &str,
+        network: &Network,
+    ) -> Result<Flow, Refused> {
         let own = secret.filter(|secret| secret.state() == state).ok_or(Refused::Elsewhere)?;
+        // Only who has the cookie counts: no page elsewhere makes a network's browsers reach the limit.
+        let by = [(Limit::Answer, network.text())];
+        self.attempt(&by).map_err(|_| Refused::Busy)?;
         let taken = async {
             let mut change = self.begin_change().await?;
             let code = codes::take(&mut change, &random::hash(&own.state()), "oidc", self.now()).await?;
@@ -128,6 +136,7 @@ impl Accounts {
             Ok::<_, Denied>(code)
         };
         let code = taken.await.map_err(|_| Refused::Busy)?.ok_or(Refused::Over)?;
+        self.0.attempts.succeeded(&by);
         serde_json::from_str(&code.data).map_err(|_| Refused::Over)
     }
 }

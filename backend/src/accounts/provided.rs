@@ -72,8 +72,11 @@ impl Accounts {
         }
     }
 
-    /// Writes down that a provider's answer came to nothing.
+    /// Writes down that a provider's answer came to nothing. Anybody can bring such answers, so few of a network are.
     pub async fn refused_flow(&self, provider: &str, refused: Refused, network: &Network) {
+        if self.attempt(&[(Limit::Answer, &format!("log {network}"))]).is_err() {
+            return tracing::debug!(provider, "a sign-in that failed is not written down: too many were");
+        }
         let written = async {
             let mut change = self.begin_change().await?;
             let done = Done { action: "sign-in", object: "nobody", ..Done::default() };

@@ -96,7 +96,8 @@ async fn came(
     let base = hub.public.base.clone();
     let secret = secret.ok_or((Refused::Elsewhere, base.clone()))?;
     // It is taken before anything else is looked at: what was answered once is never answered again.
-    let flow = hub.accounts.take_flow(Some(secret), state).await.map_err(|refused| (refused, base.clone()))?;
+    let flow =
+        hub.accounts.take_flow(Some(secret), state, &asker.network).await.map_err(|refused| (refused, base.clone()))?;
     let at = |refused| (refused, flow.next.clone());
     if flow.provider != provider {
         return Err(at(Refused::Untrusted));
