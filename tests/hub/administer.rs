@@ -49,6 +49,9 @@ fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
     let list: Value = serde_json::from_str(&told(run(folder.path(), &["user", "list", "--json"]))).expect("JSON");
     let names: Vec<_> = list["accounts"].as_array().expect("a list").iter().map(|person| &person["name"]).collect();
     assert_eq!(names, ["mara", "tom"]);
+    let roles: Vec<_> =
+        list["accounts"].as_array().expect("a list").iter().map(|one| &one["teams"][0]["role"]).collect();
+    assert_eq!(roles, ["admin", "admin"], "an admin of the hub stands as one in its first team");
     let last = fails(run(folder.path(), &["user", "disable", "tom"]), 1);
     assert!(last.contains("last admin of the hub"), "{last}");
 }

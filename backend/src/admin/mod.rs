@@ -120,7 +120,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 password: Some(read(password_file, person)?),
                 hub_admin: *admin,
                 team: wanted.team.clone(),
-                role: Some(*role),
+                role: *role,
             };
             (HubOrder::AddPerson(new), format!("{person} can sign in now."))
         }

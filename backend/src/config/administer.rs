@@ -105,9 +105,9 @@ pub enum UserTask {
         /// It may all in every team, and alone decides about accounts
         #[arg(long)]
         admin: bool,
-        /// What it may in the team: viewer, member or admin
-        #[arg(long, value_name = "ROLE", default_value = "viewer")]
-        role: Role,
+        /// What it may in the team: viewer, member or admin [default: viewer; with --admin admin]
+        #[arg(long, value_name = "ROLE")]
+        role: Option<Role>,
         /// File with the password; - reads it from standard input
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
