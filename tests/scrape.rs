@@ -2,39 +2,11 @@
 //! A real exporter is read as it prints.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use watchglass_tests::exporter;
 use watchglass_tests::programs;
 use watchglass_tests::server::Server;
 use watchglass_tests::stream::Page;
 use watchglass_tests::waiting::until;
-
-/// Serves a page that is made anew for each scrape; the argument is the number of the scrape. Returns the address.
-fn endpoint(page: impl Fn(usize) -> String + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/metrics", listener.local_addr().expect("an address"));
-    let (page, scrapes) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let (page, scrapes) = (page.clone(), scrapes.clone());
-            std::thread::spawn(move || -> std::io::Result<()> {
-                let mut lines = BufReader::new(stream.try_clone()?);
-                let mut line = String::new();
-                while lines.read_line(&mut line)? > 0 {
-                    if line == "\r\n" {
-                        let body = page(scrapes.fetch_add(1, Ordering::Relaxed));
-                        write!(&stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
-                    }
-                    line.clear();
-                }
-                Ok(())
-            });
-        }
-    });
-    url
-}
 
 fn json(server: &Server, path: &str) -> Value {
     let answer = server.get(path, &[]);
@@ -44,7 +16,7 @@ fn json(server: &Server, path: &str) -> Value {
 
 #[test]
 fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
-    let url = endpoint(|n| match n {
+    let url = exporter::serve(|n| match n {
         0..10 => format!("# TYPE ledger counter\nledger_total {n}\n"),
         _ => format!(
             "# TYPE ledger counter\nledger_total {n}\n# HELP late Came later.\n# TYPE late gauge\nlate{{b=\"2\",a=\"x y\"}} 7.5\n"
@@ -81,7 +53,7 @@ fn what_an_endpoint_prints_later_reaches_a_page_that_was_there_before() {
 
 #[test]
 fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
-    let url = endpoint(|_| "up 1\n".into());
+    let url = exporter::serve(|_| "up 1\n".into());
     let server =
         Server::start(["--interval", "100ms", "--openmetrics", &format!("here={url},gone=http://127.0.0.1:1/metrics")]);
     let check = until("the check is partial", || {
@@ -99,14 +71,14 @@ fn an_endpoint_that_is_not_there_is_named_with_its_reason() {
 
 #[test]
 fn a_hostile_page_costs_itself_and_ours_stay_whole() {
-    let odd = endpoint(|n| {
+    let odd = exporter::serve(|n| {
         format!(
             "# TYPE x_total counter\nx_total -1\ny{{a=\"1\",a=\"2\"}} 1\ny{{__name__=\"z\"}} 1\nwatchglass_self_ticks 1\n\
              long{{l=\"{}\"}} 1\n{{\"quoted.name\",\"a.b\"=\"c\"}} 1\nnative {{count:1,sum:1,schema:0}}\nfine {n}\n",
             "v".repeat(1 << 20)
         )
     });
-    let huge = endpoint(|_| "a 1\n".repeat((9 << 20) / 4));
+    let huge = exporter::serve(|_| "a 1\n".repeat((9 << 20) / 4));
     let server = Server::start(["--interval", "100ms", "--openmetrics", &format!("odd={odd},huge={huge}")]);
     let reason = |part: &str| {
         until(part, || {

@@ -6,6 +6,7 @@ mod ask;
 mod audit;
 mod begin;
 mod control;
+mod downloads;
 mod forgery;
 mod healing;
 mod hostile;

@@ -1,8 +1,7 @@
 //! An endpoint that counts its answers. The server under test scrapes it, so that lost, doubled or changed samples show
 //! as numbers.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use crate::exporter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,29 +15,9 @@ pub struct Ledger {
 impl Ledger {
     /// Starts a ledger on a free port.
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}/metrics", listener.local_addr().expect("an address"));
         let served = Arc::new(AtomicU64::new(0));
         let count = served.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let count = count.clone();
-                // The thread ends with an error when the reader was killed.
-                std::thread::spawn(move || -> std::io::Result<()> {
-                    let mut lines = BufReader::new(stream.try_clone()?);
-                    let mut line = String::new();
-                    while lines.read_line(&mut line)? > 0 {
-                        if line == "\r\n" {
-                            let n = count.fetch_add(1, Ordering::SeqCst) + 1;
-                            let body = Self::page(n);
-                            write!(&stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())?;
-                        }
-                        line.clear();
-                    }
-                    Ok(())
-                });
-            }
-        });
+        let url = exporter::serve(move |_| Self::page(count.fetch_add(1, Ordering::SeqCst) + 1));
         Ledger { url, served }
     }
 

@@ -6,6 +6,7 @@ pub mod browser;
 pub mod certificate;
 pub mod crowd;
 pub mod cutter;
+pub mod exporter;
 pub mod fleet;
 pub mod hub;
 pub mod kills;

@@ -321,6 +321,15 @@ pub fn ask_with(addr: SocketAddr, lines: &str, body: &str) -> Answer {
 /// When nobody listens.
 #[track_caller]
 pub fn ask_unread(addr: SocketAddr, path: &str) -> TcpStream {
+    ask_unread_with(addr, path, &[])
+}
+
+/// Likewise with these header lines.
+///
+/// # Panics
+/// When nobody listens.
+#[track_caller]
+pub fn ask_unread_with(addr: SocketAddr, path: &str, headers: &[&str]) -> TcpStream {
     let connect = async {
         let socket = tokio::net::TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(4096)?;
@@ -328,7 +337,8 @@ pub fn ask_unread(addr: SocketAddr, path: &str) -> TcpStream {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut stream = runtime.block_on(connect).expect("it listens");
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n\r\n").as_bytes()).expect("sent");
+    let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {addr}\r\n{lines}\r\n").as_bytes()).expect("sent");
     stream
 }
 

@@ -2,9 +2,11 @@
 //! front of every route.
 
 use super::body::is_json;
+use super::bound::bound;
 use super::counted::counted;
 use super::hub::{Hub, counted_as};
 use super::need::{Carries, Need};
+use super::rights::Rights;
 use super::vouched::vouched;
 use super::{App, Caller, Refusal};
 use crate::accounts::{Network, Principal, Vouched};
@@ -132,19 +134,18 @@ pub(super) async fn admit(
     };
     match asker {
         Ok(asker) => {
-            let tab = match (&app.hub, &asker.who) {
+            let of_hub = match (&app.hub, &asker.who) {
                 (Some(hub), Some(who)) if carries != Carries::Socket && need.is_for_samples() => {
-                    Some(hub.meter.tab(who))
+                    Some((hub, who.clone(), asker.scope.clone()))
                 }
                 _ => None,
             };
             request.extensions_mut().insert(asker);
             request.extensions_mut().insert(carries);
             let answer = next.run(request).await;
-            match tab {
-                Some(tab) => counted(answer, tab),
-                None => answer,
-            }
+            let Some((hub, who, scope)) = of_hub else { return answer };
+            let tab = hub.meter.tab(&who);
+            counted(bound(answer, || Rights::of(&hub.accounts, app.live.clock.clone(), who, scope)), tab)
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -1,6 +1,5 @@
 //! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts.
 
-mod rights;
 mod script;
 mod socket;
 mod viewer;
@@ -12,12 +11,12 @@ use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::api::Params;
 use crate::http::hub::counted_as;
+use crate::http::rights::Rights;
 use crate::http::{App, Refusal};
 use crate::live::Live;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
-use rights::Rights;
 use script::{MAX_SCRIPT_SOURCES, script};
 use socket::{End, Opcode, Socket};
 use std::sync::Arc;

@@ -3,11 +3,11 @@
 //! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no queue:
 //! it holds its place, and where that is gone it goes on from the newest, which the jump in `t` shows.
 
-use super::rights::{Changed, Rights};
 use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::http::api::{number, seconds};
+use crate::http::rights::{Changed, Rights};
 use crate::live::{Live, Reader, Wakes};
 use crate::store::{Cursor, Frame, News, Store};
 use axum::body::Bytes;

@@ -1,9 +1,9 @@
 //! A page on its socket: it is told what its [`Viewer`] has for it, as fast as it takes it.
 
-use super::rights::{Changed, Rights};
 use super::socket::{End, Opcode, Socket, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
+use crate::http::rights::{Changed, Rights};
 use crate::live::{Live, Outgoing, Overview, Viewer};
 use axum::body::Bytes;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, decode_page};

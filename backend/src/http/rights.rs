@@ -1,5 +1,5 @@
-//! What a viewer's socket rests on: a session or a key. When that ends, or may see less, the socket closes within a second;
-//! when it may see more, the socket shows it.
+//! What a viewer's socket or a long answer rests on: a session, a key or a link. When that ends, or may see less, the socket
+//! closes within a second, and the answer breaks off; when it may see more, the socket shows it.
 
 use crate::accounts::{Accounts, Ended, Principal, Who};
 use crate::clock::Clock;
@@ -126,6 +126,15 @@ impl Rights {
                     let (accounts, principal) = (held.accounts.clone(), held.principal.clone());
                     held.asked = Some(tokio::spawn(async move { accounts.touch(&principal).await.is_ok() }));
                 }
+            }
+        }
+    }
+
+    /// Resolves with why it has ended, once it has.
+    pub async fn ended(mut self) -> String {
+        loop {
+            if let Changed::Ended(why) = self.changed().await {
+                return why;
             }
         }
     }
