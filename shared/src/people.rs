@@ -74,6 +74,15 @@ pub struct Made {
     pub code: Option<Secret>,
 }
 
+/// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was forgotten.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// What stands in place of their name from now on.
+    pub name: String,
+    /// Rows of the audit log that were changed.
+    pub rows: u64,
+}
+
 /// `POST /api/v1/session/reset`: sets a password by a code; answered as a sign-in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

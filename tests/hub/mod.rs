@@ -7,6 +7,7 @@ mod audit;
 mod begin;
 mod control;
 mod downloads;
+mod erase;
 mod forgery;
 mod healing;
 mod hostile;

@@ -113,16 +113,27 @@ pub async fn blur(on: &mut Connection, before: i64, address: &str, network: &str
     Ok(())
 }
 
-/// Another name for somebody who asked to be forgotten; the rows stay.
+/// Another name for somebody who asked to be forgotten, and for what their keys did; nothing in place of their address for
+/// mail. The rows stay; how many were changed.
 ///
 /// # Errors
 /// The statements failed.
-pub async fn erase(on: &mut Connection, name: &str, instead: &str) -> Result<(), Error> {
-    sql::query("UPDATE audit SET who = $2 WHERE who = $1").bind(name).bind(instead).execute(&mut *on).await?;
+pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead: &str) -> Result<u64, Error> {
+    let who = "UPDATE audit SET who = $2 || substr(who, length($1) + 1)
+               WHERE who = $1 OR substr(who, 1, length($1) + 1) = $1 || '/'";
+    let mut rows = 0;
+    // A key of theirs stands there as "key NAME/WHAT FOR".
+    for of in ["", "key "] {
+        let (name, instead) = (format!("{of}{name}"), format!("{of}{instead}"));
+        rows += sql::query(who).bind(&name).bind(&instead).execute(&mut *on).await?.rows_affected();
+    }
     let object = "UPDATE audit SET object = $2 WHERE object = $1
-                  AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%')";
-    sql::query(object).bind(name).bind(instead).execute(on).await?;
-    Ok(())
+                  AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%'
+                       OR action LIKE 'identity.%' OR action LIKE 'invite.%')";
+    rows += sql::query(object).bind(name).bind(instead).execute(&mut *on).await?.rows_affected();
+    let mail = "UPDATE audit SET object = $2 WHERE object = $1 AND action LIKE 'invite.%'";
+    rows += sql::query(mail).bind(email).bind(instead).execute(on).await?.rows_affected();
+    Ok(rows)
 }
 
 /// Those that name somebody, the newest first.

@@ -103,3 +103,13 @@ pub async fn leave(on: &mut Connection, team: Option<&str>, owner: &str, maker: 
     sql::query(rest).bind(owner).bind(team).bind(maker).execute(on).await?;
     Ok(())
 }
+
+/// Another text for who saved them, where that is a text alone.
+///
+/// # Errors
+/// The statement failed.
+pub async fn rename(on: &mut Connection, maker: &str, instead: &str) -> Result<(), Error> {
+    let set = "UPDATE views SET maker = $2 WHERE maker = $1 AND owner IS NULL";
+    sql::query(set).bind(maker).bind(instead).execute(on).await?;
+    Ok(())
+}

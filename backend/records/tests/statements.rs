@@ -399,7 +399,7 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
     assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
     assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
-    audit::erase(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 7);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
     assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
     let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
@@ -439,6 +439,8 @@ async fn views_and_links(records: &Records) {
     views::leave(&mut on, None, &id('a'), "mara (left)").await.unwrap();
     let left = View { owner: None, maker: "mara (left)".into(), ..newer };
     assert_eq!(views::of(&mut on, &id('t'), Some(&id('a'))).await.unwrap(), [left]);
+    views::rename(&mut on, "mara (left)", "erased-1").await.unwrap();
+    assert_eq!(views::get(&mut on, &id('n')).await.unwrap().expect("it is there").maker, "erased-1");
     views::remove(&mut on, &id('n')).await.unwrap();
     assert_eq!(views::get(&mut on, &id('n')).await.unwrap(), None);
 

@@ -4,7 +4,7 @@ use super::invites::email_of;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, Who, random};
 use records::accounts::Account;
-use records::{Connection, accounts, audit, keys, sessions, shares, views};
+use records::{Connection, accounts, audit, sessions, shares, views};
 use serde_json::{Value, json};
 use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
 
@@ -147,30 +147,6 @@ impl Accounts {
             .collect();
         Ok(json!({ "account": me, "identities": identities, "sessions": signed_in, "keys": own_keys, "views": views,
                    "links": links, "audit": log }))
-    }
-
-    /// Removes the account of who asks. Rows of the audit log stay, with another name in them.
-    ///
-    /// # Errors
-    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
-    pub async fn remove_me(&self, by: &Principal) -> Result<(), Denied> {
-        self.need_fresh(by)?;
-        let mut change = self.begin_change().await?;
-        let account = self.own(&mut change, by).await?;
-        self.need_another_admin(&mut change, &account).await?;
-        let instead = format!("erased-{}", &random::id()[..8]);
-        views::leave(&mut change, None, &account.id, &instead).await?;
-        let ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;
-        accounts::remove(&mut change, &account.id).await?;
-        let done = Done { action: "account.erase", object: &account.name, ..Done::default() };
-        self.audit(&mut change, by, done).await?;
-        audit::erase(&mut change, &account.name, &instead).await?;
-        change.commit().await?;
-        self.end_people(Ends::AllOf(account.id, None), Ended::Removed);
-        for key in ended {
-            self.end_people(Ends::One(key), Ended::Key);
-        }
-        Ok(())
     }
 
     /// The row of who asks.

@@ -10,6 +10,7 @@ mod audit_file;
 mod database;
 mod denied;
 mod enrol;
+mod erase;
 mod flow;
 mod invites;
 mod join;

@@ -246,7 +246,8 @@ impl Accounts {
         }
     }
 
-    async fn account(&self, on: &mut Connection, word: &str) -> Result<Account, Denied> {
+    /// An account by its id or name.
+    pub(super) async fn account(&self, on: &mut Connection, word: &str) -> Result<Account, Denied> {
         if let Some(found) = accounts::by_id(on, word).await? {
             return Ok(found);
         }

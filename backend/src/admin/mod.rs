@@ -12,8 +12,8 @@ pub use failed::AdminFailed;
 use crate::accounts::{LogFilter, UsageFilter, usage_csv};
 use crate::clock::{self, Clock};
 use crate::config::{
-    AdminTask, Administration, AgentsTask, Config, Granted, KeyTask, ServiceTask, ShareTask, TeamTask, UserTask,
-    ViewTask,
+    AdminTask, Administration, AgentsTask, Config, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
+    UserTask, ViewTask,
 };
 use order::HubOrder;
 use serde_json::Value;
@@ -62,6 +62,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
                 let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
                 text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
             }
+            HubOrder::ErasePerson(_) => text("name").map(|name| format!("{name}\n")).unwrap_or_default(),
             HubOrder::Invite(..) => secret_line(config, &answer, "invite"),
             HubOrder::AddShare(..) => secret_line(config, &answer, "share"),
             HubOrder::ResetPerson(_) => match (&wanted.hub, text("code")) {
@@ -180,6 +181,17 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             (HubOrder::AddShare(wanted.team.clone(), new), "Who has this link sees this view and nothing else:".into())
         }
         AdminTask::Share(ShareTask::Remove { id }) => (HubOrder::EndShare(id.clone()), format!("{id} is taken back.")),
+        AdminTask::Erase(EraseTask { user: Some(person), .. }) => {
+            let note = format!(
+                "{person} is erased. The log has this name in its place; files that it was written to besides keep the old one."
+            );
+            (HubOrder::ErasePerson(person.clone()), note)
+        }
+        AdminTask::Erase(EraseTask { source, .. }) => {
+            let machine = source.clone().unwrap_or_default();
+            let note = format!("{machine} is erased. What its agent keeps itself goes with its own data folder.");
+            (HubOrder::RemoveAgent(machine), note)
+        }
         AdminTask::Backup(_) | AdminTask::Restore(_) => return Err(AdminFailed::new("this asks no hub")),
         AdminTask::Audit(task) => {
             let now = clock::System.wall();

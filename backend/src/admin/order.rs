@@ -17,6 +17,7 @@ pub(super) enum HubOrder {
     ChangePerson(String, PersonChange),
     ResetPerson(String),
     RemovePerson(String),
+    ErasePerson(String),
     Keys(String),
     KeysOfService(String, String),
     AddKey(String, NewServiceKey),
@@ -87,6 +88,7 @@ impl HubOrder {
             HubOrder::ChangePerson(name, wanted) => ("PATCH", person(name), body(wanted)),
             HubOrder::ResetPerson(name) => ("POST", format!("{}/reset", person(name)), body(&json!({}))),
             HubOrder::RemovePerson(name) => ("DELETE", person(name), None),
+            HubOrder::ErasePerson(name) => ("POST", format!("{}/erase", person(name)), body(&json!({}))),
             HubOrder::Keys(team) => ("GET", of(team, "keys"), None),
             HubOrder::KeysOfService(team, name) => ("GET", format!("{}/keys", service(team, name)), None),
             HubOrder::AddKeyOfService(team, name, wanted) => {
@@ -154,6 +156,7 @@ impl HubOrder {
                 accounts.remove_person(by, name).await?;
                 None
             }
+            HubOrder::ErasePerson(name) => body(&accounts.erase_person(by, name).await?),
             HubOrder::Keys(team) => body(&Keys { keys: accounts.service_keys(by, team).await? }),
             HubOrder::KeysOfService(team, name) => {
                 body(&Keys { keys: accounts.keys_of_service(by, team, name).await? })

@@ -51,6 +51,8 @@ pub enum AdminTask {
     Audit(AuditTask),
     /// `watchglass usage`.
     Usage(UsageTask),
+    /// `watchglass erase`.
+    Erase(EraseTask),
     /// `watchglass backup`: copy the database to this file.
     Backup(PathBuf),
     /// `watchglass restore`: bring such a file back.
@@ -370,6 +372,18 @@ pub enum ShareTask {
         #[arg(value_name = "ID")]
         id: String,
     },
+}
+
+/// What is to be forgotten.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[group(required = true, multiple = false)]
+pub struct EraseTask {
+    /// A person: the account goes, and its name in the audit log becomes another
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// A machine, and all of its samples
+    #[arg(long, value_name = "MACHINE")]
+    pub source: Option<String>,
 }
 
 /// Which rows of the audit log are asked for.

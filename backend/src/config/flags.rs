@@ -2,8 +2,8 @@
 //! one line each.
 
 use super::administer::{
-    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, KeyTask, ServiceTask, ShareTask, TeamTask, UsageTask,
-    UserTask, ViewTask,
+    AdminFlags, AdminTask, Administration, AgentsTask, AuditTask, EraseTask, KeyTask, ServiceTask, ShareTask, TeamTask,
+    UsageTask, UserTask, ViewTask,
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
@@ -40,7 +40,8 @@ const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
 
 /// The commands that administer a hub, and the flags of all of them.
-const ADMINISTERING: [&str; 9] = ["user", "key", "agents", "team", "view", "share", "audit", "backup", "restore"];
+const ADMINISTERING: [&str; 12] =
+    ["user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore"];
 const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
 /// A command, with the flags that it alone has.
@@ -174,6 +175,13 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
+    /// Forget a person, or a machine with its samples; nothing brings them back
+    Erase {
+        #[command(flatten)]
+        task: EraseTask,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
     /// Say who did what on a hub
     Audit {
         #[command(flatten)]
@@ -262,6 +270,7 @@ impl Word {
             Word::Share { task, flags } => Some((AdminTask::Share(task), flags)),
             Word::Backup { file, flags } => Some((AdminTask::Backup(file), flags)),
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
+            Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             _ => None,

@@ -39,8 +39,8 @@ mod when;
 mod written;
 
 pub use administer::{
-    AdminTask, Administration, AgentsTask, AuditTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask, UsageTask,
-    UserTask, ViewTask,
+    AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
+    UsageTask, UserTask, ViewTask,
 };
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;

@@ -23,8 +23,7 @@ pub(super) async fn change(State(app): State<Arc<App>>, asker: Asker, Json(body)
 /// The account is gone, and so is its cookie.
 pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker) -> Answer {
     let hub = app.hub()?;
-    hub.accounts.remove_me(asker.principal()?).await?;
-    let mut response = json(StatusCode::OK, &serde_json::json!({}));
+    let mut response = json(StatusCode::OK, &hub.accounts.erase_me(asker.principal()?).await?);
     response.headers_mut().insert(header::SET_COOKIE, hub.cookie.clear());
     Ok(response)
 }

@@ -147,6 +147,7 @@ pub static ROUTES: &[Route] = routes! {
     PATCH "/api/v1/accounts/{person}", Need::HubAdmin, JSON, admin::people::change;
     DELETE "/api/v1/accounts/{person}", Need::HubAdmin, NOTHING, admin::people::remove;
     POST "/api/v1/accounts/{person}/reset", Need::HubAdmin, NOTHING, admin::people::reset;
+    POST "/api/v1/accounts/{person}/erase", Need::HubAdmin, NOTHING, admin::people::erase;
     POST "/api/v1/ingest/enrol", Need::Key(KeyScope::AgentJoin), EVIDENCE, agents::enrol;
     GET "/api/v1/ingest", Need::Key(KeyScope::AgentWrite), SOCKET, agents::link;
 };

@@ -219,7 +219,7 @@ async fn a_key_never_may_more_than_whose_it_is() {
 async fn an_account_sees_changes_and_erases_itself() {
     let (hub, begun) = Hub::with_admin().await;
     let accounts = &hub.accounts;
-    assert_eq!(accounts.remove_me(&begun.principal).await.expect_err("the last admin").status(), 409);
+    assert_eq!(accounts.erase_me(&begun.principal).await.expect_err("the last admin").status(), 409);
     assert_eq!(accounts.me(&Principal::local(0)).await.expect_err("no account").status(), 403);
     hub.add("tom", Role::Member, false).await;
     let (one, two) = (hub.sign_in("tom", PASSWORD).await.unwrap(), hub.sign_in("tom", PASSWORD).await.unwrap());
@@ -241,7 +241,7 @@ async fn an_account_sees_changes_and_erases_itself() {
     for secret in [one.token.reveal(), key.key.reveal(), PASSWORD, "argon2"] {
         assert!(!export.contains(secret), "{export}");
     }
-    accounts.remove_me(&one.principal).await.expect("gone");
+    accounts.erase_me(&one.principal).await.expect("gone");
     assert!(
         accounts.session(one.token.reveal(), &network(1)).await.unwrap().is_none() && hub.key(&key).await.is_none()
     );

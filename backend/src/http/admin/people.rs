@@ -48,3 +48,12 @@ pub(in crate::http) async fn remove(
     app.hub()?.accounts.remove_person(asker.principal()?, &person).await?;
     Ok(json(StatusCode::OK, &serde_json::json!({})))
 }
+
+/// The account goes, and its name in the log with it.
+pub(in crate::http) async fn erase(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    Ok(json(StatusCode::OK, &app.hub()?.accounts.erase_person(asker.principal()?, &person).await?))
+}

@@ -1,0 +1,74 @@
+//! A person is forgotten: the account goes with all that is its own, and where the log says who did what another name stands.
+
+use super::session::normal_name;
+use super::teams::left;
+use super::watchers::{Ended, Ends};
+use super::{Accounts, Denied, Done, Principal, random};
+use records::accounts::Account;
+use records::{Change, accounts, audit, keys, views};
+use shared::people::Erased;
+
+impl Accounts {
+    /// Erases the account of who asks.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
+    pub async fn erase_me(&self, by: &Principal) -> Result<Erased, Denied> {
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.own(&mut change, by).await?;
+        self.erase(change, by, account.name.clone(), Some(account)).await
+    }
+
+    /// Erases a person by id or name; by the name also one whose account is removed already.
+    ///
+    /// # Errors
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub, [`Denied::Unknown`] where nothing names them.
+    pub async fn erase_person(&self, by: &Principal, word: &str) -> Result<Erased, Denied> {
+        self.need_hub_admin(by)?;
+        self.need_fresh(by)?;
+        let mut change = self.begin_change().await?;
+        let account = match self.account(&mut change, word).await {
+            Ok(account) => Some(account),
+            Err(Denied::Unknown) => None,
+            Err(denied) => return Err(denied),
+        };
+        let name = match &account {
+            Some(account) => account.name.clone(),
+            None => normal_name(word).map_err(|_| Denied::Unknown)?,
+        };
+        self.erase(change, by, name, account).await
+    }
+
+    async fn erase(
+        &self,
+        mut change: Change,
+        by: &Principal,
+        name: String,
+        account: Option<Account>,
+    ) -> Result<Erased, Denied> {
+        let instead = format!("erased-{}", &random::id()[..8]);
+        let mut ended = Vec::new();
+        if let Some(account) = &account {
+            self.need_another_admin(&mut change, account).await?;
+            views::leave(&mut change, None, &account.id, &instead).await?;
+            ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;
+            accounts::remove(&mut change, &account.id).await?;
+        } else if audit::naming(&mut change, &name, 1).await?.is_empty() {
+            return Err(Denied::Unknown);
+        }
+        // What they saved for a team that they left before has their name, too.
+        views::rename(&mut change, &left(&name), &instead).await?;
+        self.audit(&mut change, by, Done { action: "account.erase", object: &name, ..Done::default() }).await?;
+        let email = account.as_ref().and_then(|account| account.email.as_deref());
+        let rows = audit::erase(&mut change, &name, email, &instead).await?;
+        change.commit().await?;
+        if let Some(account) = account {
+            self.end_people(Ends::AllOf(account.id, None), Ended::Removed);
+        }
+        for key in ended {
+            self.end_people(Ends::One(key), Ended::Key);
+        }
+        Ok(Erased { name: instead, rows })
+    }
+}
