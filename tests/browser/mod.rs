@@ -18,6 +18,7 @@ mod served;
 mod states;
 mod take;
 mod team;
+mod teams;
 mod touch;
 mod turns;
 mod view;

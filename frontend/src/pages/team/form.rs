@@ -20,6 +20,8 @@ pub enum Entry {
     Password(&'static str),
     /// One of several values with their words; the first is chosen.
     Choice(Vec<(&'static str, &'static str)>),
+    /// One of several names; the first is chosen.
+    Names(Vec<String>),
     /// Some of several values with their words; they come joined by commas. None is chosen.
     Ticks(Vec<(&'static str, &'static str)>),
 }
@@ -69,6 +71,8 @@ pub struct Form {
     pub method: &'static str,
     /// See `method`.
     pub path: String,
+    /// In place of the path, where that depends on what was typed.
+    at: Option<fn(&Typed) -> String>,
     /// What is sent.
     pub write: Write,
     /// The field of the answer that is shown once, and what is said of it.
@@ -90,6 +94,7 @@ impl Form {
             button,
             method,
             path,
+            at: None,
             write: Arc::new(|typed| Ok(typed.sent())),
             secret: None,
         }
@@ -103,6 +108,11 @@ impl Form {
     /// The same with a secret in the answer.
     pub fn showing(self, field: &'static str, words: &'static str) -> Self {
         Form { secret: Some((field, words)), ..self }
+    }
+
+    /// The same with a path that depends on what was typed.
+    pub fn at(self, at: fn(&Typed) -> String) -> Self {
+        Form { at: Some(at), ..self }
     }
 
     /// The same with something to do with what was typed before it is sent.
@@ -166,6 +176,7 @@ fn Fields(
     let first = |entry: &Entry| match entry {
         Entry::Text(text) => text.clone(),
         Entry::Choice(all) => all.first().map_or(String::new(), |(value, _)| (*value).to_string()),
+        Entry::Names(all) => all.first().cloned().unwrap_or_default(),
         Entry::Password(_) | Entry::Ticks(_) => String::new(),
     };
     let typed = RwSignal::new(Typed(form.fields.iter().map(|(name, _, entry)| (*name, first(entry))).collect()));
@@ -180,7 +191,8 @@ fn Fields(
         };
         busy.set(true);
         let secret = form.secret;
-        access.ask(form.method, form.path, body, move |answer| {
+        let path = form.at.map_or(form.path, |at| at(&typed.get_untracked()));
+        access.ask(form.method, path, body, move |answer| {
             // The dialog may be closed by now.
             let _ = busy.try_set(false);
             if !answer.is_ok() {
@@ -242,19 +254,22 @@ fn Entered(at: usize, name: &'static str, label: &'static str, entry: Entry, typ
             </label>
         }
     };
+    let choice = move |all: Vec<(String, String)>| {
+        let options = all.into_iter().map(|(value, words)| view! { <option value=value>{words}</option> });
+        view! {
+            <label>
+                <span>{label}</span>
+                <select name=name on:change=move |event| put(event_target_value(&event))>{options.collect_view()}</select>
+            </label>
+        }
+    };
     match entry {
         Entry::Text(value) => plain("text", "off", value).into_any(),
         Entry::Password(fill) => plain("password", fill, String::new()).into_any(),
         Entry::Choice(all) => {
-            let options = all.into_iter().map(|(value, words)| view! { <option value=value>{words}</option> });
-            view! {
-                <label>
-                    <span>{label}</span>
-                    <select name=name on:change=move |event| put(event_target_value(&event))>{options.collect_view()}</select>
-                </label>
-            }
-            .into_any()
+            choice(all.into_iter().map(|(value, words)| (value.into(), words.into())).collect()).into_any()
         }
+        Entry::Names(all) => choice(all.into_iter().map(|name| (name.clone(), name)).collect()).into_any(),
         Entry::Ticks(all) => {
             let tick = move |(value, words): (&'static str, &'static str)| {
                 let toggle = move |on: bool| {

@@ -1,9 +1,11 @@
 //! The people of a team: roles, invitations, and what each role may.
 
+use super::accounts::Accounts;
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
+use super::teams::{Teams, new_team};
 use crate::access::Access;
 use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
@@ -115,6 +117,10 @@ pub fn MembersPage() -> impl IntoView {
                     <span>"Members may invite"</span>
                 </label>
             </If>
+            // With one person there is no use of a second team.
+            <If when=flag(move || access.is_hub_admin() && !access.has_teams() && rows.with(Vec::len) > 1)>
+                <button class="btn" data-do="new-team" on:click=move |_| form.set(Some(new_team()))>"Add a team…"</button>
+            </If>
             <If when=flag(move || inviting.get())>
                 <button class="btn primary" data-do="invite" on:click=invite_form>"Invite…"</button>
             </If>
@@ -145,10 +151,14 @@ pub fn MembersPage() -> impl IntoView {
                 />
             </Card>
         </If>
+        <Teams team/>
+        <Accounts/>
         <Rights/>
         <FormDialog form done=Callback::new(move |_| {
             team.ask();
             invites.ask();
+            // A second team may be there now.
+            access.look();
         })/>
     }
 }

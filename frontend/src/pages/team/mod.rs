@@ -1,7 +1,8 @@
 //! The pages of people and machines of a hub: [`gate`] signs in, [`join`] adds machines, [`machines`] lists them, from the
-//! hub's list ([`agents`]); [`members`], [`keys`], [`links`], [`audit`], [`usage`] and [`me`] stand in one [`frame`] and are
+//! hub's list ([`agents`]); [`members`] with [`teams`] and [`accounts`], [`keys`], [`links`], [`audit`], [`usage`] and [`me`] stand in one [`frame`] and are
 //! made of one [`list`] and one [`form`], from what the hub is [`asked`]; [`views`] is the menu of saved views.
 
+pub mod accounts;
 pub mod agents;
 pub mod asked;
 pub mod audit;
@@ -15,5 +16,6 @@ pub mod list;
 pub mod machines;
 pub mod me;
 pub mod members;
+pub mod teams;
 pub mod usage;
 pub mod views;

@@ -1,0 +1,164 @@
+//! The teams of a hub, and which machines each sees. Nothing of it is there while there is one team, but for the way to a
+//! second one.
+
+use super::asked::Polled;
+use super::form::{Entry, Form, FormDialog, words};
+use super::frame::Card;
+use super::list::{Cell, Done, Line, List};
+use crate::access::Access;
+use crate::fetch::Json;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::role::Role;
+
+/// The form of another team.
+pub fn new_team() -> Form {
+    let said = "A team has its own people, keys and views, and sees the machines that you let it see.";
+    Form::ask("new-team", "A new team".into(), said, "POST", "api/v1/teams".into())
+        .with("Make it", vec![("name", "Name", Entry::Text(String::new()))])
+}
+
+/// What the team of the page sees, and all teams.
+#[component]
+pub fn Teams(
+    /// The team of the page, as the hub tells it.
+    team: Polled,
+) -> impl IntoView {
+    let access = expect_context::<Access>();
+    let all = Polled::follow(access, move || access.team().map(|_| "api/v1/teams".into()));
+    let machines = Polled::follow(access, move || access.is_hub_admin().then(|| "api/v1/sources".into()));
+    let form = RwSignal::new(None::<Form>);
+    let seen = Memo::new(move |_| {
+        let hub_admin = access.is_hub_admin();
+        team.read(|body| {
+            body.get("sources").list().iter().map(|source| machine(source, hub_admin)).collect::<Vec<Line>>()
+        })
+    });
+    let teams = Memo::new(move |_| {
+        let hub_admin = access.is_hub_admin();
+        let own = |team: &&Json| hub_admin || team.get("role").text() == Role::Admin.text();
+        all.read(|body| {
+            body.get("teams").list().iter().filter(own).map(|team| row(team, hub_admin)).collect::<Vec<Line>>()
+        })
+    });
+    let here = move || untrack(|| access.team_here()).map(|team| team.name).unwrap_or_default();
+    let let_see = move |_| {
+        let known: Vec<String> = seen.with_untracked(|seen| seen.iter().map(|line| line.name.clone()).collect());
+        let all = untrack(|| {
+            machines.read(|body| body.get("sources").list().iter().map(|s| s.get("name").text()).collect::<Vec<_>>())
+        });
+        let left: Vec<String> = all.into_iter().filter(|name| !known.contains(name)).collect();
+        let team = here();
+        let title = format!("Let {team} see a machine");
+        if left.is_empty() {
+            return team_sees_all(form, title);
+        }
+        let said = "Its people see all of it, its history included. Those who see it already go on seeing it.";
+        form.set(Some(
+            Form::ask("grant", title, said, "PUT", String::new())
+                .with("Let it", vec![("source", "Machine", Entry::Names(left))])
+                .writing(move |_| Ok(vec![("add", words(&team))]))
+                .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source"))),
+        ));
+    };
+    let take = move |(line, _, _): Done| {
+        let team = here();
+        form.set(Some(
+            Form::ask(
+                "revoke-grant",
+                format!("{team} does not see {} any more?", line.name),
+                "What its people have open of it is closed at once. Its samples stay.",
+                "PUT",
+                format!("api/v1/sources/{}/grants", line.id),
+            )
+            .writing(move |_| Ok(vec![("remove", words(&team))])),
+        ));
+    };
+    let act = move |(line, deed, _): Done| {
+        let path = format!("api/v1/teams/{}", line.id);
+        let name = line.name.clone();
+        form.set(Some(match deed {
+            "rename" => Form::ask("rename-team", format!("Another name for {name}"), "Its people, keys and machines stay.", "PATCH", path)
+                .with("Rename", vec![("name", "New name", Entry::Text(name))]),
+            _ => Form::ask(
+                "remove-team",
+                format!("Remove the team {name}?"),
+                "Its keys, views and links go, and what its people have open is closed. A team that still has machines stays.",
+                "DELETE",
+                path,
+            )
+            .with("Remove it", vec![("name", "Its name, to be sure", Entry::Text(String::new()))]),
+        }));
+    };
+    view! {
+        <If when=flag(move || access.has_teams() && access.team().is_some())>
+            <Card
+                title="Machines of this team"
+                note=text(move || seen.with(Vec::len).to_string())
+                end=move || view! {
+                    <If when=flag(move || access.is_hub_admin())>
+                        <button class="btn" data-do="grant" on:click=let_see>"Let it see a machine…"</button>
+                    </If>
+                }
+            >
+                <List
+                    id="seen"
+                    label="Table of machines that the team sees"
+                    heads=&["machine", "why it is seen"]
+                    rows=seen
+                    known=flag(move || team.known())
+                    empty="This team sees no machine yet."
+                    act=Callback::new(take)
+                />
+            </Card>
+            <Card
+                title="Teams"
+                note=text(move || teams.with(Vec::len).to_string())
+                wrong=all.wrong
+                end=move || view! {
+                    <If when=flag(move || access.is_hub_admin())>
+                        <button class="btn" data-do="new-team" on:click=move |_| form.set(Some(new_team()))>"Add a team…"</button>
+                    </If>
+                }
+            >
+                <List
+                    id="teams"
+                    label="Table of teams"
+                    heads=&["team", "who invites"]
+                    rows=teams
+                    known=flag(move || all.known())
+                    empty=""
+                    act=Callback::new(act)
+                />
+            </Card>
+        </If>
+        <FormDialog form done=Callback::new(move |_| {
+            [team, all, machines].into_iter().for_each(Polled::ask);
+            // The choice of teams stands in the session.
+            access.look();
+        })/>
+    }
+}
+
+/// There is nothing to choose.
+fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
+    let said = "It sees every machine of this hub already.";
+    form.set(Some(Form::ask("grant", title, said, "GET", "api/v1/teams".into())));
+}
+
+fn machine(source: &Json, hub_admin: bool) -> Line {
+    let (id, name, home) = (source.get("id").text(), source.get("name").text(), source.get("home").is_true());
+    let why = if home { "it joined by a line of this team" } else { "an admin of the hub let it" };
+    let deeds = if hub_admin && !home { vec![("revoke-grant", "Take away…")] } else { Vec::new() };
+    Line { id, name: name.clone(), cells: vec![Cell::Name(name, String::new()), Cell::Faint(why.into())], deeds }
+}
+
+fn row(team: &Json, hub_admin: bool) -> Line {
+    let (id, name) = (team.get("id").text(), team.get("name").text());
+    let who = if team.get("members_invite").is_true() { "admins and members" } else { "admins" };
+    let mut deeds = vec![("rename", "Rename…")];
+    if hub_admin {
+        deeds.push(("remove", "Remove…"));
+    }
+    Line { id, name: name.clone(), cells: vec![Cell::Name(name, String::new()), Cell::Faint(who.into())], deeds }
+}
