@@ -92,6 +92,8 @@ impl Counts {
 pub struct Meter {
     clock: Arc<dyn Clock>,
     tabs: Mutex<HashMap<Payer, Arc<Counts>>>,
+    /// Rows for which there was no room while the database was away.
+    left_out: AtomicU64,
 }
 
 /// Where what one caller uses is counted: for their team, and for the key. Cheap to clone.
@@ -110,7 +112,17 @@ pub struct Watching {
 impl Meter {
     /// Nothing was asked for yet.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Meter { clock, tabs: Mutex::default() }
+        Meter { clock, tabs: Mutex::default(), left_out: AtomicU64::new(0) }
+    }
+
+    /// Rows of what was used that were left out since the start: the database was away for too long.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// So many were left out by now.
+    pub(super) fn leaves_out(&self, rows: u64) {
+        self.left_out.store(rows, Ordering::Relaxed);
     }
 
     fn tabs(&self) -> MutexGuard<'_, HashMap<Payer, Arc<Counts>>> {

@@ -50,6 +50,7 @@ async fn write(book: &mut Book, live: &Arc<Live>, accounts: &Accounts, meter: &M
         // Blocks of all machines are looked through, not on the threads that serve the stream.
         let Ok(sources) = tokio::task::spawn_blocking(move || sources_now(&theirs)).await else { return };
         book.note(live.clock.wall().div_euclid(DAY), &homes, &sources, &meter.take());
+        meter.leaves_out(book.left_out);
     }
     // A group at a time, so that others who write do not wait long.
     while let Some(some) = book.next() {

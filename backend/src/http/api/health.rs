@@ -32,9 +32,12 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     }
     rows.into_iter().for_each(|row| family(text, open, "self", row, &[]));
     if let Ok(hub) = app.hub() {
-        let counts = hub.ingest.counts();
-        ingest(&counts).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
-        family(text, open, "ingest", REFUSED, &counts.refused);
+        let ingested = hub.ingest.counts();
+        ingest(&ingested).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
+        family(text, open, "ingest", REFUSED, &ingested.refused);
+        let left_out = hub.meter.left_out();
+        let help = "Rows of what was used that were left out while the database was away.";
+        family(text, open, "usage", counts("rows_left_out", help, left_out), &[]);
         for row in hub.accounts.audit_file().iter().flat_map(audit) {
             family(text, open, "audit", row, &[]);
         }
