@@ -4,15 +4,21 @@ use super::JSON;
 use super::revoked::all_is_closed;
 use backend::accounts::Database;
 use std::path::{Path, PathBuf};
+use watchglass_tests::certificate::Authority;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::postgresql::Postgresql;
 use watchglass_tests::server::watchglass;
 use watchglass_tests::waiting::until_so;
 
-/// A configuration that names a database of it, and the address of that.
+/// A configuration that names a new database of it, and the address of that.
 fn configured(postgresql: &Postgresql, folder: &Path) -> (PathBuf, String) {
-    let (config, url) = (folder.join("config.toml"), postgresql.database("hub"));
+    configured_at(postgresql, folder, postgresql.database("hub"))
+}
+
+/// Likewise by this address.
+fn configured_at(postgresql: &Postgresql, folder: &Path, url: String) -> (PathBuf, String) {
+    let config = folder.join("config.toml");
     let password = postgresql.password_file();
     let text = format!("[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n", password.display());
     std::fs::write(&config, text).expect("written");
@@ -153,4 +159,32 @@ fn with_postgresql_a_hub_moves_there_from_its_file() {
     let instance = name.rsplit_once('-').expect("a port").0;
     let cookie = format!("Cookie: {instance}-{}={token}", server.addr().port());
     assert_eq!(send(&server, "GET", "/api/v1/sources", &[&cookie], "").status, 200);
+}
+
+#[test]
+#[ignore = "needs Debian's PostgreSQL 15"]
+fn with_postgresql_over_tcp_a_hub_goes_by_tls_and_to_no_server_that_it_cannot_trust() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().expect("a folder"));
+    let postgresql = Postgresql::start_tls(|folder| authority.sign("localhost", folder));
+    postgresql.database("hub");
+    let url = |how: &str| format!("{}?{how}", postgresql.tcp_url("hub"));
+    let others = tempfile::tempdir().expect("a folder");
+    let verified = |ca: &Path| url(&format!("sslmode=verify-full&sslrootcert={}", ca.display()));
+    for refused in [verified(&Authority::new().write(others.path())), url("sslmode=disable")] {
+        let (config, _) = configured_at(&postgresql, folder.path(), refused.clone());
+        let (status, _, said) = told(&config, folder.path(), &["hub", "--port", "0", "--no-local"]);
+        assert_eq!(status, Some(4), "{refused}: {said}");
+        assert!(said.contains("PostgreSQL at localhost:") && !said.contains(postgresql.password()), "{said}");
+    }
+    let url = verified(&authority.write(folder.path()));
+    let (config, _) = configured_at(&postgresql, folder.path(), url.clone());
+    let database = Database::of(folder.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+    let config = config.display().to_string();
+    let hub = Hub::start_in(folder, database, ["--no-local", "--config", &config]);
+    assert_eq!(sign_in(&hub, "ada").status, 200);
+    let about = hub.send("GET", "/api/v1/hub", &[&hub.cookie("root")], "");
+    assert!(about.body.contains("\"database\":\"postgresql\""), "{about:?}");
+    let ours = "FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'watchglass'";
+    let open = |how: &str| postgresql.sql("hub", &format!("SELECT count(*) {ours} AND {how}"));
+    assert!(open("ssl") != "0" && open("NOT ssl") == "0", "{} by TLS, {} without", open("ssl"), open("NOT ssl"));
 }

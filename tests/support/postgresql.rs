@@ -1,6 +1,8 @@
-//! A PostgreSQL of Debian for one test, in a folder of its own, reached by a socket in it. It asks for a password, sorts
+//! A PostgreSQL of Debian for one test, in a folder of its own, reached by a socket in it, or by TCP on loopback. It asks for a password, sorts
 //! texts by a language unless it is told otherwise, and does not wait for the disk.
 
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -9,7 +11,13 @@ use tempfile::TempDir;
 const USER: &str = "watchglass";
 const PASSWORD: &str = "correct horse";
 
-const SETTINGS: &str = "listen_addresses = ''\nfsync = off\nshared_buffers = 16MB\nmax_connections = 40\n";
+const SETTINGS: &str = "fsync = off\nshared_buffers = 16MB\nmax_connections = 40\n";
+/// Where it listens unless it is told otherwise.
+const PORT: u16 = 5432;
+/// Who may connect by TCP: nobody without TLS.
+const TLS_ALONE: &str = "local all all scram-sha-256\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+/// Ports that are tried.
+const PORTS: usize = 5;
 
 /// Whom it runs as where we are root, as whom it refuses to run.
 const NOBODY: u32 = 65_534;
@@ -18,6 +26,8 @@ const NOBODY: u32 = 65_534;
 pub struct Postgresql {
     folder: TempDir,
     programs: PathBuf,
+    /// The port of its sockets.
+    port: u16,
 }
 
 impl Postgresql {
@@ -26,19 +36,45 @@ impl Postgresql {
     /// # Panics
     /// Panics when it is not on PATH or does not start.
     pub fn start() -> Postgresql {
+        let own = Self::make();
+        own.settings("listen_addresses = ''\n");
+        own.start_again();
+        own
+    }
+
+    /// One that is also reached at `localhost` by TCP, by TLS alone, with the chain and the key that `sign` writes into its
+    /// folder.
+    ///
+    /// # Panics
+    /// Panics as [`start`](Self::start) does.
+    pub fn start_tls(sign: impl FnOnce(&Path) -> (PathBuf, PathBuf)) -> Postgresql {
+        let mut own = Self::make();
+        let (chain, key) = sign(own.folder.path());
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("closed to others");
+        own.give(&[&chain, &key]);
+        std::fs::write(own.data().join("pg_hba.conf"), TLS_ALONE).expect("written");
+        let tls = format!("ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n", chain.display(), key.display());
+        // It takes no port 0; a port that was free a moment ago may be taken by now.
+        let started = (0..PORTS).any(|_| {
+            own.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+            own.settings(&format!("listen_addresses = '127.0.0.1'\nport = {}\n{tls}", own.port));
+            own.tries(&mut own.starting()).is_ok()
+        });
+        assert!(started, "it starts on none of {PORTS} ports");
+        own
+    }
+
+    /// One that does not run yet.
+    fn make() -> Postgresql {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut folders = std::env::split_paths(&path).chain(["/usr/lib/postgresql/15/bin".into()]);
         let needed = ["initdb", "pg_ctl", "postgres", "psql"];
         let programs = folders.find(|folder| needed.iter().all(|name| folder.join(name).is_file()));
         let programs = programs.expect("initdb is not on PATH; `cargo xtask test` fetches Debian's");
-        let own = Postgresql { folder: tempfile::tempdir().expect("a folder"), programs };
+        let own = Postgresql { folder: tempfile::tempdir().expect("a folder"), programs, port: PORT };
         let password = own.password_file();
         std::fs::write(&password, PASSWORD).expect("written");
-        if is_root() {
-            for path in [own.folder.path(), &password] {
-                std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
-            }
-        }
+        own.give(&[own.folder.path(), &password]);
         let sorted = ["--locale=C", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8", "--no-sync"];
         own.run(
             own.program("initdb")
@@ -47,11 +83,25 @@ impl Postgresql {
                 .arg(own.data())
                 .args(["--pwfile", password.to_str().expect("plain")]),
         );
-        let settings = format!("{SETTINGS}unix_socket_directories = '{}'\n", own.folder.path().display());
-        let file = own.data().join("postgresql.auto.conf");
-        std::fs::write(&file, settings).expect("written");
-        own.start_again();
         own
+    }
+
+    /// Gives files to whom it runs as.
+    fn give(&self, paths: &[&Path]) {
+        for path in paths.iter().filter(|_| is_root()) {
+            std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+        }
+    }
+
+    fn settings(&self, more: &str) {
+        let settings = format!("{SETTINGS}unix_socket_directories = '{}'\n{more}", self.folder.path().display());
+        std::fs::write(self.data().join("postgresql.auto.conf"), settings).expect("written");
+    }
+
+    fn starting(&self) -> Command {
+        let mut command = self.program("pg_ctl");
+        command.args(["start", "-w", "-t", "120", "-l"]).arg(self.log()).arg("-D").arg(self.data());
+        command
     }
 
     /// Starts it, after it was stopped.
@@ -59,9 +109,7 @@ impl Postgresql {
     /// # Panics
     /// Panics when it does not start.
     pub fn start_again(&self) {
-        self.run(
-            self.program("pg_ctl").args(["start", "-w", "-t", "120", "-l"]).arg(self.log()).arg("-D").arg(self.data()),
-        );
+        self.run(&mut self.starting());
     }
 
     /// Stops it; who is connected is cut off.
@@ -86,6 +134,11 @@ impl Postgresql {
         format!("postgres://{USER}@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
     }
 
+    /// The address of a database by TCP.
+    pub fn tcp_url(&self, name: &str) -> String {
+        format!("postgres://{USER}@localhost:{}/{name}", self.port)
+    }
+
     /// Runs SQL in a database; what it prints, without a frame.
     ///
     /// # Panics
@@ -93,7 +146,12 @@ impl Postgresql {
     pub fn sql(&self, database: &str, sql: &str) -> String {
         let mut command = self.program("psql");
         command.args(["-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", database, "-c", sql, "-h"]);
-        let output = command.arg(self.folder.path()).env("PGPASSWORD", PASSWORD).output().expect("psql starts");
+        let output = command
+            .arg(self.folder.path())
+            .args(["-p", &self.port.to_string()])
+            .env("PGPASSWORD", PASSWORD)
+            .output()
+            .expect("psql starts");
         assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text").trim().to_string()
     }
@@ -143,14 +201,19 @@ impl Postgresql {
         command
     }
 
-    /// Runs a command to its end. What it starts keeps no pipe of ours.
+    /// Runs a command to its end.
     fn run(&self, command: &mut Command) {
+        self.tries(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    }
+
+    /// Likewise; what it said where it failed. What it starts keeps no pipe of ours.
+    fn tries(&self, command: &mut Command) -> Result<(), String> {
         let said = self.folder.path().join("said");
         let file = std::fs::File::create(&said).expect("made");
         let copy = file.try_clone().expect("a second handle");
         let status = command.stdout(file).stderr(copy).status().expect("it starts");
         let told = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
-        assert!(status.success(), "{command:?}: {}\n{}", told(&said), told(&self.log()));
+        if status.success() { Ok(()) } else { Err(format!("{}\n{}", told(&said), told(&self.log()))) }
     }
 }
 
