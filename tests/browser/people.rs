@@ -17,7 +17,7 @@ const hub = window.__hub = { old: true, accounts: sessionStorage.fresh !== "yes"
   ] };
 const session = () => ({ account: sessionStorage.signed === "yes" ? { id: "p1", name: "amira", hub_admin: true } : null,
   teams: sessionStorage.signed === "yes" ? [{ id: "t1", name: "main", role: "admin" }] : [],
-  share: null, ways: ["password"], setup: !hub.accounts, plain_http: false });
+  share: null, ways: ["password", "keycloak", "github"], setup: !hub.accounts, plain_http: false });
 const real = window.fetch;
 window.fetch = (path, init) => {
   const url = String(path), method = (init && init.method) || "GET";

@@ -118,3 +118,20 @@ fn another_way_to_sign_in_is_added_and_the_last_one_cannot_be_removed() {
     role(&browser, "admin");
     no_faults(&browser);
 }
+
+#[test]
+fn an_invitation_is_taken_by_a_provider_which_alone_is_asked_where_no_passwords_are_taken() {
+    let (_provider, hub, browser, url) = start("password = false");
+    let headers = [&hub.cookie("ada"), &hub.origin(), "Content-Type: application/json"];
+    let made = hub.send("POST", "/api/v1/teams/main/invites", &headers, "{\"role\":\"member\"}");
+    let code = made.body.split("#invite=").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
+    browser.open(&format!("{url}#invite={code}"));
+    browser.until("document.querySelector('form[data-form=invite] [data-provider=lab]')");
+    browser.until("document.querySelector('form[data-form=invite]').innerText.includes('Sign in to join')");
+    assert_eq!(browser.eval("document.querySelectorAll('form[data-form=invite] input').length"), 0);
+    browser.screenshot("invite-provider");
+    browser.click("form[data-form=invite] [data-provider=lab]");
+    role(&browser, "member");
+    assert_eq!(browser.eval("location.hash"), "");
+    no_faults(&browser);
+}

@@ -485,6 +485,9 @@ fn without_passwords_there_are_the_other_ways_alone() {
     let password = format!("{{\"name\":\"ada\",\"password\":\"{PASSWORD}\"}}");
     assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &password).status, 403);
     assert_eq!(sign_in(&hub).1, "nora");
+    let invite = json!({ "code": "x", "name": "otto", "password": PASSWORD }).to_string();
+    let invited = hub.send("POST", "/api/v1/session/invite", &[&hub.origin(), JSON], &invite);
+    assert_eq!(invited.status, 403, "no account that nobody can sign in to: {invited:?}");
 }
 
 #[test]

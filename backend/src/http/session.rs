@@ -49,10 +49,7 @@ pub(super) async fn sign_in(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     if !hub.password {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            "this hub takes no passwords; sign in by one of its providers",
-        ));
+        return Err(no_passwords());
     }
     let old = asker.token.as_ref().map(|token| token.reveal());
     begun(hub, &asker, hub.accounts.sign_in(&body, &asker.network, old).await?).await
@@ -84,6 +81,10 @@ pub(super) async fn invite(
     Json(body): Json<TakeInvite>,
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
+    // Whom a proxy has signed in comes to the new account by it from now on, and never types the password again.
+    if !hub.password && body.password.is_some() && asker.vouched.is_none() {
+        return Err(no_passwords());
+    }
     match hub.accounts.take_invite(asker.who.as_ref(), &body, &asker.network).await? {
         InviteTaken::Begun(new) => begun(hub, &asker, *new).await,
         InviteTaken::Joined => {
@@ -93,6 +94,10 @@ pub(super) async fn invite(
             Ok(json(StatusCode::OK, &told(hub, who.as_ref()).await?))
         }
     }
+}
+
+fn no_passwords() -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, "this hub takes no passwords; sign in by one of its providers")
 }
 
 /// The session that has begun, and its cookie.

@@ -274,11 +274,16 @@ fn Redeem() -> impl IntoView {
     let access = expect_context::<Access>();
     let (name, password, same) = (NodeRef::new(), NodeRef::new(), NodeRef::new());
     let sending = Sending::new();
+    let invited = access.gate.get_untracked() == Gate::Invite;
+    // Who was invited and cannot choose a password signs in by a provider alone.
+    let by_password = flag(move || !invited || access.takes_passwords() || access.providers().is_empty());
     let (form, said, named) = match access.gate.get_untracked() {
         Gate::Setup => ("setup", "This hub is new. You become its first admin.", true),
         Gate::Invite => ("invite", "You were invited. Choose a name and a password.", true),
         _ => ("reset", "Choose a new password. You are signed out everywhere else.", false),
     };
+    // Which ways there are is known after the first look at the session.
+    let said = text_of(move || if by_password.get() { said } else { "You were invited. Sign in to join." });
     let first: NodeRef<html::Input> = if named { name } else { password };
     first.on_load(|input: web_sys::HtmlInputElement| browser::focus(&input));
     let submit = move |event: leptos::ev::SubmitEvent| {
@@ -296,12 +301,16 @@ fn Redeem() -> impl IntoView {
     view! {
         <form data-form=form on:submit=submit>
             <p>{said}</p>
-            {named.then(|| view! { <Field name="name" label="Your name here" kind="text" fill="username" node=name/> })}
-            <Field name="password" label="Password, 12 characters or more" kind="password" fill="new-password" node=password/>
-            <Field name="same" label="The same again" kind="password" fill="new-password" node=same/>
+            <If when=by_password>
+                {named.then(|| view! { <Field name="name" label="Your name here" kind="text" fill="username" node=name/> })}
+                <Field name="password" label="Password, 12 characters or more" kind="password" fill="new-password" node=password/>
+                <Field name="same" label="The same again" kind="password" fill="new-password" node=same/>
+            </If>
             {sending.says()}
-            <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Begin" } else { "Go on" }}</button>
-            {(form == "invite").then(|| view! { <Ways sending purpose="in"/> })}
+            <If when=by_password>
+                <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Begin" } else { "Go on" }}</button>
+            </If>
+            {invited.then(|| view! { <Ways sending purpose="in"/> })}
         </form>
     }
 }
