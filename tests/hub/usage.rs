@@ -34,6 +34,8 @@ async fn what_machines_programs_and_viewers_use_is_written_down_when_a_hub_ends(
     assert_eq!(refused.status, 403, "what a team uses is for its members");
     let wrong = hub.send("GET", "/api/v1/usage?team=main&by=person", &[&hub.cookie("ada")], "");
     assert_eq!((wrong.status, wrong.error().as_str()), (400, "by is day, source or key, not \"person\""));
+    let metrics = hub.send("GET", "/metrics", &[&hub.key("metrics")], "").body;
+    assert!(metrics.contains("\nwatchglass_usage_rows_left_out_total 0\n"), "it says that nothing was left out");
     drop(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await);
 
     let Hub { server, folder, keys, .. } = hub;
