@@ -26,3 +26,4 @@ mod scrape;
 mod servers;
 mod stream;
 mod top;
+mod unix;

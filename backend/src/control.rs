@@ -1,5 +1,6 @@
 //! `control.sock`: the road to the process that has a data folder, for who may open that folder. It is a socket in a folder
-//! of ours, open to its owner alone, and answers HTTP as the process does elsewhere.
+//! of ours, open to its owner alone, and answers HTTP as the process does elsewhere. A server of one machine has `page.sock`
+//! beside it, which gives no more than the page has.
 
 use sha2::{Digest, Sha256};
 use std::io;
@@ -8,20 +9,33 @@ use std::path::{Path, PathBuf};
 /// The longest path of a socket that every system takes, bytes.
 const LONGEST: usize = 107;
 
-/// Where the socket of a data folder is: `watchglass/HASH.sock` in the user's folder for such things, else `control.sock` in
-/// the data folder. None where the path is too long for a socket.
+/// What a socket of a data folder is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderSocket {
+    /// For commands, which may do on it what the owner of the folder may.
+    Control,
+    /// For a server that was started to show this folder's page.
+    Page,
+}
+
+/// Where a socket of a data folder is: `watchglass/HASH.sock` or `HASH-page.sock` in the user's folder for such things, else
+/// `control.sock` or `page.sock` in the data folder. None where the path is too long for a socket.
 ///
 /// # Errors
 /// The data folder cannot be found.
-pub fn path(folder: &Path, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
+pub fn path(folder: &Path, socket: FolderSocket, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
+    let (name, ending) = match socket {
+        FolderSocket::Control => ("control.sock", ".sock"),
+        FolderSocket::Page => ("page.sock", "-page.sock"),
+    };
     let folder = folder.canonicalize()?;
     let path = match runtime.filter(|path| path.is_absolute() && path.is_dir()) {
         Some(runtime) => {
             let hash = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-            let name: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-            runtime.join("watchglass").join(format!("{name}.sock"))
+            let hash: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            runtime.join("watchglass").join(hash + ending)
         }
-        None => folder.join("control.sock"),
+        None => folder.join(name),
     };
     Ok((path.as_os_str().len() <= LONGEST).then_some(path))
 }
@@ -31,9 +45,9 @@ pub fn runtime_folder() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)
 }
 
-/// Where the socket of a data folder may be: root looks after services that have no folder for sockets.
-fn places(folder: &Path) -> Vec<PathBuf> {
-    let all = [path(folder, runtime_folder()), path(folder, None)];
+/// Where a socket of a data folder may be: root looks after services that have no folder for sockets.
+pub fn places(folder: &Path, socket: FolderSocket) -> Vec<PathBuf> {
+    let all = [path(folder, socket, runtime_folder()), path(folder, socket, None)];
     all.into_iter().filter_map(|path| path.ok().flatten()).collect()
 }
 
@@ -68,7 +82,9 @@ mod unix {
     /// # Errors
     /// It does not answer, or not in HTTP.
     pub fn ask(folder: &Path, method: &str, path: &str, body: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
-        let Some(mut stream) = places(folder).iter().find_map(|path| UnixStream::connect(path).ok()) else {
+        let Some(mut stream) =
+            places(folder, FolderSocket::Control).iter().find_map(|path| UnixStream::connect(path).ok())
+        else {
             return Ok(None);
         };
         stream.set_read_timeout(Some(TIMEOUT))?;
@@ -185,16 +201,20 @@ mod tests {
     fn each_data_folder_has_its_own_socket() {
         let (one, two, runtime) = (tempfile::tempdir(), tempfile::tempdir(), tempfile::tempdir());
         let (one, two, runtime) = (one.expect("made"), two.expect("made"), runtime.expect("made"));
-        let of = |folder: &Path, runtime: Option<PathBuf>| path(folder, runtime).expect("there").expect("short");
+        let of = |folder: &Path, runtime: Option<PathBuf>| {
+            path(folder, FolderSocket::Control, runtime).expect("there").expect("short")
+        };
         assert_eq!(of(one.path(), None), one.path().canonicalize().expect("there").join("control.sock"));
         let (a, b) = (of(one.path(), Some(runtime.path().into())), of(two.path(), Some(runtime.path().into())));
         assert!(a != b && a.starts_with(runtime.path().join("watchglass")), "{a:?} {b:?}");
+        let page = path(one.path(), FolderSocket::Page, Some(runtime.path().into())).expect("there");
+        assert!(page.is_some_and(|page| page != a && page.starts_with(runtime.path())), "each has its own name");
         assert_eq!(of(&one.path().join("."), Some(runtime.path().into())), a, "however it is written");
         assert_eq!(of(one.path(), Some("relative".into())), of(one.path(), None));
         let deep = one.path().join("d".repeat(100));
         std::fs::create_dir(&deep).expect("made");
-        assert_eq!(path(&deep, None).expect("there"), None);
-        assert!(path(Path::new("/no/such/folder"), None).is_err());
+        assert_eq!(path(&deep, FolderSocket::Control, None).expect("there"), None);
+        assert!(path(Path::new("/no/such/folder"), FolderSocket::Page, None).is_err());
     }
 
     #[test]

@@ -5,15 +5,17 @@
 
 use backend::clock::{self, Clock};
 use backend::config::{self, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
-use backend::control;
+use backend::control::{self, Bound};
 use backend::data::Data;
 use backend::doctor;
 use backend::file::{Whole, is_stdout};
+use backend::http::listen::relay;
 use backend::modes;
 use backend::stderr::Stderr;
 use backend::terminal::complain;
 use backend::uplink;
 use shared::recording::Recording;
+use signals::{Asked, Parent};
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,6 +23,9 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
+
+/// Time between two looks at whether the process that has the data folder still runs.
+const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long open connections may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -308,19 +313,23 @@ async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
             tell(line);
         }
     });
-    until_asked(running, stopping).await
+    until_asked(running, stopping, None).await
 }
 
 /// Opens the accounts of a hub, and says to who starts it how the first admin is made and the first machine joins.
 async fn open_hub(
     config: &Config,
     data: Option<Data>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     stderr: &Stderr,
 ) -> Result<modes::hub::Opened, ExitCode> {
     let Some(data) = data else {
         stderr.line("watchglass: a hub keeps accounts and history on disk; name a folder with --data-dir DIR");
         return Err(ExitCode::from(4));
+    };
+    let Some(address) = address else {
+        stderr.line("watchglass: a hub listens on an address; name one with --bind");
+        return Err(ExitCode::from(3));
     };
     match modes::hub::open(config, data, address).await {
         Ok(hub) => {
@@ -335,6 +344,7 @@ async fn open_hub(
 }
 
 async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
+    let parent = config.exit_with_parent.then(Parent::now);
     let listeners = match modes::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {
@@ -353,10 +363,14 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
             return ExitCode::from(3);
         }
     };
-    let Some(address) = listeners.first().and_then(|l| l.local_addr().ok()) else {
-        stderr.line("watchglass: there is no address to listen on");
-        return ExitCode::from(3);
-    };
+    let mut told = false;
+    if let Some(unix) = unix.as_ref().filter(|_| config.join) {
+        tokio::select! {
+            joined = join(&config, unix) => told = joined,
+            asked = signals::ending(parent) => return exit_status(&asked, parent),
+        }
+    }
+    let address = listeners.first().and_then(|listener| listener.local_addr().ok());
     // Before the address is told: what asks at once is answered with all there is.
     let data = match shown {
         Shown::Machine | Shown::Team => open_data(&config, stderr),
@@ -380,7 +394,10 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
         tracing::warn!("this system cannot tell who calls: every user of this machine can read");
     }
     let scheme = if config.tls_cert.is_some() && hub.is_some() { "https" } else { "http" };
-    let address = format!("{scheme}://{address}{}", config.base_path);
+    let address = match address {
+        Some(address) => format!("{scheme}://{address}{}", config.base_path),
+        None => unix_line(&config),
+    };
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
     let serving = modes::Serving { listeners, unix, within: None, stop, answering };
@@ -396,17 +413,47 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
         }
     });
     tokio::spawn(async move {
-        if answers.await.is_ok() {
+        if answers.await.is_ok() && !told {
             tell(address);
         }
     });
-    until_asked(running, stopping).await
+    until_asked(running, stopping, parent).await
 }
 
-/// Waits for a signal that ends the program, and for what runs to end then.
-async fn until_asked(mut running: tokio::task::JoinHandle<()>, stopping: watch::Sender<bool>) -> ExitCode {
+/// The first line of a server without a port.
+fn unix_line(config: &Config) -> String {
+    format!("unix:{}", config.unix.as_deref().unwrap_or(Path::new("")).display())
+}
+
+/// Shows the page of the process that has the data folder until that has ended; whether there was one.
+async fn join(config: &Config, unix: &Bound) -> bool {
+    let Some(folder) = config.data_dir.clone().filter(|folder| folder.is_dir()) else { return false };
+    if !backend::data::is_held(&folder) {
+        return false;
+    }
+    tracing::info!("another Watchglass has the data folder {}: showing its page", folder.display());
+    tell(unix_line(config));
+    let places = control::places(&folder, control::FolderSocket::Page);
+    let held = async {
+        while backend::data::is_held(&folder) {
+            tokio::time::sleep(HOLDER_CHECK_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = relay(unix, &places) => {}
+        () = held => tracing::info!("it has ended: measuring"),
+    }
+    true
+}
+
+/// Waits for what ends the program, a signal or the parent's end, and for what runs to end then.
+async fn until_asked(
+    mut running: tokio::task::JoinHandle<()>,
+    stopping: watch::Sender<bool>,
+    parent: Option<Parent>,
+) -> ExitCode {
     let asked = tokio::select! {
-        asked = signals::asked_to_end() => asked,
+        asked = signals::ending(parent) => asked,
         _ = &mut running => {
             tracing::error!("the server has failed; the log above says why");
             return ExitCode::from(1);
@@ -421,8 +468,17 @@ async fn until_asked(mut running: tokio::task::JoinHandle<()>, stopping: watch::
             tracing::error!(%error, "the server failed");
             ExitCode::from(1)
         }
-        _ if asked.wanted => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
+        _ => exit_status(&asked, parent),
+    }
+}
+
+/// The exit status of an orderly end. Under a parent it is that of a signal: proxies that start programs take 0 for a server
+/// that is not needed again.
+fn exit_status(asked: &Asked, parent: Option<Parent>) -> ExitCode {
+    match (asked.wanted, parent) {
+        (true, None) => ExitCode::SUCCESS,
+        (true, Some(_)) => ExitCode::from(143),
+        (false, _) => ExitCode::from(1),
     }
 }
 

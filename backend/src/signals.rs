@@ -23,9 +23,51 @@ pub fn keep_from_ending() {
     }
 }
 
-/// Resolves when the program is to end.
+/// The program that started this one.
+#[derive(Clone, Copy, Debug)]
+pub struct Parent(#[cfg(unix)] libc::pid_t);
+
+impl Parent {
+    /// The one that it has now.
+    pub fn now() -> Self {
+        Parent(
+            #[cfg(unix)]
+            // SAFETY: the call reads a number and cannot fail.
+            unsafe {
+                libc::getppid()
+            },
+        )
+    }
+
+    /// Resolves within a second of its end, after which another process looks after this one; never on a system that does
+    /// not say so. The kernel's own signal is sent at the end of the parent's *thread*, which may come much sooner.
+    async fn gone(self) {
+        #[cfg(unix)]
+        while Self::now().0 == self.0 {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+        #[cfg(not(unix))]
+        std::future::pending().await
+    }
+}
+
+/// Resolves when the program is to end: it is asked to, or the parent has ended, where it is told one.
+pub async fn ending(parent: Option<Parent>) -> Asked {
+    let gone = async {
+        match parent {
+            Some(parent) => parent.gone().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        asked = asked_to_end() => asked,
+        () = gone => Asked { name: "parent", meaning: "the program that started this one has ended: ending", wanted: true },
+    }
+}
+
+/// Resolves when the program is asked to end.
 #[cfg(unix)]
-pub async fn asked_to_end() -> Asked {
+async fn asked_to_end() -> Asked {
     use tokio::signal::unix::SignalKind;
     // Who starts a program with nohup wants it to outlive the terminal.
     let stays = is_ignored(libc::SIGHUP);
@@ -58,9 +100,9 @@ fn is_ignored(signal: libc::c_int) -> bool {
     unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN }
 }
 
-/// Resolves when the program is to end.
+/// Resolves when the program is asked to end.
 #[cfg(not(unix))]
-pub async fn asked_to_end() -> Asked {
+async fn asked_to_end() -> Asked {
     let _ = tokio::signal::ctrl_c().await;
     wanted("Ctrl-C")
 }

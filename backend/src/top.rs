@@ -111,7 +111,7 @@ async fn deliver(place: StreamPlace, inputs: SyncSender<Input>, wished: mpsc::Re
             // The last word was said; a person may read on.
             std::future::pending().await
         } => {}
-        _ = signals::asked_to_end() => drop(end.send(Input::End)),
+        _ = signals::ending(None) => drop(end.send(Input::End)),
         () = stopped(&inputs) => {}
     }
 }
@@ -189,7 +189,7 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
 fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     let Some(folder) = config.data_dir.as_deref().filter(|folder| folder.is_dir()) else { return Ok(None) };
     let mut places = Vec::new();
-    if let Ok(Some(socket)) = control::path(folder, control::runtime_folder())
+    if let Ok(Some(socket)) = control::path(folder, control::FolderSocket::Control, control::runtime_folder())
         && socket.exists()
     {
         places.push(StreamPlace::Unix(socket));

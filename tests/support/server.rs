@@ -134,7 +134,12 @@ impl Server {
         let (url, stdout) = line.recv_timeout(5 * MAX_WAIT).expect("it tells its address in time");
         server.child.stdout = Some(stdout);
         server.url = url.expect("the first line").trim_end().to_string();
-        assert!(server.url.starts_with("http"), "no address: {:?}; {}", server.url, server.log());
+        assert!(
+            ["http", "unix:"].iter().any(|kind| server.url.starts_with(kind)),
+            "no address: {:?}; {}",
+            server.url,
+            server.log()
+        );
         server
     }
 

@@ -319,6 +319,15 @@ fn parse_with(
     if let Some(task) = flags.command.as_ref().and_then(Word::recording) {
         return Ok(Command::Recording { config, task });
     }
+    if config.join && (config.unix.is_none() || config.memory) {
+        return Err(ConfigError::new("--join: name a socket with --unix PATH, and leave out --memory"));
+    }
+    // Who names a socket alone wants no port.
+    if let [_, false, true] = named
+        && !flags.gives("bind")
+    {
+        config.bind.clear();
+    }
     Ok(match (flags.command, fleet) {
         (_, Some(fleet)) => Command::Demo { config, fleet },
         (Some(Word::Agent(agent)), _) => Command::Agent { config, task: agent.task() },

@@ -89,10 +89,21 @@ options! {
         flag: "bind", key: "bind", value: "ADDR", section: PAGE, commands: ADDRESSING,
         help: "Addresses to listen on, this machine's own only",
     }
-    /// A Unix socket besides, for this user alone; of a server to show, where `top` is asked.
+    /// A Unix socket, for this user alone; of a server to show, where `top` is asked.
     unix: Option<PathBuf> = None, Texts(value::file) {
         flag: "unix", key: "unix", value: "PATH", section: PAGE, commands: &["serve", "replay", "import", "demo", "top"],
-        help: "Unix socket to listen on besides, for a proxy of yours; with top: a server's, such as control.sock",
+        help: "Unix socket to listen on, for a proxy of yours, in place of a port; with --port or from the file, besides; \
+               with top: a server's",
+    }
+    /// Whether connections of the Unix socket go on to the process that has the data folder, where there is one.
+    join: bool = false, Texts(value::switch) {
+        flag: "join", key: "join", value: "BOOL", section: PAGE, commands: &["serve"],
+        help: "With --unix: show what a Watchglass that runs already measures, and measure once it has ended",
+    }
+    /// Whether the end of the program that started this one ends it.
+    exit_with_parent: bool = false, Texts(value::switch) {
+        flag: "exit-with-parent", key: "exit_with_parent", value: "BOOL", section: PAGE, commands: &["serve", "replay", "import", "demo"],
+        help: "End when the program that started this one ends; the status is then 143",
     }
     /// Path below which everything is served; begins and ends with a slash.
     base_path: String = "/".into(), Texts(value::base_path) {

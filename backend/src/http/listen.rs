@@ -1,10 +1,12 @@
 //! Accepts connections: who calls is asked once, then hyper serves with a limit on everything.
 
-use super::guard::Guard;
 use super::guard::peer::{Peers, own_uid};
+use super::guard::{Guard, HostNames};
 use super::tls::Certificate;
 use super::transport::Transport;
 use super::{Caller, write_timeout::WriteTimeout};
+#[cfg(unix)]
+use crate::control::{Bound, FolderSocket};
 use crate::throttle::Throttle;
 use axum::Router;
 use axum::http::Uri;
@@ -12,9 +14,13 @@ use axum::http::uri::PathAndQuery;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tower::ServiceExt;
@@ -27,12 +33,16 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_CONNECTIONS: usize = 1024;
 /// Connections at once of users who may not read; they are told so and closed.
 const MAX_REFUSED_CONNECTIONS: usize = 16;
-/// Connections at once of the control socket.
-pub const MAX_CONTROL_CONNECTIONS: usize = 16;
-/// Connections at once of a socket that a person named: a proxy's, with all its readers.
-pub const MAX_NAMED_CONNECTIONS: usize = 256;
+/// Connections at once of a control socket.
+#[cfg(unix)]
+const MAX_CONTROL_CONNECTIONS: usize = 16;
+/// Connections at once of a socket that shows the page: a proxy's, with all its readers.
+#[cfg(unix)]
+const MAX_PAGE_CONNECTIONS: usize = 256;
 /// The longest head of a request that is read, bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Likewise from a proxy, which passes on all cookies of its own.
+const MAX_PASSED_HEAD_BYTES: usize = 64 * 1024;
 
 /// Bytes that wait in the kernel, beside those on their way.
 #[cfg(target_os = "linux")]
@@ -85,17 +95,59 @@ pub async fn serve(
     }
 }
 
-/// Serves our own user, and root, on a Unix socket until `stop` is true, on so many connections at once.
+/// Serves our own user, and root, on a Unix socket until `stop` is true.
 #[cfg(unix)]
-pub async fn serve_unix(bound: crate::control::Bound, most: usize, router: Router, mut stop: watch::Receiver<bool>) {
-    let slots = Arc::new(Semaphore::new(most));
+pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut stop: watch::Receiver<bool>) {
     let theirs = stop.clone();
+    let (most, names) = match socket {
+        FolderSocket::Control => (MAX_CONTROL_CONNECTIONS, HostNames::Own),
+        FolderSocket::Page => (MAX_PAGE_CONNECTIONS, HostNames::Any),
+    };
+    let serving = accept_unix(&bound, most, |stream, uid, admitted| {
+        let local = (admitted && socket == FolderSocket::Control).then_some(uid);
+        let caller = Caller { admitted, local, names, ..Caller::default() };
+        connection(Transport::Unix(stream), caller, router.clone(), theirs.clone())
+    });
+    tokio::select! {
+        () = serving => {}
+        () = super::ended(&mut stop) => {}
+    }
+}
+
+/// Passes connections of a Unix socket on to another one, byte for byte, until it is dropped. Only our own user and root are.
+#[cfg(unix)]
+pub async fn relay(bound: &Bound, to: &[PathBuf]) {
+    accept_unix(bound, MAX_PAGE_CONNECTIONS, |mut stream, _, admitted| {
+        let to = to.to_vec();
+        async move {
+            for path in to.iter().filter(|_| admitted) {
+                if let Ok(mut other) = UnixStream::connect(path).await {
+                    // It ends with either side; there is nobody to tell.
+                    let _ = tokio::io::copy_bidirectional(&mut stream, &mut other).await;
+                    return;
+                }
+            }
+        }
+    })
+    .await;
+}
+
+/// There is no such socket on this system.
+#[cfg(not(unix))]
+pub async fn relay(_: &crate::control::Bound, _: &[std::path::PathBuf]) {
+    std::future::pending().await
+}
+
+/// Accepts so many connections at once, and says who calls, and whether it is our own user or root. Never ends.
+#[cfg(unix)]
+async fn accept_unix<F>(bound: &Bound, most: usize, connected: impl Fn(UnixStream, u32, bool) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let slots = Arc::new(Semaphore::new(most));
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            accepted = bound.listener.accept() => accepted,
-            () = super::ended(&mut stop) => return,
-        };
+        let accepted = bound.listener.accept().await;
         let called = accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream)));
         let (uid, stream) = match called {
             Ok(called) => called,
@@ -107,10 +159,9 @@ pub async fn serve_unix(bound: crate::control::Bound, most: usize, router: Route
         };
         // The file's mode says so already, but not on every system.
         let admitted = uid == own_uid() || uid == 0;
-        let caller = Caller { admitted, local: admitted.then_some(uid), ..Caller::default() };
-        let (router, stop) = (router.clone(), theirs.clone());
+        let connected = connected(stream, uid, admitted);
         tokio::spawn(async move {
-            connection(Transport::Unix(stream), caller, router, stop).await;
+            connected.await;
             drop(slot);
         });
     }
@@ -201,7 +252,7 @@ impl Shared {
         let _ = stream.set_nodelay(true);
         keep_little(stream);
         let peer = Some(remote.ip().to_canonical());
-        let caller = Caller { admitted: true, peer, tls: self.certificate.is_some(), local: None };
+        let caller = Caller { admitted: true, peer, tls: self.certificate.is_some(), ..Caller::default() };
         if !self.guard.asks_uid() {
             return Some(caller);
         }
@@ -269,7 +320,10 @@ where
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES)
+        .max_buf_size(match caller.names {
+            HostNames::Own => MAX_HEAD_BYTES,
+            HostNames::Any => MAX_PASSED_HEAD_BYTES,
+        })
         .keep_alive(caller.admitted);
     let stream = TokioIo::new(WriteTimeout::new(stream, STALL_TIMEOUT));
     let serving = builder.serve_connection(stream, TowerToHyperService::new(service)).with_upgrades();

@@ -46,7 +46,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
-use guard::{Guard, Resource};
+use guard::{Guard, HostNames, Resource};
 use hub::Hub;
 use shared::processes::ProcessTable;
 use shared::wire::SourceId;
@@ -68,6 +68,8 @@ pub struct Caller {
     pub tls: bool,
     /// The user at the other end of a socket in our own folder: the owner of the server, or root.
     pub local: Option<u32>,
+    /// Which names the caller may use for us.
+    pub names: HostNames,
 }
 
 /// What the handlers of all paths share. There is one for each server.
@@ -196,7 +198,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
 
 /// What is asked of every request. A key in an address is ended, since it is in somebody's log now.
 async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind: Resource) -> Result<(), Refusal> {
-    app.guard.check(uri, headers, kind)?;
+    app.guard.check(uri, headers, kind, caller.names)?;
     if let (Some(hub), Some(key)) = (&app.hub, uri.query().and_then(admit::key_in)) {
         hub.accounts.leaked(key.reveal(), &hub.network(caller, headers)).await?;
         return Err(Refusal::bad(

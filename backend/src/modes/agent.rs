@@ -2,25 +2,25 @@
 //! the socket in its data folder.
 
 use super::links::Links;
-use super::{control_of, keep, machine, remote_writer, serve_unix};
+use super::{keep, machine, remote_writer, serve_unix, socket_of};
 use crate::config::Config;
+use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::guard::Guard;
-use crate::http::listen::MAX_CONTROL_CONNECTIONS;
 use crate::http::{App, router};
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 /// Collects and sends until `stop` becomes true. At the first link to a hub `linked` gets the line to print.
 pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<String>, stop: watch::Receiver<bool>) {
-    let control = data.as_ref().and_then(|data| control_of(data.path()));
+    let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
     let links = Links::new(&config, &live, source);
     let remote = remote_writer(&config, &live);
     let work = machine::sampling(&config, &live, source);
     let guard = Arc::new(Guard::new(&config));
     let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
-    let asked = serve_unix(control, MAX_CONTROL_CONNECTIONS, router(app), stop.clone());
+    let asked = serve_unix(control, FolderSocket::Control, router(app), stop.clone());
     let during = async {
         tokio::join!(links.serve(Some(linked), stop), asked);
     };

@@ -1,9 +1,10 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
-use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, control_of, idle, machine, serve};
+use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, serve, socket_of};
 use crate::accounts::{Accounts, Database};
 use crate::clock;
 use crate::config::{Config, PublicUrl, Rejoin};
+use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
@@ -87,7 +88,7 @@ fn public(config: &Config, port: u16) -> PublicUrl {
 /// Serves until `stop` becomes true, and returns within some seconds of that.
 pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Opened { data, accounts, certificate, public, port, providers, .. } = opened;
-    let control = control_of(data.path());
+    let control = socket_of(data.path(), FolderSocket::Control);
     let own = (!config.no_local).then(machine::name);
     if let Some(name) = &own
         && let Err(error) = accounts.own_machine(name).await
@@ -112,7 +113,8 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
         tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
     });
-    let served = Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control };
+    let served =
+        Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control, page: None };
     let removing = tokio::spawn(remove(live.clone(), accounts.clone(), changed));
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });

@@ -1,7 +1,7 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
 use super::links::Links;
-use super::{MAX_MEMORY_BYTES, Served, Serving, control_of, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::Config;
@@ -95,11 +95,16 @@ pub(super) fn stream(
 /// Collects and serves until `stop` becomes true, and returns within three seconds of that, even if a collector or a disk
 /// hangs.
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
-    let control = data.as_ref().and_then(|data| control_of(data.path()));
+    let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
     let work = sampling(&config, &live, source);
-    let served = serve(&config, Served::alone(live, Some(archive)).with(control), serving, work);
+    let served = Served::alone(live, Some(archive));
+    let served = match folder {
+        Some(folder) => served.with_sockets_of(&folder),
+        None => served,
+    };
+    let served = serve(&config, served, serving, work);
     if config.hubs.is_empty() {
         return served.await;
     }

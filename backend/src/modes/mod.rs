@@ -14,11 +14,10 @@ pub use bind::bind;
 
 use crate::archive::{self, Archive};
 use crate::config::Config;
-use crate::control::{self, Bound};
+use crate::control::{self, Bound, FolderSocket};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
-use crate::http::listen::{MAX_CONTROL_CONNECTIONS, MAX_NAMED_CONNECTIONS};
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
@@ -64,24 +63,30 @@ struct Served {
     certificate: Option<Arc<Certificate>>,
     /// The socket of the data folder, for who administers.
     control: Option<Bound>,
+    /// Likewise, for who was started to show the same page.
+    page: Option<Bound>,
 }
 
 impl Served {
     /// What one machine shows of itself.
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
-        Served { live, archive, hub: None, certificate: None, control: None }
+        Served { live, archive, hub: None, certificate: None, control: None, page: None }
     }
 
-    /// Likewise, with the socket of its data folder.
-    fn with(self, control: Option<Bound>) -> Self {
-        Served { control, ..self }
+    /// Likewise, with the sockets of its data folder.
+    fn with_sockets_of(self, folder: &Path) -> Self {
+        Served {
+            control: socket_of(folder, FolderSocket::Control),
+            page: socket_of(folder, FolderSocket::Page),
+            ..self
+        }
     }
 }
 
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control }: Served,
+    Served { live, archive, hub, certificate, control, page }: Served,
     Serving { listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -94,38 +99,39 @@ async fn serve(
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
     let serving = async move {
         let router = http::router(app);
-        let local = serve_unix(control, MAX_CONTROL_CONNECTIONS, router.clone(), stop.clone());
-        let named = serve_unix(unix, MAX_NAMED_CONNECTIONS, router.clone(), stop.clone());
+        let local = serve_unix(control, FolderSocket::Control, router.clone(), stop.clone());
+        let joined = serve_unix(page, FolderSocket::Page, router.clone(), stop.clone());
+        let named = serve_unix(unix, FolderSocket::Page, router.clone(), stop.clone());
         let within = http::listen::serve_within(within, router.clone(), stop.clone());
         let serving = http::listen::serve(listeners, router, guard, certificate, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
-        tokio::join!(serving, local, named, within);
+        tokio::join!(serving, local, joined, named, within);
     };
     keep(live, archive, remote, work, serving).await;
 }
 
-async fn serve_unix(bound: Option<Bound>, most: usize, router: axum::Router, stop: watch::Receiver<bool>) {
+async fn serve_unix(bound: Option<Bound>, socket: FolderSocket, router: axum::Router, stop: watch::Receiver<bool>) {
     #[cfg(unix)]
     if let Some(bound) = bound {
-        http::listen::serve_unix(bound, most, router, stop).await;
+        http::listen::serve_unix(bound, socket, router, stop).await;
     }
     #[cfg(not(unix))]
-    drop((bound, most, router, stop));
+    drop((bound, socket, router, stop));
 }
 
-/// Listens on the socket of a data folder, which this process has to itself; none, and a line in the log, where that cannot be.
-fn control_of(folder: &Path) -> Option<Bound> {
-    let path = match control::path(folder, control::runtime_folder()) {
+/// Listens on a socket of a data folder, which this process has to itself; none, and a line in the log, where that cannot be.
+fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
+    let path = match control::path(folder, socket, control::runtime_folder()) {
         Ok(Some(path)) => path,
         Ok(None) => {
             tracing::warn!(
-                "the path of the control socket is longer than a socket's may be: no command on this machine can ask this process; \
+                "the path of a socket is longer than a socket's may be: no command on this machine can ask this process; \
                  name a shorter folder with --data-dir"
             );
             return None;
         }
         Err(error) => {
-            tracing::warn!(%error, "there is no control socket");
+            tracing::warn!(%error, "there is no socket of the data folder");
             return None;
         }
     };

@@ -26,6 +26,17 @@ pub enum Resource {
     Socket,
 }
 
+/// Names by which a server may be called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostNames {
+    /// Its own.
+    #[default]
+    Own,
+    /// Any one: a browser cannot call a Unix socket by itself, so that no name can be rebound to it. Who passes its requests
+    /// on has a name of its own.
+    Any,
+}
+
 /// Who is let in.
 #[derive(Clone, Debug)]
 pub struct Guard {
@@ -97,8 +108,8 @@ impl Guard {
     ///
     /// # Errors
     /// [`Refusal`]: 400 without exactly one good Host, 421 for a foreign Host, 403 for a foreign Origin.
-    pub fn check(&self, target: &Uri, headers: &HeaderMap, kind: Resource) -> Result<(), Refusal> {
-        let host = self.host(target, headers)?;
+    pub fn check(&self, target: &Uri, headers: &HeaderMap, kind: Resource, names: HostNames) -> Result<(), Refusal> {
+        let host = self.host(target, headers, names)?;
         let mut origins = headers.get_all(header::ORIGIN).iter();
         match (origins.next(), origins.next()) {
             (Some(origin), None) => self.origin(origin, &host),
@@ -120,7 +131,7 @@ impl Guard {
                 "only this hub's own page may do this; if people reach it by another address, start it with --public-url; a program sends a key",
             )
         };
-        let host = self.host(target, headers)?;
+        let host = self.host(target, headers, HostNames::Own)?;
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let (Some(origin), None) = (origins.next(), origins.next()) else { return Err(foreign()) };
         let is = |text: &str| origin.as_bytes().eq_ignore_ascii_case(text.as_bytes());
@@ -132,7 +143,7 @@ impl Guard {
     }
 
     /// The one Host, when it names this server.
-    fn host<'a>(&self, target: &Uri, headers: &'a HeaderMap) -> Result<Host<'a>, Refusal> {
+    fn host<'a>(&self, target: &Uri, headers: &'a HeaderMap, names: HostNames) -> Result<Host<'a>, Refusal> {
         let bad = |sentence: &str| Refusal::new(StatusCode::BAD_REQUEST, sentence);
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(value), None) = (hosts.next(), hosts.next()) else {
@@ -144,7 +155,7 @@ impl Guard {
         if target.authority().is_some_and(|own: &Authority| !own.as_str().eq_ignore_ascii_case(text)) {
             return Err(bad("the request's target and its Host header name different servers"));
         }
-        let listed = self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let listed = names == HostNames::Any || self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let address = text.starts_with('[') || name.parse::<Ipv4Addr>().is_ok();
         let ours = address && name.parse().is_ok_and(|ip| self.addresses.contains(&ip));
         if listed || ours || name.eq_ignore_ascii_case("localhost") {
@@ -191,7 +202,7 @@ impl Guard {
 
 struct Host<'a> {
     text: &'a str,
-    /// It is a `--host` name, which a proxy may serve over TLS.
+    /// It is the name of a proxy, which may serve over TLS.
     listed: bool,
 }
 

@@ -11,12 +11,16 @@ fn guard(change: impl FnOnce(&mut Config)) -> Guard {
 
 /// Status of the refusal, 200 when let in.
 fn ask(guard: &Guard, target: &str, kind: Resource, headers: &[(&str, &str)]) -> u16 {
+    ask_as(guard, target, kind, headers, HostNames::Own)
+}
+
+fn ask_as(guard: &Guard, target: &str, kind: Resource, headers: &[(&str, &str)], names: HostNames) -> u16 {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
         map.append(name, HeaderValue::from_bytes(value.as_bytes()).expect("a header value"));
     }
-    let refused = guard.check(&target.parse().expect("a target"), &map, kind).err();
+    let refused = guard.check(&target.parse().expect("a target"), &map, kind, names).err();
     if let Some(refusal) = &refused {
         assert!(refusal.message.len() > 10);
     }
@@ -86,7 +90,10 @@ fn only_our_own_names_are_answered_to() {
 fn the_421_names_the_flag_and_copies_nothing_odd() {
     let message = |name: &str| {
         let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_str(name).expect("a value"))]);
-        guard(|_| ()).check(&"/".parse().expect("a target"), &headers, Resource::Page).expect_err("foreign").message
+        guard(|_| ())
+            .check(&"/".parse().expect("a target"), &headers, Resource::Page, HostNames::Own)
+            .expect_err("foreign")
+            .message
     };
     assert!(message("gpu7.lab:7171").ends_with("--host gpu7.lab"));
     assert!(message("<script>").ends_with("--host NAME"));
@@ -231,7 +238,7 @@ proptest! {
                 headers.append(name, value);
             }
         }
-        prop_assert!(guard(|_| ()).check(&Uri::from_static("/"), &headers, kind).is_err());
+        prop_assert!(guard(|_| ()).check(&Uri::from_static("/"), &headers, kind, HostNames::Own).is_err());
     }
 
     #[test]
@@ -244,4 +251,27 @@ proptest! {
         let changed = format!("{before}{name}{after}");
         prop_assert_ne!(host(&guard(|_| ()), &changed), 200, "{}", changed);
     }
+}
+
+#[test]
+fn through_a_unix_socket_any_one_name_will_do_and_other_sites_are_still_told_by_their_origin() {
+    let guard = guard(|_| ());
+    let asked = |kind, headers: &[(&str, &str)]| ask_as(&guard, "/", kind, headers, HostNames::Any);
+    assert_eq!(asked(Resource::Data, &[("host", "hub.example")]), 200);
+    for kind in [Resource::Data, Resource::Socket] {
+        for (origin, status) in [
+            ("https://hub.example", 200),
+            ("http://hub.example", 200),
+            ("https://evil.example", 403),
+            ("https://hub.example:8443", 403),
+            ("null", 403),
+        ] {
+            assert_eq!(asked(kind, &[("host", "hub.example"), ("origin", origin)]), status, "{origin}");
+        }
+    }
+    let foreign = [("host", "hub.example"), ("sec-fetch-site", "cross-site")];
+    assert_eq!(asked(Resource::Data, &foreign), 403);
+    assert_eq!(asked(Resource::Data, &[("host", "a.example"), ("host", "b.example")]), 400);
+    assert_eq!(asked(Resource::Data, &[("host", "not a name")]), 400);
+    assert_eq!(asked(Resource::Data, &[]), 400);
 }
