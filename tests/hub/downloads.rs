@@ -10,7 +10,7 @@ use watchglass_tests::server::ask_unread_with;
 use watchglass_tests::waiting::{MAX_WAIT, until_so};
 
 /// Series of the endpoint; each takes some 30 bytes a tick in an answer.
-const SERIES: usize = 2_000;
+const SERIES: usize = 4_000;
 /// More than what the buffers of a connection take of which nobody reads.
 const LARGE: usize = 8 << 20;
 const PATH: &str = "/api/v1/query?tag=*&from=-10m";
