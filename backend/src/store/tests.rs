@@ -1,6 +1,7 @@
 //! The store: what went in comes out, in order and within its bounds.
 
 mod gaps;
+mod restored;
 
 use super::*;
 use shared::catalog::{MetricDef, VOCABULARY};

@@ -1,0 +1,58 @@
+//! A store of what logs had: each source in its place with its own ticks, however many cores made columns of them.
+
+use super::*;
+use history::{Found, FoundSource, TickSpan};
+use shared::tick::TickState;
+
+const SOURCES: i64 = 40;
+
+/// Ticks of a source. The first has by far the most, so its columns are done after those of the sources behind it.
+fn ticks(source: i64) -> i64 {
+    if source == 0 { 3_000 } else { 5 + source }
+}
+
+fn at(source: i64, tick: i64) -> (i64, f64) {
+    (T0 + tick * 1_000, f64::from((source * 50 + tick % 50) as i32) / 100.0)
+}
+
+/// Two spans with a hole of one tick between them.
+fn found(source: i64, steps: f64) -> FoundSource {
+    let mut state = TickState::after(0, 0);
+    state.extend([steps]);
+    let mut span = |ticks: std::ops::Range<i64>| {
+        let base = state.clone();
+        let frame = |tick| {
+            let (t, value) = at(source, tick);
+            state.encode_at(tick as u64 + 1, t, false, &[value])
+        };
+        TickSpan { base, frames: ticks.map(frame).collect() }
+    };
+    let spans = vec![span(0..3), span(4..ticks(source))];
+    let series = vec![Some(SeriesDef { metric: 0, instance: String::new() })];
+    FoundSource { name: format!("node-{source}"), interval: 1_000, series, spans, state, ..FoundSource::default() }
+}
+
+#[test]
+fn each_source_that_logs_had_stands_in_its_place_with_its_own_ticks() {
+    let (before, _) = store(DAY);
+    let catalog = before.catalog();
+    let row = catalog.metrics[usize::from(catalog.position(shared::catalog::cpu::CPU_PERCENT.tag).unwrap())].clone();
+    let sources = (0..SOURCES).map(|source| found(source, row.steps)).collect();
+    let found = Found { sources, rows: vec![row], ..Found::default() };
+    let (store, unwritten) = Store::of_found(Arc::new(Catalog::clone(catalog)), &found, DAY, Some("node-20"));
+
+    // The own machine comes first, the others as they were found.
+    let order: Vec<i64> = std::iter::once(20).chain((0..SOURCES).filter(|source| *source != 20)).collect();
+    assert_eq!(unwritten.len(), order.len());
+    for ((id, source), unwritten) in (0 as SourceId..).zip(order).zip(&unwritten) {
+        assert_eq!(store.named(&format!("node-{source}")), Some(id));
+        assert_eq!(unwritten.source, id);
+        let spans: Vec<_> = unwritten.chunks.iter().map(|chunk| (chunk.first_seq, chunk.from)).collect();
+        assert_eq!(spans.first(), Some(&(1, T0)));
+        assert!(spans.contains(&(5, T0 + 4_000)), "{spans:?}");
+        assert!(spans.is_sorted(), "{spans:?}");
+        let all = (0..ticks(source)).filter(|tick| *tick != 3).map(|tick| at(source, tick));
+        let read = store.snapshot(id, T0, T0 + 10_000_000).unwrap().samples(&[0]);
+        assert_eq!(read[0], all.collect::<Vec<_>>(), "node-{source}");
+    }
+}
