@@ -66,6 +66,8 @@ struct Told {
     tags: BTreeSet<String>,
     ticks: usize,
     ends: usize,
+    /// Checks of collectors.
+    checks: usize,
 }
 
 impl Told {
@@ -111,6 +113,7 @@ impl Told {
                     self.values();
                 }
             }
+            Received::Control(ServerMessage::Checks { checks, .. }) => self.checks += checks.len(),
             Received::Control(ServerMessage::Columns(columns)) => {
                 self.tags.extend(columns.columns.iter().map(|(id, _)| self.tag(*id)).collect::<Vec<_>>());
             }
@@ -200,5 +203,8 @@ async fn a_link_gives_no_value_of_a_chart_that_its_view_leaves_out() {
         assert_eq!(hidden(&told.tags), shown, "{:?}", told.tags);
         assert!(memory(&told.tags), "{:?}", told.tags);
         assert_eq!(told.defs.iter().any(|def| told.catalog.tag(def) == CPU), shown, "nor by its name");
+        assert_eq!(told.checks, 0, "nor how the machine is read: paths, addresses, names of users");
     }
+    let signed_in = told(open(&hub, "", &[hub.cookie("mike"), hub.origin()]).await).await;
+    assert!(signed_in.checks > 0, "who is signed in is told that");
 }

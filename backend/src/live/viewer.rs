@@ -107,7 +107,7 @@ impl Viewer {
         self
     }
 
-    /// Shows these times alone.
+    /// Shows these times alone, as a share link does.
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;
         self
@@ -375,7 +375,8 @@ impl Viewer {
             followed.facts = facts;
             self.say(&ServerMessage::Facts { source, facts: info.facts.clone() });
         }
-        if known != version {
+        // Of how a machine is read, its paths, addresses and names of users, a share link tells nothing.
+        if known != version && self.bounds == Bounds::All {
             self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
         }
         for (from, to) in spans {
