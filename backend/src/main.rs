@@ -345,6 +345,10 @@ async fn open_hub(
 
 async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
     let parent = config.exit_with_parent.then(Parent::now);
+    if config.join && (config.unix.is_none() || config.memory) {
+        stderr.line("watchglass: --join: name a socket with --unix PATH, and leave out --memory");
+        return ExitCode::from(2);
+    }
     let listeners = match modes::bind(&config).await {
         Ok(listeners) => listeners,
         Err(error) => {

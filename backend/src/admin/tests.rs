@@ -91,7 +91,7 @@ fn teams_views_links_and_the_log() {
     done(folder, "team set members_invite=true --team sight").expect("set");
     let shown = done(folder, "team show main").expect("two tables").output;
     assert!(
-        shown.contains("NAME  MAY     STATE") && shown.contains("mara  viewer") && shown.contains("MACHINE"),
+        shown.contains("NAME  MAY    STATE") && shown.contains("mara  admin") && shown.contains("MACHINE"),
         "{shown}"
     );
     let link = done(folder, "user invite --team sight --role member").expect("a link").output;

@@ -60,6 +60,8 @@ macro_rules! options {
             pub proxies: ProxyEnvironment,
             /// Join as another machine than the one that the data folder knows; no option.
             pub new_identity: bool,
+            /// Listen on the Unix socket and on no port; no option, since `--unix` without `--port` says it.
+            pub no_port: bool,
         }
 
         impl Default for Config {
@@ -69,6 +71,7 @@ macro_rules! options {
                     sudo_uid: None,
                     proxies: ProxyEnvironment::default(),
                     new_identity: false,
+                    no_port: false,
                 }
             }
         }
@@ -92,13 +95,12 @@ options! {
     /// A Unix socket, for this user alone; of a server to show, where `top` is asked.
     unix: Option<PathBuf> = None, Texts(value::file) {
         flag: "unix", key: "unix", value: "PATH", section: PAGE, commands: &["serve", "replay", "import", "demo", "top"],
-        help: "Unix socket to listen on, for a proxy of yours, in place of a port; with --port or from the file, besides; \
-               with top: a server's",
+        help: "Unix socket to listen on in place of a port; with --port both; with top: a server's",
     }
     /// Whether connections of the Unix socket go on to the process that has the data folder, where there is one.
     join: bool = false, Texts(value::switch) {
         flag: "join", key: "join", value: "BOOL", section: PAGE, commands: &["serve"],
-        help: "With --unix: show what a Watchglass that runs already measures, and measure once it has ended",
+        help: "With --unix: show the page of a Watchglass that runs already, until it ends",
     }
     /// Whether the end of the program that started this one ends it.
     exit_with_parent: bool = false, Texts(value::switch) {

@@ -25,7 +25,8 @@ pub(super) fn viewers() -> usize {
     let fits = fit(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX));
     if fits < MAX_VIEWERS {
         tracing::warn!(
-            "at most {fits} viewers at once, not {MAX_VIEWERS}: this process may have {} open files; raise the hard limit (ulimit -Hn) to {wanted}",
+            "at most {fits} viewers at once, not {MAX_VIEWERS}, and on a hub fewer by each machine that is linked: this process may have {} open \
+             files; raise the hard limit (ulimit -Hn) to {wanted}",
             limit.rlim_cur
         );
     }

@@ -5,11 +5,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use tokio::net::TcpListener;
 
-/// Binds every address of the configuration to one port.
+/// Binds every address of the configuration to one port; none where a Unix socket stands in its place.
 ///
 /// # Errors
 /// The first address could not be bound. A further one that does not exist here (no IPv6) is left out.
 pub async fn bind(config: &Config) -> io::Result<Vec<TcpListener>> {
+    if config.no_port {
+        return Ok(Vec::new());
+    }
     // With port 0 the system chooses a port by the first address. Another program may hold it on the second one, so this is
     // tried again.
     let attempts = if config.port == 0 { 20 } else { 1 };

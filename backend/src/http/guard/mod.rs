@@ -157,6 +157,9 @@ impl Guard {
         }
         let listed = names == HostNames::Any || self.names.iter().any(|own| own.eq_ignore_ascii_case(name));
         let address = text.starts_with('[') || name.parse::<Ipv4Addr>().is_ok();
+        if names == HostNames::Any && !address && !is_host_name(name) {
+            return Err(bad("write the Host header as NAME or NAME:PORT"));
+        }
         let ours = address && name.parse().is_ok_and(|ip| self.addresses.contains(&ip));
         if listed || ours || name.eq_ignore_ascii_case("localhost") {
             return Ok(Host { text, listed });
