@@ -144,6 +144,8 @@ pub struct Joins {
 pub struct Join {
     /// Its id.
     pub id: String,
+    /// Where it comes from, if not from an admin: `configuration: NAME`, or the hub's first start.
+    pub name: String,
     /// When it was made.
     pub made: i64,
     /// Until when it holds; none: it has no end.

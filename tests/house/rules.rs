@@ -94,6 +94,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "control",
             "data",
             "demo",
+            "file",
             "http",
             "ingest",
             "live",

@@ -2,6 +2,7 @@
 
 use super::JSON;
 use shared::session::Session;
+use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::{Hub, PASSWORD, send, spoiled};
 use watchglass_tests::server::{Answer, Server, run};
 use watchglass_tests::waiting::until;
@@ -147,4 +148,35 @@ fn one_machine_alone_has_no_accounts() {
         assert!(answer.error().contains("watchglass hub"), "{answer:?}");
     }
     assert_eq!(send(&server, "POST", "/api/v1/sources", &[JSON], "{}").status, 405);
+}
+
+#[test]
+fn a_join_key_of_the_configuration_stands_in_its_file_and_lets_machines_join() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, key) = (folder.path().join("hub.toml"), folder.path().join("join"));
+    let text = format!("[[agents.join]]\nname = \"slurm\"\ntoken_file = {key:?}\nlabels = {{ tier = \"gpu\" }}\n");
+    std::fs::write(&config, text).expect("written");
+    let hub = Hub::start(["--no-local", "--config", config.to_str().expect("plain letters")]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(key.metadata().expect("the hub made it").permissions().mode() & 0o777, 0o600);
+    }
+    let data = folder.path().join("agent");
+    let written = std::fs::read_to_string(&key).expect("the hub made it");
+    let mut agent = agent::command(&hub.server.url, written.trim(), &data);
+    agent.args(["--collectors", "cpu"]);
+    let _agent = Agent::start(agent);
+    until("the machine is there with its label", || {
+        let agents = hub.send("GET", "/api/v1/teams/main/agents", &[&hub.cookie("root")], "").body;
+        (agents.contains("\"tier\"") && agents.contains("gpu")).then_some(())
+    });
+    assert!(!hub.server.log().contains("wg_j_"), "the log repeats no key");
+    std::fs::write(&key, "not a key").expect("written");
+    let config = config.to_str().expect("plain letters");
+    let other = tempfile::tempdir().expect("a folder");
+    let other = other.path().to_str().expect("plain letters");
+    let refused = run(["hub", "--plain-http", "--port", "0", "--no-local", "--data-dir", other, "--config", config]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && told.contains("remove it, and the hub makes one"), "{told}");
 }

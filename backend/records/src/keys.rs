@@ -45,6 +45,9 @@ row! {
     }
 }
 
+/// What the name of a join key begins with that is written in the hub's configuration.
+pub const CONFIGURED: &str = "configuration: ";
+
 /// One by its id.
 ///
 /// # Errors
@@ -157,6 +160,15 @@ pub async fn join(on: &mut Connection, id: &str) -> Result<bool, Error> {
     Ok(sql::query(join).bind(id).execute(on).await?.rows_affected() > 0)
 }
 
+/// What is said of the machines that join by it is from now on this; JSON.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_settings(on: &mut Connection, id: &str, settings: &str) -> Result<(), Error> {
+    sql::query("UPDATE keys SET settings = $2 WHERE id = $1").bind(id).bind(settings).execute(on).await?;
+    Ok(())
+}
+
 /// It was used.
 ///
 /// # Errors
@@ -167,11 +179,13 @@ pub async fn used(on: &mut Connection, id: &str, at: i64, network: &str) -> Resu
     Ok(())
 }
 
-/// Forgets those that ended before a time.
+/// Forgets those that ended before a time, but not those of the configuration, which would come back with it.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
-    sql::query("DELETE FROM keys WHERE ended < $1 OR ends < $1").bind(before).execute(on).await?;
+    let forget = "DELETE FROM keys WHERE (ended < $1 OR ends < $1) AND name NOT LIKE $2";
+    let standing = format!("{CONFIGURED}%");
+    sql::query(forget).bind(before).bind(standing.as_str()).execute(on).await?;
     Ok(())
 }

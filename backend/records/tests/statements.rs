@@ -221,6 +221,8 @@ async fn keys_and_services(records: &Records) {
     assert!(!keys::join(&mut on, &"j".repeat(12)).await.unwrap(), "no use is left");
     let joined = keys::get(&mut on, &"j".repeat(12)).await.unwrap().expect("there");
     assert_eq!((joined.uses, joined.joined), (Some(0), 1));
+    keys::set_settings(&mut on, &"j".repeat(12), "{\"x\":1}").await.unwrap();
+    assert_eq!(keys::get(&mut on, &"j".repeat(12)).await.unwrap().expect("there").settings, "{\"x\":1}");
     keys::used(&mut on, &"s".repeat(12), 7, "n").await.unwrap();
     let used = keys::get(&mut on, &"s".repeat(12)).await.unwrap().expect("there");
     assert_eq!((used.used, used.network.as_deref()), (Some(7), Some("n")));

@@ -151,6 +151,7 @@ impl Accounts {
             let settings: JoinSettings = serde_json::from_str(&key.settings).unwrap_or_default();
             Join {
                 id: key.id,
+                name: key.name,
                 made: key.made / 1_000,
                 ends: key.ends.map(|ends| ends / 1_000),
                 left: key.uses.map(|uses| u32::try_from(uses).unwrap_or(0)),

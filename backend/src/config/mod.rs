@@ -30,6 +30,7 @@ mod remote_write;
 mod secret;
 mod sessions;
 mod sign_in;
+mod standing_join;
 mod table;
 mod team;
 mod top;
@@ -288,6 +289,8 @@ fn parse_with(
     }
     flags.apply(&mut config)?;
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
+    // Who names a socket alone wants no port.
+    config.no_port = matches!(named, [_, false, true]) && !flags.gives("bind");
     let dials = matches!(flags.command, Some(Word::Agent(_) | Word::Doctor { .. }));
     if let Some(hub) = env("WATCHGLASS_HUB").filter(|hub| dials && config.hubs.is_empty() && !hub.is_empty()) {
         let named = HubEntry::of(&hub).map_err(|error| ConfigError::new(format!("WATCHGLASS_HUB: {error}")))?;
@@ -318,15 +321,6 @@ fn parse_with(
     }
     if let Some(task) = flags.command.as_ref().and_then(Word::recording) {
         return Ok(Command::Recording { config, task });
-    }
-    if config.join && (config.unix.is_none() || config.memory) {
-        return Err(ConfigError::new("--join: name a socket with --unix PATH, and leave out --memory"));
-    }
-    // Who names a socket alone wants no port.
-    if let [_, false, true] = named
-        && !flags.gives("bind")
-    {
-        config.bind.clear();
     }
     Ok(match (flags.command, fleet) {
         (_, Some(fleet)) => Command::Demo { config, fleet },

@@ -2,6 +2,7 @@
 
 use super::file_error::{FileError, deserialized};
 use super::option::{Field, OptionKind};
+use super::standing_join::StandingJoins;
 use super::written::{Takes, Written};
 use super::{Config, ConfigError, value};
 use serde::Deserialize;
@@ -189,6 +190,8 @@ pub struct AgentLimits {
     pub handshakes: u32,
     /// What happens when a machine that is known joins anew, as after it was installed again.
     pub rejoin: Rejoin,
+    /// Join keys that stand in files.
+    pub join: StandingJoins,
 }
 
 /// What happens when a machine that is known joins anew.
@@ -204,7 +207,7 @@ pub enum Rejoin {
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow }
+        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow, join: StandingJoins::default() }
     }
 }
 
@@ -235,6 +238,14 @@ impl FileTable for AgentLimits {
             "rejoin",
             "`approve`: an admin confirms it when a machine that is known joins anew, as after a new installation",
         ),
+        ("join", "Tables: join keys that hold for as long as they are written here, for machines that programs set up"),
+        ("join.name", "What it is called"),
+        (
+            "join.token_file",
+            "The file that holds the key, for the agents' `--key-file`; the hub makes it where there is none",
+        ),
+        ("join.team", "The team of its machines, by name; the first one unless it is written"),
+        ("join.labels", "Labels of its machines"),
     ];
 
     fn print(&self) -> Table {
@@ -245,6 +256,7 @@ impl FileTable for AgentLimits {
             Rejoin::Approve => "approve",
         };
         let all = numbers.into_iter().chain([("rejoin", Value::from(word))]);
+        let all = all.chain(self.join.print().map(|join| ("join", join)));
         all.map(|(key, value)| (key.to_string(), value)).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, serve, socket_of};
-use crate::accounts::{Accounts, Database};
+use crate::accounts::{Accounts, Database, Principal, StandingKey, new_join_key};
 use crate::clock;
+use crate::config::user::own_uid;
 use crate::config::{Config, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -14,13 +15,19 @@ use crate::live::Live;
 use crate::providers::Providers;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The longest file of a join key that is read, bytes.
+const MAX_KEY_BYTES: u64 = 1 << 10;
 
 /// How often it is looked which machines have ended.
 const END_INTERVAL: Duration = Duration::from_secs(60);
@@ -61,6 +68,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let failed = |why: crate::accounts::Denied| (4, why.to_string());
     let code = accounts.setup_code().await.map_err(failed)?;
     let join = accounts.printed_join().await.map_err(failed)?;
+    standing_joins(config, &accounts).await.map_err(|why| (2, why))?;
     let unencrypted = Hub::is_unencrypted(config, &public);
     let first = code.map(|code| {
         let code = code.reveal();
@@ -73,6 +81,42 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     });
     let sentences = first.into_iter().chain(machine).collect();
     Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, sentences })
+}
+
+/// Has the join keys of the configuration hold. A file that is not there yet gets one, for our user alone.
+async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), String> {
+    let mut all = Vec::new();
+    for join in &config.agent_limits.join.0 {
+        let path = &join.token_file;
+        let key = match key_of(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => new_key_in(path),
+            read => read,
+        };
+        let key = key.map_err(|error| format!("agents.join {:?}: {}: {error}", join.name, path.display()))?;
+        all.push(StandingKey { name: &join.name, team: join.team.as_deref(), labels: &join.labels, key });
+    }
+    accounts.have_standing_joins(&Principal::local(own_uid()), &all).await.map_err(|why| why.to_string())
+}
+
+fn key_of(path: &Path) -> io::Result<Secret> {
+    let mut text = String::new();
+    crate::file::open(path)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
+    Ok(Secret::new(text.trim()))
+}
+
+fn new_key_in(path: &Path) -> io::Result<Secret> {
+    let key = new_join_key();
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.write(true).create_new(true).open(path)?;
+    file.write_all(format!("{}\n", key.reveal()).as_bytes())?;
+    file.sync_all()?;
+    tracing::info!(
+        "a join key was written to {}; give it to machines: watchglass agent --hub URL --key-file FILE",
+        path.display()
+    );
+    Ok(key)
 }
 
 /// The address that people and agents type: the one they were told of, else a name of ours and the port.

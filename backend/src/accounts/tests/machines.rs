@@ -2,6 +2,7 @@
 
 use super::*;
 use shared::enrol::{EnrolRequest, Enrolled};
+use shared::secret::Secret;
 use shared::session::{AgentChange, NewJoin};
 
 fn digits(letter: char, count: usize) -> String {
@@ -90,6 +91,37 @@ async fn who_asks_twice_is_one_machine_with_the_newer_key() {
     hub.pass(minutes(60));
     assert_eq!(hub.enrol(&key, &machine('a', "node-7")).await.expect_err("an hour later").status(), 403);
     assert_eq!(hub.machines().await, ["node-7 active"]);
+}
+
+#[tokio::test]
+async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
+    let hub = Hub::new().await;
+    let (key, admin) = (crate::accounts::new_join_key(), Principal::local(0));
+    let labels = |tier: &str| [("tier".to_string(), tier.to_string())].into();
+    let have = async |key: &Secret, name: &str, team: Option<&str>, tier: &str| {
+        let labels = labels(tier);
+        let standing = crate::accounts::StandingKey { name, team, labels: &labels, key: Secret::new(key.reveal()) };
+        hub.accounts.have_standing_joins(&admin, &[standing]).await.map_err(|why| why.to_string())
+    };
+    have(&key, "slurm", None, "gpu").await.expect("it holds");
+    let made = NewKey { id: String::new(), key: Secret::new(key.reveal()), ends: None };
+    hub.joined(&made, &machine('a', "node-1")).await;
+    // The next start changes its labels and no more.
+    have(&key, "slurm", None, "cpu").await.expect("it holds");
+    hub.joined(&made, &machine('b', "node-2")).await;
+    let all = hub.accounts.joins(&admin, "main").await.expect("the list");
+    let shown: Vec<_> = all.iter().map(|join| (join.name.as_str(), join.used, join.ends, &join.labels)).collect();
+    assert_eq!(shown, [("configuration: slurm", 2, None, &labels("cpu"))]);
+    let wrong = have(&Secret::new("wg_j_x"), "slurm", None, "gpu").await.expect_err("no key");
+    assert!(wrong.contains("\"slurm\"") && wrong.contains("holds no join key"), "{wrong}");
+    assert!(have(&key, "slurm", Some("vision"), "gpu").await.expect_err("no team").contains("no team \"vision\""));
+    assert!(have(&key, "slurm", None, "a\nb").await.is_err(), "labels are looked at");
+    // What is written there no more ends, also for good.
+    hub.accounts.have_standing_joins(&admin, &[]).await.expect("none holds");
+    assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
+    have(&key, "slurm", None, "gpu").await.expect("a start is not refused");
+    assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
+    assert_eq!(hub.machines().await, ["node-1 active", "node-2 active"]);
 }
 
 #[tokio::test]

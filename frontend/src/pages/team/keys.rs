@@ -222,6 +222,7 @@ fn join(join: &Json) -> Line {
     let id = join.get("id").text();
     let labels: Vec<String> = join.get("labels").pairs().iter().map(|(k, v)| format!("{k}:{v}")).collect();
     let name = if labels.is_empty() { "any machine".to_string() } else { labels.join(" ") };
+    let from = join.get("name").text();
     let used = join.get("used").number().unwrap_or(0.0);
     let joined = match join.get("left").number() {
         Some(left) => format!("{used} of {}", used + left),
@@ -230,7 +231,7 @@ fn join(join: &Json) -> Line {
     let asks = [("approve", "confirms each"), ("by_name", "by name"), ("ephemeral", "for an hour")];
     let asks: Vec<&str> = asks.into_iter().filter(|(key, _)| join.get(key).is_true()).map(|(_, words)| words).collect();
     let cells = vec![
-        Cell::Name(name.clone(), String::new()),
+        Cell::Name(name.clone(), from),
         Cell::Text(joined),
         Cell::Faint(asks.join(", ")),
         Cell::Ago(join.get("made").number().map(|t| t as i64), "–"),

@@ -1,0 +1,98 @@
+//! Join keys of the configuration, `[[agents.join]]`. Each stands in a file, so that who sets up machines by a program has no
+//! line to paste. It holds for as long as it is written there.
+
+use super::join::JoinSettings;
+use super::key::{self, KeyKind};
+use super::labels::{check_labels, json};
+use super::service_keys::row;
+use super::{Accounts, Denied, Done, MAIN_TEAM, Principal};
+use records::keys::{CONFIGURED, Key};
+use records::{keys, teams};
+use shared::role::KeyScope;
+use shared::secret::Secret;
+use std::collections::BTreeMap;
+
+/// A join key that is written in the configuration.
+pub struct StandingKey<'a> {
+    /// What it is called there.
+    pub name: &'a str,
+    /// The team of its machines, by name; none: the first one.
+    pub team: Option<&'a str>,
+    /// Labels of its machines.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The key, as its file has it.
+    pub key: Secret,
+}
+
+/// The text of a new join key, of which the records know nothing yet.
+pub fn new_join_key() -> Secret {
+    key::mint(KeyKind::Join).text
+}
+
+impl Accounts {
+    /// Has these join keys hold, and ends those of an earlier configuration. `by` is who started the hub.
+    ///
+    /// # Errors
+    /// A sentence: a file that holds no join key, one of another team, a team that is not there, labels that do not fit.
+    pub async fn have_standing_joins(&self, by: &Principal, all: &[StandingKey<'_>]) -> Result<(), Denied> {
+        let mut change = self.begin_change().await?;
+        let now = self.now();
+        let mut wanted = Vec::new();
+        for standing in all {
+            let denied = |why: String| Denied::invalid(format!("agents.join {:?}: {why}", standing.name));
+            check_labels(standing.labels).map_err(|why| denied(why.to_string()))?;
+            let team = standing.team.unwrap_or(MAIN_TEAM);
+            let team = teams::find(&mut change, team).await?;
+            let team =
+                team.ok_or_else(|| denied(format!("there is no team {:?}", standing.team.unwrap_or(MAIN_TEAM))))?;
+            let claimed = key::read(standing.key.reveal()).filter(|claimed| claimed.kind == KeyKind::Join);
+            let other = || denied("its file holds no join key of this hub; remove it, and the hub makes one".into());
+            let claimed = claimed.ok_or_else(other)?;
+            wanted.push(claimed.id.to_string());
+            let settings = JoinSettings { labels: standing.labels.clone(), ..JoinSettings::default() };
+            match keys::get(&mut change, claimed.id).await? {
+                Some(known) if known.hash != claimed.hash || known.kind != KeyKind::Join.letter() => {
+                    return Err(other());
+                }
+                Some(known) if known.team != team.id => {
+                    return Err(denied("its key is another team's; remove its file, and the hub makes one".into()));
+                }
+                Some(known) if known.ended.is_some() => tracing::warn!(
+                    "agents.join {:?}: its key was ended, and nobody joins by it; remove its file, and the hub makes one",
+                    standing.name
+                ),
+                Some(known) if known.name.starts_with(CONFIGURED) => {
+                    keys::set_settings(&mut change, &known.id, &json(&settings)).await?;
+                }
+                // One that an admin made says itself what it is for.
+                Some(_) => {}
+                None => {
+                    let minted = key::Minted { id: claimed.id.into(), text: Secret::new(""), hash: claimed.hash };
+                    let row = Key {
+                        name: format!("{CONFIGURED}{}", standing.name),
+                        scopes: KeyScope::AgentJoin.text().into(),
+                        settings: json(&settings),
+                        ..row(&minted, KeyKind::Join, &team.id, now)
+                    };
+                    keys::add(&mut change, &row).await?;
+                    let done = Done {
+                        action: "join.add",
+                        team: Some(&team.id),
+                        object: &row.id,
+                        after: Some(json(&settings)),
+                        ..Done::default()
+                    };
+                    self.audit(&mut change, by, done).await?;
+                }
+            }
+        }
+        for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
+            if old.name.starts_with(CONFIGURED) && !wanted.contains(&old.id) {
+                keys::end(&mut change, &old.id, now, "ended").await?;
+                let done = Done { action: "key.end", team: Some(&old.team), object: &old.id, ..Done::default() };
+                self.audit(&mut change, by, done).await?;
+            }
+        }
+        Ok(change.commit().await?)
+    }
+}
