@@ -208,6 +208,12 @@ impl Access {
         ways.into_iter().filter(|way| way != PASSWORD).collect()
     }
 
+    /// What people call a provider.
+    pub fn title_of(self, provider: &str) -> String {
+        let title = self.session.with(|session| session.as_ref().and_then(|s| s.titles.get(provider).cloned()));
+        title.unwrap_or_else(|| provider.to_string())
+    }
+
     /// True where people may sign in by a password, or nobody knows yet.
     pub fn takes_passwords(self) -> bool {
         self.session.with(|session| session.as_ref().is_none_or(|s| s.ways.iter().any(|way| way == PASSWORD)))
@@ -401,12 +407,14 @@ fn read(body: &Json) -> Session {
         let role = team.get("role").text().parse().ok()?;
         Some(TeamRole { id: team.get("id").text(), name: team.get("name").text(), role })
     };
+    let ways: Vec<String> = body.get("ways").list().iter().map(Json::text).collect();
     Session {
         account: (!account.is_null()).then(|| signed_in(&account)),
         teams: body.get("teams").list().iter().filter_map(team).collect(),
         share: body.get("share").maybe(),
         shared: shared(&body.get("shared")),
-        ways: body.get("ways").list().iter().map(Json::text).collect(),
+        titles: ways.iter().filter_map(|way| Some((way.clone(), body.get("titles").get(way).maybe()?))).collect(),
+        ways,
         setup: body.get("setup").is_true(),
         plain_http: body.get("plain_http").is_true(),
     }

@@ -36,11 +36,32 @@ fn the_first_key_leads_past_the_bar_to_the_charts_under_a_heading_with_the_machi
     no_faults(&browser);
 }
 
+fn axe() -> String {
+    let path = std::env::var("WATCHGLASS_AXE").expect("WATCHGLASS_AXE names axe.min.js");
+    std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file")
+}
+
+#[test]
+#[ignore = "needs WATCHGLASS_AXE, the path of an axe.min.js"]
+fn with_axe_nothing_serious_is_found_on_the_members_page_of_a_real_hub() {
+    let axe = axe();
+    let (_hub, browser) = teams::at_real_hub();
+    for theme in ["dark", "light"] {
+        browser.prefer(theme);
+        for (width, height) in [(1440, 900), (390, 844)] {
+            browser.size(width, height);
+            browser.reload();
+            browser.until("document.querySelector('#accounts tbody tr') && document.querySelector('#teams tbody tr')");
+            browser.script(&axe);
+            fine(&browser, &format!("members, {theme}, {width} x {height}"));
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs WATCHGLASS_AXE, the path of an axe.min.js"]
 fn with_axe_nothing_serious_is_found() {
-    let path = std::env::var("WATCHGLASS_AXE").expect("WATCHGLASS_AXE names axe.min.js");
-    let axe = std::fs::read_to_string(path).expect("WATCHGLASS_AXE is a file");
+    let axe = axe();
     // This server has a line of trouble below the bar.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     // Simulated machines have no processes.

@@ -120,6 +120,28 @@ fn another_way_to_sign_in_is_added_and_the_last_one_cannot_be_removed() {
 }
 
 #[test]
+fn who_was_brought_by_a_provider_sets_a_first_password_on_the_page() {
+    let (_provider, hub, browser, url) = start("");
+    browser.open(&format!("{url}?page=me"));
+    browser.until(&format!("document.querySelector({BUTTON:?})"));
+    browser.click(BUTTON);
+    browser.until("document.querySelector('[data-do=password]')");
+    assert_eq!(browser.eval("document.querySelector('[data-do=password]').innerText.trim()"), "First password…");
+    browser.click("[data-do=password]");
+    browser.until("document.querySelectorAll('form[data-form=password] input').length === 2");
+    fill(&browser, "form[data-form=password] [name=new]", PASSWORD);
+    fill(&browser, "form[data-form=password] [name=same]", PASSWORD);
+    browser.click("form[data-form=password] button");
+    browser.until("document.querySelector('[data-do=password]').innerText.trim() === 'New password…'");
+    browser.until("document.querySelectorAll('#identities tbody tr').length === 2");
+    assert_eq!(browser.eval("document.querySelector('#identities tbody').innerText.includes('lab')"), true);
+    let body = format!("{{\"name\":\"nora\",\"password\":\"{PASSWORD}\"}}");
+    let headers = [&*hub.origin(), "Content-Type: application/json"];
+    assert_eq!(hub.send("POST", "/api/v1/session", &headers, &body).status, 200);
+    no_faults(&browser);
+}
+
+#[test]
 fn an_invitation_is_taken_by_a_provider_which_alone_is_asked_where_no_passwords_are_taken() {
     let (_provider, hub, browser, url) = start("password = false");
     let headers = [&hub.cookie("ada"), &hub.origin(), "Content-Type: application/json"];

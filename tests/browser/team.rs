@@ -70,11 +70,11 @@ window.fetch = (path, init) => {
     case "GET session": if (sessionStorage.share !== "yes") break;
       return answer(200, { account: null, teams: [], share: "h1", ways: ["password"], setup: false,
         shared: { id: "h1", name: "wall", by: "chen", query: "w=5m&page=fleet", span: null, window: 300, ends: now + 86400 } });
-    case "GET audit": return answer(200, { more: !url.includes("before"), entries: url.includes("before")
+    case "GET audit": return answer(200, { unwritten: 40, more: !url.includes("before"), entries: url.includes("before")
       ? [{ id: 1, t: 1700000000, who: "chen", by: "s", network: "10.2.0.0", action: "team.role", object: "priya", before: "member", after: "viewer", result: "ok" }]
       : [{ id: 3, t: now, who: "amira", by: "s", network: "10.2.4.17", action: "key.add", object: "nightly", before: null, after: "runs:write", result: "ok" },
         { id: 2, t: now - 60, who: "nobody", by: "", network: "10.8.0.3", action: "sign-in", object: "tomas", before: null, after: null, result: "wrong password" }] });
-    case "GET usage": return answer(200, { usage: url.includes("by=source")
+    case "GET usage": return answer(200, { left_out: 12, usage: url.includes("by=source")
       ? [{ day: "2026-11-22", team: "main", kind: "source", subject: "a", name: "node-01", values: { samples: 10 } },
         { day: "2026-11-22", team: "main", kind: "source", subject: "b", name: "node-02", values: { samples: 90 } }]
       : [{ day: "2026-11-21", team: "main", kind: "day", subject: "", name: "", values: { samples: 40, bytes_in: 1048576, series: 500 } },
@@ -325,6 +325,7 @@ fn the_audit_log_and_what_was_used_are_read() {
     let (crowd, browser) = at("audit");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 2");
     assert_eq!(browser.eval("document.querySelector('#audit tbody').innerText.includes('nightly: runs:write')"), true);
+    browser.until("document.querySelector('[data-say=unwritten]').innerText.includes('40 more failed sign-ins')");
     browser.screenshot("audit-dark");
     browser.click("[data-do=older]");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 3");
@@ -346,6 +347,7 @@ fn the_audit_log_and_what_was_used_are_read() {
         browser.eval("document.querySelector('[data-do=csv]').getAttribute('href').endsWith('by=source&format=csv')"),
         true
     );
+    browser.until("document.querySelector('[data-say=left-out]').innerText.includes('12 rows were left out')");
     browser.screenshot("usage-dark");
     no_faults(&browser);
 }

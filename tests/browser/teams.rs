@@ -1,8 +1,10 @@
 //! Tests what admins of a hub do about teams, machines and accounts on the page. The hub is a script, as in `people`.
 
 use super::no_faults;
+use super::people::fill;
 use super::team::at;
 use watchglass_tests::browser::Browser;
+use watchglass_tests::hub::{Hub, PASSWORD};
 
 /// What the hub of `team` answers besides: `shared::team` of several teams, and accounts.
 pub(super) const TEAMS: &str = r##"
@@ -131,4 +133,79 @@ fn accounts_are_disabled_promoted_removed_and_erased() {
     // With one person there is no list of them.
     browser.until("!document.getElementById('accounts')");
     no_faults(&browser);
+}
+
+/// The page of a hub's admin, on a real hub.
+pub(super) fn at_real_hub() -> (Hub, Browser) {
+    let hub = Hub::start(["--no-local"]);
+    let browser = Browser::start();
+    browser.open(&format!("http://{}/?page=team", hub.server.addr()));
+    fill(&browser, "form[data-form=sign-in] [name=name]", "root");
+    fill(&browser, "form[data-form=sign-in] [name=password]", PASSWORD);
+    browser.click("form[data-form=sign-in] .primary");
+    browser.until("document.querySelector('#members tbody tr') && document.querySelector('#accounts tbody tr')");
+    (hub, browser)
+}
+
+/// The row of a table in which a name stands.
+fn named(table: &str, name: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('#{table} tbody tr')].find(r => r.querySelector('th').innerText.trim().startsWith({name:?}))"
+    )
+}
+
+/// Opens the form of a deed of a named row, and sends it with this in its first field.
+#[track_caller]
+fn deed_of(browser: &Browser, (table, name): (&str, &str), what: &str, typed: Option<&str>) {
+    browser.until(&named(table, name));
+    browser.eval(&format!("{}.querySelector('[data-do={what}]').click()", named(table, name)));
+    let form = if table == "teams" { format!("{what}-team") } else { what.to_string() };
+    let field = format!("form[data-form={form}] input");
+    browser.until(&format!("document.querySelector('form[data-form={form}] button')"));
+    if let Some(text) = typed {
+        browser.until(&format!("document.querySelector({field:?})"));
+        browser.eval(&format!("(f => {{ f.focus(); f.select(); }})(document.querySelector({field:?}))"));
+        browser.insert(text);
+    }
+    browser.click(&format!("form[data-form={form}] button"));
+    browser.until("!document.getElementById('deed').open");
+}
+
+#[test]
+fn on_a_real_hub_teams_accounts_and_logins_are_what_its_admin_made_them() {
+    let (hub, browser) = at_real_hub();
+    let told = |path: &str| {
+        let answer = hub.send("GET", path, &[&hub.cookie("root")], "");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        serde_json::from_str::<serde_json::Value>(&answer.body).expect("JSON")
+    };
+    browser.until("document.querySelectorAll('#teams tbody tr').length === 2");
+    deed(&browser, "[data-do=new-team]", "new-team", Some("vision"));
+    deed_of(&browser, ("teams", "vision"), "rename", Some("sight"));
+    browser.until(&named("teams", "sight"));
+    let names = |list: &serde_json::Value| {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| one["name"].as_str().unwrap_or("").to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&told("/api/v1/teams")["teams"]), ["main", "other", "sight"]);
+    deed_of(&browser, ("teams", "sight"), "remove", Some("sight"));
+    browser.until(&format!("!({})", named("teams", "sight")));
+    assert_eq!(names(&told("/api/v1/teams")["teams"]), ["main", "other"]);
+
+    deed_of(&browser, ("members", "mike"), "logins", Some("mike mschulz"));
+    browser.until(&format!("{}.innerText.includes('mike mschulz')", named("members", "mike")));
+    let mike = told("/api/v1/teams/main")["members"].as_array().expect("people").clone();
+    let mike = mike.iter().find(|one| one["name"] == "mike").expect("mike")["logins"].clone();
+    assert_eq!(mike, serde_json::json!(["mike", "mschulz"]));
+
+    deed_of(&browser, ("accounts", "vera"), "disable", None);
+    browser.until(&format!("{}.innerText.includes('may not sign in')", named("accounts", "vera")));
+    assert_eq!(hub.send("GET", "/api/v1/me", &[&hub.cookie("vera")], "").status, 401, "at once");
+    deed_of(&browser, ("accounts", "vera"), "delete", None);
+    browser.until(&format!("!({})", named("accounts", "vera")));
+    assert!(!names(&told("/api/v1/accounts")["accounts"]).contains(&"vera".to_string()));
+    browser.screenshot("teams-real-dark");
 }

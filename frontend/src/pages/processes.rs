@@ -166,7 +166,7 @@ pub fn Processes() -> impl IntoView {
                         {move || users.get().into_iter().map(user).collect_view()}
                     </select>
                 </p>
-                <table>
+                <table class:tree=move || choice.with(|choice| choice.tree.is_some())>
                     <thead><tr>{COLUMNS.into_iter().map(head).collect_view()}</tr></thead>
                     <tbody>{rows}</tbody>
                 </table>

@@ -29,6 +29,7 @@ pub fn AuditPage() -> impl IntoView {
     let sought = RwSignal::new(Sought::default());
     let rows = RwSignal::new(Vec::<Line>::new());
     let (more, known, wrong) = (RwSignal::new(false), RwSignal::new(false), RwSignal::new(String::new()));
+    let unwritten = RwSignal::new(0_u64);
     // The newest question; answers to older ones are dropped.
     let asked = StoredValue::new(0u32);
     let ask = move |before: Option<String>| {
@@ -57,6 +58,7 @@ pub fn AuditPage() -> impl IntoView {
             known.set(true);
             wrong.set(if answer.is_ok() { String::new() } else { answer.problem() });
             let read: Vec<Line> = answer.body.get("entries").list().iter().map(entry).collect();
+            unwritten.set(answer.body.get("unwritten").number().unwrap_or(0.0) as u64);
             more.set(answer.body.get("more").is_true());
             rows.update(|rows| match adds {
                 true => rows.extend(read),
@@ -109,6 +111,14 @@ pub fn AuditPage() -> impl IntoView {
         </If>
         <If when=flag(move || access.team().is_some())>
             <Card title="Audit" note=text(|| "who changed what; nobody can edit it") wrong end=end>
+                <If when=flag(move || unwritten.get() > 0)>
+                    <p class="say" data-say="unwritten">
+                        {text(move || {
+                            let count = unwritten.get();
+                            format!("{count} more failed sign-ins by a provider are not in this log: too many came from their network.")
+                        })}
+                    </p>
+                </If>
                 <List
                     id="audit"
                     label="Table of what was done"

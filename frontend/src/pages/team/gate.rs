@@ -178,11 +178,6 @@ fn SignIn() -> impl IntoView {
     }
 }
 
-/// What a provider is called on its button.
-pub fn called(provider: &str) -> String {
-    if provider == "github" { "GitHub".into() } else { provider.to_string() }
-}
-
 /// A button for each provider, below a line where there is another way as well.
 #[component]
 fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
@@ -197,8 +192,8 @@ fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
     });
     let button = move |name: String| {
         let words = match purpose {
-            "again" => format!("Prove it at {}", called(&name)),
-            _ => format!("Sign in with {}", called(&name)),
+            "again" => format!("Prove it at {}", access.title_of(&name)),
+            _ => format!("Sign in with {}", access.title_of(&name)),
         };
         let own = name.clone();
         let go = move |_| {

@@ -3,7 +3,6 @@
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
-use super::gate::called;
 use super::keys::{KEY_HEADS, key_row, new_key};
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
@@ -38,7 +37,7 @@ pub fn MePage() -> impl IntoView {
         )));
     };
     let add_button = move |name: String| {
-        let (words, own) = (format!("Add {}", called(&name)), name.clone());
+        let (words, own) = (format!("Add {}", access.title_of(&name)), name.clone());
         let go = move |_| access.go(own.clone(), "link", Callback::new(move |why| access.problem.set(why)));
         view! { <button class="btn" data-link=name on:click=go>{words}</button> }
     };
@@ -63,18 +62,25 @@ pub fn MePage() -> impl IntoView {
             hub.into_iter().chain(roles.iter().map(role)).chain(email).collect::<Vec<_>>().join(", ")
         })
     });
+    let has_password = move || me.read(|me| me.get("password").is_true());
     let password = move |_| {
-        let fields = vec![
-            ("old", "The password until now", Entry::Password("current-password")),
+        let first = !untrack(has_password);
+        let old = (!first).then_some(("old", "The password until now", Entry::Password("current-password")));
+        let new = [
             ("new", "The new one, 12 characters or more", Entry::Password("new-password")),
             ("same", "The same again", Entry::Password("new-password")),
         ];
-        let said = "Your other sessions end.";
+        let said = match first {
+            true => "You sign in by it, too, from now on. Your other sessions end.",
+            false => "Your other sessions end.",
+        };
+        let title = if first { "A first password" } else { "A new password" };
         form.set(Some(
-            Form::ask("password", "A new password".into(), said, "PUT", "api/v1/me/password".into())
-                .with("Change it", fields)
-                .writing(|typed| match (typed.raw("new"), typed.raw("same")) {
+            Form::ask("password", title.into(), said, "PUT", "api/v1/me/password".into())
+                .with(if first { "Set it" } else { "Change it" }, old.into_iter().chain(new).collect())
+                .writing(move |typed| match (typed.raw("new"), typed.raw("same")) {
                     (new, same) if new != same => Err("The two passwords differ; type them again.".into()),
+                    (new, _) if first => Ok(vec![("new", new.into())]),
                     (new, _) => Ok(vec![("old", typed.raw("old").into()), ("new", new.into())]),
                 }),
         ));
@@ -134,8 +140,10 @@ pub fn MePage() -> impl IntoView {
         <Card title="Your account" note=facts wrong=me.wrong>
             <div class="acts">
                 <b class="source-name">{text(name)}</b>
-                <If when=flag(move || me.read(|me| me.get("password").is_true()))>
-                    <button class="btn" data-do="password" on:click=password>"New password…"</button>
+                <If when=flag(move || has_password() || (me.known() && access.takes_passwords()))>
+                    <button class="btn" data-do="password" on:click=password>
+                        {text(move || if has_password() { "New password…" } else { "First password…" })}
+                    </button>
                 </If>
                 <button class="btn" data-do="email" on:click=email>"E-mail…"</button>
                 <a class="btn" data-do="export" href="api/v1/me/export" download="me.json">"Take all that names me"</a>
@@ -214,11 +222,12 @@ fn browser_of(agent: &str) -> String {
 /// A way to sign in; the last one cannot be removed.
 fn identity(identity: &Json, several: bool) -> Line {
     let kind = identity.get("kind").text();
-    let name = match kind.as_str() {
-        "password" => "password".to_string(),
-        "proxy" => "the proxy".into(),
-        "github" => called("github"),
-        _ => "OpenID Connect".into(),
+    let name = match (kind.as_str(), identity.get("title").maybe()) {
+        ("password", _) => "password".to_string(),
+        ("proxy", _) => "the proxy".into(),
+        (_, Some(title)) => title,
+        // It is no provider of this hub any longer.
+        _ => "another provider".into(),
     };
     let issuer = identity.get("issuer").text();
     let of = if issuer == kind { "this hub".to_string() } else { issuer };

@@ -2,7 +2,7 @@
 
 use super::accounts::Accounts;
 use super::asked::Polled;
-use super::form::{Entry, Form, FormDialog};
+use super::form::{Entry, Form, FormDialog, words};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
 use super::teams::{Teams, new_team};
@@ -74,6 +74,15 @@ pub fn MembersPage() -> impl IntoView {
             )
             .showing("code", "Give them this link."),
         )),
+        "logins" => {
+            let present = untrack(|| team.read(|body| logins_of(&body.get("members").list(), &line.id)));
+            let said = "Names of users on machines: their runs and processes are this person's.";
+            form.set(Some(
+                Form::ask("logins", format!("Logins of {}", line.name), said, "PUT", path(format!("/members/{}", line.id)))
+                    .with("Save", vec![("logins", "Names, between spaces", Entry::Text(present))])
+                    .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))])),
+            ));
+        }
         _ => form.set(Some(Form::ask(
             "remove",
             format!("Remove {}?", line.name),
@@ -131,7 +140,7 @@ pub fn MembersPage() -> impl IntoView {
             <List
                 id="members"
                 label="Table of members"
-                heads=&["who", "role", "may", ">last here"]
+                heads=&["who", "role", "may", "logins", ">last here"]
                 rows
                 known=flag(move || team.known())
                 empty="Nobody yet but the admins of the hub: invite somebody."
@@ -163,6 +172,22 @@ pub fn MembersPage() -> impl IntoView {
     }
 }
 
+/// The logins of a member that were set by hand, as they are typed.
+fn logins_of(members: &[Json], id: &str) -> String {
+    let member = members.iter().find(|member| member.get("id").text() == id);
+    let logins = member.map(|member| member.get("logins").list()).unwrap_or_default();
+    logins.iter().map(Json::text).collect::<Vec<_>>().join(" ")
+}
+
+/// All logins of a member: those that a provider says, and those that were set by hand.
+fn logins(member: &Json) -> String {
+    let (own, said) = (member.get("logins").list(), member.get("said").list());
+    let mut all: Vec<String> = own.iter().chain(&said).map(Json::text).collect();
+    all.sort();
+    all.dedup();
+    if all.is_empty() { "–".into() } else { all.join(" ") }
+}
+
 fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
     let (id, name, role) = (member.get("id").text(), member.get("name").text(), member.get("role").text());
     let you = id == own;
@@ -174,8 +199,9 @@ fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
         note.push("may not sign in");
     }
     let deeds: &[(&str, &str)] = match (admin && !you, hub_admin) {
-        (true, true) => &[("reset", "New password…"), ("remove", "Remove…")],
-        (true, false) => &[("remove", "Remove…")],
+        (true, true) => &[("logins", "Logins…"), ("reset", "New password…"), ("remove", "Remove…")],
+        (true, false) => &[("logins", "Logins…"), ("remove", "Remove…")],
+        _ if admin => &[("logins", "Logins…")],
         _ => &[],
     };
     let right = may(&role).to_string();
@@ -184,7 +210,8 @@ fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
         true => Cell::Ago(member.get("seen").number().map(|t| t as i64), "–"),
         false => Cell::Faint("–".into()),
     };
-    let cells = vec![Cell::Name(name.clone(), note.join(", ")), role, Cell::Faint(right), seen];
+    let cells =
+        vec![Cell::Name(name.clone(), note.join(", ")), role, Cell::Faint(right), Cell::Faint(logins(member)), seen];
     Line { id, name, cells, deeds: deeds.to_vec() }
 }
 

@@ -5,7 +5,7 @@ use super::frame::Card;
 use super::list::{Cell, Line, List};
 use crate::access::Access;
 use crate::fetch::Json;
-use crate::widgets::parts::{flag, text};
+use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::unit::Unit;
 
@@ -30,6 +30,13 @@ const TILES: usize = 6;
 
 /// By what rows are added up, in the address of the API and in words.
 const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
+
+fn said(left_out: f64) -> String {
+    let count = Unit::Count.scale(left_out).number(left_out);
+    format!(
+        "{count} rows were left out since the hub's start: its database was away for too long. These sums are too small."
+    )
+}
 
 fn written(unit: Unit, value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return "–".into() };
@@ -65,6 +72,7 @@ pub fn UsagePage() -> impl IntoView {
         let n = days.read(|body| body.get("usage").list().len());
         if n == 1 { "one day".to_string() } else { format!("{n} days") }
     });
+    let left_out = move || days.read(|body| body.get("left_out").number().unwrap_or(0.0));
     let choice = move |(value, words): (&'static str, &'static str)| {
         let pressed = text(move || (by.get() == value).to_string());
         view! { <button data-do="by" aria-pressed=pressed on:click=move |_| by.set(value)>{words}</button> }
@@ -79,6 +87,9 @@ pub fn UsagePage() -> impl IntoView {
     view! {
         <section class="tiles" aria-label="In all">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
+            <If when=flag(move || left_out() > 0.0)>
+                <p class="say" data-say="left-out">{text(move || said(left_out()))}</p>
+            </If>
             <List
                 id="usage"
                 label="Table of what was used"
