@@ -11,6 +11,10 @@ pub struct AuditLog {
     pub entries: Vec<AuditEntry>,
     /// There are older ones; ask for them with `before=` and the last id.
     pub more: bool,
+    /// Sign-ins that failed and were not written down since the hub's start, because too many of their network were; told to
+    /// admins of the hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwritten: Option<u64>,
 }
 
 /// One change, or one attempt. A line of the file that `[audit] file` names is one, too.
@@ -46,6 +50,9 @@ pub struct AuditEntry {
 pub struct Usage {
     /// By day, then by team and subject.
     pub usage: Vec<UsageRow>,
+    /// Rows of the whole hub that were left out since its start: its database was away for too long.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// What was used on one day by one team, in all or by one machine or key.

@@ -39,8 +39,9 @@ pub struct MeChange {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewPassword {
-    /// The password until now.
-    pub old: Secret,
+    /// The password until now; none where there is none, as of an account that a provider brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Secret>,
     /// The new one, 12 to 1,024 bytes.
     pub new: Secret,
 }
@@ -91,4 +92,7 @@ pub struct OwnIdentity {
     pub issuer: String,
     /// How it is called there.
     pub subject: String,
+    /// What people call who vouches for it, where that is a provider of this hub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }

@@ -39,6 +39,9 @@ pub struct Session {
     pub shared: Option<SharedView>,
     /// Ways to sign in: `password`, and names of providers.
     pub ways: Vec<String>,
+    /// What people call each of the providers, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub titles: BTreeMap<String, String>,
     /// There is no account yet; the first is made by a code.
     pub setup: bool,
     /// The hub is reached without TLS from other machines, which every page says.

@@ -48,6 +48,9 @@ pub struct Member {
     /// Names of users on machines whose runs are the account's own; told to admins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logins: Vec<String>,
+    /// The same as a provider or the proxy says it; it is not changed here. Told to admins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
     /// When it was here last, to the minute, as far as a session of it holds; told to admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<i64>,

@@ -156,3 +156,58 @@ fn a_program_has_an_account_and_its_keys_hold_as_long_as_it_does() {
     told(run(folder, &["service", "remove", "nightly"]));
     assert_eq!(status(), 401);
 }
+
+#[test]
+fn a_person_gets_a_key_by_command_on_the_hubs_machine_alone() {
+    let hub = Hub::start(["--no-local"]);
+    let folder = hub.folder.path();
+    let add = |scope: &str| run(folder, &["key", "add", "laptop", "--scope", scope, "--user", "vera"]);
+    let key = told(add("data:read"));
+    let bearer = format!("Authorization: Bearer {}", key.trim());
+    let status = |path: &str| hub.send("GET", path, &[&bearer], "").status;
+    assert_eq!((status("/api/v1/sources"), status("/api/v1/accounts"), status("/api/v1/me")), (200, 403, 403));
+    let more = fails(add("team:admin"), 5);
+    assert!(more.contains("vera may not team:admin"), "{more}");
+    fails(run(folder, &["key", "add", "laptop", "--scope", "data:read", "--user", "nobody"]), 1);
+    let list = told(run(folder, &["key", "list", "--user", "vera"]));
+    assert!(list.contains("laptop") && list.contains("data:read"), "{list}");
+    let own = hub.send("GET", "/api/v1/me/keys", &[&hub.cookie("vera")], "").body;
+    assert!(own.contains("laptop"), "she sees and ends it herself: {own}");
+    let audit = hub.send("GET", "/api/v1/audit?action=key.add", &[&hub.cookie("root")], "").body;
+    assert!(audit.contains("vera/laptop: data:read") && audit.contains("command line"), "{audit}");
+    // An admin from elsewhere sees and ends keys of others, and makes none under their names.
+    let root = hub.key("hub");
+    let path = "/api/v1/accounts/vera/keys";
+    let made = hub.send("POST", path, &[&root, super::JSON], "{\"name\":\"x\",\"scopes\":[\"data:read\"]}");
+    assert!(made.status == 403 && made.body.contains("makes another's key"), "{made:?}");
+    assert!(hub.send("GET", path, &[&root], "").body.contains("laptop"));
+    let id = key.split('_').nth(2).expect("its id");
+    fails(run(folder, &["key", "remove", id]), 1);
+    told(run(folder, &["key", "remove", id, "--user", "vera"]));
+    assert_eq!(status("/api/v1/sources"), 401);
+    told(run(folder, &["user", "disable", "vera"]));
+    let disabled = fails(add("data:read"), 1);
+    assert!(disabled.contains("vera is disabled"), "{disabled}");
+}
+
+#[test]
+fn a_person_has_logins_on_machines_in_their_team() {
+    let hub = Hub::start(["--no-local"]);
+    let folder = hub.folder.path();
+    let logins = |who: &str| {
+        let team = hub.send("GET", "/api/v1/teams/main", &[&hub.cookie(who)], "").body;
+        let team: Value = serde_json::from_str(&team).expect("JSON");
+        let members = team["members"].as_array().expect("a list");
+        members.iter().find(|one| one["name"] == "vera").expect("she is in it")["logins"].clone()
+    };
+    told(run(folder, &["user", "logins", "vera", "vera", "vschmidt"]));
+    assert_eq!(logins("ada"), serde_json::json!(["vera", "vschmidt"]));
+    assert_eq!(logins("mike"), Value::Null, "for admins alone");
+    fails(run(folder, &["user", "logins", "vera", "two words"]), 2);
+    let out = fails(run(folder, &["user", "logins", "olga", "olga"]), 1);
+    assert!(out.contains("not in this team"), "{out}");
+    let audit = hub.send("GET", "/api/v1/audit?action=member.change", &[&hub.cookie("root")], "").body;
+    assert!(audit.contains("viewer, logins: vera vschmidt"), "{audit}");
+    told(run(folder, &["user", "logins", "vera"]));
+    assert_eq!(logins("ada"), Value::Null);
+}

@@ -128,6 +128,9 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("DELETE", "/api/v1/accounts/{person}", "/api/v1/accounts/none", "Hh", 404),
     ("POST", "/api/v1/accounts/{person}/reset", "/api/v1/accounts/none/reset", "Hh", 404),
     ("POST", "/api/v1/accounts/{person}/erase", "/api/v1/accounts/none/erase", "Hh", 404),
+    ("GET", "/api/v1/accounts/{person}/keys", "/api/v1/accounts/none/keys", "Hh", 404),
+    ("POST", "/api/v1/accounts/{person}/keys", "/api/v1/accounts/none/keys", "Hh", 400),
+    ("DELETE", "/api/v1/accounts/{person}/keys/{id}", "/api/v1/accounts/none/keys/none", "Hh", 404),
     ("POST", "/api/v1/ingest/enrol", "/api/v1/ingest/enrol", "j", 400),
     ("GET", "/api/v1/ingest", "/api/v1/ingest", "g", 426),
     // Last: who signs out may nothing any more.

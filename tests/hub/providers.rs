@@ -258,6 +258,14 @@ fn answers_that_nobody_awaits_fill_no_log_and_lock_nobody_out() {
         all.matches(&format!("\"result\":\"{result}\"")).count()
     };
     assert_eq!((audit("elsewhere"), audit("over")), (30, 0), "all of a network in one bound");
+    let told = hub.send("GET", "/api/v1/audit?limit=1", &[&hub.cookie("root")], "").body;
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    // 5 of the first 35, and of the next 35 those that were looked at, and those that were not.
+    assert_eq!(told["unwritten"], 40, "what is not in the log is counted");
+    let team = hub.send("GET", "/api/v1/audit?team=main", &[&hub.cookie("ada")], "").body;
+    assert!(!team.contains("unwritten"), "for admins of the hub: {team}");
+    let metrics = hub.send("GET", "/metrics", &[&hub.cookie("root")], "").body;
+    assert!(metrics.contains("\nwatchglass_audit_sign_ins_unwritten_total 40\n"), "{metrics}");
     let password = format!("{{\"name\":\"ada\",\"password\":\"{PASSWORD}\"}}");
     assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &password).status, 200, "passwords are not concerned");
 }
@@ -548,4 +556,56 @@ fn what_is_missing_stops_the_start_with_a_sentence() {
         let log = String::from_utf8_lossy(&output.stderr);
         assert!(log.contains(said), "{text}: {log}");
     }
+}
+
+#[test]
+fn a_claim_says_the_login_of_a_person_anew_at_each_sign_in() {
+    let provider = Provider::start();
+    let hub = hub(&provider, VIEWERS, "title = \"The lab's own\"\nlogin_claim = \"unix.name\"");
+    let logins = |claim: Value| {
+        provider.script(|script| {
+            script.claims = json!({ "sub": "p-1", "preferred_username": "nora", "unix": { "name": claim } })
+        });
+        let (place, session) = ended(&hub, &begin(&hub));
+        let session = session.unwrap_or_else(|| panic!("signed in: {place}"));
+        let team = hub.send("GET", "/api/v1/teams/main", &[&hub.cookie("ada")], "").body;
+        let team: Value = serde_json::from_str(&team).expect("JSON");
+        let nora = team["members"].as_array().expect("a list").iter().find(|one| one["name"] == "nora").cloned();
+        (nora.expect("a viewer")["said"].clone(), session)
+    };
+    let (said, session) = logins(json!("nora7"));
+    assert_eq!(said, json!(["nora7"]));
+    assert_eq!(logins(json!("root now")).0, Value::Null, "no user of a machine is called so");
+    assert_eq!(logins(json!("nora8")).0, json!(["nora8"]));
+    assert_eq!(logins(Value::Null).0, Value::Null, "what is not said any more goes");
+    let told = hub.send("GET", SESSION, &[], "").body;
+    assert!(told.contains("\"titles\":{\"lab\":\"The lab's own\"}"), "{told}");
+    let own = hub.send("GET", "/api/v1/me/identities", &[&session], "").body;
+    assert!(own.contains("The lab's own"), "{own}");
+}
+
+#[test]
+fn who_was_brought_by_a_provider_sets_a_first_password() {
+    let provider = Provider::start();
+    let hub = hub(&provider, VIEWERS, "");
+    provider.script(|script| script.claims = json!({ "sub": "p-1", "preferred_username": "nora" }));
+    let (_, session) = ended(&hub, &begin(&hub));
+    let session = session.expect("signed in");
+    let put = |body: &Value| {
+        let headers = [session.as_str(), JSON, &hub.origin()];
+        hub.send("PUT", "/api/v1/me/password", &headers, &body.to_string())
+    };
+    let sign_in = || {
+        let body = json!({ "name": "nora", "password": PASSWORD }).to_string();
+        hub.send("POST", SESSION, &[JSON, &hub.origin()], &body).status
+    };
+    assert_eq!(sign_in(), 401, "there is none yet");
+    assert_eq!(put(&json!({ "new": "short" })).status, 400);
+    assert_eq!(put(&json!({ "new": PASSWORD })).status, 200);
+    assert_eq!(sign_in(), 200);
+    let anew = put(&json!({ "new": "another long sentence" }));
+    assert!(anew.status == 400 && anew.body.contains("until now"), "{anew:?}");
+    assert_eq!(put(&json!({ "old": PASSWORD, "new": "another long sentence" })).status, 200);
+    let audit = hub.send("GET", "/api/v1/audit?action=account.password", &[&hub.cookie("root")], "").body;
+    assert_eq!(audit.matches("\"nora\"").count(), 4, "who and whom, twice: {audit}");
 }

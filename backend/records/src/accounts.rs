@@ -143,6 +143,26 @@ pub async fn add_identity(
     Ok(())
 }
 
+/// Sets what is known of somebody from who vouches for them; JSON. No password is one of these.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_said(on: &mut Connection, (issuer, subject): (&str, &str), data: &str) -> Result<(), Error> {
+    let set = "UPDATE identities SET data = $3 WHERE issuer = $1 AND subject = $2 AND kind <> 'password'";
+    sql::query(set).bind(issuer).bind(subject).bind(data).execute(on).await?;
+    Ok(())
+}
+
+/// What is known of an account from those who vouch for it, with its id; of all accounts with none. JSON.
+///
+/// # Errors
+/// The statement failed.
+pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<Vec<(String, String)>, Error> {
+    let get = "SELECT account, data FROM identities
+               WHERE ($1 IS NULL OR account = $1) AND kind <> 'password' AND data <> '{}' ORDER BY account, id";
+    sql::query_as(get).bind(account).fetch_all(on).await
+}
+
 /// Removes what somebody proves themselves by.
 ///
 /// # Errors

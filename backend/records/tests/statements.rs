@@ -184,6 +184,19 @@ async fn accounts_teams_sessions_and_codes(records: &Records) {
     let kinds: Vec<String> =
         accounts::identities(&mut on, &id('a')).await.unwrap().into_iter().map(|one| one.kind).collect();
     assert_eq!(kinds, ["password"]);
+    accounts::add_identity(&mut on, &id('l'), &id('a'), ("oidc", "https://id", "7")).await.unwrap();
+    assert_eq!(accounts::said(&mut on, None).await.unwrap(), []);
+    let hash = accounts::password(&mut on, &id('a')).await.unwrap();
+    for who in [("https://id", "7"), ("password", &id('a'))] {
+        accounts::set_said(&mut on, who, r#"{"login":"mara"}"#).await.unwrap();
+    }
+    for of in [None, Some(id('a'))] {
+        let said = accounts::said(&mut on, of.as_deref()).await.unwrap();
+        assert_eq!(said, [(id('a'), r#"{"login":"mara"}"#.to_string())], "{of:?}");
+    }
+    assert_eq!(accounts::said(&mut on, Some(&id('b'))).await.unwrap(), []);
+    assert_eq!(accounts::password(&mut on, &id('a')).await.unwrap(), hash, "a password is never overwritten by it");
+    accounts::remove_identity(&mut on, &id('l')).await.unwrap();
     teams::set_role(&mut on, &id('t'), &id('a'), Some("member")).await.unwrap();
     teams::set_logins(&mut on, &id('t'), &id('a'), r#"["mara"]"#).await.unwrap();
     let members = teams::members(&mut on, &id('t')).await.unwrap();

@@ -66,7 +66,8 @@ impl Accounts {
         let mut rows = audit::newest(&mut on, &filter, limit + 1).await?;
         let more = rows.len() as i64 > limit;
         rows.truncate(limit as usize);
-        Ok(AuditLog { entries: rows.into_iter().map(told).collect(), more })
+        let unwritten = by.hub_admin.then(|| self.unwritten_sign_ins());
+        Ok(AuditLog { entries: rows.into_iter().map(told).collect(), more, unwritten })
     }
 }
 

@@ -108,6 +108,7 @@ impl Accounts {
             id: row.id,
             kind: row.kind,
             issuer: row.issuer,
+            title: None,
         });
         Ok(shown.collect())
     }

@@ -19,6 +19,7 @@ mod key;
 mod labels;
 mod link;
 mod log;
+mod logins;
 mod me;
 mod password;
 mod people;
@@ -93,7 +94,7 @@ use shared::scope::Scope;
 use shared::session::TeamRole;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -136,6 +137,8 @@ struct Inner {
     idle: AtomicI64,
     longest: AtomicI64,
     audit_file: OnceLock<audit_file::FileCounts>,
+    /// Sign-ins that failed and are not in the log, because too many of their network are.
+    unwritten: AtomicU64,
 }
 
 impl Accounts {
@@ -172,6 +175,7 @@ impl Accounts {
             idle: AtomicI64::new(IDLE),
             longest: AtomicI64::new(LONGEST),
             audit_file: OnceLock::new(),
+            unwritten: AtomicU64::new(0),
         })))
     }
 
@@ -188,6 +192,11 @@ impl Accounts {
     /// Closes the database in order.
     pub async fn close(&self) {
         self.0.records.close().await;
+    }
+
+    /// Sign-ins that failed since the start and are not in the audit log: too many of their network are.
+    pub fn unwritten_sign_ins(&self) -> u64 {
+        self.0.unwritten.load(Ordering::Relaxed)
     }
 
     /// Whether there is an account. Until then nobody can sign in.

@@ -194,15 +194,22 @@ impl Accounts {
     /// Sets one's own password; the other sessions of the account end.
     ///
     /// # Errors
-    /// [`Denied`]: the old one is wrong, or the new one is not taken.
-    pub async fn set_password(&self, by: &Principal, old: &Secret, new: &Secret) -> Result<(), Denied> {
+    /// [`Denied`]: the old one is wrong, or the new one is not taken; [`Denied::Again`] where there is no old one, and who asks
+    /// has not just proved themselves another way.
+    pub async fn set_password(&self, by: &Principal, old: Option<&Secret>, new: &Secret) -> Result<(), Denied> {
         let Who::Account { id, name } = &by.who else {
             return Err(Denied::invalid("only who signed in has a password"));
         };
         password::check(new, name)?;
-        self.again(by, &shared::session::Again { password: old.clone() }).await?;
+        match old {
+            Some(old) => drop(self.again(by, &shared::session::Again { password: old.clone() }).await?),
+            None => self.need_fresh(by)?,
+        }
         let hash = self.0.passwords.hash(new).await?;
         let mut change = self.begin_change().await?;
+        if old.is_none() && accounts::password(&mut change, id).await?.is_some() {
+            return Err(Denied::invalid("say the password until now, too: this account has one"));
+        }
         accounts::set_password(&mut change, &random::id(), id, &hash).await?;
         sessions::end_all(&mut change, id, by.session.as_ref().map(|hash| hash.as_slice())).await?;
         self.audit(&mut change, by, Done { action: "account.password", object: name, ..Done::default() }).await?;

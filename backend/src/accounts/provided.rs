@@ -6,10 +6,11 @@ use super::flow::Flow;
 use super::session::Begun;
 use super::vouched::{GroupRole, free_name};
 use super::watchers::{Ended, Ends};
-use super::{Accounts, Denied, Done, Network, Principal, random};
+use super::{Accounts, Denied, Done, Network, Principal, logins, random};
 use records::accounts::{self, Account};
 use records::{Change, codes, sessions};
 use shared::provider::{Purpose, Refused};
+use std::sync::atomic::Ordering;
 
 /// How far the clocks of a provider and of the hub may be apart, seconds.
 const CLOCK_SKEW: i64 = 60;
@@ -29,6 +30,8 @@ pub struct Proof {
     pub email: Option<String>,
     /// What their groups may; empty where no group gives anything.
     pub roles: Vec<GroupRole>,
+    /// The name by which they work on machines, if it says so.
+    pub login: Option<String>,
     /// When they last proved themselves there, seconds since the Unix epoch, if it says so.
     pub proved: Option<i64>,
 }
@@ -75,6 +78,7 @@ impl Accounts {
     /// Writes down that a provider's answer came to nothing. Anybody can bring such answers, so few of a network are.
     pub async fn refused_flow(&self, provider: &str, refused: Refused, network: &Network) {
         if self.attempt(&[(Limit::Answer, &format!("log {network}"))]).is_err() {
+            self.0.unwritten.fetch_add(1, Ordering::Relaxed);
             return tracing::debug!(provider, "a sign-in that failed is not written down: too many were");
         }
         let written = async {
@@ -117,6 +121,7 @@ impl Accounts {
             // Who made it could not make it any more. The change is not committed.
             return Ok(Err(Refused::Uninvited));
         }
+        logins::set(&mut change, (&proof.issuer, &proof.subject), proof.login.as_deref()).await?;
         let changed = self.set_group_roles(&mut change, &account, &proof.roles).await?;
         let old = old.map(random::hash);
         if let Some(old) = &old {
@@ -183,6 +188,7 @@ impl Accounts {
             (Purpose::Link, None) => {
                 let identity = (proof.kind, proof.issuer.as_str(), proof.subject.as_str());
                 accounts::add_identity(&mut change, &random::id(), &account.id, identity).await?;
+                logins::set(&mut change, (&proof.issuer, &proof.subject), proof.login.as_deref()).await?;
                 let done = Done { action: "identity.add", object: &account.name, after, ..Done::default() };
                 self.write_audit(&mut change, by, done, "ok").await?;
             }

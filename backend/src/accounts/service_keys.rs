@@ -232,6 +232,65 @@ impl Accounts {
         self.end_key_of(change, by, &Whose::Person(account, String::new()), id).await
     }
 
+    /// The keys of a person that hold, the newest first.
+    ///
+    /// # Errors
+    /// [`Denied::Forbidden`] to who is no admin of the hub; [`Denied::Unknown`].
+    pub async fn keys_of_person(&self, by: &Principal, word: &str) -> Result<Vec<ServiceKey>, Denied> {
+        self.need_hub_admin(by)?;
+        let mut on = self.read().await?;
+        let account = self.account(&mut on, word).await?;
+        self.shown_keys(&mut on, &Whose::Person(account, String::new())).await
+    }
+
+    /// Makes a key of a person, for who owns the hub's files alone: they may set that person's password, too. From elsewhere
+    /// an admin of the hub would speak under the name of another.
+    ///
+    /// # Errors
+    /// [`Denied`]: a scope that the person has in no team; too many keys; one without an end.
+    pub async fn add_key_of_person(
+        &self,
+        by: &Principal,
+        word: &str,
+        wanted: &NewServiceKey,
+    ) -> Result<MadeKey, Denied> {
+        self.need_hub_admin(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.account(&mut change, word).await?;
+        if !matches!(by.who, Who::Local { .. }) {
+            let sentence = "nobody makes another's key from elsewhere; they make it on the page, under Your account";
+            return Err(Denied::Forbidden(sentence.into()));
+        }
+        if account.state != "active" {
+            return Err(Denied::conflict(format!("{} is disabled; enable the account first", account.name)));
+        }
+        let teams = self.team_roles(&mut change, &account).await?;
+        for scope in &wanted.scopes {
+            let has = scope.least_role().is_some_and(|least| teams.iter().any(|team| team.role >= least));
+            if !has && !account.hub_admin {
+                let sentence = format!("{} may not {scope} in any team, so no key of theirs may", account.name);
+                return Err(Denied::Forbidden(sentence));
+            }
+        }
+        let home = teams.into_iter().next();
+        let home =
+            home.ok_or_else(|| Denied::conflict(format!("{} is in no team; invite them first", account.name)))?;
+        let made = self.make_key(&mut change, by, &Whose::Person(account, home.id), wanted).await?;
+        change.commit().await?;
+        Ok(made)
+    }
+
+    /// Ends a key of a person; its sockets close at once.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn end_key_of_person(&self, by: &Principal, word: &str, id: &str) -> Result<(), Denied> {
+        self.need_hub_admin(by)?;
+        let mut change = self.begin_change().await?;
+        let account = self.account(&mut change, word).await?;
+        self.end_key_of(change, by, &Whose::Person(account, String::new()), id).await
+    }
+
     /// The keys of somebody, as lists show them.
     pub(super) async fn shown_keys(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<ServiceKey>, Denied> {
         let rows = self.keys_of(on, whose).await?;
@@ -317,11 +376,15 @@ impl Accounts {
         let plain = row(&minted, whose.kind(), whose.team(), now);
         let row = Key { name: name.into(), scopes: scopes.join(" "), ends, owner, service, ..plain };
         keys::add(change, &row).await?;
+        let called = match whose {
+            Whose::Person(account, _) => format!("{}/{name}", account.name),
+            _ => name.to_string(),
+        };
         let done = Done {
             action: "key.add",
             team: (whose.kind() == KeyKind::Service).then(|| whose.team()),
             object: &minted.id,
-            after: Some(format!("{name}: {}", row.scopes)),
+            after: Some(format!("{called}: {}", row.scopes)),
             ..Done::default()
         };
         self.audit(change, by, done).await?;

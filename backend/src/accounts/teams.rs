@@ -1,5 +1,6 @@
 //! Teams, who is in them, and which machines they see.
 
+use super::logins::{self, is_login};
 use super::session::normal_name;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, Who, labels, random};
@@ -10,12 +11,12 @@ use shared::role::Role;
 use shared::team::{
     GrantChange, Grants, Member, MemberChange, NamedTeam, NewTeam, Team, TeamChange, TeamEnd, TeamSource,
 };
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Teams of a hub.
 const TEAMS: usize = 100;
-/// Names of users of one member, and their longest.
+/// Names of users of one member.
 const LOGINS: usize = 16;
-const LOGIN: usize = 64;
 
 /// What the admins of a team decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +162,10 @@ impl Accounts {
         }
         let account = self.account_in(&mut change, by, &team.id, person).await?;
         let known = member_of(&mut change, &team.id, &account.id).await?;
+        if known.is_none() && wanted.role.is_none() {
+            let sentence = format!("{} is not in this team yet; give them a role in it first", account.name);
+            return Err(Denied::conflict(sentence));
+        }
         let before = known.as_ref().map(|member| member.role.clone());
         let role = match (wanted.role, &before) {
             (Some(role), _) => role.text().to_string(),
@@ -169,21 +174,25 @@ impl Accounts {
         };
         teams::set_role(&mut change, &team.id, &account.id, Some(&role)).await?;
         if let Some(logins) = &wanted.logins {
-            let good = |login: &String| {
-                (1..=LOGIN).contains(&login.len()) && !login.chars().any(|letter| letter.is_control() || letter == ' ')
-            };
-            if logins.len() > LOGINS || !logins.iter().all(good) {
-                return Err(Denied::invalid(format!("logins are at most {LOGINS} names of users on machines")));
+            if logins.len() > LOGINS || !logins.iter().all(|login| is_login(login)) {
+                let sentence = format!("logins are at most {LOGINS} names of users on machines, without spaces");
+                return Err(Denied::invalid(sentence));
             }
             teams::set_logins(&mut change, &team.id, &account.id, &labels::json(logins)).await?;
         }
         let action = if before.is_some() { "member.change" } else { "member.add" };
-        let done = Done { action, team: Some(&team.id), object: &account.name, before, after: Some(role) };
+        let after = match &wanted.logins {
+            Some(logins) => format!("{role}, logins: {}", logins.join(" ")),
+            None => role,
+        };
+        let done = Done { action, team: Some(&team.id), object: &account.name, before, after: Some(after) };
         self.audit(&mut change, by, done).await?;
         let member = member_of(&mut change, &team.id, &account.id).await?.ok_or(Denied::Unknown)?;
+        let said = logins::said(&mut change, Some(&account.id)).await?;
+        let member = shown(member, Some(&said)).ok_or(Denied::Unknown)?;
         change.commit().await?;
         self.end_people(Ends::AllOf(account.id, None), Ended::Rights);
-        shown(member, true).ok_or(Denied::Unknown)
+        Ok(member)
     }
 
     /// Takes somebody out of a team; a person may leave by themselves. What they had open closes at once.
@@ -303,13 +312,16 @@ impl Accounts {
 
     async fn whole(&self, on: &mut Connection, by: &Principal, team: &teams::Team) -> Result<Team, Denied> {
         let role = by.role_in(&team.id).ok_or(Denied::Unknown)?;
-        let admin = role == Role::Admin;
+        let said = match role {
+            Role::Admin => Some(logins::said(on, None).await?),
+            _ => None,
+        };
         let people = teams::members(on, &team.id).await?.into_iter();
         let machines = grants::of(on, &team.id).await?.into_iter();
         let machines =
             machines.map(|source| TeamSource { home: source.home == team.id, id: source.id, name: source.name });
         Ok(Team {
-            members: people.filter_map(|member| shown(member, admin)).collect(),
+            members: people.filter_map(|member| shown(member, said.as_ref())).collect(),
             sources: machines.collect(),
             ..summary(team, role)
         })
@@ -344,12 +356,14 @@ fn summary(team: &teams::Team, role: Role) -> Team {
     }
 }
 
-/// A member as it is told; a role that this version does not know is none.
-fn shown(member: teams::Member, admin: bool) -> Option<Member> {
+/// A member as it is told; what others say of their logins is for admins. A role that this version does not know is none.
+fn shown(member: teams::Member, said: Option<&BTreeMap<String, BTreeSet<String>>>) -> Option<Member> {
+    let admin = said.is_some();
     Some(Member {
         role: member.role.parse().ok()?,
         disabled: member.state != "active",
         logins: if admin { serde_json::from_str(&member.logins).unwrap_or_default() } else { Vec::new() },
+        said: said.and_then(|said| said.get(&member.id)).into_iter().flatten().cloned().collect(),
         seen: member.seen.filter(|_| admin).map(|seen| seen / 1_000),
         id: member.id,
         name: member.name,

@@ -193,7 +193,7 @@ impl Accounts {
             }
             UsageBy::Key => key_names(&mut on, &rows).await?,
         };
-        Ok(Usage { usage: told(rows, &teams, &names) })
+        Ok(Usage { usage: told(rows, &teams, &names), left_out: 0 })
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
             (used(20_001, "a", "samples"), 1.0),
         ];
         let names = HashMap::from([("a".to_string(), "=node, 1".to_string())]);
-        let usage = Usage { usage: told(values, &HashMap::from([("t".into(), "main".into())]), &names) };
+        let usage = Usage { left_out: 0, usage: told(values, &HashMap::from([("t".into(), "main".into())]), &names) };
         assert_eq!(
             usage_csv(&usage),
             "day,team,kind,subject,name,samples,bytes_in,bytes_disk,series,late,dropped,viewers_peak,viewer_hours,bytes_out,queries\n\

@@ -3,7 +3,7 @@
 
 use super::session::normal_name;
 use super::watchers::{Ended, Ends, Holder};
-use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, random};
+use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, logins, random};
 use records::accounts::{self, Account};
 use records::{Change, Connection, teams};
 use shared::role::Role;
@@ -28,6 +28,8 @@ pub struct Vouched {
     pub email: Option<String>,
     /// What their groups may; empty where no group gives anything.
     pub roles: Vec<GroupRole>,
+    /// The name by which they work on machines, if it says so.
+    pub login: Option<String>,
 }
 
 /// A team by its name, and what somebody's groups give in it; none: nothing.
@@ -45,7 +47,8 @@ impl Accounts {
         if let Some(account) = accounts::by_identity(&mut on, PROXY, &who.subject).await? {
             let asked = self.of_proxy(&mut on, &account, seen, network).await?;
             let Some(principal) = asked else { return Ok(None) };
-            let gains = self.gains(&mut on, &account, &who.roles).await?;
+            let gains = self.gains(&mut on, &account, &who.roles).await?
+                || logins::differs(&mut on, &account.id, who.login.as_deref()).await?;
             let arrives = self.arrives(&account.id);
             drop(on);
             return match gains || arrives {
@@ -67,6 +70,7 @@ impl Accounts {
         let account = self.add_account(&mut change, name, false, None).await?;
         accounts::add_identity(&mut change, &random::id(), &account.id, (PROXY, PROXY, &who.subject)).await?;
         accounts::set_email(&mut change, &account.id, who.email.as_deref()).await?;
+        logins::set(&mut change, (PROXY, &who.subject), who.login.as_deref()).await?;
         let team = self.add_viewer(&mut change, &account).await?;
         self.set_group_roles(&mut change, &account, &who.roles).await?;
         let principal = self.of_proxy(&mut change, &account, seen, network).await?;
@@ -136,6 +140,9 @@ impl Accounts {
     ) -> Result<Principal, Denied> {
         let seen = self.0.people.now();
         let mut change = self.begin_change().await?;
+        if gains {
+            logins::set(&mut change, (PROXY, &who.subject), who.login.as_deref()).await?;
+        }
         let changed = match gains {
             true => self.set_group_roles(&mut change, account, &who.roles).await?,
             false => None,

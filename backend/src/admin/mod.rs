@@ -19,7 +19,7 @@ use order::HubOrder;
 use serde_json::Value;
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
-use shared::team::{GrantChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
+use shared::team::{GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
 use shared::views::{NewShare, NewView, Reach};
 
 /// The team where none is named.
@@ -55,7 +55,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
             HubOrder::Usage(_) if wanted.is_csv() => {
                 serde_json::from_value(answer.clone()).map(|usage| usage_csv(&usage)).unwrap_or_default()
             }
-            HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) => {
+            HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) | HubOrder::AddKeyOfPerson(..) => {
                 text("key").map(|key| format!("{key}\n")).unwrap_or_default()
             }
             HubOrder::Join(_, join) => {
@@ -157,6 +157,14 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             let new = NewInvite { role: Some(*role), email: email.clone(), expires: expires.clone() };
             (HubOrder::Invite(team(), new), "Who opens this link comes into the team, once:".into())
         }
+        AdminTask::User(UserTask::Logins { person, logins }) => {
+            let note = match &logins[..] {
+                [] => format!("{person} has no login in {} now.", team()),
+                some => format!("Runs of {} are {person}'s in {} now.", some.join(", "), team()),
+            };
+            let to = MemberChange { role: None, logins: Some(logins.clone()) };
+            (HubOrder::ChangeMember(team(), person.clone(), to), note)
+        }
         AdminTask::User(UserTask::Leave { person }) => {
             (HubOrder::RemoveMember(team(), person.clone()), format!("{person} is not in {} any longer.", team()))
         }
@@ -216,20 +224,31 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             };
             (HubOrder::Usage(asked), String::new())
         }
-        AdminTask::Key(KeyTask::List { service }) => match service {
-            Some(service) => (HubOrder::KeysOfService(team(), service.clone()), String::new()),
-            None => (HubOrder::Keys(team()), String::new()),
-        },
-        AdminTask::Key(KeyTask::Add { program, scope, expires, service }) => {
+        AdminTask::Key(KeyTask::List { service, user }) => {
+            let order = match (service, user) {
+                (Some(service), _) => HubOrder::KeysOfService(team(), service.clone()),
+                (None, Some(person)) => HubOrder::KeysOfPerson(person.clone()),
+                (None, None) => HubOrder::Keys(team()),
+            };
+            (order, String::new())
+        }
+        AdminTask::Key(KeyTask::Add { program, scope, expires, service, user }) => {
             let new = NewServiceKey { name: program.clone(), scopes: scope.clone(), expires: expires.clone() };
-            let order = match service {
-                Some(service) => HubOrder::AddKeyOfService(team(), service.clone(), new),
-                None => HubOrder::AddKey(team(), new),
+            let order = match (service, user) {
+                (Some(service), _) => HubOrder::AddKeyOfService(team(), service.clone(), new),
+                (None, Some(person)) => HubOrder::AddKeyOfPerson(person.clone(), new),
+                (None, None) => HubOrder::AddKey(team(), new),
             };
             (order, "Keep it: it is shown this once.".into())
         }
         AdminTask::Service(task) => of_service(task, team()),
-        AdminTask::Key(KeyTask::Remove { id }) => (HubOrder::EndKey(team(), id.clone()), format!("{id} is ended.")),
+        AdminTask::Key(KeyTask::Remove { id, user }) => {
+            let order = match user {
+                Some(person) => HubOrder::EndKeyOfPerson(person.clone(), id.clone()),
+                None => HubOrder::EndKey(team(), id.clone()),
+            };
+            (order, format!("{id} is ended."))
+        }
         AdminTask::Agents(task) => {
             let team = team();
             match task.clone() {

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use shared::session::{AgentChange, Agents, NewJoin};
-use shared::team::{GrantChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams};
+use shared::team::{
+    GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams,
+};
 use shared::views::{NewShare, NewView, Shares, Views};
 
 /// What a hub is to do. Persons, machines and teams are named as people name them.
@@ -27,6 +29,9 @@ pub(super) enum HubOrder {
     ChangeService(String, String, ServiceChange),
     RemoveService(String, String),
     EndKey(String, String),
+    KeysOfPerson(String),
+    AddKeyOfPerson(String, NewServiceKey),
+    EndKeyOfPerson(String, String),
     Agents(String),
     Join(String, NewJoin),
     Approve(String, String),
@@ -40,6 +45,7 @@ pub(super) enum HubOrder {
     RemoveTeam(String, TeamEnd),
     Grant(String, GrantChange),
     Invite(String, NewInvite),
+    ChangeMember(String, String, MemberChange),
     RemoveMember(String, String),
     Views(Option<String>),
     AddView(Option<String>, NewView),
@@ -100,6 +106,9 @@ impl HubOrder {
             HubOrder::RemoveService(team, name) => ("DELETE", service(team, name), None),
             HubOrder::AddKey(team, wanted) => ("POST", of(team, "keys"), body(wanted)),
             HubOrder::EndKey(team, id) => ("DELETE", of(team, &format!("keys/{}", part(id))), None),
+            HubOrder::KeysOfPerson(name) => ("GET", format!("{}/keys", person(name)), None),
+            HubOrder::AddKeyOfPerson(name, wanted) => ("POST", format!("{}/keys", person(name)), body(wanted)),
+            HubOrder::EndKeyOfPerson(name, id) => ("DELETE", format!("{}/keys/{}", person(name), part(id)), None),
             HubOrder::Agents(team) => ("GET", of(team, "agents"), None),
             HubOrder::Join(team, wanted) => ("POST", of(team, "join"), body(wanted)),
             HubOrder::Approve(team, name) => ("POST", format!("{}/approve", agent(team, name)), body(&json!({}))),
@@ -113,6 +122,9 @@ impl HubOrder {
             HubOrder::RemoveTeam(team, wanted) => ("DELETE", one(team), body(wanted)),
             HubOrder::Grant(source, wanted) => ("PUT", format!("api/v1/sources/{}/grants", part(source)), body(wanted)),
             HubOrder::Invite(team, wanted) => ("POST", of(team, "invites"), body(wanted)),
+            HubOrder::ChangeMember(team, name, wanted) => {
+                ("PUT", of(team, &format!("members/{}", part(name))), body(wanted))
+            }
             HubOrder::RemoveMember(team, person) => ("DELETE", of(team, &format!("members/{}", part(person))), None),
             HubOrder::Views(team) => ("GET", asked("api/v1/views", &[("team", team.clone())]), None),
             HubOrder::AddView(team, wanted) => ("POST", asked("api/v1/views", &[("team", team.clone())]), body(wanted)),
@@ -178,6 +190,12 @@ impl HubOrder {
                 accounts.end_service_key(by, team, id).await?;
                 None
             }
+            HubOrder::KeysOfPerson(name) => body(&Keys { keys: accounts.keys_of_person(by, name).await? }),
+            HubOrder::AddKeyOfPerson(name, wanted) => body(&accounts.add_key_of_person(by, name, wanted).await?),
+            HubOrder::EndKeyOfPerson(name, id) => {
+                accounts.end_key_of_person(by, name, id).await?;
+                None
+            }
             HubOrder::Agents(team) => body(&Agents { agents: accounts.agents(by, team).await? }),
             HubOrder::Join(team, wanted) => {
                 let made = accounts.new_join(by, team, wanted).await?;
@@ -200,6 +218,7 @@ impl HubOrder {
                 let (id, code) = accounts.invite(by, team, wanted).await?;
                 body(&json!({ "id": id, "code": code }))
             }
+            HubOrder::ChangeMember(team, name, wanted) => body(&accounts.set_member(by, team, name, wanted).await?),
             HubOrder::RemoveMember(team, person) => {
                 accounts.remove_member(by, team, person).await?;
                 None

@@ -162,6 +162,15 @@ pub enum UserTask {
         #[arg(value_name = "NAME")]
         person: String,
     },
+    /// Say by which names a person works on machines: runs of these users are theirs
+    Logins {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        person: String,
+        /// Names of users on machines; without one there are none
+        #[arg(value_name = "LOGIN")]
+        logins: Vec<String>,
+    },
     /// Remove an account with its sessions and keys
     Remove {
         /// Its name
@@ -197,6 +206,9 @@ pub enum KeyTask {
         /// Those of this service account alone
         #[arg(long, value_name = "SERVICE")]
         service: Option<String>,
+        /// Those of this person instead
+        #[arg(long, value_name = "NAME", conflicts_with = "service")]
+        user: Option<String>,
     },
     /// Make a key; it is the only line on standard output
     Add {
@@ -212,12 +224,18 @@ pub enum KeyTask {
         /// The service account whose key it is; it may no more than that one [default: the team itself]
         #[arg(long, value_name = "SERVICE")]
         service: Option<String>,
+        /// The person whose key it is; on the hub's own machine only
+        #[arg(long, value_name = "NAME", conflicts_with = "service")]
+        user: Option<String>,
     },
     /// End a key; its sockets close at once
     Remove {
         /// Its id, which is the third part of it
         #[arg(value_name = "ID")]
         id: String,
+        /// The person whose key it is [default: a program of the team]
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
     },
 }
 

@@ -8,6 +8,8 @@ use toml::{Table, Value};
 
 /// The longest name of a provider, which stands on its button and in its address.
 const MAX_NAME: usize = 32;
+/// The longest words on a button, letters.
+const MAX_TITLE: usize = 48;
 /// Names that mean another way to sign in.
 const TAKEN: &[&str] = &["password", "proxy", "github", "code"];
 /// The largest file with a secret, bytes.
@@ -20,6 +22,8 @@ const GITHUB: &str = "https://github.com";
 pub struct Provider {
     /// What it is called on its button and in `/auth/NAME/callback`.
     pub name: String,
+    /// What people call it: the words on its button.
+    pub title: String,
     /// What it calls this hub.
     pub client_id: String,
     /// By what the hub proves itself there; none: it need not.
@@ -43,6 +47,8 @@ pub enum ProviderKind {
         groups_claim: Option<String>,
         /// What groups may.
         roles: GroupRoles,
+        /// The claim with the name by which somebody works on machines; dots lead inwards.
+        login_claim: Option<String>,
     },
     /// GitHub's own OAuth.
     GitHub {
@@ -97,14 +103,18 @@ impl Provider {
             Some(SecretFrom::File(path)) => put("client_secret_file", path.display().to_string().into()),
         }
         match &self.kind {
-            ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles } => {
+            ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles, login_claim } => {
                 put("name", self.name.as_str().into());
+                put("title", self.title.as_str().into());
                 put("issuer", issuer.as_str().into());
                 put("scopes", list(scopes));
                 put("domains", list(domains));
                 if let Some(claim) = groups_claim {
                     put("groups_claim", claim.as_str().into());
                     put("roles", Value::Table(roles.print()));
+                }
+                if let Some(claim) = login_claim {
+                    put("login_claim", claim.as_str().into());
                 }
             }
             ProviderKind::GitHub { url, orgs, teams } => {
@@ -122,6 +132,8 @@ impl Provider {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawOidc {
     name: String,
+    title: Option<String>,
+    login_claim: Option<String>,
     issuer: String,
     client_id: String,
     client_secret: Option<Secret>,
@@ -158,6 +170,10 @@ impl TryFrom<RawOidc> for Provider {
         if !scopes.iter().any(|scope| scope == "openid") {
             return Err(at("scopes: \"openid\" belongs to them; without it there is no ID token"));
         }
+        let title = raw.title.clone().unwrap_or_else(|| raw.name.clone());
+        if title.trim().is_empty() || title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
+            return Err(at(&format!("title: write 1 to {MAX_TITLE} letters; it stands on the button")));
+        }
         let client_secret = secret_from(raw.client_secret, raw.client_secret_file).map_err(|why| at(&why))?;
         let domains = raw.domains.iter().map(|domain| domain.trim_start_matches('@').to_ascii_lowercase()).collect();
         Ok(Provider {
@@ -169,8 +185,10 @@ impl TryFrom<RawOidc> for Provider {
                 domains,
                 groups_claim: raw.groups_claim,
                 roles: raw.roles,
+                login_claim: raw.login_claim,
             },
             name: raw.name,
+            title,
         })
     }
 }
@@ -211,7 +229,7 @@ impl TryFrom<RawGitHub> for Provider {
             return Err(at("GitHub wants a secret; write client_secret_file"));
         }
         let kind = ProviderKind::GitHub { url, orgs: raw.orgs, teams: raw.teams };
-        Ok(Provider { name: "github".into(), client_id: raw.client_id, client_secret, kind })
+        Ok(Provider { name: "github".into(), title: "GitHub".into(), client_id: raw.client_id, client_secret, kind })
     }
 }
 

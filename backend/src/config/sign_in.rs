@@ -96,6 +96,8 @@ pub struct ProxySignIn {
     pub groups: Option<String>,
     /// See `groups`.
     pub roles: GroupRoles,
+    /// The header with the name by which they work on machines, in small letters.
+    pub login: Option<String>,
     /// Where people sign out.
     pub sign_out: Option<String>,
 }
@@ -119,6 +121,7 @@ struct RawProxySignIn {
     groups: Option<String>,
     #[serde(default)]
     roles: GroupRoles,
+    login: Option<String>,
     sign_out: Option<String>,
 }
 
@@ -150,7 +153,9 @@ impl TryFrom<RawProxySignIn> for ProxySignIn {
         if raw.sign_out.as_ref().is_some_and(|url| !(url.starts_with("https://") || url.starts_with("http://"))) {
             return Err("sign_in.proxy.sign_out: write an address, like https://id.example.org/sign-out".into());
         }
-        Ok(ProxySignIn { from, unix: !unix.is_empty(), user, email, groups, roles: raw.roles, sign_out: raw.sign_out })
+        let login = raw.login.as_deref().map(header).transpose()?;
+        let (unix, roles, sign_out) = (!unix.is_empty(), raw.roles, raw.sign_out);
+        Ok(ProxySignIn { from, unix, user, email, groups, roles, login, sign_out })
     }
 }
 
@@ -176,6 +181,7 @@ impl FileTable for SignInWays {
             "oidc.name",
             "What it is called on its button; people come back to `/auth/NAME/callback`, which is registered there",
         ),
+        ("oidc.title", "What people call it: the words on its button; its name unless written"),
         ("oidc.issuer", "Its address, as its tokens say it to the letter"),
         ("oidc.client_id", "What it calls this hub"),
         (
@@ -188,6 +194,10 @@ impl FileTable for SignInWays {
         (
             "oidc.roles",
             "A table: what each group may, a role in team main or `{ team = ..., role = ... }`; set anew at each sign-in",
+        ),
+        (
+            "oidc.login_claim",
+            "The claim with the name of somebody's user on machines, whose runs are then theirs; one that nobody can change themselves",
         ),
         ("github", "A table: GitHub's own OAuth"),
         ("github.client_id", "What GitHub calls this hub"),
@@ -204,6 +214,7 @@ impl FileTable for SignInWays {
         ("proxy.email", "The header with their address for mail, for new accounts"),
         ("proxy.groups", "The header with their groups, between commas"),
         ("proxy.roles", "What each group may, as in `oidc.roles`; it is looked at with each request"),
+        ("proxy.login", "The header with the name of their user on machines, as in `oidc.login_claim`"),
         ("proxy.sign_out", "Where people sign out"),
     ];
 
@@ -219,6 +230,7 @@ impl FileTable for SignInWays {
                 ("user", Some(&proxy.user)),
                 ("email", proxy.email.as_ref()),
                 ("groups", proxy.groups.as_ref()),
+                ("login", proxy.login.as_ref()),
                 ("sign_out", proxy.sign_out.as_ref()),
             ];
             let roles = proxy.groups.as_ref().map(|_| ("roles".to_string(), Value::Table(proxy.roles.print())));

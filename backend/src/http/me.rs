@@ -29,7 +29,14 @@ pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker) -> Answer 
 }
 
 pub(super) async fn password(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewPassword>) -> Answer {
-    app.hub()?.accounts.set_password(asker.principal()?, &body.old, &body.new).await?;
+    let hub = app.hub()?;
+    if !hub.password {
+        return Err(Refusal::new(
+            StatusCode::CONFLICT,
+            "people do not sign in by a password here; no use is made of one",
+        ));
+    }
+    hub.accounts.set_password(asker.principal()?, body.old.as_ref(), &body.new).await?;
     Ok(json(StatusCode::OK, &serde_json::json!({})))
 }
 
@@ -44,7 +51,11 @@ pub(super) async fn end_session(State(app): State<Arc<App>>, asker: Asker, Path(
 }
 
 pub(super) async fn identities(State(app): State<Arc<App>>, asker: Asker) -> Answer {
-    let identities = app.hub()?.accounts.own_identities(asker.principal()?).await?;
+    let hub = app.hub()?;
+    let mut identities = hub.accounts.own_identities(asker.principal()?).await?;
+    for identity in &mut identities {
+        identity.title = hub.providers.title_of(&identity.issuer).map(String::from);
+    }
     Ok(json(StatusCode::OK, &OwnIdentities { identities }))
 }
 

@@ -148,6 +148,9 @@ pub static ROUTES: &[Route] = routes! {
     DELETE "/api/v1/accounts/{person}", Need::HubAdmin, NOTHING, admin::people::remove;
     POST "/api/v1/accounts/{person}/reset", Need::HubAdmin, NOTHING, admin::people::reset;
     POST "/api/v1/accounts/{person}/erase", Need::HubAdmin, NOTHING, admin::people::erase;
+    GET "/api/v1/accounts/{person}/keys", Need::HubAdmin, NOTHING, admin::people::keys;
+    POST "/api/v1/accounts/{person}/keys", Need::HubAdmin, JSON, admin::people::add_key;
+    DELETE "/api/v1/accounts/{person}/keys/{id}", Need::HubAdmin, NOTHING, admin::people::end_key;
     POST "/api/v1/ingest/enrol", Need::Key(KeyScope::AgentJoin), EVIDENCE, agents::enrol;
     GET "/api/v1/ingest", Need::Key(KeyScope::AgentWrite), SOCKET, agents::link;
 };

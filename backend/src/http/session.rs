@@ -18,6 +18,7 @@ pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, 
     let password = hub.password.then_some("password");
     let mut session = Session {
         ways: password.into_iter().chain(hub.providers.names()).map(String::from).collect(),
+        titles: hub.providers.titles().map(|(name, title)| (name.to_string(), title.to_string())).collect(),
         setup: !hub.accounts.is_set_up(),
         plain_http: hub.unencrypted,
         ..Session::default()

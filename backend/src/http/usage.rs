@@ -7,6 +7,7 @@ use crate::accounts::{UsageFilter, usage_csv};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use shared::audit::Usage;
 use std::sync::Arc;
 
 pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Result<Response<Body>, Refusal> {
@@ -23,7 +24,9 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Param
         Some("csv") => true,
         Some(other) => return Err(Refusal::bad(format!("format is json or csv, not {other:?}"))),
     };
-    let usage = app.hub()?.accounts.usage(asker.principal()?, &asked).await?;
+    let hub = app.hub()?;
+    let usage = hub.accounts.usage(asker.principal()?, &asked).await?;
+    let usage = Usage { left_out: hub.meter.left_out(), ..usage };
     if !as_csv {
         return Ok(json(StatusCode::OK, &usage));
     }

@@ -53,6 +53,18 @@ pub(super) fn vouched(
         }
         None => Vec::new(),
     };
+    let login = match &proxy.login {
+        Some(name) => {
+            let mut values = headers.get_all(name).iter();
+            let value = values.next().and_then(|value| value.to_str().ok()).map(str::trim);
+            if values.next().is_some() {
+                return Err(of(name, TWICE));
+            }
+            value.filter(|login| !login.is_empty()).map(String::from)
+        }
+        None => None,
+    };
     // A proxy that has signed in nobody may say so by an empty header.
-    Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email: email.map(String::from), roles }))
+    let email = email.map(String::from);
+    Ok((!subject.is_empty()).then(|| Vouched { subject: subject.into(), email, roles, login }))
 }

@@ -88,6 +88,7 @@ impl GitHub {
             subject: user.id.to_string(),
             name: Some(user.login),
             email: email.filter(|email| email.len() <= super::oidc::MAX_EMAIL),
+            login: None,
             roles: Vec::new(),
             proved: None,
         })

@@ -62,6 +62,7 @@ pub struct Providers(Vec<Arc<Client>>);
 /// The hub as a client of one provider.
 struct Client {
     name: String,
+    title: String,
     client_id: String,
     secret: Option<Secret>,
     /// Where people come back to.
@@ -85,14 +86,16 @@ impl Providers {
     pub fn of(config: &Config, public: &PublicUrl, clock: &Arc<dyn Clock>) -> Result<Self, String> {
         let client = |provider: &Provider| {
             let speaks = match &provider.kind {
-                ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles } => {
-                    Speaks::Oidc(Oidc::new(issuer, scopes, domains, (groups_claim.as_deref(), roles)))
+                ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles, login_claim } => {
+                    let groups = (groups_claim.as_deref(), roles);
+                    Speaks::Oidc(Oidc::new(issuer, scopes, domains, groups, login_claim.as_deref()))
                 }
                 ProviderKind::GitHub { url, orgs, teams } => Speaks::GitHub(GitHub::new(url, orgs, teams)),
             };
             Ok(Arc::new(Client {
                 back: format!("{public}auth/{}/callback", provider.name),
                 name: provider.name.clone(),
+                title: provider.title.clone(),
                 client_id: provider.client_id.clone(),
                 secret: provider.secret()?,
                 speaks,
@@ -109,12 +112,19 @@ impl Providers {
         self.0.iter().map(|client| client.name.as_str())
     }
 
+    /// What people call each of them, by its name.
+    pub fn titles(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|client| (client.name.as_str(), client.title.as_str()))
+    }
+
+    /// What people call who vouches under this name; none: it is no provider of this hub.
+    pub fn title_of(&self, issuer: &str) -> Option<&str> {
+        self.0.iter().find(|client| client.issuer() == issuer).map(|client| client.title.as_str())
+    }
+
     /// Who vouches for people: what stands in their identities.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|client| match &client.speaks {
-            Speaks::Oidc(oidc) => oidc.issuer(),
-            Speaks::GitHub(github) => github.issuer(),
-        })
+        self.0.iter().map(|client| client.issuer())
     }
 
     /// Whether there is one of this name.
@@ -189,6 +199,13 @@ impl Providers {
 }
 
 impl Client {
+    fn issuer(&self) -> &str {
+        match &self.speaks {
+            Speaks::Oidc(oidc) => oidc.issuer(),
+            Speaks::GitHub(github) => github.issuer(),
+        }
+    }
+
     /// Fetches anew what is known of the provider.
     fn look(&self) -> Result<(), Failure> {
         match &self.speaks {

@@ -69,6 +69,7 @@ pub(super) struct Oidc {
     domains: Vec<String>,
     groups_claim: Option<String>,
     roles: GroupRoles,
+    login_claim: Option<String>,
     known: Mutex<Known>,
     /// Held by the one who fetches; the others wait for what it gets.
     fetching: Mutex<()>,
@@ -112,6 +113,7 @@ impl Oidc {
         scopes: &[String],
         domains: &[String],
         (groups_claim, roles): (Option<&str>, &GroupRoles),
+        login_claim: Option<&str>,
     ) -> Self {
         Oidc {
             issuer: issuer.into(),
@@ -119,6 +121,7 @@ impl Oidc {
             domains: domains.to_vec(),
             groups_claim: groups_claim.map(String::from),
             roles: roles.clone(),
+            login_claim: login_claim.map(String::from),
             known: Mutex::default(),
             fetching: Mutex::default(),
         }
@@ -314,7 +317,13 @@ impl Oidc {
         let local = email.as_deref().and_then(|email| email.split('@').next()).map(String::from);
         let name = claims.preferred_username().map(|name| name.to_string()).filter(|name| !name.is_empty()).or(local);
         let proved = claims.auth_time().map(|at| at.timestamp());
-        Ok(Proof { kind: "oidc", issuer: self.issuer.clone(), subject, name, email, roles, proved })
+        // What a standard names is read by its name, whatever the list of other claims holds.
+        let login = self.login_claim.as_deref().and_then(|claim| match claim {
+            "preferred_username" => claims.preferred_username().map(|name| name.to_string()),
+            claim => found(others, claim).and_then(Value::as_str).map(String::from),
+        });
+        let issuer = self.issuer.clone();
+        Ok(Proof { kind: "oidc", issuer, subject, name, email, roles, login, proved })
     }
 }
 
@@ -326,13 +335,16 @@ fn judged<'a>(
     token.claims(verifier, nonce)
 }
 
-/// The groups in a claim, one or a list; dots lead inwards.
-fn groups(claims: &Map<String, Value>, path: &str) -> Vec<String> {
-    let whole = claims.get(path);
+/// A claim by its name; dots lead inwards.
+fn found<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut parts = path.split('.');
     let first = parts.next().and_then(|part| claims.get(part));
-    let found = whole.or_else(|| parts.try_fold(first?, |value, part| value.get(part)));
-    match found {
+    claims.get(path).or_else(|| parts.try_fold(first?, |value, part| value.get(part)))
+}
+
+/// The groups in a claim, one or a list.
+fn groups(claims: &Map<String, Value>, path: &str) -> Vec<String> {
+    match found(claims, path) {
         Some(Value::String(one)) => vec![one.clone()],
         Some(Value::Array(all)) => {
             all.iter().take(MAX_GROUPS).filter_map(|one| one.as_str()).map(String::from).collect()

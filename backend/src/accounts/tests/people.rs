@@ -243,9 +243,10 @@ async fn a_new_password_ends_all_sessions_but_the_one_that_set_it() {
     let other = hub.sign_in("mara", PASSWORD).await.unwrap();
     let (own, theirs) = (hub.accounts.watch(&begun.principal), hub.accounts.watch(&other.principal));
     let new = secret("another long sentence");
-    let wrong = hub.accounts.set_password(&begun.principal, &secret("no idea what"), &new).await.expect_err("wrong");
+    let wrong =
+        hub.accounts.set_password(&begun.principal, Some(&secret("no idea what")), &new).await.expect_err("wrong");
     assert_eq!((wrong.status(), *theirs.borrow()), (401, None));
-    hub.accounts.set_password(&begun.principal, &secret(PASSWORD), &new).await.expect("right");
+    hub.accounts.set_password(&begun.principal, Some(&secret(PASSWORD)), &new).await.expect("right");
     assert_eq!((*own.borrow(), *theirs.borrow()), (None, Some(Ended::Password)));
     assert!(hub.accounts.session(other.token.reveal(), &network(1)).await.unwrap().is_none());
     assert!(hub.accounts.session(begun.token.reveal(), &network(1)).await.unwrap().is_some());
@@ -336,7 +337,7 @@ async fn a_database_of_before_is_opened_with_all_that_was_in_it() {
 async fn the_last_way_to_sign_in_that_works_stays_and_a_removed_one_closes_what_it_opened() {
     let (hub, begun) = Hub::with_admin().await;
     let mara = begun.principal;
-    let who = Vouched { subject: "mara@lab".into(), email: None, roles: Vec::new() };
+    let who = Vouched { subject: "mara@lab".into(), email: None, roles: Vec::new(), login: None };
     hub.accounts.bind(&mara, &who).await.expect("another way");
     let other = hub.sign_in("mara", PASSWORD).await.expect("another window");
     let mut ends = hub.accounts.watch(&other.principal);

@@ -6,7 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
-use shared::people::{NewPerson, People, PersonChange};
+use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use std::sync::Arc;
 
 pub(in crate::http) async fn list(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
@@ -56,4 +56,33 @@ pub(in crate::http) async fn erase(
     Path(person): Path<String>,
 ) -> Result<Response<Body>, Refusal> {
     Ok(json(StatusCode::OK, &app.hub()?.accounts.erase_person(asker.principal()?, &person).await?))
+}
+
+/// Keys of a person.
+pub(in crate::http) async fn keys(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+) -> Result<Response<Body>, Refusal> {
+    let keys = app.hub()?.accounts.keys_of_person(asker.principal()?, &person).await?;
+    Ok(json(StatusCode::OK, &Keys { keys }))
+}
+
+pub(in crate::http) async fn add_key(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(person): Path<String>,
+    Json(body): Json<NewServiceKey>,
+) -> Result<Response<Body>, Refusal> {
+    let made = app.hub()?.accounts.add_key_of_person(asker.principal()?, &person, &body).await?;
+    Ok(json(StatusCode::CREATED, &made))
+}
+
+pub(in crate::http) async fn end_key(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path((person, id)): Path<(String, String)>,
+) -> Result<Response<Body>, Refusal> {
+    app.hub()?.accounts.end_key_of_person(asker.principal()?, &person, &id).await?;
+    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
 }

@@ -38,6 +38,8 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         let left_out = hub.meter.left_out();
         let help = "Rows of what was used that were left out while the database was away.";
         family(text, open, "usage", counts("rows_left_out", help, left_out), &[]);
+        let help = "Sign-ins that failed and are not in the audit log, because too many of their network are.";
+        family(text, open, "audit", counts("sign_ins_unwritten", help, hub.accounts.unwritten_sign_ins()), &[]);
         for row in hub.accounts.audit_file().iter().flat_map(audit) {
             family(text, open, "audit", row, &[]);
         }
