@@ -178,6 +178,11 @@ pub fn clock(local: i64, seconds: bool) -> String {
     if seconds { format!("{h:02}:{m:02}:{s:02}") } else { format!("{h:02}:{m:02}") }
 }
 
+/// Writes day and time of a local time in ms, as `20 Nov 14:05:00`.
+pub fn moment(local: i64) -> String {
+    format!("{} {}", date(local.div_euclid(DAY)), clock(local, true))
+}
+
 /// Writes day and month as `20 Nov`; `day` counts days since the epoch.
 pub fn date(day: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -92,8 +92,7 @@ fn Controls() -> impl IntoView {
 }
 
 fn clock(p: &Player) -> String {
-    let local = p.t + offset(p.t);
-    format!("{} {}", axis::date(local.div_euclid(86_400_000)), axis::clock(local, true))
+    axis::moment(p.t + offset(p.t))
 }
 
 /// Goes to the next speed, after the last to the first; with shift to the speed before.

@@ -146,7 +146,7 @@ pub struct Page {
     pub over: RwSignal<bool>,
     /// The recording that lies under what is live; None for none.
     pub beside: StoredValue<Option<Beside>>,
-    /// Its title.
+    /// Its title, and the instant at which it stood.
     pub compared: RwSignal<Option<String>>,
     /// The file that is being opened; None when none is.
     pub opening: RwSignal<Option<Opening>>,

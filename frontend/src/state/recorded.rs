@@ -1,7 +1,7 @@
 //! A recording in place of a live machine: what is shown of it, and its clock; or below a live machine, to compare.
 
 use super::{LinkState, Page};
-use crate::browser::window;
+use crate::browser::{offset, window};
 use crate::player::Player;
 use crate::store::Store;
 use crate::store::plan::Plan;
@@ -26,7 +26,8 @@ impl Page {
         let store = std::mem::take(&mut *self.store.write_value());
         self.begin_anew();
         self.beside.set_value(Some(Beside { store, at: player.t, shift: 0 }));
-        self.compared.set(Some(player.recorded.title));
+        let clock = charts::axis::moment(player.t + offset(player.t));
+        self.compared.set(Some(format!("{} of {clock}", player.recorded.title)));
         self.state.set(LinkState::Connecting);
         self.over.set(false);
         self.write_address();

@@ -175,10 +175,7 @@ fn charts(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
 
 /// A span in words.
 fn spoken(asked: Asked) -> String {
-    let clock = |t: i64| {
-        let local = t + offset(t);
-        format!("{} {}", charts::axis::date(local.div_euclid(86_400_000)), charts::axis::clock(local, true))
-    };
+    let clock = |t: i64| charts::axis::moment(t + offset(t));
     match asked {
         Asked::Last(ms) => format!("the last {}", range::name(ms)),
         Asked::Span(from, to) => format!("{} to {}", clock(from), clock(to)),
