@@ -22,6 +22,7 @@ mod packages;
 mod prometheus;
 mod recording;
 mod remote_write;
+mod runs;
 mod scrape;
 mod servers;
 mod stream;

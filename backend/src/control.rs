@@ -1,6 +1,6 @@
 //! `control.sock`: the road to the process that has a data folder, for who may open that folder. It is a socket in a folder
 //! of ours, open to its owner alone, and answers HTTP as the process does elsewhere. A server of one machine has `page.sock`
-//! beside it, which gives no more than the page has.
+//! beside it, which gives no more than the page has, and `run.sock` for datagrams that tell of runs.
 
 use sha2::{Digest, Sha256};
 use std::io;
@@ -24,10 +24,21 @@ pub enum FolderSocket {
 /// # Errors
 /// The data folder cannot be found.
 pub fn path(folder: &Path, socket: FolderSocket, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
-    let (name, ending) = match socket {
-        FolderSocket::Control => ("control.sock", ".sock"),
-        FolderSocket::Page => ("page.sock", "-page.sock"),
-    };
+    match socket {
+        FolderSocket::Control => place(folder, "control.sock", ".sock", runtime),
+        FolderSocket::Page => place(folder, "page.sock", "-page.sock", runtime),
+    }
+}
+
+/// Likewise the socket for datagrams that tell of runs.
+///
+/// # Errors
+/// The data folder cannot be found.
+pub fn runs_path(folder: &Path, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
+    place(folder, "run.sock", "-run.sock", runtime)
+}
+
+fn place(folder: &Path, name: &str, ending: &str, runtime: Option<PathBuf>) -> io::Result<Option<PathBuf>> {
     let folder = folder.canonicalize()?;
     let path = match runtime.filter(|path| path.is_absolute() && path.is_dir()) {
         Some(runtime) => {
@@ -48,6 +59,12 @@ pub fn runtime_folder() -> Option<PathBuf> {
 /// Where a socket of a data folder may be: root looks after services that have no folder for sockets.
 pub fn places(folder: &Path, socket: FolderSocket) -> Vec<PathBuf> {
     let all = [path(folder, socket, runtime_folder()), path(folder, socket, None)];
+    all.into_iter().filter_map(|path| path.ok().flatten()).collect()
+}
+
+/// Likewise of the socket for datagrams that tell of runs.
+pub fn runs_places(folder: &Path) -> Vec<PathBuf> {
+    let all = [runs_path(folder, runtime_folder()), runs_path(folder, None)];
     all.into_iter().filter_map(|path| path.ok().flatten()).collect()
 }
 

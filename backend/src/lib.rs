@@ -22,6 +22,7 @@ pub mod modes;
 mod providers;
 pub mod recording;
 pub mod remote_write;
+pub mod runs;
 pub mod sampler;
 pub mod stderr;
 pub mod store;

@@ -15,10 +15,11 @@ use backend::stderr::Stderr;
 use backend::terminal::complain;
 use backend::uplink;
 use shared::recording::Recording;
+use shared::run::{self, About};
 use signals::{Asked, Parent};
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
+        Ok(Command::Run { config, task, about }) => launch(&config, *task, *about),
         Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
@@ -76,6 +78,34 @@ fn main() -> ExitCode {
             ExitCode::from(error.status())
         }
     }
+}
+
+/// `watchglass run`.
+#[cfg(unix)]
+fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
+    let named = std::env::var_os(run::SOCKET).map(PathBuf::from);
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    let own = folder.map(control::runs_places).unwrap_or_default();
+    let sockets = named.into_iter().chain(own).chain([PathBuf::from("/run/watchglass/run.sock")]).collect();
+    let untold = folder.map(|folder| folder.join(backend::runs::UNTOLD));
+    let job = launch::Job { command: task.command, id: task.id, about, sockets, untold };
+    let inherited = std::env::var(run::RUN_ID).ok();
+    let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
+    match launch::run(job, inherited, || clock::System.wall(), say) {
+        launch::Ended::Status(status) => std::process::exit(status),
+        launch::Ended::Signal(signal) => launch::process::end_by(signal),
+        launch::Ended::NotStarted(status, sentence) => {
+            say(&sentence);
+            std::process::exit(status)
+        }
+    }
+}
+
+/// `watchglass run`.
+#[cfg(not(unix))]
+fn launch(_: &Config, _: config::RunTask, _: About) -> ExitCode {
+    complain("watchglass: run is not there on this system yet; start the command without it");
+    ExitCode::from(1)
 }
 
 /// `watchglass agent --status`.

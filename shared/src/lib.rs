@@ -13,6 +13,7 @@
 //! - [`csv`]: cells of CSV.
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
+//! - [`run`]: training jobs, and how they ended.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: what people and keys may on a hub.
 //! - [`scope`]: which sources a reader may see.
@@ -47,6 +48,7 @@ pub mod record;
 pub mod recording;
 pub mod role;
 pub mod rollup;
+pub mod run;
 pub mod scope;
 pub mod secret;
 pub mod segment;

@@ -14,10 +14,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // It is handed what comes: sockets and clocks are the program's.
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // It is there beside the job: small, and without a runtime of its own.
+    ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     (
         "backend",
-        &["shared", "imports", "client", "collectors", "history", "records", "top"],
+        &["shared", "imports", "client", "collectors", "history", "launch", "records", "top"],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
@@ -52,6 +54,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
+    // Training jobs: what is told of them, and the list that records make.
+    ("backend/src", "runs", &["live"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
@@ -76,6 +80,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "providers",
             "recording",
             "remote_write",
+            "runs",
             "throttle",
             "stderr",
             "store",
@@ -101,6 +106,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "providers",
             "recording",
             "remote_write",
+            "runs",
             "sampler",
             "stderr",
             "store",

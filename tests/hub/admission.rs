@@ -61,6 +61,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/record", "/api/v1/record?from=2&to=1", "VMAOHpd", 400),
     ("GET", "/api/v1/processes", "/api/v1/processes?at=soon", "VMAOHpd", 400),
     ("GET", "/api/v1/doctor", "/api/v1/doctor", "VMAOHpd", 200),
+    ("GET", "/api/v1/runs", "/api/v1/runs", "VMAOHpd", 200),
     ("GET", "/api/v1/uplink", "/api/v1/uplink", "VMAOHpd", 200),
     ("GET", "/api/v1/live", "/api/v1/live", "SVMAOHpd", 400),
     ("GET", "/api/v1/views", "/api/v1/views", "VMAOHpd", 200),

@@ -8,7 +8,7 @@ use crate::paths;
 use crate::setup;
 use crate::steps::{Done, Steps};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments that select all test programs; a name or `--skip` after them selects tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
@@ -63,18 +63,29 @@ pub fn test() -> Result<(), Failure> {
 }
 
 /// How the names of tests begin that need something of the machine, and whether it is here.
-fn here() -> [(&'static str, bool); 5] {
+fn here() -> [(&'static str, bool); 6] {
     let root = cmd("id").arg("-u").output().is_ok_and(|uid| uid.trim() == "0");
     let recordings = std::env::var_os("WATCHGLASS_RECORDINGS").is_some_and(|folder| !folder.is_empty());
     let ipv6 = TcpListener::bind("[::1]:0").is_ok();
     let (bash, man) = (find("bash").is_some(), find("man").is_some() && find("groff").is_some());
     [
         ("with_root_", root),
+        ("with_cgroups_", root && has_memory_cgroups()),
         ("with_recordings_", recordings),
         ("with_ipv6_", ipv6),
         ("with_bash_", bash),
         ("with_man_", man),
     ]
+}
+
+/// Whether a cgroup can be made whose memory has a limit.
+fn has_memory_cgroups() -> bool {
+    let of_memory = Path::new("/sys/fs/cgroup/memory");
+    let root = if of_memory.is_dir() { of_memory } else { Path::new("/sys/fs/cgroup") };
+    let group = root.join(format!("watchglass-try-{}", std::process::id()));
+    let made = std::fs::create_dir(&group).is_ok();
+    let limited = ["memory.limit_in_bytes", "memory.max"].iter().any(|limit| group.join(limit).exists());
+    made && std::fs::remove_dir(&group).is_ok() && limited
 }
 
 fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String>) {

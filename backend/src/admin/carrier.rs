@@ -82,6 +82,10 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
     match control::ask(folder, method, &path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
+        None if matches!(order, HubOrder::Runs(_)) => Err(AdminFailed::folder(format!(
+            "no watchglass runs with {}; start it, or name another folder with --data-dir, or a hub with --hub URL",
+            folder.display()
+        ))),
         None => on_file(config, folder, order),
     }
 }

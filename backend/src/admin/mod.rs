@@ -1,4 +1,4 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit` and `usage`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
 mod carrier;
@@ -15,7 +15,7 @@ use crate::config::{
     AdminTask, Administration, AgentsTask, Config, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UserTask, ViewTask,
 };
-use order::HubOrder;
+use order::{HubOrder, RunFilter};
 use serde_json::Value;
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
@@ -223,6 +223,16 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 to: task.to.map(|to| to.at(now)),
             };
             (HubOrder::Usage(asked), String::new())
+        }
+        AdminTask::Runs(task) => {
+            let asked = RunFilter {
+                states: task.state.clone(),
+                project: task.project.clone(),
+                part: task.part.clone(),
+                from: task.from.map(|from| from.at(clock::System.wall())),
+                limit: task.limit,
+            };
+            (HubOrder::Runs(asked), String::new())
         }
         AdminTask::Key(KeyTask::List { service, user }) => {
             let order = match (service, user) {

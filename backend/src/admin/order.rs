@@ -5,6 +5,7 @@ use crate::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
+use shared::run::RunState;
 use shared::session::{AgentChange, Agents, NewJoin};
 use shared::team::{
     GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams,
@@ -55,6 +56,18 @@ pub(super) enum HubOrder {
     EndShare(String),
     Audit(LogFilter),
     Usage(UsageFilter),
+    Runs(RunFilter),
+}
+
+/// Which runs are listed.
+#[derive(Debug, Default)]
+pub(super) struct RunFilter {
+    pub states: Vec<RunState>,
+    pub project: Option<String>,
+    pub part: Option<String>,
+    /// When they began at the earliest, milliseconds since the Unix epoch.
+    pub from: Option<i64>,
+    pub limit: u16,
 }
 
 /// A part of a path, so that no name is another path.
@@ -142,6 +155,17 @@ impl HubOrder {
                     ("to", seconds(usage.to)),
                 ];
                 ("GET", asked("api/v1/usage", &names), None)
+            }
+            HubOrder::Runs(runs) => {
+                let states = runs.states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+                let names = [
+                    ("state", (!states.is_empty()).then_some(states)),
+                    ("project", runs.project.clone()),
+                    ("q", runs.part.clone()),
+                    ("from", seconds(runs.from)),
+                    ("limit", Some(runs.limit.to_string())),
+                ];
+                ("GET", asked("api/v1/runs", &names), None)
             }
             HubOrder::Audit(log) => {
                 let names = [
@@ -240,6 +264,8 @@ impl HubOrder {
             }
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
+            // They stand among the samples, which a server reads.
+            HubOrder::Runs(_) => return Err(Denied::Unavailable),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use shared::audit::{AuditLog, Usage};
 use shared::people::{Keys, People};
+use shared::run::RunState;
 use shared::session::Agents;
 use shared::team::{Services, Team};
 use shared::unit::Unit;
@@ -107,6 +108,34 @@ pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
             "QUERIES",
         ];
         with_head(head, rows)
+    } else if of("runs") {
+        let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+        let rows = answer.get("runs")?.as_array()?.iter().map(|row| {
+            let seconds = |key: &str| row.get(key).and_then(Value::as_f64).map(|at| at as i64);
+            let (began, ended) = (seconds("began"), seconds("ended"));
+            let state = RunState::named(&text(row, "state"));
+            let took = began.map(|began| span(ended.unwrap_or(now) - began)).unwrap_or_default();
+            let name = [text(row, "name"), text(row, "program")].into_iter().find(|name| !name.is_empty());
+            let mut hosts: Vec<String> = row
+                .get("processes")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(|one| text(one, "source"))
+                .collect();
+            hosts.dedup();
+            let sentence = format!("{} {}", state.map_or('?', RunState::shape), text(row, "sentence"));
+            vec![
+                text(row, "id"),
+                name.unwrap_or_default(),
+                text(row, "project"),
+                ago(now, began),
+                took,
+                hosts.join(","),
+                sentence,
+            ]
+        });
+        with_head(["ID", "NAME", "PROJECT", "BEGAN", "TOOK", "ON", "STATE"], rows)
     } else if of("entries") {
         let log: AuditLog = serde_json::from_value(answer.clone()).ok()?;
         let rows = log.entries.into_iter().map(|row| {

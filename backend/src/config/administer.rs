@@ -1,6 +1,7 @@
 //! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
 //! program's.
 
+use super::run::RunsTask;
 use super::when::{When, when};
 use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
@@ -51,6 +52,8 @@ pub enum AdminTask {
     Audit(AuditTask),
     /// `watchglass usage`.
     Usage(UsageTask),
+    /// `watchglass runs`.
+    Runs(RunsTask),
     /// `watchglass erase`.
     Erase(EraseTask),
     /// `watchglass backup`: copy the database to this file.
@@ -71,6 +74,11 @@ pub struct AdminFlags {
 }
 
 impl AdminFlags {
+    /// Those of a command that is about no team.
+    pub fn of(json: bool) -> Self {
+        AdminFlags { team: None, json }
+    }
+
     /// The whole of what is asked for.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::administer::{
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
+use super::run::{self, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::written::Takes;
@@ -40,8 +41,9 @@ const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
 
 /// The commands that administer a hub, and the flags of all of them.
-const ADMINISTERING: [&str; 12] =
-    ["user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore"];
+const ADMINISTERING: [&str; 13] = [
+    "runs", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore",
+];
 const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
 /// A command, with the flags that it alone has.
@@ -110,6 +112,17 @@ pub enum Word {
     /// Show this machine, a server, a hub or a recording in the terminal
     #[command(after_help = top::AFTER)]
     Top(TopFlags),
+    /// Start a training job, and keep when it began and how it ended
+    #[command(after_help = run::AFTER)]
+    Run(RunTask),
+    /// List the training jobs of this machine, or of a hub's, with how they ended
+    Runs {
+        #[command(flatten)]
+        task: RunsTask,
+        /// JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
     /// Accounts of a hub: who may sign in, and what they may
     User {
         #[command(subcommand)]
@@ -272,6 +285,7 @@ impl Word {
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
             Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
+            Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::of(json))),
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             _ => None,
         }
@@ -395,6 +409,7 @@ fn concerns(flag: &str, command: &str) -> bool {
         None if HUB_FLAGS.contains(&flag) && command == "top" => ["key_file", "ca", "pin", "proxy"].contains(&flag),
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         None if ["completions", "man"].contains(&command) => false,
+        None if command == "run" => flag == CONFIG,
         // An export prints no configuration.
         None => flag != PRINT_CONFIG || command != "export",
     }

@@ -27,6 +27,7 @@ mod proxy;
 mod record;
 mod reference;
 mod remote_write;
+mod run;
 mod secret;
 mod sessions;
 mod sign_in;
@@ -60,6 +61,7 @@ pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
+pub use run::{RunTask, RunsTask};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
@@ -68,6 +70,7 @@ pub use value::{is_host_name, show_duration, split_authority};
 pub use when::{When, step, when};
 
 use flags::Word;
+use shared::run::About;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -109,6 +112,15 @@ pub enum Command {
         config: Config,
         /// What to simulate.
         fleet: Fleet,
+    },
+    /// Start a training job.
+    Run {
+        /// What says where the data folder is.
+        config: Config,
+        /// What to start.
+        task: Box<RunTask>,
+        /// Its names.
+        about: Box<About>,
     },
     /// Show the picture in a terminal.
     Top {
@@ -288,6 +300,10 @@ fn parse_with(
         )));
     }
     flags.apply(&mut config)?;
+    if let Some(Word::Run(task)) = flags.command {
+        let about = task.about(env("WATCHGLASS_LABEL"))?;
+        return Ok(Command::Run { config, task: Box::new(task), about: Box::new(about) });
+    }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     // Who names a socket alone wants no port.
     config.no_port = matches!(named, [_, false, true]) && !flags.gives("bind");

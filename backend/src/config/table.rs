@@ -240,7 +240,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "top"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "runs", "top"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.
@@ -261,7 +261,7 @@ options! {
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), Hubs {
         flag: "hub", key: "hub", value: "URL", section: HUB,
-        commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "top"],
+        commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "top"],
         help: "Hub to send what is measured to, or to administer",
     }
     /// Whether keys and samples may travel unencrypted.

@@ -3,7 +3,7 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, metrics, query, record, series, uplink};
+use super::api::{self, metrics, query, record, runs, series, uplink};
 use super::need::{Carries, Need};
 use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
@@ -84,6 +84,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/query", SHARED, NOTHING, query::query;
     GET "/api/v1/export", READ, NOTHING, query::export;
     GET "/api/v1/record", READ, NOTHING, record::get;
+    GET "/api/v1/runs", READ, NOTHING, runs::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/uplink", READ, NOTHING, uplink::get;

@@ -2,7 +2,7 @@
 //! the socket in its data folder.
 
 use super::links::Links;
-use super::{keep, machine, remote_writer, serve_unix, socket_of};
+use super::{follow_runs, keep, machine, remote_writer, serve_unix, socket_of};
 use crate::config::Config;
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -13,8 +13,12 @@ use tokio::sync::{oneshot, watch};
 
 /// Collects and sends until `stop` becomes true. At the first link to a hub `linked` gets the line to print.
 pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<String>, stop: watch::Receiver<bool>) {
+    let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
+    if let Some(folder) = &folder {
+        follow_runs(&live, source, folder, &stop);
+    }
     let links = Links::new(&config, &live, source);
     let remote = remote_writer(&config, &live);
     let work = machine::sampling(&config, &live, source);

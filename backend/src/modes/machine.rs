@@ -1,7 +1,7 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
 use super::links::Links;
-use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, follow_runs, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::Config;
@@ -99,6 +99,9 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
     let work = sampling(&config, &live, source);
+    if let Some(folder) = &folder {
+        follow_runs(&live, source, folder, &serving.stop);
+    }
     let served = Served::alone(live, Some(archive));
     let served = match folder {
         Some(folder) => served.with_sockets_of(&folder),

@@ -21,7 +21,10 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::remote_write::RemoteWriter;
+#[cfg(unix)]
+use crate::runs::{self, RunSocket};
 use crate::stderr;
+use shared::wire::SourceId;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,6 +140,24 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
     };
     let failed = |error: &std::io::Error| tracing::warn!(%error, "cannot listen on {}", path.display());
     control::bind(&path).inspect_err(failed).ok()
+}
+
+/// Follows the runs of this machine that are told of in a data folder, until `stop` becomes true.
+fn follow_runs(live: &Arc<Live>, source: SourceId, folder: &Path, stop: &watch::Receiver<bool>) {
+    #[cfg(unix)]
+    match control::runs_path(folder, control::runtime_folder()) {
+        Ok(Some(path)) => match RunSocket::bind(&path) {
+            Ok(socket) => {
+                let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
+                tokio::spawn(async move { runs::follow(live, source, socket, &folder, stop).await });
+            }
+            Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),
+        },
+        Ok(None) => tracing::warn!("the path of the socket of runs is too long: no run of this machine is told of"),
+        Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
+    }
+    #[cfg(not(unix))]
+    let _ = (live, source, folder, stop);
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

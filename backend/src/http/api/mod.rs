@@ -10,6 +10,7 @@ mod older;
 mod params;
 pub(in crate::http) mod query;
 pub(in crate::http) mod record;
+pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
 
@@ -45,8 +46,7 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known =
-        "there are api/v1/catalog, sources, fleet, series, query, export, record, processes, doctor, uplink and live";
+    let known = "there are api/v1/catalog, sources, fleet, series, query, export, record, runs, processes, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 

@@ -12,6 +12,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/query", &["tag", "source", "from", "to", "step", "fn", "format"]),
     ("/api/v1/export", &["tag", "source", "from", "to", "step", "fn", "format"]),
     ("/api/v1/record", &["from", "to"]),
+    ("/api/v1/runs", &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit"]),
     ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
     ("/api/v1/processes", &["at", "source"]),
     ("/api/v1/doctor", &["source"]),

@@ -14,6 +14,7 @@ use axum::http::Response;
 use axum::middleware::{Next, from_fn_with_state};
 use shared::catalog::{Catalog, cpu};
 use shared::processes::{Process, ProcessTable};
+use shared::run::{About, BEGIN_KIND, Begun};
 use shared::scope::Scope;
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState};
@@ -52,6 +53,11 @@ fn live() -> Arc<Live> {
     for (source, name) in [(0, HIDDEN.1), (1, GRANTED.1)] {
         let table = ProcessTable { t: NOW, total: 1, whole: true, rows: vec![row(name)] };
         live.source(source).processes.put(table);
+        let about = About { program: name.into(), ..About::default() };
+        let begun =
+            Begun { run: "run".into(), t: NOW, pid: 1, start: None, namespace: None, joined: source == 1, about };
+        let body = serde_json::to_vec(&begun).expect("JSON");
+        live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
     }
     live
 }
@@ -113,6 +119,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/record", ""),
     ("/api/v1/processes", ""),
     ("/api/v1/doctor", ""),
+    ("/api/v1/runs", ""),
     ("/api/v1/uplink", ""),
     ("/metrics", ""),
 ];

@@ -1,0 +1,117 @@
+//! The server of this machine, which is told on a socket for datagrams; a file where nobody is there.
+
+use shared::run::Told;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+
+/// Tells of one run.
+pub struct Teller {
+    sockets: Vec<PathBuf>,
+    untold: Option<PathBuf>,
+}
+
+impl Teller {
+    /// Tells whoever listens on the first of these sockets; else writes below `untold`.
+    pub fn new(sockets: Vec<PathBuf>, untold: Option<PathBuf>) -> Teller {
+        Teller { sockets, untold }
+    }
+
+    /// The first socket on which somebody listens, for the command's own messages.
+    pub fn socket(&self) -> Option<&Path> {
+        let listens = |path: &&PathBuf| UnixDatagram::unbound().and_then(|socket| socket.connect(path)).is_ok();
+        self.sockets.iter().find(listens).map(PathBuf::as_path)
+    }
+
+    /// Tells. It never waits: a server that does not read is as one that is not there.
+    ///
+    /// # Errors
+    /// Nobody was told; the sentence says what comes of it.
+    pub fn tell(&self, told: &Told) -> Result<(), String> {
+        let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be told of: {error}"))?;
+        if self.sockets.iter().any(|path| send(path, &message).is_ok()) {
+            return Ok(());
+        }
+        let nobody = "no watchglass listens on this machine";
+        let Some(folder) = &self.untold else {
+            return Err(format!("{nobody}, and there is no HOME to write to: this run will not be listed"));
+        };
+        match keep(folder, told, &message) {
+            Ok(()) => Err(format!("{nobody}; this run is listed once one of yours starts")),
+            Err(error) => {
+                Err(format!("{nobody}, and {} cannot be written: {error}; it will not be listed", folder.display()))
+            }
+        }
+    }
+}
+
+fn send(path: &Path, message: &[u8]) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.send_to(message, path).map(|_| ())
+}
+
+/// Writes what nobody was told: the newest message of a run, which has what the one before said.
+fn keep(folder: &Path, told: &Told, message: &[u8]) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let begun = match told {
+        Told::Begin(begun) => begun,
+        Told::End(over) => &over.begun,
+    };
+    let name = format!("{}-{}", begun.run, begun.pid);
+    let (path, new) = (folder.join(format!("{name}.json")), folder.join(format!("{name}.new")));
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.write_all(message)?;
+    fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::run::{About, Begun, How, Over};
+
+    fn begun() -> Begun {
+        Begun { run: "abc".into(), t: 1, pid: 7, start: None, namespace: None, joined: false, about: About::default() }
+    }
+
+    #[test]
+    fn who_listens_is_told_and_nothing_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (none, path) = (folder.path().join("none"), folder.path().join("run.sock"));
+        let server = UnixDatagram::bind(&path).expect("a socket");
+        let teller = Teller::new(vec![none, path.clone()], Some(folder.path().join("runs")));
+        assert_eq!(teller.socket(), Some(path.as_path()));
+        let told = Told::Begin(begun());
+        assert_eq!(teller.tell(&told), Ok(()));
+        let mut bytes = [0; 4096];
+        let read = server.recv(&mut bytes).expect("a message");
+        assert_eq!(serde_json::from_slice::<Told>(&bytes[..read]).expect("JSON"), told);
+        assert!(!folder.path().join("runs").exists());
+    }
+
+    #[test]
+    fn a_server_that_does_not_read_is_not_waited_for_and_the_run_is_kept_in_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.sock");
+        let _deaf = UnixDatagram::bind(&path).expect("a socket");
+        let runs = folder.path().join("state/runs");
+        let teller = Teller::new(vec![path], Some(runs.clone()));
+        let full = (0..100_000).find_map(|_| teller.tell(&Told::Begin(begun())).err()).expect("a full socket");
+        assert!(full.contains("listed once"), "{full}");
+        let end = Told::End(Over { begun: begun(), t: 9, how: How::default() });
+        assert!(teller.tell(&end).is_err());
+        let kept = fs::read(runs.join("abc-7.json")).expect("the file");
+        assert_eq!(serde_json::from_slice::<Told>(&kept).expect("JSON"), end, "the end has what the begin said");
+        assert_eq!(fs::read_dir(&runs).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn without_a_folder_that_is_said() {
+        let teller = Teller::new(Vec::new(), None);
+        assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("no HOME"));
+        let teller = Teller::new(Vec::new(), Some("/dev/null/runs".into()));
+        assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("cannot be written"));
+    }
+}

@@ -1,0 +1,110 @@
+//! What `watchglass run` is to start, and what `watchglass runs` lists.
+
+use super::ConfigError;
+use super::when::{When, when};
+use clap::Args;
+use shared::run::{About, MAX_TAGS, MAX_TEXT_BYTES, RunState, check_id};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+/// Below the flags in `--help`.
+pub const AFTER: &str = "\
+Runs the command as it would run without it: same terminal, files, signals, and its status is the status. With no server on
+this machine the command runs all the same, and the run is listed once one starts.
+
+  watchglass run -- python train.py
+  watchglass run --name lr-3e-4 --project llm -- torchrun --nproc-per-node 8 train.py";
+
+/// A training job, and its names.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct RunTask {
+    /// A name for people
+    #[arg(id = "name", long = "name", value_name = "NAME", value_parser = text)]
+    name: Option<String>,
+    /// The project that it belongs to
+    #[arg(long, value_name = "NAME", value_parser = text)]
+    project: Option<String>,
+    /// The group of runs that it belongs to
+    #[arg(long, value_name = "NAME", value_parser = text)]
+    group: Option<String>,
+    /// What it does in its group, as train or eval
+    #[arg(long = "job-type", value_name = "TYPE", value_parser = text)]
+    job_type: Option<String>,
+    /// A tag and its value; may be repeated
+    #[arg(long = "tag", value_name = "K=V", value_parser = tag)]
+    tags: Vec<(String, String)>,
+    /// Notes for people
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    notes: Option<String>,
+    /// Its id [default: that of the run it is started in, else a new one]
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub id: Option<String>,
+    /// The program, and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+impl RunTask {
+    /// Its names.
+    ///
+    /// # Errors
+    /// It has too many tags.
+    pub fn about(&self, label: Option<String>) -> Result<About, ConfigError> {
+        let tags: BTreeMap<String, String> = self.tags.iter().cloned().collect();
+        if tags.len() > MAX_TAGS {
+            return Err(ConfigError::new(format!("--tag: a run has at most {MAX_TAGS} tags")));
+        }
+        Ok(About {
+            name: self.name.clone(),
+            project: self.project.clone(),
+            group: self.group.clone(),
+            job_type: self.job_type.clone(),
+            tags,
+            notes: self.notes.clone(),
+            label: label.filter(|label| text(label).is_ok()),
+            program: String::new(),
+        })
+    }
+}
+
+/// Which runs are to be listed.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsTask {
+    /// Those in this state alone: running, finished, failed, crashed, out_of_memory, cancelled, unreachable, ended
+    #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
+    pub state: Vec<RunState>,
+    /// Those of this project
+    #[arg(long, value_name = "NAME")]
+    pub project: Option<String>,
+    /// Those with this text in id, name or program
+    #[arg(value_name = "TEXT")]
+    pub part: Option<String>,
+    /// Those that began since: Unix seconds, a date and time, or before now, such as -1d
+    #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
+    pub from: Option<When>,
+    /// At most so many, 1 to 1000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), default_value = "50")]
+    pub limit: u16,
+}
+
+fn text(text: &str) -> Result<String, String> {
+    match text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control) {
+        true => Ok(text.into()),
+        false => Err(format!("at most {MAX_TEXT_BYTES} bytes on one line")),
+    }
+}
+
+fn tag(pair: &str) -> Result<(String, String), String> {
+    match pair.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((text(name)?, text(value)?)),
+        _ => Err("write it as NAME=VALUE".into()),
+    }
+}
+
+fn id(text: &str) -> Result<String, String> {
+    check_id(text).map(|()| text.into())
+}
+
+fn state(name: &str) -> Result<RunState, String> {
+    RunState::named(name).ok_or_else(|| format!("known are {}", RunState::ALL.map(RunState::name).join(", ")))
+}

@@ -1,0 +1,119 @@
+//! The end of a process that is no child of ours, told by the kernel: `pidfd_open`, and `PIDFD_GET_INFO` of Linux 6.15.
+
+use launch::process::{signal_name, started};
+use shared::run::How;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// How long a process may stay unread by its parent after its end: so long nobody can say how it ended.
+const REAP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A process, which cannot be mistaken for another that gets its number.
+pub(super) struct ProcessFd(AsyncFd<OwnedFd>);
+
+/// `struct pidfd_info` of `linux/pidfd.h`, its first 64 bytes: what the kernel has beyond is not asked for.
+#[repr(C)]
+#[derive(Default)]
+struct Info {
+    mask: u64,
+    cgroup: u64,
+    pid: u32,
+    tgid: u32,
+    ppid: u32,
+    /// Real, effective, saved and file-system user and group.
+    ids: [u32; 8],
+    exit_code: i32,
+}
+
+/// `PIDFD_INFO_EXIT`: the status of a process that was reaped.
+const INFO_EXIT: u64 = 1 << 3;
+/// `PIDFD_GET_INFO`: `_IOWR(0xFF, 11, struct pidfd_info)`, of 64 bytes.
+const GET_INFO: libc::Ioctl = 0xC040_FF0B_u32 as libc::Ioctl;
+
+impl ProcessFd {
+    /// Opens it. A number alone is no proof of who it is: `start` is when it started, in clock ticks since boot.
+    ///
+    /// # Errors
+    /// It is gone, it is another one, or this kernel has no such files.
+    pub fn open(pid: u32, start: u64) -> io::Result<ProcessFd> {
+        // SAFETY: the call takes two numbers, and gives a new descriptor or an error.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new, and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        // Read behind the opening: it is the same process for as long as it lives.
+        if started(pid) != Some(start) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // SAFETY: an owned descriptor is the same open file until it is dropped.
+        Ok(ProcessFd(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
+    }
+
+    /// Waits for its end; how it ended, where this kernel tells it.
+    pub async fn ended(self) -> How {
+        // Readable: it ended. Closed: its parent has read how, and from then on the kernel tells others, too.
+        if let Ok(mut ended) = self.0.readable().await
+            && !ended.ready().is_read_closed()
+        {
+            ended.clear_ready();
+            let reaped = async {
+                while let Ok(mut ready) = self.0.readable().await
+                    && !ready.ready().is_read_closed()
+                {
+                    ready.clear_ready();
+                }
+            };
+            let _ = tokio::time::timeout(REAP_TIMEOUT, reaped).await;
+        }
+        self.status().map_or_else(How::default, how)
+    }
+
+    /// Its status as `wait` gives it.
+    fn status(&self) -> Option<i32> {
+        let mut info = Info { mask: INFO_EXIT, ..Info::default() };
+        // SAFETY: the kernel writes at most the 64 bytes that the number of the call says, which `info` has.
+        let asked = unsafe { libc::ioctl(self.0.as_raw_fd(), GET_INFO, &mut info) };
+        (asked == 0 && info.mask & INFO_EXIT != 0).then_some(info.exit_code)
+    }
+}
+
+/// What a status of `wait` says.
+fn how(status: i32) -> How {
+    match libc::WIFSIGNALED(status) {
+        true => How { signal: Some(signal_name(libc::WTERMSIG(status))), ..How::default() },
+        false => How { exit: Some(libc::WEXITSTATUS(status)), ..How::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    #[expect(clippy::disallowed_methods, reason = "a process whose end is to be seen")]
+    fn shell(script: &str) -> Child {
+        Command::new("sh").args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().expect("a shell")
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_process_is_seen_once_its_parent_has_read_it() {
+        for (script, told) in [("read x; exit 3", "failed (exit 3)"), ("read x; kill -9 $$", "crashed (SIGKILL)")] {
+            let mut child = shell(script);
+            let start = started(child.id()).expect("it lives");
+            let process = ProcessFd::open(child.id(), start).expect("it lives");
+            assert!(ProcessFd::open(child.id(), start + 1).is_err(), "another that has its number");
+            let waiting = tokio::spawn(process.ended());
+            drop(child.stdin.take());
+            tokio::task::spawn_blocking(move || child.wait()).await.expect("no panic").expect("it ended");
+            let how = waiting.await.expect("no panic");
+            // Kernels before 6.15 say that it ended, and not how.
+            let known = how != How::default();
+            assert_eq!(how.sentence(), if known { told } else { "ended, how is not known" });
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Runs: training jobs, each begun by `watchglass run`; what is told of them, and how they ended.
+
+use crate::unit::{Unit, quantity};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Name of the variable that has the id of the run in which a process runs.
+pub const RUN_ID: &str = "WATCHGLASS_RUN_ID";
+
+/// Name of the variable that has the path of the socket on which runs are told of.
+pub const SOCKET: &str = "WATCHGLASS_SOCKET";
+
+/// The longest message on that socket, bytes.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
+/// The longest text of a run: its name, a tag, its notes; bytes.
+pub const MAX_TEXT_BYTES: usize = 1 << 10;
+
+/// The most tags of a run.
+pub const MAX_TAGS: usize = 32;
+
+/// The longest id of a run, bytes.
+pub const MAX_ID_BYTES: usize = 64;
+
+/// The kinds of the records of a run: its begin.
+pub const BEGIN_KIND: &str = "run.begin";
+/// Its end.
+pub const END_KIND: &str = "run.end";
+
+/// Whether that may be the id of a run.
+///
+/// # Errors
+/// A sentence that says what may be.
+pub fn check_id(id: &str) -> Result<(), String> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !id.is_empty() && id.len() <= MAX_ID_BYTES && id.chars().all(letter) {
+        true => Ok(()),
+        false => Err(format!("the id of a run is 1 to {MAX_ID_BYTES} letters, digits, \"-\" and \"_\"")),
+    }
+}
+
+/// What a run is called, as W&B calls it, and what it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The project that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The group of runs that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// What it does in that group, as `train` or `eval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_type: Option<String>,
+    /// Tags, each with its value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// Notes for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// What this process of the run is called; see W&B's `x_label`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// File name of the program.
+    pub program: String,
+}
+
+/// A run has begun, or a further process of it on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Id of the run.
+    pub run: String,
+    /// When, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// Number of its process.
+    pub pid: u32,
+    /// When that process started, clock ticks since boot (field 22 of `/proc/PID/stat`); None where that is not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
+    /// The namespace in which that number is its own: the inode of `/proc/self/ns/pid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u64>,
+    /// It joined a run that had begun: its environment named one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
+    /// Its names.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// A process of a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// What began. It is told again, for who was not there at the begin.
+    pub begun: Begun,
+    /// When it ended, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// How.
+    pub how: How,
+}
+
+/// What is told on the socket, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Told {
+    /// A run has begun.
+    Begin(Begun),
+    /// It has ended.
+    End(Over),
+}
+
+/// How the process of a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct How {
+    /// Its status; None where it ended by a signal, or where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// The signal that ended it, as `SIGKILL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// The signal that was sent to it from outside before, which asked it to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// What the kernel killed for memory meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryKill>,
+}
+
+/// The kernel killed processes because memory was short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryKill {
+    /// How many.
+    pub kills: u64,
+    /// The limit of the cgroup that was full, bytes; None where it was the whole machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The most that the cgroup held, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<u64>,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It runs.
+    Running,
+    /// Its machine was not heard for a minute. That says nothing of the run.
+    Unreachable,
+    /// It ended with status 0.
+    Finished,
+    /// It ended with another status.
+    Failed,
+    /// A signal ended it.
+    Crashed,
+    /// The kernel killed it because memory was short.
+    OutOfMemory,
+    /// Somebody asked it to end.
+    Cancelled,
+    /// It is gone, and nobody knows how.
+    Ended,
+}
+
+impl RunState {
+    /// All states.
+    pub const ALL: [RunState; 8] = [
+        RunState::Running,
+        RunState::Unreachable,
+        RunState::Finished,
+        RunState::Failed,
+        RunState::Crashed,
+        RunState::OutOfMemory,
+        RunState::Cancelled,
+        RunState::Ended,
+    ];
+
+    /// Its name in answers and questions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Unreachable => "unreachable",
+            RunState::Finished => "finished",
+            RunState::Failed => "failed",
+            RunState::Crashed => "crashed",
+            RunState::OutOfMemory => "out_of_memory",
+            RunState::Cancelled => "cancelled",
+            RunState::Ended => "ended",
+        }
+    }
+
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<RunState> {
+        RunState::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// The shape that stands before its word.
+    pub const fn shape(self) -> char {
+        match self {
+            RunState::Running => '●',
+            RunState::Finished => '✓',
+            RunState::Failed | RunState::Crashed | RunState::OutOfMemory => '■',
+            RunState::Unreachable | RunState::Cancelled | RunState::Ended => '◌',
+        }
+    }
+}
+
+impl How {
+    /// The state that says so.
+    pub fn state(&self) -> RunState {
+        match self {
+            How { asked: Some(_), .. } => RunState::Cancelled,
+            How { signal: Some(signal), memory: Some(_), .. } if signal == "SIGKILL" => RunState::OutOfMemory,
+            How { signal: Some(_), .. } => RunState::Crashed,
+            How { exit: Some(0), .. } => RunState::Finished,
+            How { exit: Some(_), .. } => RunState::Failed,
+            _ => RunState::Ended,
+        }
+    }
+
+    /// The state in words, with its cause: `crashed (SIGSEGV)`.
+    pub fn sentence(&self) -> String {
+        let killed = self.memory.as_ref().map(MemoryKill::words).unwrap_or_default();
+        let ended = match (&self.signal, self.exit) {
+            (Some(signal), _) => signal.clone(),
+            (None, Some(status)) => format!("exit {status}"),
+            (None, None) => String::new(),
+        };
+        match self.state() {
+            RunState::Cancelled => {
+                let asked = self.asked.as_deref().unwrap_or_default();
+                if ended == asked {
+                    format!("cancelled ({asked})")
+                } else {
+                    format!("cancelled ({asked}), then {ended}")
+                }
+            }
+            RunState::OutOfMemory => match self.memory.as_ref().is_some_and(|kill| kill.limit.is_some()) {
+                true => format!("out of memory: {killed}"),
+                false => format!("probably out of memory: {killed}"),
+            },
+            RunState::Crashed => format!("crashed ({ended})"),
+            RunState::Failed if !killed.is_empty() => format!("failed ({ended}); {killed}"),
+            RunState::Failed => format!("failed ({ended})"),
+            RunState::Finished => "finished".into(),
+            _ => "ended, how is not known".into(),
+        }
+    }
+}
+
+impl MemoryKill {
+    fn words(&self) -> String {
+        let size = |bytes: u64| {
+            let (number, unit) = quantity(bytes as f64, Unit::Bytes);
+            format!("{number} {unit}")
+        };
+        let of = match (self.limit, self.peak) {
+            (Some(limit), Some(peak)) => format!(" at {} of {}", size(peak.min(limit)), size(limit)),
+            (Some(limit), None) => format!(" at its limit of {}", size(limit)),
+            (None, _) => ", because this machine was out of memory".into(),
+        };
+        match self.kills {
+            1 => format!("the kernel killed a process{of}"),
+            kills => format!("the kernel killed {kills} processes{of}"),
+        }
+    }
+}
+
+/// A process of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunProcess {
+    /// Its machine.
+    pub source: String,
+    /// Its number there.
+    pub pid: u32,
+    /// What it is called in its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When it began, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// When it ended, likewise; None while it runs.
+    pub ended: Option<i64>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<How>,
+    /// It joined a run that had begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
+}
+
+/// A run, as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// Its state.
+    pub state: RunState,
+    /// The state in words, with its cause.
+    pub sentence: String,
+    /// When it began, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// When it ended, likewise; None while it runs.
+    pub ended: Option<i64>,
+    /// Its names.
+    #[serde(flatten)]
+    pub about: About,
+    /// Its processes, first begun first; at most [`MAX_PROCESSES`].
+    pub processes: Vec<RunProcess>,
+    /// Processes that are not in the list.
+    #[serde(default)]
+    pub further: u64,
+}
+
+/// The most processes of a run that are listed.
+pub const MAX_PROCESSES: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn how(exit: Option<i32>, signal: Option<&str>) -> How {
+        How { exit, signal: signal.map(Into::into), ..How::default() }
+    }
+
+    #[test]
+    fn ids_are_plain_words() {
+        for id in ["a", "run-1_b", &"x".repeat(MAX_ID_BYTES)] {
+            assert_eq!(check_id(id), Ok(()));
+        }
+        for id in ["", "a b", "../x", "é", &"x".repeat(MAX_ID_BYTES + 1)] {
+            assert!(check_id(id).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn each_end_has_its_state_and_its_sentence() {
+        let memory = |limit| Some(MemoryKill { kills: 1, limit, peak: None });
+        let said = |how: &How| (how.state().name(), how.sentence());
+        assert_eq!(said(&how(Some(0), None)), ("finished", "finished".into()));
+        assert_eq!(said(&how(Some(3), None)), ("failed", "failed (exit 3)".into()));
+        assert_eq!(said(&how(None, Some("SIGSEGV"))), ("crashed", "crashed (SIGSEGV)".into()));
+        assert_eq!(said(&how(None, None)), ("ended", "ended, how is not known".into()));
+        let asked = |how| How { asked: Some("SIGTERM".into()), ..how };
+        assert_eq!(said(&asked(how(None, Some("SIGTERM")))), ("cancelled", "cancelled (SIGTERM)".into()));
+        assert_eq!(said(&asked(how(Some(0), None))).1, "cancelled (SIGTERM), then exit 0");
+        let killed = How { memory: memory(Some(32 << 30)), ..how(None, Some("SIGKILL")) };
+        let sentence = "out of memory: the kernel killed a process at its limit of 32 GiB";
+        assert_eq!(said(&killed), ("out_of_memory", sentence.into()));
+        let machine = How { memory: memory(None), ..how(None, Some("SIGKILL")) };
+        assert!(machine.sentence().starts_with("probably out of memory"), "{}", machine.sentence());
+        // A launcher whose child was killed ends with a plain status.
+        let launcher = How { memory: memory(Some(1 << 30)), ..how(Some(1), None) };
+        assert_eq!(launcher.sentence(), "failed (exit 1); the kernel killed a process at its limit of 1 GiB");
+        for state in RunState::ALL {
+            assert_eq!(RunState::named(state.name()), Some(state));
+        }
+    }
+}
