@@ -15,6 +15,7 @@ mod guard;
 mod history;
 mod house;
 mod hub;
+mod kernels;
 mod ledger;
 mod options;
 mod overview;

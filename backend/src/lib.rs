@@ -18,6 +18,7 @@ pub mod follow;
 pub mod http;
 pub mod ingest;
 pub mod live;
+pub mod markers;
 pub mod modes;
 mod providers;
 pub mod recording;

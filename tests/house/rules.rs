@@ -49,6 +49,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "demo", &["clock", "config", "live", "store"]),
     ("backend/src", "doctor", &["clock", "config", "live", "sampler", "store"]),
     ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
+    // What people and notebooks say, and what is made of it.
+    ("backend/src", "markers", &["clock", "live", "store"]),
     // Sources of a hub, people and keys: it knows no socket.
     ("backend/src", "accounts", &["clock", "throttle"]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
@@ -77,6 +79,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "doctor",
             "export",
             "live",
+            "markers",
             "providers",
             "recording",
             "remote_write",

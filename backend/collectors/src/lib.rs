@@ -21,6 +21,7 @@ mod recordings;
 pub use devices::numbers::GpuNumbers;
 pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::facts::{facts, host_name};
+pub use host::kernel_list::{Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel};
 pub use host::monitor;
 pub use host::processes::{GpuUse, Processes};
 pub use options::{OptionRow, OwnOptions};
@@ -151,6 +152,8 @@ pub struct Options {
     pub endpoints: Vec<openmetrics::Endpoint>,
     /// Where the process table is put.
     pub processes: Arc<Processes>,
+    /// Where the Jupyter kernels of this user are put.
+    pub kernels: Arc<Kernels>,
     /// Whether arguments of processes are read.
     pub show_args: bool,
 }
@@ -172,6 +175,7 @@ impl Default for Options {
             gpu_numbers: Arc::default(),
             endpoints: Vec::new(),
             processes: Arc::default(),
+            kernels: Arc::default(),
             show_args: false,
         }
     }
@@ -280,6 +284,14 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[],
         options: &[],
         open: host::scan::open,
+    },
+    Entry {
+        name: "kernels",
+        about: "Jupyter kernels of this user: CPU, memory, threads and GPU memory of each, with its descendants.",
+        systems: LINUX,
+        metrics: &[rows::kernel::ROWS],
+        options: &[],
+        open: host::kernels::open,
     },
     Entry {
         name: "monitor",

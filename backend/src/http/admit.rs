@@ -129,7 +129,11 @@ pub(super) async fn admit(
     next: Next,
 ) -> Response<Body> {
     let asker = match &app.hub {
-        None => alone(need),
+        None => alone(need).and_then(|asker| match carries {
+            // A form of another site cannot say so without asking first.
+            Carries::Json(_) => is_json(request.headers()).map(|()| asker),
+            Carries::Nothing | Carries::Socket => Ok(asker),
+        }),
         Some(hub) => at_hub(&app, hub, need, carries, &mut request).await,
     };
     match asker {

@@ -105,7 +105,7 @@ pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut 
     };
     let serving = accept_unix(&bound, most, |stream, uid, admitted| {
         let local = (admitted && socket == FolderSocket::Control).then_some(uid);
-        let caller = Caller { admitted, local, names, ..Caller::default() };
+        let caller = Caller { admitted, local, uid: Some(uid), names, ..Caller::default() };
         connection(Transport::Unix(stream), caller, router.clone(), theirs.clone())
     });
     tokio::select! {
@@ -257,7 +257,7 @@ impl Shared {
             return Some(caller);
         }
         match self.peers.caller_uid(local, remote) {
-            Ok(Some(uid)) => Some(Caller { admitted: self.guard.admits(uid), ..caller }),
+            Ok(Some(uid)) => Some(Caller { admitted: self.guard.admits(uid), uid: Some(uid), ..caller }),
             Ok(None) => {
                 tracing::debug!(%remote, "a caller has gone before it was known who it is");
                 None

@@ -39,6 +39,7 @@ pub use refusal::Refusal;
 
 use crate::ingest::NoAnswer;
 use crate::live::Live;
+use crate::markers::Markers;
 use crate::remote_write::RemoteWriter;
 use api::AnswerLimits;
 use axum::Router;
@@ -64,6 +65,8 @@ pub struct Caller {
     pub admitted: bool,
     /// The address at the other end; none where the connection came through a socket in a folder.
     pub peer: Option<IpAddr>,
+    /// The user at the other end, where the system tells.
+    pub uid: Option<u32>,
     /// Whether it is behind our own certificate.
     pub tls: bool,
     /// The user at the other end of a socket in our own folder: the owner of the server, or root.
@@ -85,6 +88,8 @@ pub struct App {
     /// Pages and scripts that may be connected at once.
     viewers: usize,
     answers: AnswerLimits,
+    /// What notebooks say.
+    markers: Markers,
     /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
     history_messages: Semaphore,
     /// The texts that all scripts are sent, while there are any scripts.
@@ -111,6 +116,7 @@ impl App {
             remote,
             viewers: descriptors::viewers(),
             answers: AnswerLimits::new(),
+            markers: Markers::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
         })
@@ -215,7 +221,7 @@ fn no_accounts() -> Refusal {
 }
 
 async fn only_get() -> Response<Body> {
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "nothing here can be changed; ask with GET");
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "this cannot be changed; ask with GET");
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
     response
 }

@@ -3,7 +3,7 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, metrics, query, record, runs, series, uplink};
+use super::api::{self, markers, metrics, query, record, runs, series, uplink};
 use super::need::{Carries, Need};
 use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
@@ -49,6 +49,8 @@ const READ: Need = Need::Role(Role::Viewer, KeyScope::DataRead);
 const SHARED: Need = Need::Shared(KeyScope::DataRead);
 /// Who saves views, each within what the views let them.
 const SAVE: Need = Need::Role(Role::Viewer, KeyScope::ViewsWrite);
+/// Who says what happened.
+const MARK: Need = Need::Role(Role::Member, KeyScope::RunsWrite);
 /// Who makes links: people, and no program.
 const LINKS: Need = Need::Person(Role::Member);
 /// Who is in a team; what of it they see and change is asked of the team itself.
@@ -86,6 +88,10 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/record", READ, NOTHING, record::get;
     GET "/api/v1/runs", READ, NOTHING, runs::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
+    GET "/api/v1/kernels", READ, NOTHING, markers::kernels;
+    GET "/api/v1/cells", READ, NOTHING, markers::cells;
+    GET "/api/v1/markers", READ, NOTHING, markers::get;
+    POST "/api/v1/markers", MARK, JSON, markers::post;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/uplink", READ, NOTHING, uplink::get;
     GET "/api/v1/live", SHARED, SOCKET, stream::get;

@@ -1,6 +1,6 @@
 //! What a source has beside its samples.
 
-use collectors::{GpuNumbers, Processes};
+use collectors::{GpuNumbers, Kernels, Processes};
 use shared::standing::Standing;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
@@ -14,6 +14,8 @@ use tokio::sync::watch;
 pub struct SourceState {
     /// The newest process table, and the largest users of the last hours.
     pub processes: Arc<Processes>,
+    /// Jupyter kernels of the user who runs this program.
+    pub kernels: Arc<Kernels>,
     /// Which GPU each of its numbers stands for.
     pub gpus: Arc<GpuNumbers>,
     /// What was taken of it since the start.

@@ -21,7 +21,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     }
     let links = Links::new(&config, &live, source);
     let remote = remote_writer(&config, &live);
-    let work = machine::sampling(&config, &live, source);
+    let work = machine::sampling(&config, &live, source, &[]);
     let guard = Arc::new(Guard::new(&config));
     let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
     let asked = serve_unix(control, FolderSocket::Control, router(app), stop.clone());

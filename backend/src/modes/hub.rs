@@ -169,7 +169,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         ingest.end();
     });
     match source {
-        Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source)).await,
+        Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source, &["kernels"])).await,
         None => serve(&config, served, serving, idle).await,
     }
     farewell.abort();

@@ -98,7 +98,7 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
-    let work = sampling(&config, &live, source);
+    let work = sampling(&config, &live, source, &[]);
     if let Some(folder) = &folder {
         follow_runs(&live, source, folder, &serving.stop);
     }
@@ -119,18 +119,22 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
-    let work = sampling(config, &live, source);
+    let work = sampling(config, &live, source, &[]);
     serve(config, Served::alone(live, Some(archive)), serving, work).await;
 }
 
-/// The work of sampling this machine into a source until it is told to end.
+/// The work of sampling this machine into a source until it is told to end, without the collectors that are `left_out`: a hub
+/// is nobody's notebook.
 pub(super) fn sampling(
     config: &Config,
     live: &Arc<Live>,
     source: SourceId,
+    left_out: &[&str],
 ) -> impl FnOnce(Arc<AtomicBool>) + Send + use<> {
     let (theirs, mut plan) = (live.clone(), plan(config));
+    plan.chosen.retain(|chosen| !left_out.contains(&chosen.entry.name));
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
+    plan.options.kernels = state.kernels.clone();
     move |told| sampler::run(theirs, source, plan, told)
 }

@@ -128,10 +128,12 @@ fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
 }
 
 /// Instances as awkward as systems have them.
-fn instances(template: &str) -> &'static [&'static str] {
+pub(super) fn instances(template: &str) -> &'static [&'static str] {
     match tag::split(template) {
         None => &[""],
         Some((.., true)) => numbers(template),
+        Some((.., false)) if placeholder(template) == Some("{kernel}") => &["0a1b2c3d", "12345678"],
+        Some((.., false)) if placeholder(template) == Some("{kernel.gpu.i}") => &["0a1b2c3d.gpu.0", "12345678.gpu.17"],
         Some((.., false)) => {
             &["7", "/", "/mnt/data.v2", "/mnt/a b", "eth0.100", "nvme0n1", "é", "7.a (%)", "n.m{b=\"c.d/e\",f=\"g\"}"]
         }

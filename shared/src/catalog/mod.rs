@@ -21,6 +21,7 @@ pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
 pub mod ipu;
+pub mod kernel;
 pub mod link;
 pub mod memory;
 pub mod network;
@@ -383,6 +384,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     disk::USAGE_ROWS,
     network::ROWS,
     apple::ROWS,
+    kernel::ROWS,
     process::ROWS,
     openmetrics::ROWS,
     wandb::ROWS,

@@ -63,6 +63,11 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Whether the text is the beginning of a kernel's id.
+fn is_kernel(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// Whether the text has a number for each letter of the pattern, and its words.
 fn are_numbers(pattern: &str, text: &str) -> bool {
     let fits = |(word, part): (&str, &str)| if word.len() == 1 { is_number(part) } else { word == part };
@@ -109,6 +114,8 @@ fn read<'a>(template: &str, text: &'a str) -> Option<&'a str> {
     let fits = match placeholder(template) {
         // Labels bring their own braces, and a sample may have none.
         "labels" => instance.is_empty() || (instance.starts_with('{') && instance.ends_with('}')),
+        "kernel" => is_kernel(instance),
+        "kernel.gpu.i" => instance.split_once(".gpu.").is_some_and(|(id, gpu)| is_kernel(id) && is_number(gpu)),
         name if numbers => {
             are_numbers(name, instance) || (before == "gpu." && name == "i" && are_numbers(MIG, instance))
         }
@@ -259,6 +266,7 @@ mod tests {
             let instances: &[&str] = match split(&metric.tag) {
                 None => &[""],
                 Some((.., true)) => crate::catalog::check::numbers(&metric.tag),
+                Some((.., false)) if metric.tag.starts_with("kernel.") => crate::catalog::check::instances(&metric.tag),
                 Some((.., false)) => &[
                     "/",
                     "/mnt/data.v2",

@@ -2,6 +2,7 @@
 //! crate sees one face of both.
 
 pub(crate) mod facts;
+pub(crate) mod kernel_list;
 pub mod monitor;
 pub(crate) mod processes;
 mod total;
@@ -14,7 +15,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux::own::LinuxOwn as Own;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{cpu, disk, memory, network, pressure, process, scan};
+pub(crate) use linux::{cpu, disk, kernels, memory, network, pressure, process, scan};
 
 #[cfg(any(test, not(target_os = "linux")))]
 pub(crate) mod portable;
@@ -23,4 +24,6 @@ pub(crate) use portable::disk_usage;
 #[cfg(not(target_os = "linux"))]
 use portable::own::PortableOwn as Own;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::{cpu, disk, linux_only as pressure, linux_only as scan, memory, network, process};
+pub(crate) use portable::{
+    cpu, disk, linux_only as kernels, linux_only as pressure, linux_only as scan, memory, network, process,
+};

@@ -5,6 +5,7 @@ pub(in crate::http) mod fleet;
 mod gpus;
 mod health;
 mod holes;
+pub(in crate::http) mod markers;
 pub(in crate::http) mod metrics;
 mod older;
 mod params;
@@ -46,7 +47,7 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known = "there are api/v1/catalog, sources, fleet, series, query, export, record, runs, processes, doctor, uplink and live";
+    let known = "there are api/v1/catalog, sources, fleet, series, query, export, record, runs, processes, kernels, markers, cells, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 

@@ -58,6 +58,11 @@ fn live() -> Arc<Live> {
             Begun { run: "run".into(), t: NOW, pid: 1, start: None, namespace: None, joined: source == 1, about };
         let body = serde_json::to_vec(&begun).expect("JSON");
         live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
+        let id = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+        let kernel = collectors::Kernel { id: id.into(), ..collectors::Kernel::default() };
+        live.source(source).kernels.put(vec![kernel], Vec::new(), 0);
+        let body = format!("{{\"kind\":\"cell\",\"kernel\":\"{id}\",\"phase\":\"start\"}}");
+        live.append_record(source, NOW - 1_500, "marker", body.into_bytes()).expect("a record");
     }
     live
 }
@@ -118,6 +123,9 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/export", "?tag=*&from=1699999990&format=openmetrics"),
     ("/api/v1/record", ""),
     ("/api/v1/processes", ""),
+    ("/api/v1/kernels", ""),
+    ("/api/v1/markers", ""),
+    ("/api/v1/cells", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/runs", ""),
     ("/api/v1/uplink", ""),

@@ -14,6 +14,7 @@ pub fn name(template: &str) -> Option<&str> {
     Some(match (family, placeholder) {
         ("cpu" | "trn", "i") => "core",
         ("gpu", "process") => "gpu",
+        ("kernel", _) => "kernel",
         (family, "i") => family,
         (_, "dev") => "device",
         (_, "path") => "mountpoint",
@@ -23,23 +24,28 @@ pub fn name(template: &str) -> Option<&str> {
     })
 }
 
-/// A GPU's instance may name a part: `0.mig.3` a device that MIG cut from it, `0.proc.4711` a process on it.
-const PARTS: [(&str, &str); 2] = [("pid", ".proc."), ("mig", ".mig.")];
+/// An instance may name a part: `0.mig.3` is a device that MIG cut from a GPU, `0.proc.4711` a process on it, and
+/// `0a1b2c3d.gpu.0` a GPU of a kernel.
+fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name {
+        "gpu" => &[("pid", ".proc."), ("mig", ".mig.")],
+        "kernel" => &[("gpu", ".gpu.")],
+        _ => &[],
+    }
+}
 
 /// Labels of an instance of a template.
 pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
     let Some(name) = name(template) else { return Vec::new() };
     let (mut whole, mut parts) = (instance, Vec::new());
-    if name == "gpu" {
-        for (part, word) in PARTS {
-            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            if let Some((before, number)) = whole.rsplit_once(word)
-                && is_number(number)
-                && before.starts_with(|c: char| c.is_ascii_digit())
-            {
-                parts.push((part.into(), number.into()));
-                whole = before;
-            }
+    for (part, word) in parts_of(name) {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if let Some((before, number)) = whole.rsplit_once(word)
+            && is_number(number)
+            && before.starts_with(|c: char| c.is_ascii_hexdigit())
+        {
+            parts.push(((*part).into(), number.into()));
+            whole = before;
         }
     }
     std::iter::once((name.into(), whole.into())).chain(parts.into_iter().rev()).collect()
@@ -50,12 +56,10 @@ pub fn instance(template: &str, labels: &[(&str, &str)]) -> Option<String> {
     let Some(name) = name(template) else { return Some(String::new()) };
     let value = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
     let mut instance = value(name).filter(|value| !value.is_empty())?.to_string();
-    if name == "gpu" {
-        for (part, word) in PARTS.iter().rev() {
-            if let Some(number) = value(part) {
-                instance.push_str(word);
-                instance.push_str(number);
-            }
+    for (part, word) in parts_of(name).iter().rev() {
+        if let Some(number) = value(part) {
+            instance.push_str(word);
+            instance.push_str(number);
         }
     }
     Some(instance)

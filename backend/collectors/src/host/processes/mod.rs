@@ -56,6 +56,12 @@ impl Processes {
         all
     }
 
+    /// What processes use of each GPU.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn each_gpu<T>(&self, mut look: impl FnMut(u32, &GpuUse) -> T) -> Vec<T> {
+        self.lock_gpus().iter().map(|(gpu, used)| look(*gpu, used)).collect()
+    }
+
     fn lock_gpus(&self) -> MutexGuard<'_, HashMap<u32, GpuUse>> {
         self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

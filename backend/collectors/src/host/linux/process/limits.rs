@@ -5,9 +5,9 @@ use crate::Roots;
 use crate::host::facts;
 use crate::host::total::Total;
 use crate::read::cgroup;
-use crate::read::procfs::{lines, number, trim};
+use crate::read::procfs::{fields, lines, number, trim};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A control group with watched processes in it.
 struct Group {
@@ -16,8 +16,8 @@ struct Group {
     cores: BTreeSet<u32>,
     /// The level whose quota binds, and the quota in cores.
     quota: Option<(PathBuf, f64)>,
-    /// The smallest limit of memory, bytes.
-    memory: Option<f64>,
+    /// The smallest limit of memory, bytes, and the level that has it.
+    memory: Option<(PathBuf, f64)>,
     kills: Total,
     /// Periods and throttled periods.
     periods: Option<(u64, u64)>,
@@ -25,7 +25,7 @@ struct Group {
 
 /// The limits of all watched processes together.
 #[derive(Default)]
-pub(super) struct TreeLimits {
+pub(in crate::host::linux) struct TreeLimits {
     groups: Vec<Group>,
     /// Cores' worth of time that the processes can use.
     pub capacity: Option<f64>,
@@ -53,7 +53,7 @@ impl TreeLimits {
             groups.push(Group {
                 cores,
                 quota: cgroup::smallest(&levels, "cpu.max", cgroup::cpu_limit),
-                memory: cgroup::smallest(&levels, "memory.max", cgroup::memory_limit).map(|(_, bytes)| bytes),
+                memory: cgroup::smallest(&levels, "memory.max", cgroup::memory_limit),
                 kills: old.map(|group| group.kills).unwrap_or_default(),
                 periods: old.and_then(|group| group.periods),
                 dir: leaf,
@@ -65,7 +65,7 @@ impl TreeLimits {
         self.groups = groups;
         self.capacity = self.cores(facts::logical_cores(roots).map(|n| n as f64));
         let total = facts::memory_bytes(roots).map(|bytes| bytes as f64);
-        let limits: Option<f64> = self.groups.iter().map(|group| group.memory).sum();
+        let limits: Option<f64> = self.groups.iter().map(|group| group.memory.as_ref().map(|(_, bytes)| *bytes)).sum();
         self.memory = least(limits.filter(|bytes| *bytes > 0.0), total);
     }
 
@@ -76,6 +76,30 @@ impl TreeLimits {
         };
         let all: Option<f64> = self.groups.iter().map(of_group).sum();
         least(all.filter(|cores| *cores > 0.0), host)
+    }
+
+    /// Whether a group has a limit of memory.
+    pub fn limited(&self) -> bool {
+        self.groups.iter().any(|group| group.memory.is_some())
+    }
+
+    /// Bytes that are used of the limit, by whomever, without files that can be dropped; where there is no limit those of the
+    /// machine.
+    pub fn used(&self, proc: &Path) -> Option<f64> {
+        let in_group = |(level, _): &(PathBuf, f64)| {
+            let current = number(trim(&std::fs::read(level.join("memory.current")).ok()?))?;
+            let stat = std::fs::read(level.join("memory.stat")).unwrap_or_default();
+            Some(current.saturating_sub(cgroup::value_of(&stat, "inactive_file").unwrap_or_default()) as f64)
+        };
+        if self.limited() {
+            return self.groups.iter().filter_map(|group| group.memory.as_ref()).map(in_group).sum();
+        }
+        let text = std::fs::read(proc.join("meminfo")).ok()?;
+        let of = |word: &[u8]| {
+            let line = lines(&text).find_map(|line| line.strip_prefix(word))?;
+            number(fields(line).next()?)
+        };
+        Some((of(b"MemTotal:")?.saturating_sub(of(b"MemAvailable:")?) << 10) as f64)
     }
 
     /// 100 x throttled periods / periods since the last call, of all groups that have a quota; absent when no period

@@ -3,9 +3,9 @@
 //! A process is known by its number and its start. When a watched one ends, what it started goes on to be watched, under
 //! whatever parent; when all have ended their tags are absent from then on, whoever gets their numbers.
 
-mod limits;
+pub(super) mod limits;
 pub(crate) mod stat;
-mod tree;
+pub(super) mod tree;
 mod watched;
 
 use self::limits::TreeLimits;

@@ -15,7 +15,7 @@ const FULL_SCAN_PERIOD: u32 = 30;
 
 /// A process that was given to watch.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(in crate::host::linux) struct Root {
     pub pid: u32,
     /// Its identity; absent when it is gone.
     start: Option<u64>,
@@ -25,13 +25,13 @@ pub(super) struct Root {
 
 /// A process of the tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(in crate::host::linux) struct Member {
     /// Below which watched process it was found.
     pub root: usize,
     pub stat: Stat,
 }
 
-pub(super) struct Tree {
+pub(in crate::host::linux) struct Tree {
     proc: PathBuf,
     pub roots: Vec<Root>,
     pub members: HashMap<u32, Member>,

@@ -1,0 +1,189 @@
+//! Which processes are kernels, by their arguments.
+
+use crate::host::kernel_list::NoKernel;
+use crate::host::linux::process::stat::Stat;
+use crate::read::procfs::fill;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A process between its fork and its exec has the arguments of the one that started it, so each is looked at twice.
+const LOOKS: u8 = 2;
+/// After so many looks at the new processes all are looked at: a number may have been used again.
+const FULL_LOOK_PERIOD: u32 = 24;
+/// Processes above a process that are looked at.
+const MAX_ABOVE: usize = 32;
+/// Bytes of a notebook's path that are kept.
+const MAX_PATH_BYTES: usize = 512;
+
+/// A kernel that was found.
+#[derive(Debug)]
+pub(super) struct FoundKernel {
+    pub id: String,
+    pub pid: u32,
+    pub start: u64,
+    pub path: Option<String>,
+}
+
+/// Looks at processes that are new.
+pub(super) struct Finder {
+    proc: PathBuf,
+    uid: u32,
+    /// Processes that are no kernels, and how often that was seen.
+    others: HashMap<u32, u8>,
+    /// Ids that the last full look found.
+    known: HashSet<String>,
+    looks: u32,
+    buffer: Vec<u8>,
+}
+
+impl Finder {
+    pub fn new(proc: PathBuf) -> Self {
+        Finder { proc, uid: own_uid(), others: HashMap::new(), known: HashSet::new(), looks: 0, buffer: Vec::new() }
+    }
+
+    /// Kernels among the processes that are new, and those that were found before.
+    ///
+    /// # Errors
+    /// The processes cannot be listed.
+    pub fn look(&mut self) -> io::Result<Vec<FoundKernel>> {
+        if self.looks.is_multiple_of(FULL_LOOK_PERIOD) {
+            self.others.clear();
+        }
+        self.looks += 1;
+        let listed = std::fs::read_dir(&self.proc)?;
+        let (mut found, mut others) = (Vec::new(), HashMap::new());
+        for pid in listed.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+            let seen = self.others.get(&pid).copied().unwrap_or_default();
+            if seen < LOOKS
+                && let Some(kernel) = kernel(&self.proc, pid, self.uid, &mut self.buffer)
+            {
+                found.push(kernel);
+            } else {
+                others.insert(pid, LOOKS.min(seen + 1));
+            }
+        }
+        self.others = others;
+        self.known = found.iter().map(|found| found.id.clone()).collect();
+        Ok(found)
+    }
+
+    /// Whether the last look found a kernel of this id.
+    pub fn knows(&self, id: &str) -> bool {
+        self.known.contains(id)
+    }
+
+    /// Looks at all processes the next time.
+    pub fn look_anew(&mut self) {
+        self.looks = 0;
+    }
+}
+
+/// The kernel to which a process belongs: it, or the next above it.
+pub(super) fn above(proc: &Path, pid: u32) -> Result<FoundKernel, NoKernel> {
+    let (uid, mut buffer) = (own_uid(), Vec::new());
+    let owner = std::fs::metadata(proc.join(pid.to_string())).map_err(|_| NoKernel::NoProcess)?.uid();
+    if owner != uid {
+        return Err(NoKernel::OtherUser);
+    }
+    let (mut next, mut best) = (pid, None::<FoundKernel>);
+    for _ in 0..MAX_ABOVE {
+        let Some(stat) = Stat::read(proc, next, &mut buffer) else { break };
+        match (kernel(proc, next, uid, &mut buffer), &best) {
+            // Children of a kernel have its arguments: the topmost of the id is meant.
+            (Some(found), None) => best = Some(found),
+            (Some(found), Some(below)) if found.id == below.id => best = Some(found),
+            (_, Some(_)) => break,
+            (None, None) => {}
+        }
+        next = stat.parent;
+        if next <= 1 {
+            break;
+        }
+    }
+    best.ok_or(NoKernel::NotOne)
+}
+
+fn own_uid() -> u32 {
+    // SAFETY: the call takes nothing, answers a number and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// A process of this user that is a kernel, or what one started without arguments of its own.
+fn kernel(proc: &Path, pid: u32, uid: u32, buffer: &mut Vec<u8>) -> Option<FoundKernel> {
+    let dir = proc.join(pid.to_string());
+    if std::fs::metadata(&dir).ok()?.uid() != uid {
+        return None;
+    }
+    let n = fill(&File::open(dir.join("cmdline")).ok()?, buffer).ok()?;
+    let id = id_in(&buffer[..n])?;
+    let stat = Stat::read(proc, pid, buffer).filter(|stat| !stat.ended)?;
+    let path = File::open(dir.join("environ")).and_then(|file| fill(&file, buffer)).ok();
+    let path = path.and_then(|n| session_name(&buffer[..n]));
+    // What else was in the two files is forgotten.
+    buffer.fill(0);
+    Some(FoundKernel { id, pid, start: stat.start, path })
+}
+
+/// The id of a kernel from the arguments of its process, each of which ends with a zero byte.
+fn id_in(arguments: &[u8]) -> Option<String> {
+    arguments.split(|byte| *byte == 0).find_map(|argument| {
+        let name = argument.rsplit(|byte| *byte == b'/').next()?;
+        let id = name.strip_prefix(b"kernel-")?.strip_suffix(b".json")?;
+        is_uuid(id).then(|| String::from_utf8_lossy(id).to_ascii_lowercase())
+    })
+}
+
+/// Whether a text is a UUID in its usual form.
+fn is_uuid(text: &[u8]) -> bool {
+    let dashes = [8, 13, 18, 23];
+    let fits = |(at, byte): (usize, &u8)| if dashes.contains(&at) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    text.len() == 36 && text.iter().enumerate().all(fits)
+}
+
+/// The path of the notebook, from the environment that Jupyter gave its kernel.
+fn session_name(environment: &[u8]) -> Option<String> {
+    let value = environment.split(|byte| *byte == 0).find_map(|word| word.strip_prefix(b"JPY_SESSION_NAME="))?;
+    let text: String = String::from_utf8_lossy(value).chars().filter(|letter| !letter.is_control()).collect();
+    let end = (0..=MAX_PATH_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
+    Some(text[..end].to_string()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+
+    #[test]
+    fn a_kernel_is_known_by_the_file_that_it_is_given() {
+        let of = |words: &[&str]| id_in(words.join("\0").as_bytes());
+        let file = format!("/run/user/1/jupyter/kernel-{ID}.json");
+        assert_eq!(of(&["python", "-m", "ipykernel_launcher", "-f", &file]), Some(ID.into()));
+        assert_eq!(of(&["R", &format!("--conn=/x/kernel-{}.json", ID.to_uppercase())]), Some(ID.into()));
+        for other in ["kernel-4711.json", &format!("kernel-{ID}.json.bak"), &format!("my-kernel-{ID}.json"), ID, ""] {
+            assert_eq!(of(&["python", other]), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn of_the_environment_the_notebook_alone_is_kept() {
+        let of = |text: &[u8]| session_name(text);
+        assert_eq!(of(b"KEY=secret\0JPY_SESSION_NAME=/home/a/b c.ipynb\0X=1"), Some("/home/a/b c.ipynb".into()));
+        assert_eq!(of(b"JPY_SESSION_NAME=a\x1b[31m\nb\0"), Some("a[31mb".into()));
+        assert_eq!(of(b"JPY_SESSION_NAME=\0"), None);
+        assert_eq!(of("JPY_SESSION_NAME=é".as_bytes()), Some("é".into()));
+        let long = format!("JPY_SESSION_NAME={}", "é".repeat(MAX_PATH_BYTES));
+        assert_eq!(of(long.as_bytes()).map(|path| path.len()), Some(MAX_PATH_BYTES));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(text: Vec<u8>) {
+            let _ = (id_in(&text), session_name(&text));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The Jupyter kernels of this user, found by the argument with which Jupyter starts them: a path that ends in
+//! `kernel-UUID.json`. Of the other arguments nothing is kept, and of the environment only the notebook's path.
+//!
+//! Every five seconds the processes that are new are looked at; where there is no kernel nothing else is read.
+
+mod find;
+mod member;
+mod watch;
+
+use self::find::Finder;
+use self::watch::Watch;
+use crate::host::kernel_list::{Kernel, KernelSample, Kernels, NoKernel, ReadKernels};
+use crate::host::processes::Processes;
+use crate::read::procfs::{HotFile, decimal, fields};
+use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::kernel;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often new processes are looked at. A little less, so that a tick that comes early by a hair is not passed over.
+const LOOK_INTERVAL: Duration = Duration::from_millis(4_900);
+/// Kernels that are watched at once.
+const MAX_KERNELS: usize = 32;
+/// Digits of a kernel's id that its series have.
+const SHORT_ID: usize = 8;
+
+/// Opens it.
+pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    std::fs::read_dir(&roots.proc).map_err(|error| OpenError::from_io(&roots.proc, &error))?;
+    let tried = [roots.proc.join("PID/cmdline").display().to_string()];
+    let shared = Arc::new(Shared { inner: Mutex::new(Inner::default()), roots: roots.clone() });
+    options.kernels.set_reader(shared.clone());
+    let collector = Collect {
+        shared,
+        finder: Finder::new(roots.proc.clone()),
+        looked: None,
+        uptime: HotFile::new(roots.proc.join("uptime")),
+        to: options.kernels.clone(),
+        processes: options.processes.clone(),
+    };
+    Ok(Part::only(tried, collector))
+}
+
+/// What the collector and those who ask between two ticks have in common.
+struct Shared {
+    inner: Mutex<Inner>,
+    roots: Roots,
+}
+
+#[derive(Default)]
+struct Inner {
+    watched: Vec<Watch>,
+    /// Ids of kernels that found no place.
+    left_out: HashSet<String>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Watches what was found. Children of a kernel have its arguments, too: the oldest of an id is the kernel.
+    fn take(&mut self, mut found: Vec<find::FoundKernel>, roots: &Roots) {
+        found.sort_by_key(|found| found.start);
+        for found in found {
+            let known = self.watched.iter().any(|watch| watch.kernel.id == found.id && watch.lives());
+            if known {
+                continue;
+            }
+            if self.watched.len() >= MAX_KERNELS {
+                self.left_out.insert(found.id);
+                continue;
+            }
+            self.left_out.remove(&found.id);
+            self.watched.push(Watch::new(found, roots));
+        }
+    }
+}
+
+impl ReadKernels for Shared {
+    fn of_process(&self, pid: u32) -> Result<String, NoKernel> {
+        let found = find::above(&self.roots.proc, pid)?;
+        let id = found.id.clone();
+        let mut inner = self.lock();
+        inner.take(vec![found], &self.roots);
+        if inner.left_out.contains(&id) { Err(NoKernel::Full) } else { Ok(id) }
+    }
+
+    fn read(&self, id: &str) -> Option<KernelSample> {
+        let mut inner = self.lock();
+        let watch = inner.watched.iter_mut().find(|watch| watch.kernel.id == id)?;
+        watch.refresh();
+        watch.lives().then(|| KernelSample { cpu_seconds: watch.cpu_seconds(), memory: watch.memory() })
+    }
+}
+
+struct Collect {
+    shared: Arc<Shared>,
+    finder: Finder,
+    looked: Option<Duration>,
+    uptime: HotFile,
+    to: Arc<Kernels>,
+    processes: Arc<Processes>,
+}
+
+impl Collector for Collect {
+    fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let mut looked = Ok(());
+        if self.looked.is_none_or(|then| out.at().saturating_sub(then) >= LOOK_INTERVAL) {
+            self.looked = Some(out.at());
+            match self.finder.look() {
+                Ok(found) => {
+                    let mut inner = self.shared.lock();
+                    inner.left_out.retain(|id| self.finder.knows(id));
+                    inner.take(found, &self.shared.roots);
+                }
+                Err(error) => looked = Err(CollectError::failed(error.to_string())),
+            }
+        }
+        if !self.shared.lock().watched.is_empty() {
+            self.read(out);
+        }
+        looked
+    }
+}
+
+impl Collect {
+    fn read(&mut self, out: &mut Out) {
+        let uptime = self.uptime.read().ok().and_then(|text| fields(text).next().and_then(decimal));
+        // The system may take its time for the memory of a large process, so nobody waits for it: it is read unlocked.
+        let due: Vec<(u32, u64)> = {
+            let mut inner = self.shared.lock();
+            inner.watched.iter_mut().flat_map(|watch| watch.tick(out.at(), &self.shared.roots)).collect()
+        };
+        let read: HashMap<u32, (u64, Option<u64>)> = due
+            .into_iter()
+            .map(|(pid, start)| (pid, (start, member::proportional(&self.shared.roots.proc, pid))))
+            .collect();
+        let mut inner = self.shared.lock();
+        let mut ended: Vec<Kernel> = Vec::new();
+        for watch in &mut inner.watched {
+            watch.take_proportional(&read);
+            watch.judge(out.at(), out.wall(), uptime);
+            match watch.kernel.end {
+                Some(_) => ended.push(watch.kernel.clone()),
+                None => put(watch, &self.processes, out),
+            }
+        }
+        inner.watched.retain(|watch| watch.kernel.end.is_none());
+        let running = inner.watched.iter().map(|watch| watch.kernel.clone()).collect();
+        self.to.put(running, ended, inner.left_out.len() as u64);
+        // A place that is free is taken at the next look.
+        if !inner.left_out.is_empty() && inner.watched.len() < MAX_KERNELS {
+            self.finder.look_anew();
+        }
+    }
+}
+
+fn put(watch: &mut Watch, processes: &Processes, out: &mut Out) {
+    let short = watch.kernel.id.get(..SHORT_ID).unwrap_or_default().to_string();
+    out.put_rounded(&kernel::CPU, &short[..], watch.cpu_percent);
+    out.put_some(&kernel::MEMORY, &short[..], watch.kernel.memory.map(|bytes| bytes as f64));
+    out.put(&kernel::THREADS, &short[..], watch.threads() as f64);
+    let held = processes.each_gpu(|gpu, used| {
+        let own = used.iter().filter(|(pid, _)| watch.has(**pid));
+        (gpu, own.map(|(pid, (bytes, _))| (*pid, *bytes)).collect::<Vec<_>>())
+    });
+    for (gpu, held) in held {
+        let own: Vec<u64> =
+            held.into_iter().filter(|(pid, _)| watch.holds_device(*pid)).map(|(_, bytes)| bytes).collect();
+        if !own.is_empty() {
+            out.put(&kernel::GPU_MEMORY, &format!("{short}.gpu.{gpu}")[..], own.iter().sum::<u64>() as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

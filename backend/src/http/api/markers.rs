@@ -1,0 +1,159 @@
+//! `POST` and `GET /api/v1/markers`, `GET /api/v1/kernels` and `GET /api/v1/cells`: what a notebook says, and what is made of
+//! it.
+
+use super::answer::history_slot;
+use super::{Params, named};
+use crate::config::user::own_uid;
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Caller, Refusal, json};
+use crate::markers::marker::{Marker, NewMarker, is_kernel};
+use crate::markers::{self, MAX_AT_ONCE, RefusedMarkers, cells_between, own_source};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use serde_json::{Value, json as object};
+use shared::wire::Source;
+use std::sync::Arc;
+
+/// The most markers of one answer, and the most runs of cells: the newest.
+const MAX_MARKERS: usize = 10_000;
+const MAX_CELLS: usize = 500;
+/// How far back an answer goes where `from` is not given, milliseconds.
+const DEFAULT_SPAN_MS: i64 = 24 * 3_600_000;
+
+/// Only who runs this server, and root, may write: others whom it lets in may read.
+fn may_write(caller: Caller) -> Result<(), Refusal> {
+    let far = caller.peer.is_some_and(|peer| !peer.is_loopback());
+    let other = caller.uid.is_some_and(|uid| uid != own_uid() && uid != 0);
+    if !far && !other {
+        return Ok(());
+    }
+    let sentence = "markers are taken from the user who runs this Watchglass, on this machine; others may read";
+    Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
+}
+
+fn read(value: Value) -> Result<Vec<NewMarker>, Refusal> {
+    let list = match value {
+        Value::Object(mut fields) if fields.contains_key("markers") => match fields.remove("markers") {
+            Some(Value::Array(list)) if fields.is_empty() => list,
+            _ => return Err(Refusal::bad("markers is a list, and nothing stands beside it")),
+        },
+        one @ Value::Object(_) => vec![one],
+        _ => return Err(Refusal::bad("send one marker as an object, or {\"markers\": [...]}")),
+    };
+    if list.len() > MAX_AT_ONCE {
+        return Err(Refusal::bad(format!("{} markers are too many; send at most {MAX_AT_ONCE} at once", list.len())));
+    }
+    let one = |(at, value)| {
+        serde_json::from_value(value).map_err(|error: serde_json::Error| {
+            let why: String = error.to_string().chars().take(200).collect();
+            Refusal::bad(format!("marker {at}: {why}"))
+        })
+    };
+    list.into_iter().enumerate().map(one).collect()
+}
+
+pub(in crate::http) async fn post(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json<Value>,
+) -> Result<Response<Body>, Refusal> {
+    let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
+    if app.hub.is_some() {
+        return conflict("send markers to the agent of the machine on which the kernel runs");
+    }
+    if app.live.provenance.recorded.is_some() {
+        return conflict("this is a recording; send markers to the Watchglass that measures");
+    }
+    may_write(caller)?;
+    let new = read(body)?;
+    let Some(source) = own_source(&app.live) else { return conflict("no machine is measured here") };
+    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+    let taken = slot.blocking(move || theirs.markers.take(&theirs.live, source, new)).await?;
+    match taken {
+        Ok(taken) => Ok(json(StatusCode::OK, &object!({ "taken": taken.taken, "dropped": taken.dropped }))),
+        Err(why @ RefusedMarkers::Store(_)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
+        Err(why) if why.is_forbidden() => Err(Refusal::new(StatusCode::FORBIDDEN, why.to_string())),
+        Err(why) => Err(Refusal::bad(why.to_string())),
+    }
+}
+
+/// The span of a question, and the kernel that it is about.
+fn asked(app: &App, asker: &Asker, params: &Params) -> Result<((i64, i64), Option<String>), Refusal> {
+    let now = app.live.clock.wall();
+    let to = params.instant("to", now)?.unwrap_or(now);
+    let from = params.instant("from", now)?.unwrap_or(to.saturating_sub(DEFAULT_SPAN_MS));
+    if from > to {
+        return Err(Refusal::bad("from is later than to"));
+    }
+    let kernel = params.last("kernel").map(str::to_ascii_lowercase);
+    if kernel.as_ref().is_some_and(|id| !is_kernel(id)) {
+        return Err(Refusal::bad("kernel is Jupyter's id of it, a UUID; api/v1/kernels lists those that are known"));
+    }
+    Ok((asker.within(now, from, to)?, kernel))
+}
+
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
+    let (span, kernel) = asked(&app, &asker, &params)?;
+    let kind = params.last("kind").map(str::to_string);
+    let sources = named(&app, &asker, &params).await?;
+    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+    let found = slot.blocking(move || {
+        let fits = |marker: &Marker| {
+            kernel.as_ref().is_none_or(|kernel| marker.kernel.as_ref() == Some(kernel))
+                && kind.as_ref().is_none_or(|kind| marker.kind == *kind)
+        };
+        let of = |source: &Arc<Source>| {
+            let found = markers::between(&theirs.live, source.id, span, MAX_MARKERS, fits);
+            found
+                .into_iter()
+                .map(|(n, t, marker)| markers::json::marker(&source.name, n, t, &marker))
+                .collect::<Vec<_>>()
+        };
+        sources.iter().flat_map(of).collect::<Vec<_>>()
+    });
+    let found = found.await?;
+    Ok(json(StatusCode::OK, &object!({ "markers": found, "dropped": app.markers.dropped() })))
+}
+
+pub(in crate::http) async fn kernels(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
+    let (mut all, mut left_out) = (Vec::new(), 0);
+    for source in named(&app, &asker, &params).await? {
+        let (kernels, left) = markers::json::kernels(&app.live, &app.markers, &source);
+        all.extend(kernels);
+        left_out += left;
+    }
+    Ok(json(StatusCode::OK, &object!({ "kernels": all, "left_out": left_out })))
+}
+
+pub(in crate::http) async fn cells(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
+    let ((from, to), kernel) = asked(&app, &asker, &params)?;
+    let sources = named(&app, &asker, &params).await?;
+    let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+    let found = slot.blocking(move || {
+        let of = |source: &Arc<Source>| {
+            let cells = cells_between(&theirs.live, source.id, kernel.as_deref(), (from, to), MAX_CELLS);
+            cells.iter().map(|cell| (cell.from, markers::json::cell(cell, &source.name))).collect::<Vec<_>>()
+        };
+        let mut all: Vec<(i64, Value)> = sources.iter().flat_map(of).collect();
+        all.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
+        all.truncate(MAX_CELLS);
+        all.into_iter().map(|(_, cell)| cell).collect::<Vec<_>>()
+    });
+    Ok(json(StatusCode::OK, &object!({ "cells": found.await? })))
+}

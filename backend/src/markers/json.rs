@@ -1,0 +1,75 @@
+//! Kernels, cells and markers as JSON.
+
+use super::cells::{Cell, CellGpu};
+use super::marker::Marker;
+use super::{Markers, words};
+use crate::live::Live;
+use serde_json::{Map, Value, json};
+use shared::wire::Source;
+
+/// Milliseconds as Unix seconds.
+fn seconds(ms: i64) -> Value {
+    if ms % 1_000 == 0 { Value::from(ms / 1_000) } else { Value::from(ms as f64 / 1_000.0) }
+}
+
+/// An object without what is not known.
+fn compact(mut value: Value) -> Value {
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, value| !value.is_null() && *value != Value::Object(Map::new()));
+    }
+    value
+}
+
+/// A run of a cell; what is not known is left out.
+pub fn cell(cell: &Cell, source: &str) -> Value {
+    let seconds = |ms: i64| ms as f64 / 1_000.0;
+    let gpu = |gpu: &CellGpu| {
+        compact(json!({
+            "gpu": gpu.gpu, "before": gpu.before, "peak": gpu.peak, "after": gpu.after, "total": gpu.total,
+            "mean": gpu.mean, "idle": gpu.idle, "kernel": gpu.kernel,
+        }))
+    };
+    let memory = compact(json!({
+        "before": cell.before, "peak": cell.peak, "after": cell.after, "limit": cell.limit,
+        "at_least": Some(true).filter(|_| cell.at_least && cell.peak.is_some()),
+    }));
+    compact(json!({
+        "source": source, "kernel": cell.kernel, "cell": cell.cell, "n": cell.n, "from": seconds(cell.from),
+        "to": cell.to.map(seconds), "seconds": cell.seconds, "ok": cell.ok, "error": cell.error, "label": cell.label,
+        "cpu_seconds": cell.cpu_seconds, "cores": cell.cores, "cores_of": cell.cores_of, "memory": memory,
+        "gpus": cell.gpus.iter().map(gpu).collect::<Vec<_>>(), "line": words::line(cell), "finding": words::finding(cell),
+    }))
+}
+
+/// A marker of a machine, by its number and time.
+pub fn marker(source: &str, n: u64, t: i64, marker: &Marker) -> Value {
+    let mut value = serde_json::to_value(marker).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("t".into(), seconds(t));
+        fields.insert("source".into(), source.into());
+        fields.entry("id").or_insert_with(|| n.to_string().into());
+    }
+    value
+}
+
+/// The kernels of a machine, and how many run that are not watched.
+pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<Value>, u64) {
+    let (kernels, left_out) = live.source(source.id).kernels.all();
+    let one = |kernel: &collectors::Kernel| {
+        let begun = markers.open(live, source.id, &kernel.id);
+        let busy = begun.filter(|marker| kernel.started.is_none_or(|started| marker.begun >= started));
+        let cell = busy.as_ref().map(Marker::cell_name);
+        let running = kernel.end.is_none();
+        compact(json!({
+            "source": source.name, "id": kernel.id, "pid": kernel.pid, "path": kernel.path,
+            "started": kernel.started.map(seconds), "state": if running { "running" } else { "ended" },
+            "ended": kernel.end.map(|end| seconds(end.at)), "how": words::how(kernel, cell.as_deref()),
+            "warning": words::warning(kernel), "processes": kernel.processes, "memory": kernel.memory,
+            "used": kernel.used, "limit": kernel.limit, "cores": kernel.cores,
+            "busy": busy.filter(|_| running).map(|marker| {
+                compact(json!({ "cell": marker.cell, "n": marker.n, "from": seconds(marker.begun) }))
+            }),
+        }))
+    };
+    (kernels.iter().map(one).collect(), left_out)
+}

@@ -1,0 +1,33 @@
+//! Jupyter kernels of the user who runs Watchglass, each with all its descendants. An instance is the first eight digits of
+//! the kernel's id.
+
+use super::{MetricDef, Range};
+use crate::unit::Unit;
+
+/// CPU of a kernel.
+pub static CPU: MetricDef = MetricDef::gauge("kernel.{kernel}.cpu_percent", Unit::Percent)
+    .title("Kernel CPU")
+    .on("kernel.cpu", "kernel {kernel}")
+    .range(Range::PERCENT)
+    .help("CPU time of a Jupyter kernel and all its descendants since the previous sample, divided by the CPU capacity: the cgroup's limit where it has one, else the logical cores. User and system time of /proc/PID/stat, that of children that ended included.");
+
+/// Memory of a kernel.
+pub static MEMORY: MetricDef = MetricDef::gauge("kernel.{kernel}.memory", Unit::Bytes)
+    .title("Kernel memory")
+    .on("kernel.memory", "kernel {kernel}")
+    .help("Proportional set size of a Jupyter kernel and all its descendants, and what of them is swapped out; a page shared by several counts once. Pss and SwapPss of /proc/PID/smaps_rollup every 5 s; between, the change of the resident set in /proc/PID/statm is added.");
+
+/// Threads of a kernel.
+pub static THREADS: MetricDef = MetricDef::gauge("kernel.{kernel}.threads", Unit::Count)
+    .title("Kernel threads")
+    .on("kernel.threads", "kernel {kernel}")
+    .help("Threads of a Jupyter kernel and all its descendants. Field 20 of /proc/PID/stat.");
+
+/// GPU memory of a kernel. An instance is a kernel's, `.gpu.` and the number of the GPU.
+pub static GPU_MEMORY: MetricDef = MetricDef::gauge("kernel.{kernel.gpu.i}.memory", Unit::Bytes)
+    .title("Kernel GPU memory")
+    .on("kernel.gpu.memory", "kernel {kernel.gpu.i}")
+    .help("Memory that a Jupyter kernel and all its descendants hold on a GPU, by the vendor's list of processes. Absent where a process of that list is none that runs here with the device open, as in some containers.");
+
+/// In order on screen.
+pub static ROWS: &[&MetricDef] = &[&CPU, &MEMORY, &GPU_MEMORY, &THREADS];

@@ -1,0 +1,136 @@
+//! Tests of what a notebook's kernel is shown by, with a shell in the kernel's place: it has the argument of one.
+#![cfg(target_os = "linux")]
+
+use serde_json::{Value, json};
+use std::process::{Child, Stdio};
+use watchglass_tests::server::{Answer, Server, ask_with, watchglass, watchglass_by};
+use watchglass_tests::waiting::{until, until_so};
+
+const ID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+
+/// A process with the arguments of a kernel, which ends with this value.
+struct Kernel(Child);
+
+impl Kernel {
+    fn start() -> Self {
+        let file = format!("/run/kernel-{ID}.json");
+        let mut shell = watchglass_by("read line", ["-f", &file]);
+        shell.env("JPY_SESSION_NAME", "/home/a/<b>train<b>.ipynb").stdin(Stdio::piped());
+        Kernel(shell.spawn().expect("a shell"))
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn send(server: &Server, headers: &str, body: &str) -> Answer {
+    let addr = server.addr();
+    let lines = format!("POST /api/v1/markers HTTP/1.1\r\nHost: {addr}\r\nContent-Length: {}\r\n{headers}", body.len());
+    ask_with(addr, &lines, body)
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+fn post(server: &Server, body: &Value) -> Value {
+    let answer = send(server, JSON, &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+fn get(server: &Server, path: &str) -> Value {
+    let answer = server.get(path, &[]);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+fn cell(pid: u32, seq: u64, phase: &str) -> Value {
+    json!({ "kind": "cell", "pid": pid, "seq": seq, "phase": phase, "cell": "a1", "n": 7, "ok": phase == "end" })
+}
+
+#[test]
+fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("plain letters").to_string();
+    let args = ["--interval", "100ms", "--data-dir", &path, "--collectors", "kernels,cpu"];
+    let server = Server::start(args);
+    let kernel = Kernel::start();
+    assert_eq!(post(&server, &cell(kernel.pid(), 1, "start")), json!({ "taken": 1, "dropped": 0 }));
+    let one = until("the kernel", || {
+        let one = get(&server, "/api/v1/kernels")["kernels"][0].clone();
+        (one["memory"].is_u64() && one["busy"].is_object()).then_some(one)
+    });
+    assert_eq!((&one["id"], &one["pid"], &one["state"]), (&json!(ID), &json!(kernel.pid()), &json!("running")));
+    assert_eq!((&one["path"], &one["busy"]["n"]), (&json!("/home/a/<b>train<b>.ipynb"), &json!(7)));
+    let memory = until("its series", || {
+        let all = get(&server, "/api/v1/query?tag=kernel.0a1b2c3d.memory");
+        all["series"][0]["points"].as_array().filter(|points| points.len() >= 3).cloned()
+    });
+    assert!(memory.iter().all(|point| point[1].as_u64().is_some_and(|bytes| bytes > 0)), "{memory:?}");
+    assert!(server.get("/metrics", &[]).body.contains("watchglass_jupyter_kernel_memory_bytes{"));
+    // What the client could not know to have arrived comes again.
+    let end = cell(kernel.pid(), 2, "end");
+    assert_eq!(post(&server, &json!({ "markers": [end] })), json!({ "taken": 1, "dropped": 0 }));
+    let markers = get(&server, &format!("/api/v1/markers?kernel={ID}"));
+    assert_eq!(markers["markers"].as_array().map(Vec::len), Some(2), "{markers}");
+    let cells = get(&server, &format!("/api/v1/cells?kernel={ID}"))["cells"].clone();
+    let cell = &cells[0];
+    assert_eq!((&cell["n"], &cell["ok"], &cell["cell"]), (&json!(7), &json!(true), &json!("a1")), "{cells}");
+    assert!(cell["memory"]["before"].is_u64() && cell["memory"]["after"].is_u64(), "{cell}");
+    assert!(cell["cpu_seconds"].is_number() && cell["line"].as_str().is_some_and(|line| line.starts_with("[7] ")));
+    drop(kernel);
+    until_so("its end", || {
+        let one = get(&server, "/api/v1/kernels")["kernels"][0].clone();
+        let how = one["how"].as_str().unwrap_or_default();
+        one["state"] == "ended" && how.starts_with("The kernel of <b>train<b>.ipynb ended")
+    });
+    server.end_by("TERM");
+    let server = Server::start(args);
+    let again = get(&server, &format!("/api/v1/cells?kernel={ID}"))["cells"].clone();
+    assert_eq!((&again[0]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(1)), "after a restart");
+}
+
+#[test]
+fn markers_are_taken_from_our_own_programs_only() {
+    let server = Server::start(["--memory", "--collectors", "cpu"]);
+    let note = json!({ "text": "epoch 3" }).to_string();
+    for (headers, status) in [
+        (JSON, 200),
+        ("Content-Type: text/plain\r\n", 415),
+        ("", 415),
+        ("Content-Type: application/json\r\nOrigin: https://evil.example\r\n", 403),
+        ("Content-Type: application/json\r\nSec-Fetch-Site: cross-site\r\n", 403),
+        ("Content-Type: application/json\r\nSec-Fetch-Site: same-origin\r\n", 200),
+    ] {
+        let answer = send(&server, headers, &note);
+        assert_eq!(answer.status, status, "{headers}: {answer:?}");
+    }
+    for (body, status, word) in [
+        ("{", 400, "read"),
+        ("[]", 400, "object"),
+        ("{\"markers\": 1}", 400, "list"),
+        ("{\"text\": \"x\", \"colour\": \"red\"}", 400, "colour"),
+        ("{\"text\": \"x\", \"pid\": 1}", 400, "no kernels are looked for here"),
+        (&format!("{{\"markers\": [{}{{}}]}}", "{},".repeat(256)), 400, "256"),
+        (&format!("{{\"text\": \"{}\"}}", "x".repeat(70_000)), 413, "65536"),
+    ] {
+        let answer = send(&server, JSON, body);
+        assert_eq!(answer.status, status, "{body:.60}: {answer:?}");
+        assert!(answer.error().contains(word), "{body:.60}: {}", answer.error());
+    }
+    assert_eq!(get(&server, "/api/v1/markers?kind=note")["markers"].as_array().map(Vec::len), Some(2));
+    assert_eq!(server.get("/api/v1/cells?kernel=4711", &[]).status, 400);
+    let replayed = Server::start_command({
+        let mut demo = watchglass(["demo", "--gpus", "1", "--hosts", "1", "--port", "0", "--retention", "1m"]);
+        demo.stderr(Stdio::null());
+        demo
+    });
+    assert_eq!(get(&replayed, "/api/v1/kernels"), json!({ "kernels": [], "left_out": 0 }));
+}
