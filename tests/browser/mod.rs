@@ -13,6 +13,7 @@ mod people;
 mod processes;
 mod providers;
 mod recording;
+mod runs;
 mod series;
 mod served;
 mod states;

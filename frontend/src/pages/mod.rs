@@ -1,4 +1,4 @@
-//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
+//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`], `runs` and [`processes`]; [`fleet`] of
 //! all machines; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
 
 pub mod banner;
@@ -8,5 +8,6 @@ pub mod overview;
 mod past;
 pub mod player;
 pub mod processes;
+mod runs;
 pub mod sections;
 pub mod team;

@@ -1,6 +1,7 @@
 //! The page of one machine: tiles, the charts on top, the families below, and what is not available.
 
 use super::processes::Processes;
+use super::runs::Runs;
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
 use crate::gestures::pointer;
 use crate::panels::board::Board;
@@ -53,6 +54,7 @@ pub fn Overview() -> impl IntoView {
                 />
             </section>
             <section class="sections" aria-label="More">
+                <Runs/>
                 <For
                     each=move || page.plan.with(|p| p.sections.clone())
                     key=|section| section.id.clone()
