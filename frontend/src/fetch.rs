@@ -142,7 +142,7 @@ pub fn ask(method: &str, path: &str, body: Option<JsValue>, done: impl FnOnce(An
 }
 
 /// Calls one of two functions when a promise ends.
-fn then(promise: &Promise, done: &JsValue, failed: &JsValue) {
+pub fn then(promise: &Promise, done: &JsValue, failed: &JsValue) {
     let method = Reflect::get(promise, &"then".into()).map(JsCast::unchecked_into::<Function>);
     // `then` of a promise never throws.
     let _ = method.and_then(|method| method.call2(promise, done, failed));

@@ -9,6 +9,7 @@ pub mod access;
 pub mod address;
 pub mod app;
 pub mod browser;
+pub mod carrier;
 pub mod fetch;
 pub mod gestures;
 pub mod keys;

@@ -1,18 +1,20 @@
-//! The WebSocket of the page: it opens, resumes, acknowledges ticks, notices silence and reconnects.
+//! The link of the page: it opens, resumes, acknowledges ticks, notices silence and reconnects, by a WebSocket, or by what
+//! passes where that does not: see [`crate::carrier`].
 //!
 //! An open socket proves nothing, because a proxy may answer before it has reached the server. So the page counts as
 //! live, and the back-off starts again, with the first sample.
 
 use crate::browser::{now, performance, window};
+use crate::carrier::{Carrier, Hooks, Rung};
 use crate::state::{LinkState, Page, Received};
 use crate::store::source::Source;
 use leptos::prelude::*;
 use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::{self, CREDIT, HEARTBEAT_MS, PROTOCOL, PageMessage, ServerMessage};
+use std::rc::Rc;
 use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
-use web_sys::{BinaryType, MessageEvent, WebSocket};
 
 /// Shortest and longest back-off between two attempts to connect, in ms.
 const RECONNECT_MS: (u32, u32) = (250, 4_000);
@@ -27,8 +29,12 @@ const ANSWER_TIMEOUT_MS: i64 = 30_000;
 /// Number of failed attempts after which the page says that the server is gone; they take about a minute.
 const MAX_ATTEMPTS: u32 = 18;
 
-/// A socket that brought nothing for so long may be blocked, in ms.
+/// A connection that brought nothing for so long may be blocked, in ms; of one that is, nothing is awaited a second later.
 const BLOCKED_AFTER_MS: i64 = 3_000;
+/// How often sockets may bring nothing, while the server answers, before the next way is tried. Of other ways once.
+const BLOCKED_SOCKETS: u32 = 2;
+/// How often a socket is tried again while the page is live without one, in ms.
+const PROBE_MS: i64 = 300_000;
 /// What is said when the opening of a socket is answered with a refusal.
 const REFUSED: &str = "the server answers, but WebSockets to it are refused. A proxy, a firewall or an extension of the \
                        browser must let ws connections to api/v1/live through. The page goes on trying.";
@@ -39,15 +45,22 @@ const SWALLOWED: &str = "the server answers, but a WebSocket to it gets no answe
 const OPENED_ONLY: &str = "the WebSocket to the server opens, but nothing comes through it: something on the way holds its \
                            messages back. The page goes on trying.";
 
-type Handlers = (Closure<dyn FnMut(MessageEvent)>, Closure<dyn FnMut()>);
+/// What is said when a way that needs no WebSocket brings nothing either.
+const NEITHER: &str = "the server answers, but neither WebSockets nor other streams of it pass: something on the way holds them \
+                       back. The page goes on trying.";
 
-/// The state of the connection. It has one socket after another.
+/// The state of the connection. It has one carrier after another.
 #[derive(Default)]
 struct Connection {
-    socket: Option<WebSocket>,
-    /// Callbacks of the newest socket. They stay until the next socket replaces them, since late events of a closed
-    /// socket may still call them.
-    handlers: Option<Handlers>,
+    carrier: Option<Carrier>,
+    /// The one before. It stays until the next one is closed, since late events may still call it.
+    closed: Option<Carrier>,
+    /// The way that is taken now, and how often in a row it brought nothing although the server answers.
+    rung: Rung,
+    blocked: u32,
+    /// A socket that is tried beside another way, and when that was begun last.
+    probe: Option<Carrier>,
+    probed: i64,
     attempt: u32,
     number: u32,
     taken: u32,
@@ -74,9 +87,8 @@ struct Connection {
 
 impl Connection {
     fn send(&self, message: &PageMessage) {
-        if let Some(socket) = self.socket.as_ref().filter(|s| s.ready_state() == WebSocket::OPEN) {
-            // A socket that is closing reports it by its own event.
-            let _ = socket.send_with_u8_array(&wire::encode(message));
+        if let Some(carrier) = &self.carrier {
+            carrier.send(&wire::encode(message));
         }
     }
 
@@ -100,28 +112,21 @@ impl Connection {
     /// Holds no socket and waits for none.
     fn rest(&mut self) {
         self.close();
-        self.waiting = false;
+        (self.waiting, self.blocked) = (false, 0);
     }
 
     fn close(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            socket.set_onopen(None);
-            socket.set_onmessage(None);
-            socket.set_onclose(None);
-            // Closing fails only for an invalid code, and none is given.
-            let _ = socket.close();
+        for carrier in [self.carrier.take(), self.probe.take()].into_iter().flatten() {
+            carrier.close();
+            self.closed = Some(carrier);
         }
     }
-}
 
-/// Where the stream is; with the id of a share link, by which somebody who is signed in looks as well.
-fn address(share: Option<String>) -> Option<String> {
-    let base = window().location().href().ok()?;
-    let url = web_sys::Url::new_with_base("api/v1/live", &base).ok()?;
-    url.set_search(&share.map(|id| format!("share={id}")).unwrap_or_default());
-    url.set_hash("");
-    url.set_protocol(if url.protocol() == "https:" { "wss:" } else { "ws:" });
-    Some(url.href())
+    /// Takes this way from now on.
+    fn step(&mut self, rung: Rung) {
+        (self.rung, self.blocked, self.attempt, self.probed) = (rung, 0, 1, now());
+        rung.keep();
+    }
 }
 
 /// The connection of the page; a copy is the same connection.
@@ -134,7 +139,8 @@ pub struct Link {
 impl Link {
     /// Connects, and keeps the connection open as long as the page exists.
     pub fn start(page: Page) -> Self {
-        let link = Link { page, inner: StoredValue::new_local(Connection::default()) };
+        let begun = Connection { rung: Rung::kept(), probed: now(), ..Connection::default() };
+        let link = Link { page, inner: StoredValue::new_local(begun) };
         Effect::new(move || {
             page.outbox.track();
             let all = std::mem::take(&mut *page.outbox.write_untracked());
@@ -153,7 +159,11 @@ impl Link {
             let shut = page.shut.get();
             link.inner.write_value().shut = shut;
             match before {
-                Some(true) if !shut => link.connect(),
+                Some(true) if !shut => {
+                    // What was refused to nobody says nothing of the way.
+                    link.inner.write_value().step(Rung::Socket);
+                    link.connect();
+                }
                 _ if shut => link.inner.write_value().rest(),
                 _ => {}
             }
@@ -193,32 +203,42 @@ impl Link {
             link.number += 1;
             link.number
         };
-        let share = self.page.view.with_untracked(|v| v.share.clone());
-        let Some(socket) = address(share).and_then(|url| WebSocket::new(&url).ok()) else {
-            return self.lost(number);
+        let heard = Hooks {
+            opened: Rc::new(move || {
+                self.inner.write_value().opened = true;
+                let opening = self.opening();
+                let link = self.inner.read_value();
+                link.send(&opening);
+                self.page.overviews().iter().for_each(|overview| link.send(overview));
+            }),
+            message: Rc::new(move |bytes| self.receive(&bytes, number)),
+            lost: Rc::new(move || self.lost(number)),
         };
-        socket.set_binary_type(BinaryType::Arraybuffer);
-        let opened = socket.clone();
-        let on_open = Closure::once_into_js(move || {
-            self.inner.write_value().opened = true;
-            // A socket that is closing reports it by its own event.
-            let _ = opened.send_with_u8_array(&wire::encode(&self.opening()));
-            for overview in self.page.overviews() {
-                let _ = opened.send_with_u8_array(&wire::encode(&overview));
+        let (share, rung) = (self.share(), self.inner.with_value(|link| link.rung));
+        match Carrier::open(rung, share, heard) {
+            Some(carrier) => self.inner.write_value().carrier = Some(carrier),
+            None => self.lost(number),
+        }
+    }
+
+    fn share(self) -> Option<String> {
+        self.page.view.with_untracked(|v| v.share.clone())
+    }
+
+    /// Tries a socket beside the way that works. The server says something at least every 5 s; what comes proves that sockets
+    /// pass again.
+    fn probe(self) {
+        self.inner.write_value().probed = now();
+        let passes = move || {
+            if self.inner.read_value().probe.is_some() {
+                self.inner.write_value().step(Rung::Socket);
+                self.connect();
             }
-        });
-        socket.set_onopen(Some(on_open.unchecked_ref()));
-        let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
-            if let Ok(buffer) = event.data().dyn_into::<js_sys::ArrayBuffer>() {
-                self.receive(&js_sys::Uint8Array::new(&buffer).to_vec(), number);
-            }
-        });
-        let on_close = Closure::<dyn FnMut()>::new(move || self.lost(number));
-        socket.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
-        socket.set_onclose(Some(on_close.as_ref().unchecked_ref()));
-        let mut link = self.inner.write_value();
-        link.socket = Some(socket);
-        link.handlers = Some((on_message, on_close));
+        };
+        let heard = Hooks { opened: Rc::new(|| {}), message: Rc::new(move |_| passes()), lost: Rc::new(|| {}) };
+        let probe = Carrier::open(Rung::Socket, self.share(), heard);
+        let before = std::mem::replace(&mut self.inner.write_value().probe, probe);
+        before.iter().for_each(Carrier::close);
     }
 
     fn opening(self) -> PageMessage {
@@ -241,7 +261,11 @@ impl Link {
         }
         {
             let mut link = self.inner.write_value();
-            (link.heard, link.looked) = (now(), true);
+            (link.heard, link.looked, link.blocked) = (now(), true, 0);
+        }
+        let way = self.inner.with_value(|link| link.rung.words());
+        if self.page.way.with_untracked(|known| *known != way) {
+            self.page.way.set(way);
         }
         self.page.blocked.set("");
         let received = self.page.receive(bytes);
@@ -311,9 +335,10 @@ impl Link {
             if link.number != number || link.hidden || std::mem::replace(&mut link.looked, true) {
                 return;
             }
-            (link.opened, link.socket.as_ref().is_some_and(|socket| socket.ready_state() == WebSocket::CONNECTING))
+            (link.opened, link.carrier.as_ref().is_some_and(Carrier::is_opening))
         };
         let words = match opened {
+            _ if self.inner.with_value(|link| link.rung != Rung::Socket) => NEITHER,
             // A server that starts anew refuses one socket, too.
             (false, false) if self.inner.with_value(|link| link.attempt == 0) => return,
             (true, _) => OPENED_ONLY,
@@ -324,6 +349,7 @@ impl Link {
         let answered = Closure::once(move |answer: JsValue| {
             if answer.unchecked_into::<web_sys::Response>().ok() && page.state.get_untracked() != LinkState::Live {
                 page.blocked.set(words);
+                self.step_down(number);
             }
         });
         // Nothing is known when this fails, too: then the server is away, and the page says that.
@@ -331,6 +357,24 @@ impl Link {
         let _ = window().fetch_with_str("healthz").then2(&answered, &failed);
         answered.forget();
         failed.forget();
+    }
+
+    /// Takes the next way where the one that is taken is blocked: the server answers, and a connection brought nothing.
+    fn step_down(self, number: u32) {
+        {
+            let mut link = self.inner.write_value();
+            // Of a connection that has brought something meanwhile, or that waits for a sign-in, nothing is known.
+            if link.number != number || link.shut || link.hidden || link.over {
+                return;
+            }
+            link.blocked += 1;
+            if link.rung == Rung::Socket && link.blocked < BLOCKED_SOCKETS {
+                return;
+            }
+            let next = link.rung.next();
+            link.step(next);
+        }
+        self.connect();
     }
 
     /// Ends the connection for good, because a file is shown in its place.
@@ -356,15 +400,21 @@ impl Link {
             if now() - link.acked > HEARTBEAT_MS as i64 - 1_500 {
                 link.ack();
             }
-            (link.socket.is_some() && now() - link.heard > DEAD_AFTER_MS, link.number)
+            // Of one that brought nothing at all while the server answers, nothing is awaited.
+            let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + 1_000;
+            (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
-        if self.inner.with_value(|link| link.socket.is_some() && now() - link.heard > BLOCKED_AFTER_MS) {
+        if self.inner.with_value(|link| link.carrier.is_some() && now() - link.heard > BLOCKED_AFTER_MS) {
             self.look(number);
         }
+        let due =
+            |link: &Connection| link.rung != Rung::Socket && link.carrier.is_some() && now() - link.probed > PROBE_MS;
         if silent {
             self.lost(number);
         } else if self.stepped() {
             self.connect();
+        } else if self.inner.with_value(due) {
+            self.probe();
         }
         let page = self.page;
         listen_for_machine(page);

@@ -37,24 +37,72 @@ fn the_page_works_below_a_base_path_that_is_not_stripped() {
     no_faults(&browser);
 }
 
-#[test]
-fn a_way_that_lets_no_websocket_through_is_named_within_five_seconds() {
-    for (sockets, word) in
-        [(Sockets::Refuse, "refused"), (Sockets::Downgrade, "refused"), (Sockets::Swallow, "swallows")]
-    {
-        let server = Server::start([]);
-        let proxy = Proxy::with_sockets("/a", server.addr(), sockets);
-        let browser = Browser::start();
-        browser.open(&format!("http://{}/a/", proxy.addr));
-        let banner = "(b => b ? b.innerText : '')(document.querySelector('.banner'))";
-        let said = format!("{banner}.includes('No live data') && {banner}.includes({word:?})");
-        browser.until("document.querySelector('.bar')");
-        let begun = browser.eval("performance.now()").as_f64().expect("a time");
-        browser.until(&said);
+const BANNER: &str = "(b => b ? b.innerText : '')(document.querySelector('.banner'))";
+const CHIP: &str = "(b => b ? b.innerText : '')(document.querySelector('.link [data-way]'))";
+
+/// A page behind such a proxy, from its begin until it is live; and how long that took after its bar was there, ms.
+fn lives_through(sockets: Sockets, way: &str) -> (Server, Proxy, Browser) {
+    let server = Server::start([]);
+    let proxy = Proxy::with_sockets("/a", server.addr(), sockets);
+    let browser = Browser::start();
+    browser.open(&format!("http://{}/a/", proxy.addr));
+    browser.until("document.querySelector('.bar')");
+    let begun = browser.eval("performance.now()").as_f64().expect("a time");
+    if sockets == Sockets::Swallow {
+        browser.until(&format!("{BANNER}.includes('No live data') && {BANNER}.includes('swallows')"));
         let took = browser.eval("performance.now()").as_f64().expect("a time") - begun;
         eprintln!("{sockets:?}: said after {took:.0} ms; the goal is 5,000 ms");
+    }
+    live(&browser);
+    browser.until(&format!("{CHIP}.includes({way:?}) && {CHIP}.includes('WebSockets do not pass here')"));
+    let took = browser.eval("performance.now()").as_f64().expect("a time") - begun;
+    eprintln!("{sockets:?}: live after {took:.0} ms; the goal is 10,000 ms");
+    (server, proxy, browser)
+}
+
+#[test]
+fn where_no_websocket_passes_the_page_is_live_by_an_event_stream_and_says_so() {
+    for sockets in [Sockets::Refuse, Sockets::Fail, Sockets::Cut, Sockets::Downgrade, Sockets::Swallow] {
+        let (server, _proxy, browser) = lives_through(sockets, "by an event stream");
+        browser.until("document.querySelector('.link').title.startsWith('live, by an event stream')");
+        assert_eq!(browser.eval(&format!("{BANNER}.includes('No live data')")), false);
+        // What the page asks is answered: it goes by POST.
+        browser.eval("document.querySelector('.processes summary').click()");
+        browser.until("document.querySelectorAll('.processes tbody td.cmd').length > 0");
         drop(server);
         // Without the server there is nothing to blame the way for.
-        browser.until(&format!("!{banner}.includes('No live data')"));
+        browser.until("document.documentElement.dataset.link === 'reconnecting'");
+        browser.until(&format!("!{BANNER}.includes('No live data')"));
     }
+}
+
+#[test]
+fn where_event_streams_are_held_back_too_the_page_polls_and_a_socket_is_taken_once_one_passes() {
+    let (_server, proxy, browser) = lives_through(Sockets::HoldEvents, "by polling");
+    browser.eval("document.querySelector('.processes summary').click()");
+    browser.until("document.querySelectorAll('.processes tbody td.cmd').length > 0");
+    browser.screenshot("live-by-polling");
+    // The way that works is taken at once by the next page of this session.
+    browser.reload();
+    live(&browser);
+    browser.until(&format!("{CHIP}.includes('by polling')"));
+    // Five minutes later a socket is tried beside it.
+    proxy.set(Sockets::Pass);
+    browser.eval("void (Date.now = (now => () => now() + 301_000)(Date.now.bind(Date)))");
+    browser.until(&format!("{CHIP} === '' && document.documentElement.dataset.link === 'live'"));
+    browser.reload();
+    live(&browser);
+    assert_eq!(browser.eval(CHIP), "");
+}
+
+#[test]
+fn a_proxy_that_hides_the_name_of_the_server_is_told_of_in_words() {
+    let server = Server::start([]);
+    let browser = Browser::start();
+    // As with nginx's proxy_pass alone: our Host is the server's own, the page's Origin the proxy's.
+    let proxy = Proxy::with_sockets("", server.addr(), Sockets::OwnHost);
+    browser.open(&format!("http://{}/", proxy.addr));
+    browser.until("!document.getElementById('stopped').hidden");
+    let said = browser.eval("document.getElementById('stopped').innerText");
+    assert!(said.as_str().is_some_and(|said| said.contains("proxy_set_header Host")), "{said}");
 }

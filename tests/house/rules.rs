@@ -134,7 +134,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // A widget gets its values as props.
     ("frontend/src", "widgets", &["browser"]),
     ("frontend/src", "state", &["address", "browser", "player", "range", "store"]),
-    ("frontend/src", "link", &["browser", "state", "store"]),
+    ("frontend/src", "link", &["browser", "carrier", "state", "store"]),
+    ("frontend/src", "carrier", &["browser", "fetch"]),
     ("frontend/src", "recording", &["browser", "range", "state"]),
     ("frontend/src", "panels", &["address", "browser", "range", "shortcuts", "state", "store", "surface", "widgets"]),
     ("frontend/src", "gestures", &["browser", "panels", "state"]),

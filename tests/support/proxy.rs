@@ -15,6 +15,14 @@ pub enum Sockets {
     Swallow,
     /// It asks without the headers of an upgrade, as a proxy of HTTP/1.0 does.
     Downgrade,
+    /// It answers 502.
+    Fail,
+    /// It cuts the connection.
+    Cut,
+    /// It refuses the WebSocket, and holds back event streams as well.
+    HoldEvents,
+    /// It passes all on under the server's own name, as nginx does unless it is told otherwise.
+    OwnHost,
 }
 
 /// A proxy on a free port; its threads end with the test program.
@@ -22,6 +30,7 @@ pub struct Proxy {
     /// The address at which the proxy listens.
     pub addr: SocketAddr,
     strays: Arc<Mutex<Vec<String>>>,
+    sockets: Arc<Mutex<Sockets>>,
 }
 
 impl Proxy {
@@ -35,15 +44,21 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let addr = listener.local_addr().expect("an address");
         let strays = Arc::new(Mutex::new(Vec::new()));
-        let seen = strays.clone();
+        let sockets = Arc::new(Mutex::new(sockets));
+        let (seen, way) = (strays.clone(), sockets.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let seen = seen.clone();
+                let (seen, sockets) = (seen.clone(), *way.lock().expect("no panic while it is held"));
                 // The browser notices a connection that breaks.
                 std::thread::spawn(move || serve(client, prefix, upstream, &seen, sockets));
             }
         });
-        Proxy { addr, strays }
+        Proxy { addr, strays, sockets }
+    }
+
+    /// From now on it does this with a WebSocket.
+    pub fn set(&self, sockets: Sockets) {
+        *self.sockets.lock().expect("no panic while it is held") = sockets;
     }
 
     /// Paths outside of the prefix that were asked for.
@@ -79,7 +94,15 @@ fn serve(
     let mut request = format!("{method} {slash}{inner} {rest}");
     let upgrade = request.to_ascii_lowercase().contains("\r\nupgrade: websocket");
     match sockets {
-        Sockets::Refuse if upgrade => {
+        Sockets::Cut if upgrade => return client.shutdown(Shutdown::Both),
+        Sockets::Fail if upgrade => {
+            return client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+        // It waits for the end of the answer, which does not come.
+        Sockets::HoldEvents if request.to_ascii_lowercase().contains("\r\naccept: text/event-stream") => {
+            return io::copy(&mut client, &mut io::sink()).map(|_| ());
+        }
+        Sockets::Refuse | Sockets::HoldEvents if upgrade => {
             return client.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         }
         // It ends when the browser gives up.
@@ -87,6 +110,11 @@ fn serve(
         Sockets::Downgrade if upgrade => {
             let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("upgrade:"));
             request = lines.collect::<Vec<_>>().join("\r\n");
+        }
+        Sockets::OwnHost => {
+            let lines = request.split("\r\n").filter(|line| !line.to_ascii_lowercase().starts_with("host:"));
+            let host = format!("\r\nHost: {upstream}\r\n");
+            request = lines.collect::<Vec<_>>().join("\r\n").replacen("\r\n", &host, 1);
         }
         _ => {}
     }

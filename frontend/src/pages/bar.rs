@@ -1,6 +1,6 @@
 //! The top bar: machine, state of the link, windows, tools.
 
-use super::fleet::bar::{Nav, OwnIcons};
+use super::fleet::bar::{Nav, OwnIcons, Way, way};
 use super::team::views::Views;
 use crate::browser::{document, offset};
 use crate::range;
@@ -28,12 +28,13 @@ pub fn Bar() -> impl IntoView {
             <button
                 class="link"
                 data-do="freeze"
-                title=shortcuts::title("Freeze or go on", &[Action::Freeze])
+                title=move || way(page).unwrap_or_else(|| shortcuts::title("Freeze or go on", &[Action::Freeze]))
                 on:click=move |_| page.toggle_frozen()
             >
                 <span class="dot"></span>
                 <span role="status">{word}</span>
                 <small>{move || rest(page)}</small>
+                <Way/>
             </button>
             <button
                 class="finder"

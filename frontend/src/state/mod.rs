@@ -156,6 +156,8 @@ pub struct Page {
     pub dismissed: RwSignal<Vec<String>>,
     /// What is blocked on the way to a server that is there; empty when nothing is.
     pub blocked: RwSignal<&'static str>,
+    /// How the page is live where no WebSocket passes; empty where one does.
+    pub way: RwSignal<&'static str>,
     /// Which parts of the address cannot be shown, and why; empty when all can.
     pub wrong: RwSignal<String>,
     /// True when the server is there and the shown machine has sent nothing for a while.
@@ -230,6 +232,7 @@ impl Page {
             refused: RwSignal::default(),
             dismissed: RwSignal::new(notices::kept()),
             blocked: RwSignal::new(""),
+            way: RwSignal::new(""),
             wrong: RwSignal::new(wrong.join("; ")),
             silent: RwSignal::new(false),
             menu: RwSignal::new(None),

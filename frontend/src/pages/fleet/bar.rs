@@ -61,7 +61,7 @@ pub fn FleetBar() -> impl IntoView {
             <If when=flag(move || place.get().draws())>
                 <Views/>
             </If>
-            <span class="link" role="status"><span class="dot"></span><span>{text(word)}</span></span>
+            <span class="link" role="status"><span class="dot"></span><span>{text(word)}</span><Way/></span>
             <If when=timed>
                 <Windows/>
             </If>
@@ -69,6 +69,24 @@ pub fn FleetBar() -> impl IntoView {
                 <OwnIcons/>
             </span>
         </header>
+    }
+}
+
+/// How the page is live where no WebSocket passes, in a sentence; None where one does.
+pub fn way(page: Page) -> Option<String> {
+    let live = page.state.get() == LinkState::Live && page.player.with(Option::is_none);
+    page.way.with(|way| (live && !way.is_empty()).then(|| format!("live, {way}: WebSockets do not pass here")))
+}
+
+/// The same in the chip; where there is little room, only how.
+#[component]
+pub fn Way() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let known = Memo::new(move |_| way(page).is_some());
+    view! {
+        <Show when=move || known.get()>
+            <small data-way=page.way>{page.way} <span class="wide">": WebSockets do not pass here"</span></small>
+        </Show>
     }
 }
 
