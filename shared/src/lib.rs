@@ -49,6 +49,7 @@ pub mod recording;
 pub mod role;
 pub mod rollup;
 pub mod run;
+pub mod said;
 pub mod scope;
 pub mod secret;
 pub mod segment;

@@ -68,6 +68,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/runs", "/api/v1/runs", "VMAOHpd", 200),
     ("GET", "/api/v1/uplink", "/api/v1/uplink", "VMAOHpd", 200),
     ("GET", "/api/v1/live", "/api/v1/live", "SVMAOHpd", 400),
+    ("POST", "/api/v1/live/{viewer}", "/api/v1/live/none", "SVMAOHpd", 400),
     ("GET", "/api/v1/views", "/api/v1/views", "VMAOHpd", 200),
     ("POST", "/api/v1/views", "/api/v1/views", "VMAOHv", 400),
     ("PUT", "/api/v1/views/{id}", "/api/v1/views/none", "VMAOHv", 400),

@@ -22,6 +22,7 @@ mod providers;
 mod proxies;
 mod revoked;
 mod roads;
+mod rungs;
 mod sessions;
 mod shares;
 mod sockets;

@@ -48,6 +48,7 @@ pub use link::{Era, Heard, Identity, LinkDenied};
 pub use log::LogFilter;
 pub use principal::{Network, Principal, Who};
 pub use provided::{Proof, Proved};
+pub use random::id as random_id;
 pub use session::Begun;
 pub use standing::{StandingKey, new_join_key};
 pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};

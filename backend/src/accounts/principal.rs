@@ -147,6 +147,11 @@ impl Principal {
         self.role_in(team).is_some_and(|own| own >= role)
     }
 
+    /// Whether both hold the very same: one session, key or link.
+    pub fn holds_the_same(&self, other: &Principal) -> bool {
+        self.who == other.who && self.holder.own == other.holder.own
+    }
+
     /// Whether roles, and what a key is for, are the same for both; what may be seen is not compared.
     pub fn may_the_same(&self, other: &Principal) -> bool {
         let roles = |of: &Principal| {

@@ -19,8 +19,8 @@ fn base32<const N: usize>() -> String {
     bytes::<N>().iter().map(|byte| char::from(BASE32[usize::from(byte & 31)])).collect()
 }
 
-/// The id of an account, a team or a source: 130 bits in 26 letters.
-pub(super) fn id() -> String {
+/// The id of an account, a team, a source or a stream: 130 bits in 26 letters.
+pub fn id() -> String {
     base32::<26>()
 }
 

@@ -123,7 +123,7 @@ options! {
         help: "Another web origin that may call, like https://tools.example.org",
     }
     /// Origins that may show the page in a frame, written as in `origins`.
-    embed: Vec<String> = Vec::new(), Texts(value::origin) {
+    embed: Vec<String> = Vec::new(), Texts(value::embedder) {
         flag: "embed", key: "embed", value: "ORIGIN", section: READERS, commands: SERVING,
         help: "A web origin that may show the page in a frame",
     }

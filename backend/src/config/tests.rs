@@ -259,6 +259,14 @@ fn values_are_brought_to_one_form() {
     assert_eq!(value::base_path("a/b"), Ok("/a/b/".into()));
     assert_eq!(value::base_path("/user/name%40x/proxy/7171/"), Ok("/user/name%40x/proxy/7171/".into()));
     assert_eq!(value::origin("HTTPS://Nb.Example:443/"), Ok("https://nb.example".into()));
+    for embedder in ["vscode-webview:", "https://*.vscode-cdn.net", "https://nb.example"] {
+        assert_eq!(value::embedder(embedder), Ok(embedder.into()));
+    }
+    for wide in
+        ["*", "https://*", "https://*.com", "https://*.a.*", "http://*.a.org", "https:", "data:", "https://*.a.org; x"]
+    {
+        assert!(value::embedder(wide).is_err(), "{wide}");
+    }
     assert_eq!(value::origin("http://[::1]:8888"), Ok("http://[::1]:8888".into()));
     assert_eq!(value::host("[FE80:0::1]"), Ok("fe80::1".into()));
     assert_eq!(value::user("root"), Ok(0));

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The scheme of pages that an editor shows beside its text.
+const WEBVIEW: &str = "vscode-webview:";
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// Units of time that can be written, with their milliseconds.
 const TIME_UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -143,6 +145,23 @@ pub fn origin(text: &str) -> Result<String, String> {
         Some(port) if port != default_port => format!("{scheme}://{name}:{port}"),
         _ => format!("{scheme}://{name}"),
     })
+}
+
+/// Who may embed the page: an origin, all hosts below a name (`https://*.vscode-cdn.net`), or the editor's own scheme.
+pub fn embedder(text: &str) -> Result<String, String> {
+    let lower = text.to_ascii_lowercase();
+    if lower == WEBVIEW {
+        return Ok(lower);
+    }
+    let below = lower.strip_prefix("https://*.").map(|name| name.strip_suffix('/').unwrap_or(name));
+    match below {
+        // Below a name of one part, such as `com`, there is everybody.
+        Some(name) if is_host_name(name) && name.contains('.') && !name.contains(['*', ':']) => {
+            Ok(format!("https://*.{name}"))
+        }
+        Some(_) => Err(format!("\"{text}\" names too many hosts, or none; write like https://*.vscode-cdn.net")),
+        None => origin(text).map_err(|why| format!("{why}, https://*.NAME for all below a name, or {WEBVIEW}")),
+    }
 }
 
 /// Parts `name[:port]` and `[v6][:port]`; the name comes without brackets. `None` when it is neither.

@@ -139,7 +139,7 @@ pub(super) async fn admit(
     match asker {
         Ok(asker) => {
             let of_hub = match (&app.hub, &asker.who) {
-                (Some(hub), Some(who)) if carries != Carries::Socket && need.is_for_samples() => {
+                (Some(hub), Some(who)) if carries == Carries::Nothing && need.is_for_samples() => {
                     Some((hub, who.clone(), asker.scope.clone()))
                 }
                 _ => None,
@@ -205,11 +205,10 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         (asker.scope, asker.bounds) = (who.scope(), who.bounds);
     }
     let changes = !request.method().is_safe();
+    // A stream that goes out by an answer is asked for as all data are: browsers send no Origin with it.
+    let upgrades = carries == Carries::Socket && headers.contains_key(header::UPGRADE);
     // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
-    if asker.bearer.is_none()
-        && (changes || carries == Carries::Socket)
-        && (asker.who.is_some() || need == Need::Session)
-    {
+    if asker.bearer.is_none() && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
         app.guard.own_page(request.uri(), headers)?;
     }
     if asker.bearer.is_some() && asker.who.is_none() {

@@ -94,6 +94,8 @@ pub struct App {
     history_messages: Semaphore,
     /// The texts that all scripts are sent, while there are any scripts.
     broadcast: Mutex<Weak<stream::Broadcast>>,
+    /// Pages that have no socket.
+    rungs: stream::Rungs,
 }
 
 impl App {
@@ -119,6 +121,7 @@ impl App {
             markers: Markers::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
+            rungs: stream::Rungs::default(),
         })
     }
 
@@ -162,9 +165,10 @@ pub fn router(app: Arc<App>) -> Router {
     router.layer(from_fn_with_state(app, guard))
 }
 
-fn kind(path: &str) -> Resource {
+fn kind(path: &str, headers: &HeaderMap) -> Resource {
     match path {
-        "/api/v1/live" => Resource::Socket,
+        // Without an upgrade it is asked for as all data are.
+        "/api/v1/live" if headers.contains_key(header::UPGRADE) => Resource::Socket,
         "/metrics" | "/healthz" => Resource::Data,
         path if path.starts_with("/api/") => Resource::Data,
         _ => Resource::Page,
@@ -176,8 +180,8 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     let caller = request.extensions().get::<Caller>().copied();
     let path = request.uri().path();
     // Both readings of the path are served, so the stricter one counts: the base may itself begin with "api".
-    let kind = match kind(path) {
-        Resource::Page => kind(app.below_base(path)),
+    let kind = match kind(path, request.headers()) {
+        Resource::Page => kind(app.below_base(path), request.headers()),
         kind => kind,
     };
     let is_page = kind == Resource::Page;

@@ -95,6 +95,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/uplink", READ, NOTHING, uplink::get;
     GET "/api/v1/live", SHARED, SOCKET, stream::get;
+    POST "/api/v1/live/{viewer}", SHARED, JSON, stream::say;
     GET "/api/v1/views", READ, NOTHING, views::list;
     POST "/api/v1/views", SAVE, JSON, views::create;
     PUT "/api/v1/views/{id}", SAVE, JSON, views::change;

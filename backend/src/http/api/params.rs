@@ -19,7 +19,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/markers", &["kernel", "kind", "source", "from", "to"]),
     ("/api/v1/cells", &["kernel", "source", "from", "to"]),
     ("/api/v1/doctor", &["source"]),
-    ("/api/v1/live", &["format", "source"]),
+    ("/api/v1/live", &["format", "source", "cursor"]),
     ("/api/v1/views", &["team"]),
     ("/api/v1/shares", &["team"]),
     ("/api/v1/usage", &["team", "by", "from", "to", "format"]),

@@ -1,29 +1,74 @@
-//! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts.
+//! `GET /api/v1/live`: the stream over a WebSocket; binary for pages, `?format=json` for scripts. Where no WebSocket passes a
+//! page has the same by an event stream or by polling.
 
+mod carrier;
+mod rung;
 mod script;
 mod socket;
 mod viewer;
 
+pub(super) use rung::Rungs;
 pub(super) use script::Broadcast;
 
 use crate::accounts::Who;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::api::Params;
+use crate::http::body::Json;
 use crate::http::hub::counted_as;
 use crate::http::rights::Rights;
 use crate::http::{App, Refusal};
 use crate::live::Live;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use carrier::{Carrier, End, Opcode};
 use script::{MAX_SCRIPT_SOURCES, script};
-use socket::{End, Opcode, Socket};
+use shared::said::Said;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
+
+/// How messages go to a viewer.
+enum Way {
+    Socket,
+    Events,
+    /// By polls; with the viewer and the place that the page has reached, if it has one already.
+    Polls(Option<(String, u64)>),
+}
+
+impl Way {
+    /// The one that is asked for. What asks for an upgrade, or for nothing of this, is a socket.
+    fn asked(headers: &HeaderMap, cursor: Option<&str>) -> Result<Self, Refusal> {
+        if headers.contains_key(header::UPGRADE) {
+            return Ok(Way::Socket);
+        }
+        let wrong =
+            || Refusal::bad("cursor is empty at first, then VIEWER.PLACE: its id, and the bytes that were read");
+        match cursor {
+            Some("") => Ok(Way::Polls(None)),
+            Some(cursor) => {
+                let (id, place) = cursor.split_once('.').ok_or_else(wrong)?;
+                Ok(Way::Polls(Some((id.into(), place.parse().map_err(|_| wrong())?))))
+            }
+            None if headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream") => Ok(Way::Events),
+            None => Ok(Way::Socket),
+        }
+    }
+}
+
+/// `POST /api/v1/live/{viewer}`: what a page says that has no socket.
+pub(super) async fn say(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(viewer): Path<String>,
+    Json(body): Json<Said>,
+) -> Result<Response<Body>, Refusal> {
+    let landing = app.rungs.find(&viewer, asker.who.as_ref())?;
+    landing.say(body.messages.into_iter().map(Bytes::from).collect()).await?;
+    Ok(crate::http::json(StatusCode::OK, &serde_json::json!({})))
+}
 
 pub(super) async fn get(
     State(app): State<Arc<App>>,
@@ -36,6 +81,13 @@ pub(super) async fn get(
         Some("json") => true,
         Some(other) => return Err(Refusal::bad(format!("format is binary or json, not {other:?}"))),
     };
+    let way = Way::asked(request.headers(), params.last("cursor"))?;
+    if json && !matches!(way, Way::Socket) {
+        return Err(Refusal::bad("scripts read ?format=json over a WebSocket alone"));
+    }
+    if let Way::Polls(Some((viewer, place))) = &way {
+        return app.rungs.find(viewer, asker.who.as_ref())?.poll(*place).await;
+    }
     let patterns: Vec<String> = params.each("source").map(str::to_string).collect();
     if !json && !patterns.is_empty() {
         return Err(Refusal::bad(
@@ -63,18 +115,33 @@ pub(super) async fn get(
         }
         _ => (Rights::unbound(), None),
     };
-    let (response, upgraded) = match socket::accept(request) {
-        Ok(accepted) => accepted,
-        Err(refused) => {
-            let sentence = format!("this is a WebSocket; open it as ws://HOST/api/v1/live?format=json ({refused})");
-            return Err(Refusal::bad(sentence));
-        }
+    let accepted = match way {
+        Way::Socket => Some(socket::accept(request).map_err(|refused| {
+            Refusal::bad(format!("this is a WebSocket; open it as ws://HOST/api/v1/live?format=json ({refused})"))
+        })?),
+        Way::Events | Way::Polls(_) => None,
     };
     let slot = ViewerSlot::new(&app.live);
     if app.live.counts.viewers.load(Ordering::Relaxed) > app.viewers as u64 {
         let sentence = format!("{} viewers are connected; close one and try again", app.viewers);
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
     }
+    let Some((response, upgraded)) = accepted else {
+        let tab = seat.as_ref().map(|(_, tab)| tab.clone());
+        let (rung, response) = match way {
+            Way::Polls(_) => {
+                let (rung, landing) = app.rungs.polled(asker.who.as_ref(), tab);
+                (rung, landing.poll(0).await?)
+            }
+            _ => app.rungs.events(asker.who.as_ref(), tab),
+        };
+        tokio::spawn(async move {
+            let seat = seat.map(|(seat, tab)| (seat, tab.watch(app.live.clock.clone())));
+            Box::pin(page(rung, app, rights)).await;
+            drop((slot, seat));
+        });
+        return Ok(response);
+    };
     tokio::spawn(async move {
         let Some(mut socket) = upgraded.await else { return };
         let seat = seat.map(|(seat, tab)| {
@@ -120,13 +187,8 @@ fn ended(app: &App) -> Result<(), End> {
 }
 
 /// Sends a message, and counts it.
-async fn send<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut Socket<S>,
-    live: &Live,
-    kind: Opcode,
-    message: &Bytes,
-) -> Result<(), End> {
-    socket.send(kind, message).await?;
+async fn send(carrier: &mut impl Carrier, live: &Live, kind: Opcode, message: &Bytes) -> Result<(), End> {
+    carrier.send(kind, message).await?;
     live.counts.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
     Ok(())
 }

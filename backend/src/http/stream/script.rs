@@ -3,7 +3,7 @@
 //! A [`Broadcast`] follows every source while there are scripts, and keeps the newest texts of each. A script has no queue:
 //! it holds its place, and where that is gone it goes on from the newest, which the jump in `t` shows.
 
-use super::socket::{End, Opcode, Socket, SocketEvent};
+use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::http::api::{number, seconds};
@@ -19,7 +19,6 @@ use shared::wire::Source;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -253,12 +252,7 @@ impl Followed {
     }
 }
 
-pub(super) async fn script<S: AsyncRead + AsyncWrite + Unpin>(
-    mut socket: Socket<S>,
-    app: Arc<App>,
-    patterns: Vec<String>,
-    mut rights: Rights,
-) {
+pub(super) async fn script<C: Carrier>(mut socket: C, app: Arc<App>, patterns: Vec<String>, mut rights: Rights) {
     let broadcast = Broadcast::of(&app);
     let listener = Listener::new(patterns, rights.scope());
     let cut = rights.cut();
@@ -272,8 +266,8 @@ pub(super) async fn script<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// Serves a script until its connection ends.
-async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut Socket<S>,
+async fn listen<C: Carrier>(
+    socket: &mut C,
     app: &App,
     broadcast: &Broadcast,
     mut listener: Listener,

@@ -1,6 +1,7 @@
 //! The WebSocket of one viewer. The library reads, answers pings and closes; what we send goes past it: a message is
 //! written from the bytes that all viewers share, behind a head of its own, so that a viewer costs no copy and no buffer.
 
+use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use crate::http::transport::Transport;
 use crate::http::upgrade::upgrade;
 use crate::live::Wakes;
@@ -33,34 +34,6 @@ const MAX_FRAME_BYTES: usize = 64 * 1024;
 /// Bytes that are read at once: what a page says is shorter than that.
 const READ_BUFFER_BYTES: usize = 128;
 
-/// Kinds of what is sent: the opcodes of RFC 6455.
-#[derive(Clone, Copy)]
-pub(super) enum Opcode {
-    Text = 1,
-    Binary = 2,
-    Ping = 9,
-}
-
-/// How a connection ends.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The viewer is gone: there is nobody to tell.
-    Gone,
-    /// The viewer is told why: a close code, and a sentence.
-    Told(CloseCode, String),
-}
-
-/// What a viewer's connection has waited for.
-#[derive(Debug)]
-pub(super) enum SocketEvent {
-    /// Data from the viewer: text or binary.
-    Said(Message),
-    /// There are new ticks, or the server ends.
-    News,
-    /// The time has come that was waited for.
-    Time,
-}
-
 /// A viewer's connection.
 pub(super) struct Socket<S> {
     // On the heap: it is handed on from task to task, and each would have room for it.
@@ -88,7 +61,7 @@ pub(super) fn accept(
     Ok((response, socket))
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Socket<S> {
     /// The socket over a stream of which this much was read already.
     pub async fn new(stream: S, read: &[u8]) -> Self {
         // What the library itself sends is pongs and the end.
@@ -113,13 +86,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     pub fn counts_for(&mut self, tab: Tab) {
         self.tab = Some(tab);
     }
+}
 
-    /// Waits for what comes first: a word of the viewer, news, or a time. A viewer that is silent is asked whether it is
-    /// there.
-    ///
-    /// # Errors
-    /// The connection ends.
-    pub async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
+    // A viewer that is silent is asked whether it is there.
+    async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
         loop {
             // It may have been silent while it was sent a long message: who was not asked is not gone.
             let due = self.asked.map_or(self.heard + PING_AFTER, |asked| asked + (DEAD_AFTER - PING_AFTER));
@@ -167,11 +138,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// [`End::Gone`]: the viewer is, or it does not take it.
-    pub async fn send(&mut self, kind: Opcode, message: &Bytes) -> Result<(), End> {
+    async fn send(&mut self, kind: Opcode, message: &Bytes) -> Result<(), End> {
         let sent = async {
             // A pong may be half written.
             self.inner.flush().await.map_err(|_| End::Gone)?;
@@ -184,8 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         Ok(())
     }
 
-    /// Says why it ends, and ends it.
-    pub async fn close(mut self, code: CloseCode, reason: &str) {
+    async fn close(mut self, code: CloseCode, reason: &str) {
         let mut short = reason;
         while short.len() > MAX_REASON_BYTES {
             short = &short[..short.floor_char_boundary(short.len() - 1)];

@@ -1,6 +1,6 @@
-//! A page on its socket: it is told what its [`Viewer`] has for it, as fast as it takes it.
+//! A page on its socket, or on what stands in for one: it is told what its [`Viewer`] has for it, as fast as it takes it.
 
-use super::socket::{End, Opcode, Socket, SocketEvent};
+use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
 use crate::http::App;
 use crate::http::rights::{Changed, Rights};
@@ -10,7 +10,6 @@ use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, dec
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -28,26 +27,23 @@ async fn read(next: Outgoing) -> Result<(Option<Bytes>, Option<Outgoing>), End> 
     }
 }
 
-pub(super) async fn page<S: AsyncRead + AsyncWrite + Unpin>(mut socket: Socket<S>, app: Arc<App>, mut rights: Rights) {
+pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: Rights) {
     let cut = rights.cut();
     let ended = tokio::select! {
-        ended = follow(&mut socket, &app, &mut rights) => ended,
+        ended = follow(&mut carrier, &app, &mut rights) => ended,
         // It takes nothing, not even the word that it has to go.
         () = cut => return,
     };
     if let Err(End::Told(code, reason)) = ended {
         // In words first: proxies drop close codes. Who takes nothing is not waited for.
-        let _ = timeout(GOODBYE_TIMEOUT, send(&mut socket, &app.live, Opcode::Binary, &Viewer::goodbye(&reason))).await;
-        Box::pin(socket.close(code, &reason)).await;
+        let _ =
+            timeout(GOODBYE_TIMEOUT, send(&mut carrier, &app.live, Opcode::Binary, &Viewer::goodbye(&reason))).await;
+        Box::pin(carrier.close(code, &reason)).await;
     }
 }
 
 /// Serves a page until its connection ends.
-async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut Socket<S>,
-    app: &App,
-    rights: &mut Rights,
-) -> Result<(), End> {
+async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> Result<(), End> {
     let live = &app.live;
     let viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
     let mut viewer = viewer.within(rights.bounds());
@@ -62,12 +58,12 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         let now = Instant::now();
         if more && now >= ready {
             more = false;
-            if tell(socket, app, &mut viewer).await? {
+            if tell(carrier, app, &mut viewer).await? {
                 said = Instant::now();
                 ready = said + MIN_SPACING;
             }
         } else if !more && now >= said + heartbeat {
-            send(socket, live, Opcode::Binary, &viewer.heartbeat()).await?;
+            send(carrier, live, Opcode::Binary, &viewer.heartbeat()).await?;
             said = now;
             // A source without ticks may have checks, or other sources facts, that are new.
             more = true;
@@ -77,7 +73,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             biased;
             table = answer(&mut asked) => {
                 asked = None;
-                send(socket, live, Opcode::Binary, &table).await?;
+                send(carrier, live, Opcode::Binary, &table).await?;
                 continue;
             }
             changed = rights.changed() => match changed {
@@ -90,7 +86,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                     SocketEvent::News
                 }
             },
-            event = socket.next(&mut news, Some(wake)) => event?,
+            event = carrier.next(&mut news, Some(wake)) => event?,
         };
         match event {
             SocketEvent::News => more = true,
@@ -105,7 +101,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 if let PageMessage::Past { pid, name, from, to } = &message {
                     let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));
                     let past = viewer.sources().first().map(past).unwrap_or_default();
-                    send(socket, live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
+                    send(carrier, live, Opcode::Binary, &wire::encode(&ServerMessage::Past(past)).into()).await?;
                     continue;
                 }
                 if let PageMessage::Processes { at } = message {
@@ -184,17 +180,13 @@ async fn beats(live: Arc<Live>, overview: Weak<Overview>) {
 }
 
 /// Sends a page all there is for it; whether that was anything.
-async fn tell<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut Socket<S>,
-    app: &App,
-    viewer: &mut Viewer,
-) -> Result<bool, End> {
+async fn tell<C: Carrier>(carrier: &mut C, app: &App, viewer: &mut Viewer) -> Result<bool, End> {
     let live = &app.live;
     let mut any = false;
     while let Some(next) = viewer.next_message() {
         let (bytes, rest) = match next {
             Outgoing::Message(bytes) => {
-                send(socket, live, Opcode::Binary, &bytes).await?;
+                send(carrier, live, Opcode::Binary, &bytes).await?;
                 any = true;
                 continue;
             }
@@ -204,7 +196,7 @@ async fn tell<S: AsyncRead + AsyncWrite + Unpin>(
                     let _permit = app.history_messages.acquire().await;
                     let (bytes, rest) = read(history).await?;
                     if let Some(bytes) = &bytes {
-                        send(socket, live, Opcode::Binary, bytes).await?;
+                        send(carrier, live, Opcode::Binary, bytes).await?;
                     }
                     Ok((bytes.is_some(), rest))
                 })

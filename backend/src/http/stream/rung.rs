@@ -1,0 +1,348 @@
+//! The rungs below the WebSocket, for ways that let none through: the same messages of the same viewer go out by an event
+//! stream, or by answers to a page that polls. What the page says comes by POST.
+//!
+//! A page that polls reads a stream of bytes: each message behind its length, four bytes, little end first. It names the
+//! place up to which it has them, so that an answer that was lost on the way is given once more. The first message of
+//! either is the viewer's id, which nobody can guess, and which counts for who opened it alone.
+
+use super::carrier::{Carrier, End, Opcode, SocketEvent};
+use crate::accounts::Principal;
+use crate::config::base64;
+use crate::http::Refusal;
+use crate::live::Wakes;
+use crate::usage::Tab;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use futures_util::stream;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+/// How long a poll waits for a message.
+const POLL: Duration = Duration::from_secs(20);
+/// How long it gathers what follows the first one.
+const GATHER: Duration = Duration::from_millis(50);
+/// Bytes of one answer to a poll.
+const MAX_ANSWER: usize = 256 << 10;
+/// A page that has not polled for this long is gone.
+const UNPOLLED: Duration = Duration::from_secs(45);
+/// The longest that a page may take for one message.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long the last words wait for a page to fetch them.
+const CLOSING_TIMEOUT: Duration = Duration::from_secs(2);
+/// Messages on their way out, and words of the page that wait to be heard: beyond it the sender waits.
+const OUT: usize = 2;
+const SAID: usize = 16;
+
+/// The viewers without a socket, by their ids. There are no more of them than viewers.
+#[derive(Clone, Default)]
+pub(in crate::http) struct Rungs(Arc<Mutex<HashMap<String, Arc<Landing>>>>);
+
+/// Where the requests of a page meet its viewer.
+pub(super) struct Landing {
+    holder: Option<Principal>,
+    said: mpsc::Sender<Bytes>,
+    /// What a page that polls has not had; none of an event stream.
+    mail: Option<tokio::sync::Mutex<Mail>>,
+    polled: watch::Sender<Instant>,
+}
+
+/// The bytes from a place on that the page has yet to say that it has.
+struct Mail {
+    from: u64,
+    kept: Vec<u8>,
+    out: mpsc::Receiver<Bytes>,
+}
+
+/// The viewer's end.
+pub(super) struct Rung {
+    id: String,
+    rungs: Rungs,
+    said: mpsc::Receiver<Bytes>,
+    out: mpsc::Sender<Bytes>,
+    /// When the page polled last; none of an event stream, whose end is seen.
+    polled: Option<watch::Receiver<Instant>>,
+    tab: Option<Tab>,
+}
+
+/// 404: nobody has this viewer, or another one has it.
+fn unknown() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there is no such stream, or not any more; begin a new one")
+}
+
+impl Rungs {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Landing>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The viewer of this id, for who opened it.
+    ///
+    /// # Errors
+    /// 404.
+    pub(super) fn find(&self, id: &str, who: Option<&Principal>) -> Result<Arc<Landing>, Refusal> {
+        let found = self.all().get(id).cloned().ok_or_else(unknown)?;
+        let own = match (&found.holder, who) {
+            (None, None) => true,
+            (Some(holder), Some(who)) => holder.holds_the_same(who),
+            _ => false,
+        };
+        if own { Ok(found) } else { Err(unknown()) }
+    }
+
+    fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (Rung, mpsc::Receiver<Bytes>) {
+        let (id, (to_viewer, said), (out, from_viewer)) =
+            (crate::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
+        // There is room: nothing was sent yet.
+        let _ = out.try_send(Bytes::from(id.clone()));
+        let (polled, seen) = watch::channel(Instant::now());
+        let (mail, from_viewer) = match polls {
+            true => {
+                let (_, none) = mpsc::channel(1);
+                (Some(tokio::sync::Mutex::new(Mail { from: 0, kept: Vec::new(), out: from_viewer })), none)
+            }
+            false => (None, from_viewer),
+        };
+        let landing = Landing { holder: who.cloned(), said: to_viewer, mail, polled };
+        self.all().insert(id.clone(), Arc::new(landing));
+        let polled = polls.then_some(seen);
+        (Rung { id, rungs: self.clone(), said, out, polled, tab }, from_viewer)
+    }
+
+    /// A viewer whose messages go out as events, base64, one each; and the answer that carries them.
+    pub(super) fn events(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Response<Body>) {
+        let (rung, out) = self.begin(who, tab, false);
+        let events = stream::unfold(out, async |mut out| {
+            let message = out.recv().await?;
+            Some((Ok::<_, Infallible>(Event::default().data(base64(&message))), out))
+        });
+        let mut response = Sse::new(events).into_response();
+        // nginx would else keep events back until it has many.
+        response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+        (rung, response)
+    }
+
+    /// A viewer whose messages go out by answers to polls, and where its first poll is answered.
+    pub(super) fn polled(&self, who: Option<&Principal>, tab: Option<Tab>) -> (Rung, Arc<Landing>) {
+        let (rung, _) = self.begin(who, tab, true);
+        let landing = self.all().get(&rung.id).cloned().expect("it was put there just now");
+        (rung, landing)
+    }
+}
+
+impl Landing {
+    /// What follows a place in the stream: at most 256 KiB, at once or when there is something, empty after 20 s.
+    ///
+    /// # Errors
+    /// 404: it has ended, or this place is gone. 400: it is an event stream.
+    pub async fn poll(&self, place: u64) -> Result<Response<Body>, Refusal> {
+        let mail =
+            self.mail.as_ref().ok_or_else(|| Refusal::bad("this stream goes out by events; it is not polled"))?;
+        // A poll that nobody waits for any longer ends by itself.
+        let mut mail = mail.lock().await;
+        self.polled.send_replace(Instant::now());
+        let had = place.checked_sub(mail.from).and_then(|had| usize::try_from(had).ok());
+        let had = had.filter(|had| *had <= mail.kept.len()).ok_or_else(unknown)?;
+        mail.kept.drain(..had);
+        mail.from = place;
+        let mut wait = POLL;
+        while mail.kept.len() < MAX_ANSWER {
+            match timeout(if mail.kept.is_empty() { wait } else { GATHER }, mail.out.recv()).await {
+                Ok(Some(message)) => {
+                    mail.kept.extend((message.len() as u32).to_le_bytes());
+                    mail.kept.extend_from_slice(&message);
+                }
+                Ok(None) if mail.kept.is_empty() => return Err(unknown()),
+                Ok(None) | Err(_) => break,
+            }
+            wait = GATHER;
+        }
+        self.polled.send_replace(Instant::now());
+        let answer = mail.kept[..mail.kept.len().min(MAX_ANSWER)].to_vec();
+        let mut response = Response::new(Body::from(answer));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        Ok(response)
+    }
+
+    /// Hands on what the page says; what cannot be heard now is waited for.
+    ///
+    /// # Errors
+    /// 404: it has ended.
+    pub async fn say(&self, messages: Vec<Bytes>) -> Result<(), Refusal> {
+        for message in messages {
+            self.said.send_timeout(message, MESSAGE_TIMEOUT).await.map_err(|_| unknown())?;
+        }
+        Ok(())
+    }
+}
+
+impl Carrier for Rung {
+    async fn next(&mut self, news: &mut Wakes, wake: Option<Instant>) -> Result<SocketEvent, End> {
+        loop {
+            let last = self.polled.as_ref().map(|polled| *polled.borrow());
+            let gone = last.map(|last| last + UNPOLLED);
+            let due = gone.into_iter().chain(wake).min();
+            tokio::select! {
+                // In this order, as of a socket.
+                biased;
+                said = self.said.recv() => {
+                    return said.map(|bytes| SocketEvent::Said(Message::Binary(bytes))).ok_or(End::Gone);
+                }
+                () = self.out.closed() => return Err(End::Gone),
+                changed = news.next() => return changed.map(|()| SocketEvent::News).map_err(|_| End::Gone),
+                () = until(due) => {
+                    let now = Instant::now();
+                    if wake.is_some_and(|wake| wake <= now) {
+                        return Ok(SocketEvent::Time);
+                    }
+                    // It may have polled meanwhile.
+                    if self.polled.as_ref().is_some_and(|polled| *polled.borrow() + UNPOLLED <= now) {
+                        return Err(End::Gone);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, _: Opcode, message: &Bytes) -> Result<(), End> {
+        self.out.send_timeout(message.clone(), MESSAGE_TIMEOUT).await.map_err(|_| End::Gone)?;
+        if let Some(tab) = &self.tab {
+            tab.sent(message.len());
+        }
+        Ok(())
+    }
+
+    async fn close(self, _: CloseCode, _: &str) {
+        // The words have gone before; until they are fetched the id stands.
+        let _ = timeout(CLOSING_TIMEOUT, self.out.reserve_many(OUT)).await;
+    }
+}
+
+impl Drop for Rung {
+    fn drop(&mut self) {
+        self.rungs.all().remove(&self.id);
+    }
+}
+
+/// Resolves at a time; never without one.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+
+    /// The messages in the bytes of an answer, all of them whole.
+    fn messages(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+            let (message, rest) = rest.split_at(u32::from_le_bytes(*length) as usize);
+            all.push(message.to_vec());
+            bytes = rest;
+        }
+        all
+    }
+
+    async fn poll(landing: &Landing, place: u64) -> Result<Vec<u8>, u16> {
+        let answer = landing.poll(place).await.map_err(|refusal| refusal.status.as_u16())?;
+        Ok(to_bytes(answer.into_body(), MAX_ANSWER).await.expect("a bounded answer").to_vec())
+    }
+
+    fn bytes(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_was_lost_comes_again_and_what_was_had_does_not() {
+        let rungs = Rungs::default();
+        let (mut rung, landing) = rungs.polled(None, None);
+        let first = poll(&landing, 0).await.expect("its id");
+        assert_eq!(messages(&first), [rung.id.as_bytes().to_vec()]);
+        let place = first.len() as u64;
+        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        rung.send(Opcode::Binary, &bytes("two")).await.expect("room");
+        let second = poll(&landing, place).await.expect("both");
+        assert_eq!(messages(&second), [b"one".to_vec(), b"two".to_vec()]);
+        assert_eq!(poll(&landing, place).await.expect("once more"), second);
+        let place = place + second.len() as u64;
+        let begun = Instant::now();
+        assert_eq!(poll(&landing, place).await.expect("nothing"), b"");
+        assert_eq!(begun.elapsed(), POLL);
+        assert_eq!(poll(&landing, place - 1).await, Err(404), "what it said that it has is gone");
+        assert_eq!(poll(&landing, place + 1).await, Err(404));
+        let id = rung.id.clone();
+        assert!(rungs.find(&id, None).is_ok() && rungs.find("0", None).is_err());
+        assert!(rungs.find(&id, Some(&Principal::local(1))).is_err(), "another's");
+        drop(rung);
+        assert!(rungs.find(&id, None).is_err());
+        assert_eq!(poll(&landing, place).await, Err(404));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_message_goes_in_pieces_and_a_page_that_does_not_poll_holds_up_its_viewer_alone() {
+        let rungs = Rungs::default();
+        let (mut rung, landing) = rungs.polled(None, None);
+        let long = Bytes::from(vec![7; MAX_ANSWER + 10]);
+        let mut place = poll(&landing, 0).await.expect("its id").len() as u64;
+        rung.send(Opcode::Binary, &long).await.expect("room");
+        rung.send(Opcode::Binary, &long).await.expect("room");
+        let waits = tokio::time::timeout(Duration::from_secs(1), rung.send(Opcode::Binary, &long)).await;
+        assert!(waits.is_err(), "it waits for the page");
+        let mut got = Vec::new();
+        while got.len() < 2 * (long.len() + 4) {
+            let answer = poll(&landing, place).await.expect("a piece");
+            assert!(!answer.is_empty() && answer.len() <= MAX_ANSWER);
+            place += answer.len() as u64;
+            got.extend(answer);
+        }
+        assert_eq!(messages(&got), [long.to_vec(), long.to_vec()]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_has_gone_is_noticed_and_one_that_polls_is_not() {
+        let rungs = Rungs::default();
+        let (mut rung, landing) = rungs.polled(None, None);
+        let mut news = Wakes::new(Vec::new());
+        let mut place = 0;
+        for _ in 0..5 {
+            place += poll(&landing, place).await.expect("alive").len() as u64;
+            let wake = Some(Instant::now() + Duration::from_secs(5));
+            assert!(matches!(rung.next(&mut news, wake).await, Ok(SocketEvent::Time)));
+        }
+        let begun = Instant::now();
+        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
+        assert!(begun.elapsed() <= UNPOLLED);
+        // The end of an event stream is seen.
+        let (mut rung, answer) = rungs.events(None, None);
+        drop(answer);
+        assert_eq!(rung.next(&mut news, None).await.expect_err("gone"), End::Gone);
+    }
+
+    #[tokio::test]
+    async fn events_are_the_same_messages_in_letters() {
+        let rungs = Rungs::default();
+        let (mut rung, answer) = rungs.events(None, None);
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
+        let id = rung.id.clone();
+        rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
+        let landing = rungs.find(&id, None).expect("it is there");
+        assert_eq!(poll(&landing, 0).await, Err(400), "it is not polled");
+        landing.say(vec![bytes("hello")]).await.expect("heard");
+        let said = rung.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
+        assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));
+        drop(rung);
+        let body = to_bytes(answer.into_body(), 1 << 16).await.expect("it ends");
+        assert_eq!(String::from_utf8_lossy(&body), format!("data: {}\n\ndata: b25l\n\n", base64(id.as_bytes())));
+    }
+}

@@ -1,0 +1,11 @@
+//! The body of what a page says that has no socket, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// `POST /api/v1/live/VIEWER`: messages of a page as they go over a socket, the oldest first. Answered by `{}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Said {
+    /// The bytes of each, as numbers.
+    pub messages: Vec<Vec<u8>>,
+}
