@@ -6,14 +6,17 @@ use std::process::{Child, Stdio};
 use watchglass_tests::server::{Answer, Server, ask_with, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
-const ID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+/// An id that no other process of this machine has: its kernels are seen here as well.
+fn id() -> String {
+    format!("{:08x}-4e5f-6071-8293-a4b5c6d7e8f9", std::process::id())
+}
 
 /// A process with the arguments of a kernel, which ends with this value.
 struct Kernel(Child);
 
 impl Kernel {
     fn start() -> Self {
-        let file = format!("/run/kernel-{ID}.json");
+        let file = format!("/run/kernel-{}.json", id());
         let mut shell = watchglass_by("read line", ["-f", &file]);
         shell.env("JPY_SESSION_NAME", "/home/a/<b>train<b>.ipynb").stdin(Stdio::piped());
         Kernel(shell.spawn().expect("a shell"))
@@ -51,6 +54,13 @@ fn get(server: &Server, path: &str) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
+/// What is told of our kernel; null while nothing is.
+fn told(server: &Server) -> Value {
+    let all = get(server, "/api/v1/kernels");
+    let all = all["kernels"].as_array().expect("a list");
+    all.iter().find(|one| one["id"] == id()).cloned().unwrap_or_default()
+}
+
 fn cell(pid: u32, seq: u64, phase: &str) -> Value {
     json!({ "kind": "cell", "pid": pid, "seq": seq, "phase": phase, "cell": "a1", "n": 7, "ok": phase == "end" })
 }
@@ -64,13 +74,13 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let kernel = Kernel::start();
     assert_eq!(post(&server, &cell(kernel.pid(), 1, "start")), json!({ "taken": 1, "dropped": 0 }));
     let one = until("the kernel", || {
-        let one = get(&server, "/api/v1/kernels")["kernels"][0].clone();
+        let one = told(&server);
         (one["memory"].is_u64() && one["busy"].is_object()).then_some(one)
     });
-    assert_eq!((&one["id"], &one["pid"], &one["state"]), (&json!(ID), &json!(kernel.pid()), &json!("running")));
+    assert_eq!((&one["id"], &one["pid"], &one["state"]), (&json!(id()), &json!(kernel.pid()), &json!("running")));
     assert_eq!((&one["path"], &one["busy"]["n"]), (&json!("/home/a/<b>train<b>.ipynb"), &json!(7)));
     let memory = until("its series", || {
-        let all = get(&server, "/api/v1/query?tag=kernel.0a1b2c3d.memory");
+        let all = get(&server, &format!("/api/v1/query?tag=kernel.{}.memory", &id()[..8]));
         all["series"][0]["points"].as_array().filter(|points| points.len() >= 3).cloned()
     });
     assert!(memory.iter().all(|point| point[1].as_u64().is_some_and(|bytes| bytes > 0)), "{memory:?}");
@@ -78,22 +88,22 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     // What the client could not know to have arrived comes again.
     let end = cell(kernel.pid(), 2, "end");
     assert_eq!(post(&server, &json!({ "markers": [end] })), json!({ "taken": 1, "dropped": 0 }));
-    let markers = get(&server, &format!("/api/v1/markers?kernel={ID}"));
+    let markers = get(&server, &format!("/api/v1/markers?kernel={}", id()));
     assert_eq!(markers["markers"].as_array().map(Vec::len), Some(2), "{markers}");
-    let cells = get(&server, &format!("/api/v1/cells?kernel={ID}"))["cells"].clone();
+    let cells = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
     let cell = &cells[0];
     assert_eq!((&cell["n"], &cell["ok"], &cell["cell"]), (&json!(7), &json!(true), &json!("a1")), "{cells}");
     assert!(cell["memory"]["before"].is_u64() && cell["memory"]["after"].is_u64(), "{cell}");
     assert!(cell["cpu_seconds"].is_number() && cell["line"].as_str().is_some_and(|line| line.starts_with("[7] ")));
     drop(kernel);
     until_so("its end", || {
-        let one = get(&server, "/api/v1/kernels")["kernels"][0].clone();
+        let one = told(&server);
         let how = one["how"].as_str().unwrap_or_default();
         one["state"] == "ended" && how.starts_with("The kernel of <b>train<b>.ipynb ended")
     });
     server.end_by("TERM");
     let server = Server::start(args);
-    let again = get(&server, &format!("/api/v1/cells?kernel={ID}"))["cells"].clone();
+    let again = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
     assert_eq!((&again[0]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(1)), "after a restart");
 }
 

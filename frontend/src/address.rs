@@ -7,7 +7,8 @@
 //! name of the layout that these four came from; `only=CHART~SERIES`, `off=CHART~SERIES` and
 //! `pin=SERIES` are series that are isolated, hidden and highlighted in all charts; `over=CHART~CHART` is one chart
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
-//! `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
+//! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
+//! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
 //! that of one machine; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
@@ -60,6 +61,12 @@ pub struct View {
     pub saved: Option<String>,
     /// Id of the share link by which the page is seen; None for none.
     pub share: Option<String>,
+    /// Id of the Jupyter kernel whose charts stand first; None for none.
+    pub kernel: Option<String>,
+    /// True beside a notebook, where there is little room.
+    pub compact: bool,
+    /// True when the theme is that of the page around.
+    pub lab: bool,
     /// Order and values of the rows of heat maps, as text that [`Rows`](crate::panels::picture::Rows) writes and reads.
     pub heat: String,
 }
@@ -145,10 +152,12 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 24] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "team", "view", "share",
+    "vs", "heat", "page", "with", "find", "by", "team", "view", "share", "kernel",
 ];
+/// The view for little room; else a view is a saved one.
+const COMPACT: &str = "compact";
 /// Names of the parameters that make a layout.
 const LAYOUT: [&str; 4] = ["hide", "open", "shut", "front"];
 /// Most characters of the name of a layout.
@@ -183,8 +192,11 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
                 }
                 *(if name == "from" { &mut from } else { &mut to }) = Some(at);
             }
-            "theme" if value == "dark" => view.theme = Some(Tone::Dark),
-            "theme" if value == "light" => view.theme = Some(Tone::Light),
+            "theme" if value == "lab" => view.lab = true,
+            "theme" => view.theme = tone(&value).or(view.theme),
+            "kernel" if is_kernel(&value) => view.kernel = Some(value.to_ascii_lowercase()),
+            "kernel" => wrong.push(format!("kernel={} is no kernel's id", short(&value))),
+            "view" if value == COMPACT => view.compact = true,
             "source" => view.source = Some(value),
             "heat" => view.heat = value,
             "page" => view.place = Route::ALL.into_iter().find(|place| place.name() == value),
@@ -214,6 +226,20 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
     (view, wrong)
 }
 
+/// The theme of this name.
+pub fn tone(name: &str) -> Option<Tone> {
+    [Tone::Dark, Tone::Light].into_iter().find(|tone| tone.name() == name)
+}
+
+/// Whether a text is the id of a kernel: a UUID in its usual form.
+pub fn is_kernel(id: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
+}
+
 /// The ids in a list; an empty list has none.
 pub fn ids(list: &str) -> impl Iterator<Item = String> {
     list.split(',').filter(|s| !s.is_empty()).map(str::to_string)
@@ -234,6 +260,9 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     if let Some(tone) = view.theme {
         pairs.push(("theme", tone.name().to_string()));
     }
+    pairs.extend(view.lab.then(|| ("theme", "lab".to_string())));
+    pairs.extend(view.compact.then(|| ("view", COMPACT.to_string())));
+    pairs.extend(view.kernel.iter().map(|id| ("kernel", id.clone())));
     if let Some(source) = &view.source {
         pairs.push(("source", source.clone()));
     }
@@ -290,6 +319,9 @@ mod tests {
             off: vec![two("power", "GPU 1")],
             pin: vec!["GPU 3".into(), "GPU 4".into()],
             over: vec![two("temp", "power")],
+            kernel: Some("0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9".into()),
+            compact: true,
+            lab: true,
             heat: "mean.values".into(),
             place: Some(Route::Compare),
             with: vec!["node-7".into(), "node-8".into()],

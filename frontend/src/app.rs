@@ -9,6 +9,7 @@ use crate::keys::{self, KeyList};
 use crate::link::Link;
 use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
+use crate::pages::cells;
 use crate::pages::fleet::FleetPage;
 use crate::pages::fleet::bar::FleetBar;
 use crate::pages::fleet::compare::ComparePage;
@@ -54,6 +55,7 @@ pub fn App() -> impl IntoView {
     menu::listen(page);
     roving::start(board);
     recording::listen(page);
+    cells::follow(page);
     follow_window(board);
     let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
     on_cleanup(move || arrived.remove());
@@ -132,6 +134,10 @@ fn mark(page: Page) {
     });
     let element = root.clone();
     Effect::new(move || browser::set(&element, "data-link", link.get()));
+    let element = root.clone();
+    Effect::new(move || {
+        browser::set(&element, "data-view", if page.view.with(|v| v.compact) { "compact" } else { "" })
+    });
     Effect::new(move || {
         browser::set(&root, "data-theme", page.tone.get().name());
         page.redraw();

@@ -41,6 +41,16 @@ impl Json {
         self.0.as_f64()
     }
 
+    /// A value that came in a message.
+    pub fn of(value: JsValue) -> Json {
+        Json(value)
+    }
+
+    /// True or false, where it is one of them.
+    pub fn maybe_bool(&self) -> Option<bool> {
+        self.0.as_bool()
+    }
+
     /// True for true alone.
     pub fn is_true(&self) -> bool {
         self.0.as_bool() == Some(true)

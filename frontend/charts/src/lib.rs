@@ -21,6 +21,7 @@ pub mod kind;
 pub mod labels;
 pub mod lanes;
 pub mod map;
+pub mod marks;
 pub mod order;
 pub mod over;
 pub mod poster;

@@ -3,6 +3,7 @@
 
 pub mod banner;
 pub mod bar;
+pub mod cells;
 pub mod fleet;
 pub mod overview;
 mod past;

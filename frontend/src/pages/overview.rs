@@ -1,5 +1,6 @@
 //! The page of one machine: tiles, the charts on top, the families below, and what is not available.
 
+use super::cells::{Cells, KernelLine};
 use super::processes::Processes;
 use super::runs::Runs;
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
@@ -34,6 +35,7 @@ pub fn Overview() -> impl IntoView {
         <main node_ref=main id="page">
             <div class="lines" role="status">{lines(true)}</div>
             <div class="notices" role="status">
+                <KernelLine/>
                 {lines(false)}
                 <ReadOnce/>
                 <Hidden/>
@@ -54,6 +56,7 @@ pub fn Overview() -> impl IntoView {
                 />
             </section>
             <section class="sections" aria-label="More">
+                <Cells/>
                 <Runs/>
                 <For
                     each=move || page.plan.with(|p| p.sections.clone())

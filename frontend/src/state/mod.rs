@@ -7,6 +7,7 @@
 //! messages of the server, [`wanted`] asks for history that the page lacks, [`place`] says which page is shown.
 
 mod folds;
+mod notebook;
 mod notices;
 mod place;
 mod received;
@@ -15,6 +16,7 @@ mod steps;
 mod view;
 mod wanted;
 
+pub use notebook::{CellRun, KernelState, Notebook};
 pub use place::FEW;
 pub use received::Received;
 pub use recorded::Beside;
@@ -24,9 +26,11 @@ use crate::browser::{now, preferred, window};
 use crate::player::Player;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
+use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::processes::{ProcessPast, ProcessTable};
 use shared::wire::PageMessage;
+use std::rc::Rc;
 use steps::Steps;
 
 /// State of the link to the server.
@@ -134,6 +138,10 @@ pub struct Page {
     pub processes: RwSignal<Option<ProcessTable>>,
     /// The process over time that arrived last; None before the first.
     pub past: RwSignal<Option<ProcessPast>>,
+    /// The notebook that the page stands beside.
+    pub notebook: RwSignal<Notebook>,
+    /// Runs of its cells as charts draw them, in order of time.
+    pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What the processes are searched for; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
@@ -222,6 +230,8 @@ impl Page {
             fleet: Trigger::new(),
             processes: RwSignal::new(None),
             past: RwSignal::new(None),
+            notebook: RwSignal::default(),
+            marks: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),
             player: RwSignal::new(None),
@@ -326,7 +336,8 @@ impl Page {
             if source.is_none_or(|s| comes_back && s.charts.is_empty()) {
                 return;
             }
-            self.view.with_untracked(|v| plan::plan(&store, source, &v.hide, &v.front))
+            let front = self.front();
+            self.view.with_untracked(|v| plan::plan(&store, source, &v.hide, &front))
         };
         if self.plan.with_untracked(|p| *p != plan) {
             self.plan.set(plan);

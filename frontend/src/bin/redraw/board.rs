@@ -170,6 +170,7 @@ impl BenchBoard {
             now: self.server.t(),
             live,
             frozen: !live,
+            marks: Default::default(),
         }
     }
 

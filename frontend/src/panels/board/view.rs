@@ -374,6 +374,7 @@ fn paint(
     past: &Option<Under>,
     other: &Option<Under>,
 ) {
+    drop(charts::marks::draw(area, frame, &look.marks));
     drop(charts::draw(area, frame));
     if let Some(past) = past {
         past.picture.with_frame(&past.look(look), frame.size, None, |then| {
@@ -390,14 +391,30 @@ fn masks(view: &View, store: &Store, source: Option<&Source>, id: &str) -> (Vec<
     let here = |list: &[(String, String)]| list.iter().any(|(chart, _)| chart == id);
     let (only, off) = (here(&view.only), here(&view.off));
     let members = source.and_then(|s| Some((s, s.charts.get(id)?)));
-    let Some((source, members)) = members.filter(|_| only || off || !view.pin.is_empty()) else {
+    let kernel = view.kernel.as_deref().and_then(|id| id.get(..8));
+    let Some((source, members)) = members.filter(|_| only || off || !view.pin.is_empty() || kernel.is_some()) else {
         return Default::default();
     };
     let def = |i: &u32| source.defs.get(*i as usize);
     let names = members.lines.iter().map(|i| def(i).map_or_else(String::new, |d| store.catalog.label(d)));
     let names: Vec<String> = names.collect();
     let in_list = |list: &[(String, String)], name: &str| list.iter().any(|(chart, n)| chart == id && n == name);
-    let muted: Vec<bool> = names.iter().map(|n| (only && !in_list(&view.only, n)) || in_list(&view.off, n)).collect();
+    // Beside a notebook, other notebooks are left out.
+    let others: Vec<bool> = members
+        .lines
+        .iter()
+        .map(|i| {
+            kernel.zip(def(i)).is_some_and(|(own, def)| {
+                let of_kernels = store
+                    .catalog
+                    .metric(def)
+                    .is_some_and(|m| shared::catalog::kernel::ROWS.iter().any(|row| row.tag == m.tag));
+                of_kernels && !def.instance.starts_with(own)
+            })
+        })
+        .collect();
+    let hidden = |n: &String| (only && !in_list(&view.only, n)) || in_list(&view.off, n);
+    let muted: Vec<bool> = names.iter().zip(others).map(|(n, other)| other || hidden(n)).collect();
     // A highlighted series that is hidden in this chart makes no other series faint.
     let pinned = names.iter().zip(&muted).any(|(n, muted)| !muted && view.pin.contains(n));
     let dim = names.iter().map(|n| pinned && !view.pin.contains(n)).collect();

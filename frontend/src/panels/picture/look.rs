@@ -1,7 +1,9 @@
 //! What the page asks of a drawing now, the state of a panel, and a key that tells whether a drawing would change.
 
 use super::rows::Rows;
+use charts::marks::CellMark;
 use charts::{Measures, Theme};
+use std::rc::Rc;
 
 /// State of the data of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Look {
     pub live: bool,
     /// True when the span is frozen.
     pub frozen: bool,
+    /// Runs of a notebook's cells, in order of time.
+    pub marks: Rc<[CellMark]>,
 }
 
 impl Look {
@@ -86,6 +90,7 @@ pub struct RedrawKey {
     pub(super) focus: Option<usize>,
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),
+    pub(super) marks: Rc<[CellMark]>,
     pub(super) rows: (Rows, Vec<usize>, Vec<usize>),
 }
 
@@ -105,6 +110,7 @@ mod tests {
             now: to,
             live,
             frozen: !live,
+            marks: Rc::default(),
         };
         // This makes 460 pixels of 652.2 ms each.
         let (width, newest) = (600 * 4, 1_700_000_000_123);

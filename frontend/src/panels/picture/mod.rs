@@ -345,6 +345,7 @@ impl Picture {
             focus,
             kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
+            marks: look.marks.clone(),
             rows: (self.rows, self.order.clone(), self.odd.clone()),
         }
     }
@@ -454,6 +455,7 @@ mod tests {
             now: span,
             live: false,
             frozen: true,
+            marks: Default::default(),
         };
         let width = |span: i64| step(&look(span), 640 * 4, 1_000, Chart::Line);
         // 500 pixels, and a second between samples.

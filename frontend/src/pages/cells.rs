@@ -1,0 +1,313 @@
+//! What stands beside a notebook: a line about its kernel, and the runs of its cells in a table.
+
+use crate::address;
+use crate::browser;
+use crate::fetch::{self, Json};
+use crate::state::{CellRun, KernelState, Page};
+use crate::widgets::icons::Triangle;
+use charts::axis;
+use leptos::prelude::*;
+use shared::unit::{Unit, fixed, quantity};
+use std::cell::Cell;
+use std::rc::Rc;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
+
+/// Seconds between two questions to the server.
+const ASK_SECONDS: u32 = 3;
+/// Rows that are shown at first, and at most.
+const FIRST_ROWS: usize = 12;
+const MAX_ROWS: usize = 200;
+/// Less was not kept, bytes.
+const MIN_KEPT: f64 = 4e6;
+/// The name under which Lab and the page know their messages.
+const MESSAGE: &str = "watchglass";
+
+/// Asks for the kernel and its cells as long as there is a kernel, and listens to the page around this one.
+pub fn follow(page: Page) {
+    let (count, waits) = (StoredValue::new(ASK_SECONDS), Rc::new(Cell::new(false)));
+    let waits = StoredValue::new_local(waits);
+    Effect::new(move || {
+        page.beat.track();
+        let asked = page.view.with(|view| view.kernel.clone());
+        let due = count.with_value(|count| *count >= ASK_SECONDS);
+        count.set_value(if due { 0 } else { count.get_value() + 1 });
+        let other = page.is_recorded() || page.over.get_untracked() || browser::document().hidden();
+        if !due || other || asked.is_none() && !page.has_kernels() || waits.with_value(|waits| waits.replace(true)) {
+            return;
+        }
+        let waits = waits.get_value();
+        ask(page, asked, move || waits.set(false));
+    });
+    listen(page);
+}
+
+/// Asks for kernels, and then for the cells of the one that is shown: that of the address, else all of them.
+fn ask(page: Page, asked: Option<String>, done: impl FnOnce() + 'static) {
+    fetch::ask("GET", "api/v1/kernels", None, move |answer| {
+        let all = answer.body.get("kernels").list();
+        let is = |kernel: &&Json| asked.as_ref().is_none_or(|id| kernel.get("id").text() == *id);
+        let kernel = all.iter().find(is).map(kernel_of);
+        let path = match &asked {
+            Some(id) => format!("api/v1/cells?kernel={id}"),
+            None => "api/v1/cells".to_string(),
+        };
+        fetch::ask("GET", &path, None, move |answer| {
+            if answer.is_ok() {
+                let cells = answer.body.get("cells").list().iter().map(cell_of).collect();
+                // Where none is asked for, a line about one of several would mislead.
+                page.set_notebook(kernel.filter(|_| asked.is_some() || all.len() == 1), cells);
+            }
+            done();
+        });
+    });
+}
+
+fn ms(json: &Json) -> Option<i64> {
+    json.number().map(|seconds| (seconds * 1_000.0) as i64)
+}
+
+fn bracket(json: &Json) -> String {
+    json.get("n").number().map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
+}
+
+fn kernel_of(json: &Json) -> KernelState {
+    let busy = json.get("busy");
+    let path = json.get("path").text();
+    KernelState {
+        id: json.get("id").text(),
+        name: path.rsplit(['/', '\\']).next().unwrap_or_default().to_string(),
+        pid: json.get("pid").number().unwrap_or_default(),
+        how: json.get("how").text(),
+        ended: ms(&json.get("ended")),
+        warning: json.get("warning").text(),
+        busy: if busy.is_null() { String::new() } else { bracket(&busy) },
+    }
+}
+
+fn cell_of(json: &Json) -> CellRun {
+    let memory = json.get("memory");
+    let (before, after) = (memory.get("before").number(), memory.get("after").number());
+    let idle = json.get("gpus").list().iter().filter_map(|gpu| gpu.get("idle").number()).reduce(f64::max);
+    let failed = json.get("ok").maybe_bool() == Some(false);
+    CellRun {
+        cell: json.get("cell").text(),
+        name: bracket(json),
+        from: ms(&json.get("from")).unwrap_or_default(),
+        to: ms(&json.get("to")),
+        seconds: json.get("seconds").number().unwrap_or_default(),
+        error: failed.then(|| json.get("error").text()),
+        label: json.get("label").text(),
+        line: json.get("line").text(),
+        finding: json.get("finding").text(),
+        kept: before.zip(after).map(|(before, after)| after - before).filter(|_| !json.get("to").is_null()),
+        peak: memory.get("peak").number(),
+        idle,
+    }
+}
+
+/// Tells the page around this one, of the same origin, where there is one.
+fn tell(fields: &[(&str, JsValue)]) {
+    let window = browser::window();
+    let Ok(Some(parent)) = window.parent() else { return };
+    let Ok(origin) = window.location().origin() else { return };
+    if parent != window {
+        let message = Json::object([(MESSAGE, JsValue::from(1))].into_iter().chain(fields.iter().cloned()));
+        // Only a page that is gone refuses it.
+        let _ = parent.post_message(&message, &origin);
+    }
+}
+
+/// Follows what the page around this one says: which kernel is shown, and which theme.
+fn listen(page: Page) {
+    let heard = Closure::<dyn FnMut(web_sys::MessageEvent)>::new(move |event: web_sys::MessageEvent| {
+        let window = browser::window();
+        let around = window.parent().ok().flatten().filter(|parent| *parent != window);
+        let from = event.source().map(JsValue::from);
+        let ours = window.location().origin().is_ok_and(|origin| origin == event.origin());
+        if !ours || around.is_none() || from != around.map(JsValue::from) {
+            return;
+        }
+        let said = Json::of(event.data());
+        if said.get(MESSAGE).number() != Some(1.0) {
+            return;
+        }
+        if let Some(id) = said.get("kernel").maybe().filter(|id| address::is_kernel(id)) {
+            page.show_kernel(Some(id));
+        }
+        if page.view.with_untracked(|view| view.lab)
+            && let Some(tone) = address::tone(&said.get("theme").text())
+        {
+            page.tone.set(tone);
+        }
+    });
+    // The browser always accepts a listener.
+    let _ = browser::window().add_event_listener_with_callback("message", heard.as_ref().unchecked_ref());
+    // It is needed as long as the page exists.
+    heard.forget();
+    tell(&[("ready", JsValue::TRUE)]);
+}
+
+/// A line about the kernel: its notebook, what it does, and what there is to warn of.
+#[component]
+pub fn KernelLine() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let asked = Memo::new(move |_| page.view.with(|view| view.kernel.is_some()));
+    let kernel = Memo::new(move |_| page.notebook.with(|notebook| notebook.kernel.clone()));
+    let empty = Memo::new(move |_| page.notebook.with(|notebook| notebook.cells.is_empty()));
+    let head = move || match kernel.get() {
+        None => (
+            "shape is-unknown",
+            "◌",
+            "This kernel".to_string(),
+            "is not seen here; it may have ended long ago.".to_string(),
+        ),
+        Some(kernel) => {
+            let name = if kernel.name.is_empty() { "Kernel".to_string() } else { kernel.name };
+            match kernel.ended {
+                Some(at) => {
+                    let clock = axis::clock(at + browser::offset(at), true);
+                    ("shape is-warn", "■", name, format!("ended at {clock}. {}", kernel.how))
+                }
+                None if !kernel.warning.is_empty() => ("shape is-warn", "▲", name, kernel.warning),
+                None if kernel.busy.is_empty() => ("shape is-ok", "●", name, format!("idle, pid {}", kernel.pid)),
+                None => ("shape is-ok", "●", name, format!("busy, cell {}, pid {}", kernel.busy, kernel.pid)),
+            }
+        }
+    };
+    let trouble = move || kernel.with(|k| k.as_ref().is_some_and(|k| k.ended.is_some() || !k.warning.is_empty()));
+    view! {
+        <Show when=move || asked.get() || trouble()>
+            <div class="absent kernel" class:trouble=trouble tabindex="0" data-kernel=move || kernel.get().map(|k| k.id)>
+                <span class=move || head().0>{move || head().1}</span>
+                <span><b>{move || head().2}</b>" "{move || head().3}
+                    {move || (asked.get() && empty.get() && kernel.with(Option::is_some)).then_some(
+                        ". It has run nothing yet: run a cell, and its time, memory and GPU use appear here."
+                    )}
+                </span>
+                <Show when=move || asked.get()>
+                    <button data-do="show-machine" on:click=move |_| page.show_kernel(None)>"Show the machine"</button>
+                </Show>
+            </div>
+        </Show>
+    }
+}
+
+/// By what the table is sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Newest,
+    Time,
+    Kept,
+    Peak,
+    Idle,
+}
+
+const COLUMNS: [(&str, By); 5] =
+    [("Cell", By::Newest), ("Time", By::Time), ("Memory kept", By::Kept), ("Peak", By::Peak), ("GPU idle", By::Idle)];
+
+fn key(run: &CellRun, by: By) -> f64 {
+    match by {
+        By::Newest => run.from as f64,
+        By::Time => run.seconds,
+        By::Kept => run.kept.unwrap_or(f64::NEG_INFINITY),
+        By::Peak => run.peak.unwrap_or(f64::NEG_INFINITY),
+        By::Idle => run.idle.unwrap_or(f64::NEG_INFINITY),
+    }
+}
+
+/// The runs of cells, a row each; the largest of a column, or the newest, first.
+#[component]
+pub fn Cells() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (by, all) = (RwSignal::new(By::Newest), RwSignal::new(false));
+    let any = Memo::new(move |_| page.notebook.with(|notebook| !notebook.cells.is_empty()));
+    let head = move |(name, this): (&'static str, By)| {
+        let sorted = move || (by.get() == this).then_some("descending");
+        view! {
+            <th class=if this == By::Newest { "l" } else { "" } scope="col" aria-sort=sorted>
+                <button on:click=move |_| by.set(this)>{name}</button>
+            </th>
+        }
+    };
+    let rows = move || {
+        let (mut runs, chosen) = page.notebook.with(|notebook| (notebook.cells.clone(), notebook.chosen));
+        let longest = runs.iter().map(|run| run.seconds).fold(0.001, f64::max);
+        runs.sort_by(|a, b| key(b, by.get()).total_cmp(&key(a, by.get())));
+        let (count, most) = (runs.len(), if all.get() { MAX_ROWS } else { FIRST_ROWS });
+        let rest = (count > FIRST_ROWS).then(|| {
+            let words = if all.get() { "show fewer" } else { "show all" };
+            let more = if count > most { format!("… {} more ", count - most) } else { String::new() };
+            view! { <tr><td class="rest" colspan="5">{more}<button on:click=move |_| all.update(|all| *all = !*all)>{words}</button></td></tr> }
+        });
+        let rows: Vec<_> = runs.into_iter().take(most).map(|run| row(page, run, longest, chosen)).collect();
+        view! { {rows}{rest} }
+    };
+    let gist = move || page.notebook.with(|notebook| notebook.cells.first().map(|run| run.line.clone()));
+    view! {
+        <Show when=move || any.get()>
+            <details class="fold processes cells" open data-section="cells">
+                <summary>
+                    <Triangle/>
+                    <span class="name">"Cells"</span>
+                    <span class="n">{move || page.notebook.with(|notebook| notebook.cells.len())}</span>
+                    <span class="gist">{gist}</span>
+                </summary>
+                <div class="scroll">
+                    <table>
+                        <thead><tr>{COLUMNS.into_iter().map(head).collect_view()}</tr></thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                </div>
+            </details>
+        </Show>
+    }
+}
+
+fn size(bytes: f64) -> String {
+    let (number, symbol) = quantity(bytes, Unit::Bytes);
+    format!("{number} {symbol}")
+}
+
+/// `0.2 s`, `41 s`, `6 min 12`.
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..9.95 => format!("{} s", fixed(seconds, 1)),
+        ..60.0 => format!("{} s", seconds.round()),
+        _ => format!("{} min {:02}", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
+    }
+}
+
+fn row(page: Page, run: CellRun, longest: f64, chosen: Option<i64>) -> impl IntoView {
+    let (class, shape, state) = match (&run.error, run.to) {
+        (Some(_), _) => ("shape is-warn", "■", "failed"),
+        (None, None) => ("shape is-ok", "●", "running"),
+        (None, Some(_)) => ("shape is-ok", "✓", "ok"),
+    };
+    let words = [run.error.clone().unwrap_or_default(), run.label.clone(), run.finding.clone()];
+    let words = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" · ");
+    let kept = run.kept.filter(|kept| kept.abs() >= MIN_KEPT);
+    let kept = kept.map(|kept| format!("{}{}", if kept > 0.0 { "+" } else { "−" }, size(kept.abs())));
+    let share = format!("{:.0}%", 100.0 * run.seconds / longest);
+    let is_chosen = (chosen == Some(run.from)).to_string();
+    let (name, line, peak, idle) = (run.name.clone(), run.line.clone(), run.peak.map(size), run.idle.map(time));
+    let took = time(run.seconds);
+    let go = move |_| {
+        page.choose_cell(&run);
+        if !run.cell.is_empty() {
+            tell(&[("go", JsValue::from(run.cell.as_str()))]);
+        }
+    };
+    view! {
+        <tr data-cell-state=state title=line>
+            <td class="cmd l">
+                <span><span class=class>{shape}</span>" "<button class="pid" data-do="cell" aria-pressed=is_chosen on:click=go>{name}</button></span>
+                <span>{words}</span>
+            </td>
+            <td class="took"><i style:width=share></i>{took}</td>
+            <td>{kept}</td>
+            <td>{peak}</td>
+            <td>{idle}</td>
+        </tr>
+    }
+}

@@ -1,0 +1,137 @@
+//! What is known of the notebook that the page stands beside: its kernel, and the runs of its cells.
+
+use super::Page;
+use charts::marks::CellMark;
+use leptos::prelude::*;
+use shared::catalog::kernel;
+use std::rc::Rc;
+
+/// A kernel as the server tells of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelState {
+    /// Its id.
+    pub id: String,
+    /// The name of its notebook; empty where it is not known.
+    pub name: String,
+    /// Number of its process.
+    pub pid: f64,
+    /// How it ended; empty while it runs.
+    pub how: String,
+    /// When it ended, ms since the epoch.
+    pub ended: Option<i64>,
+    /// What there is to warn of; empty for nothing.
+    pub warning: String,
+    /// The cell that it runs, as `[7]`; empty for none.
+    pub busy: String,
+}
+
+/// A run of a cell as the server tells of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellRun {
+    /// The cell's id in the notebook; empty where it is not known.
+    pub cell: String,
+    /// As `[7]`.
+    pub name: String,
+    /// When it began, ms since the epoch.
+    pub from: i64,
+    /// When it ended; None while it runs.
+    pub to: Option<i64>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// It ended with an error, whose name this is; empty for one without a name.
+    pub error: Option<String>,
+    /// A line of it, where its user wants it kept.
+    pub label: String,
+    /// All that is known of it, in one line.
+    pub line: String,
+    /// What was in the way; empty where it is not known.
+    pub finding: String,
+    /// What its kernel held more after it than before, bytes.
+    pub kept: Option<f64>,
+    /// What its kernel held at most, bytes.
+    pub peak: Option<f64>,
+    /// How long its GPUs waited, in seconds.
+    pub idle: Option<f64>,
+}
+
+/// The notebook beside the page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Notebook {
+    /// Its kernel.
+    pub kernel: Option<KernelState>,
+    /// Runs of its cells, the newest first.
+    pub cells: Vec<CellRun>,
+    /// When the run that a person chose began, ms since the epoch.
+    pub chosen: Option<i64>,
+}
+
+/// An instant after all others that are drawn, ms since the epoch.
+const FAR: i64 = i64::MAX / 4;
+
+impl Notebook {
+    /// What is drawn in the charts, in order of time.
+    fn marks(&self) -> Rc<[CellMark]> {
+        let mark = |run: &CellRun| CellMark {
+            from: run.from,
+            to: run.to.unwrap_or(FAR),
+            name: run.name.clone(),
+            failed: run.error.is_some(),
+            strong: run.to.is_none() || self.chosen == Some(run.from),
+        };
+        self.cells.iter().rev().map(mark).collect()
+    }
+}
+
+/// Charts of a kernel, those that say most first.
+fn charts_of_kernels() -> [&'static str; 3] {
+    [kernel::MEMORY.chart, kernel::GPU_MEMORY.chart, kernel::CPU.chart]
+}
+
+impl Page {
+    /// Takes in what the server said of the notebook.
+    pub fn set_notebook(self, kernel: Option<KernelState>, cells: Vec<CellRun>) {
+        let new = Notebook { kernel, cells, chosen: self.notebook.with_untracked(|now| now.chosen) };
+        if self.notebook.with_untracked(|now| *now != new) {
+            self.marks.set_value(new.marks());
+            self.notebook.set(new);
+            self.redraw();
+        }
+    }
+
+    /// Marks a run in all charts, and shows the time around it.
+    pub fn choose_cell(self, run: &CellRun) {
+        self.notebook.update(|notebook| notebook.chosen = Some(run.from));
+        self.marks.set_value(self.notebook.with_untracked(Notebook::marks));
+        let to = run.to.unwrap_or_else(|| self.newest());
+        let around = (to - run.from).max(2_000) / 4;
+        self.begin_step();
+        self.show(run.from - around, to + around);
+    }
+
+    /// Shows the charts of a kernel first, or of none.
+    pub fn show_kernel(self, id: Option<String>) {
+        if self.view.with_untracked(|view| view.kernel != id) {
+            self.notebook.set(Notebook::default());
+            self.marks.set_value(Rc::default());
+            self.change(|view| view.kernel = id);
+            self.replace_plan();
+        }
+    }
+
+    /// True when the shown machine has a kernel whose samples are here.
+    pub fn has_kernels(self) -> bool {
+        let store = self.store.read_value();
+        let row = store.catalog.position(kernel::MEMORY.tag);
+        let source = self.view.with_untracked(|view| store.source(view.source.as_deref()));
+        source.is_some_and(|source| source.defs.iter().any(|def| Some(def.metric) == row))
+    }
+
+    /// Ids of charts that stand first.
+    pub(super) fn front(self) -> Vec<String> {
+        self.view.with_untracked(|view| {
+            let own = charts_of_kernels().into_iter().filter(|_| view.kernel.is_some());
+            let own = own.map(str::to_string).filter(|id| !view.front.contains(id));
+            own.chain(view.front.iter().cloned()).collect()
+        })
+    }
+}
