@@ -58,6 +58,13 @@ pub fn test() -> Result<(), Failure> {
         let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
         check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
     }
+    if let Some(python) = python() {
+        check(&mut steps, "tests of the Python package", || {
+            let unittest = ["-m", "unittest", "discover", "-t", ".", "-s", "tests"];
+            let folder = paths::root().join("notebook").join("python");
+            cmd(&python).args(unittest).dir(&folder).env("PYTHONDONTWRITEBYTECODE", "1").run_shown()
+        });
+    }
     check(&mut steps, "documentation tests", || tests(&[]).arg("--doc").run_shown());
     Ok(steps.finish()?)
 }
@@ -76,6 +83,13 @@ fn here() -> [(&'static str, bool); 6] {
         ("with_bash_", bash),
         ("with_man_", man),
     ]
+}
+
+/// A Python that the package is for. What needs IPython is skipped and counted where that is not beside it.
+fn python() -> Option<PathBuf> {
+    let python = find("python3")?;
+    let is_new = ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"];
+    cmd(&python).args(is_new).output().ok().map(|_| python)
 }
 
 /// Whether a cgroup can be made whose memory has a limit.

@@ -1,0 +1,164 @@
+"""Tests the road to the server, and that markers never stand in the way of who makes them."""
+
+import hashlib
+import json
+import os
+import threading
+import unittest
+
+import watchglass
+from watchglass import client
+
+from .case import SOON, Case
+from .server import FakeServer
+
+
+class Road(Case):
+    """Where the server is looked for, and what it answers."""
+
+    def test_the_socket_is_where_the_server_puts_it(self):
+        self.assertEqual(client.sockets(), [os.path.join(self.data, "control.sock")])
+        os.environ["XDG_RUNTIME_DIR"] = self.state
+        name = hashlib.sha256(self.data.encode()).digest()[:8].hex() + ".sock"
+        self.assertEqual(client.sockets()[0], os.path.join(self.state, "watchglass", name))
+        os.environ["XDG_STATE_HOME"] = "relative"
+        os.makedirs(os.path.join(self.state, ".local", "state", "watchglass"))
+        self.assertEqual(client.sockets()[1], os.path.join(self.state, ".local/state/watchglass/control.sock"))
+        del os.environ["HOME"]
+        self.assertEqual(client.sockets(), [])
+
+    def test_without_a_server_the_error_says_what_to_do(self):
+        with self.assertRaisesRegex(client.Unreachable, "start one by `watchglass`"):
+            client.ask("api/v1/kernels")
+        os.environ["WATCHGLASS_URL"] = "7171"
+        with self.assertRaisesRegex(client.Unreachable, "write http://localhost:7171/"):
+            client.ask("api/v1/kernels")
+
+    def test_the_sentence_of_a_refusal_comes_through(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        fake.answers["/api/v1/query"] = (404, {"error": "no metric has the tag \"x\""})
+        with self.assertRaisesRegex(client.Refused, "no metric has the tag"):
+            watchglass.query("x")
+
+    def test_a_query_is_columns_by_tag(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        rows = [{"tag": "gpu.0.memory", "source": "a", "unit": "bytes", "points": [[1.5, 7], [2.5, 8]]}]
+        fake.answers["/api/v1/query"] = (200, {"series": rows})
+        told = watchglass.query("gpu.*.memory", last="1h")
+        self.assertEqual(told, {"gpu.0.memory": {"unit": "bytes", "t": [1.5, 2.5], "value": [7, 8]}})
+        self.assertEqual(fake.asked[0][1], "/api/v1/query?tag=gpu.%2A.memory&from=-1h")
+        os.environ["WATCHGLASS_URL"] = "unix:" + fake.path
+        rows[0] = {"tag": "gpu.0.memory", "source": "a", "unit": "bytes", "buckets": [{"t": 60, "min": 1, "mean": 2}]}
+        self.assertEqual(watchglass.query("gpu.*.memory", step="1m")["gpu.0.memory"]["mean"], [2])
+
+
+class Markers(Case):
+    """What is sent, and what becomes of what cannot be."""
+
+    def test_markers_arrive_in_turn(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        sender = self.sender()
+        for number in range(1000):
+            sender.put({"text": "é" * 20, "step": number})
+        self.assertTrue(sender.flush(SOON))
+        self.assertEqual([one["step"] for one in fake.markers()], list(range(1000)))
+        _, path, headers, body = max(fake.asked, key=lambda asked: len(asked[3]))
+        self.assertEqual((path, headers["Content-Type"]), ("/api/v1/markers", "application/json"))
+        self.assertLess(len(body), 64 << 10)
+        self.assertLessEqual(len(json.loads(body)["markers"]), 256)
+
+    def test_what_waits_is_bounded_and_what_is_dropped_is_counted(self):
+        let_go, sent = threading.Event(), []
+
+        def slow(_, body):
+            let_go.wait(SOON)
+            sent.extend(json.loads(body)["markers"])
+            return {"taken": 1, "dropped": 0}
+
+        sender = self.sender(limit=10, ask=slow)
+        for number in range(10_000):
+            sender.put({"step": number})
+        let_go.set()
+        self.assertTrue(sender.flush(SOON))
+        self.assertEqual(sender.dropped + len(sent), 10_000)
+        self.assertLessEqual(len(sent), 10 + client.BATCH)
+        self.assertEqual(sent[-1]["step"], 9_999, "the newest ones are kept")
+
+    def test_what_the_server_drops_or_refuses_is_counted(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        sender = self.sender()
+        fake.answers["/api/v1/markers"] = (200, {"taken": 0, "dropped": 1})
+        sender.put({"step": 1})
+        self.assertTrue(sender.flush(SOON))
+        fake.answers["/api/v1/markers"] = (400, {"error": "no"})
+        sender.put({"step": 2})
+        sender.put({"step": object()})
+        self.assertTrue(sender.flush(SOON))
+        self.assertEqual((sender.dropped, sender.failed), (3, 0))
+
+    def test_without_a_server_nothing_happens_and_one_that_comes_gets_all(self):
+        sender = self.sender()
+        sender.put({"step": 1})
+        self.assertFalse(sender.flush(SOON), "nobody listens, and that is found at once")
+        self.assertGreater(sender.failed, 0)
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        while not sender.flush(SOON):
+            pass
+        self.assertEqual((fake.markers(), sender.dropped), ([{"step": 1}], 0))
+
+    def test_a_deaf_server_holds_nobody_up(self):
+        deaf = FakeServer(self.data, silent=True)
+        self.addCleanup(deaf.end)
+        sender = self.sender(limit=3, ask=lambda path, body: client.ask(path, body, timeout=0.2))
+        for number in range(100):
+            sender.put({"step": number})
+        self.assertFalse(sender.flush(SOON))
+        self.assertGreater(sender.failed, 0)
+        self.assertGreaterEqual(sender.dropped, 100 - 3 - client.BATCH)
+
+    def test_marks_and_spans_never_raise(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        watchglass.mark("épo" * 200, kind="epoch", step=7)
+        with self.assertRaises(KeyError), watchglass.span("train"):
+            raise KeyError("mine")
+        watchglass.mark("a", step="no number")
+        watchglass.mark("\ud800")
+        while not client.sender().flush(SOON):
+            pass
+        first, second = fake.markers()[:2]
+        self.assertLessEqual(len(first["text"].encode()), 256)
+        self.assertEqual((first["kind"], first["step"], first["pid"]), ("epoch", 7, os.getpid()))
+        self.assertEqual((second["text"], second["end"] >= second["t"]), ("train", True))
+        self.assertEqual(len({one["id"] for one in fake.markers()}), len(fake.markers()))
+        os.environ["WATCHGLASS_NOTEBOOK"] = "off"
+        count = len(fake.markers())
+        watchglass.mark("off")
+        client.sender().flush(SOON)
+        self.assertEqual(len(fake.markers()), count)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_forked_process_has_a_thread_of_its_own(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        watchglass.mark("parent")
+        self.assertTrue(client.sender().flush(SOON))
+        child = os.fork()
+        if child == 0:
+            try:
+                watchglass.mark("child")
+                arrived = client.sender().flush(SOON)
+            except BaseException:
+                arrived = False
+            os._exit(0 if arrived else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual([one["text"] for one in fake.markers()][-2:], ["parent", "child"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""Tests the hooks and magics in a real shell of IPython."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+from watchglass import client, magic
+
+from .case import SOON, Case
+from .server import FakeServer
+
+HAS_IPYTHON = importlib.util.find_spec("IPython") is not None
+
+
+@unittest.skipUnless(HAS_IPYTHON, "needs IPython")
+class Shell(Case):
+    """Cells that run, and what is told of them."""
+
+    def setUp(self):
+        super().setUp()
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+
+        # No history file: a test writes nothing outside of its folder.
+        os.environ["IPYTHONDIR"] = os.path.join(self.state, "ipython")
+        config = Config()
+        config.HistoryManager.enabled = False
+        config.HistoryManager.hist_file = ":memory:"
+        self.shell = InteractiveShell(config=config)
+        self.fake = FakeServer(self.data)
+        self.addCleanup(self.fake.end)
+        self.addCleanup(magic.unload, self.shell)
+        self.run_cell("%load_ext watchglass")
+
+    def run_cell(self, cell, **more):
+        """Runs a cell; what it prints is returned."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            self.shell.run_cell(cell, store_history=True, **more)
+        return printed.getvalue()
+
+    def told(self):
+        """The markers that came."""
+        while not client.sender().flush(SOON):
+            pass
+        return self.fake.markers()
+
+    def test_a_cell_is_a_start_and_an_end_whose_numbers_rise(self):
+        self.assertEqual(self.told(), [], "the cell that loaded it has no begin")
+        self.run_cell("secret = 1", cell_id="one")
+        self.run_cell("{}['secret']", cell_id="two")
+        self.run_cell("1 +")
+        told = self.told()
+        self.assertEqual([one["seq"] for one in told], [1, 2, 3, 4, 5, 6])
+        self.assertEqual([one["phase"] for one in told], ["start", "end"] * 3)
+        self.assertEqual([one.get("cell") for one in told], ["one", "one", "two", "two", None, None])
+        self.assertEqual([one["ok"] for one in told[1::2]], [True, False, False])
+        self.assertEqual([one.get("error") for one in told[1::2]], [None, "KeyError", "SyntaxError"])
+        self.assertEqual([one["n"] for one in told[1::2]], [2, 3, 4])
+        self.assertTrue(all(end["t"] >= start["t"] for start, end in zip(told[::2], told[1::2])))
+        self.assertNotIn("secret", str(self.fake.asked))
+
+    def test_cells_that_a_cell_runs_are_a_part_of_it(self):
+        self.run_cell("get_ipython().run_cell('1')\nget_ipython().run_cell('1/0')", cell_id="outer")
+        self.run_cell("2", cell_id="next")
+        told = self.told()
+        self.assertEqual([(one["cell"], one["phase"]) for one in told],
+            [("outer", "start"), ("outer", "end"), ("next", "start"), ("next", "end")])
+        self.assertTrue(told[1]["ok"])
+
+    def test_the_first_line_is_told_where_it_is_asked_for(self):
+        self.run_cell("%watchglass labels on")
+        self.run_cell("\nfit(model)\nmore", cell_id="one")
+        self.assertEqual([one.get("label") for one in self.told() if one.get("cell") == "one"], ["fit(model)"] * 2)
+
+    def test_off_takes_it_all_away_and_a_second_load_does_not_double(self):
+        self.run_cell("%load_ext watchglass")
+        magic.load(self.shell)
+        self.run_cell("1")
+        self.assertEqual(len(self.told()), 4)
+        self.run_cell("%watchglass off")
+        count = len(self.told())
+        self.run_cell("1")
+        self.assertEqual(len(self.told()), count)
+        self.assertNotIn(magic.unwrap, self.shell.input_transformers_cleanup)
+
+    def test_a_watched_cell_runs_as_it_would_and_has_its_line(self):
+        printed = self.run_cell("%%watch\nx = 1\nprint(x + 1)")
+        self.assertIn("2\n[2] ", printed)
+        self.assertIn("no Watchglass answers with more", printed)
+        began = [one["t"] for one in self.told() if one["phase"] == "start"]
+        self.assertEqual(self.shell.user_ns["x"], 1)
+
+        def cells():
+            start = [one["t"] for one in self.fake.markers() if one["phase"] == "start"][-1]
+            return 200, {"cells": [{"from": began[0], "to": 1.0, "line": "the other"},
+                {"from": start, "to": start + 1, "line": "[3] 41 s · GPU 0 83 % busy"}]}
+
+        class Answers(dict):
+            """What is answered is made when it is asked for."""
+
+            def items(self):
+                yield from super().items()
+                yield "/api/v1/cells", cells()
+
+        self.fake.answers = Answers(self.fake.answers)
+        printed = self.run_cell("%%watch\n1/0")
+        self.assertIn("ZeroDivisionError", printed)
+        self.assertIn("[3] 41 s · GPU 0 83 % busy", printed)
+
+    def test_the_page_is_shown_by_its_address(self):
+        os.environ["WATCHGLASS_URL"] = 'http://h/"<b>'
+        shown = []
+        with mock.patch("IPython.display.display", lambda data, raw: shown.append(data)):
+            self.run_cell("%watchglass --height 300")
+        self.assertIn('src="http://h/&quot;&lt;b&gt;/"', shown[0]["text/html"])
+        self.assertIn('height="300"', shown[0]["text/html"])
+        self.assertIn("%watchglass mark", self.run_cell("%watchglass --height a"))
+
+    def test_a_mark_is_told(self):
+        self.run_cell('%watchglass mark "epoch 3"')
+        self.assertIn("epoch 3", [one.get("text") for one in self.told()])
+
+
+class Imports(unittest.TestCase):
+    """What loading costs."""
+
+    def test_nothing_that_is_slow_is_imported(self):
+        code = "import sys; before = set(sys.modules); import watchglass.magic; print(*(set(sys.modules) - before))"
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(client.__file__)))
+        said = subprocess.run([sys.executable, "-S", "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+        loaded = set(said.stdout.split())
+        self.assertIn("watchglass.client", loaded)
+        self.assertFalse(loaded & {"numpy", "pandas", "IPython", "http.client", "asyncio", "ssl"}, loaded)
+
+
+if __name__ == "__main__":
+    unittest.main()

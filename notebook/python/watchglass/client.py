@@ -1,0 +1,287 @@
+"""The road to a Watchglass server of this machine: finds it, asks it, and sends it markers from a thread of its own.
+
+Nothing here waits for a server, but ``ask`` and ``Sender.flush``. Only the standard library is used, and what of it is
+slow to import is imported where it is needed.
+"""
+
+import atexit
+import collections
+import json
+import os
+import sys
+import threading
+import time
+
+#: Markers that wait at most; beyond them the oldest are dropped and counted.
+LIMIT = 4096
+#: Markers and bytes of one request at most. The server takes 256 and 64 KiB.
+BATCH = 128
+BATCH_BYTES = 60_000
+#: Seconds for an answer.
+TIMEOUT = 5.0
+#: Seconds until a server that did not answer is tried again, at first and at most.
+RETRY = (1.0, 60.0)
+#: Bytes of an answer that are read at most.
+MAX_ANSWER = 64 << 20
+
+
+class Unreachable(Exception):
+    """No server answers. The text says what to do."""
+
+
+class Refused(Exception):
+    """The server answered with an error; the text is its sentence."""
+
+
+def data_folder():
+    """The folder that a server of this user keeps its history in, or None without a home folder."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        home = os.environ.get("HOME", "")
+        if not os.path.isabs(home):
+            return None
+        state = os.path.join(home, ".local", "state")
+    return os.path.join(state, "watchglass")
+
+
+def sockets():
+    """Paths at which the server of this user listens for who may open its folder, the likelier first."""
+    folder = data_folder()
+    if folder is None or not os.path.isdir(folder):
+        return []
+    folder = os.path.realpath(folder)
+    places = [os.path.join(folder, "control.sock")]
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime):
+        import hashlib
+
+        name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16] + ".sock"
+        places.insert(0, os.path.join(runtime, "watchglass", name))
+    return places
+
+
+def _connections(timeout):
+    """Connections to try, in turn: where ``WATCHGLASS_URL`` points, else the sockets of this user's data folder."""
+    import http.client
+    import socket
+
+    class OverSocket(http.client.HTTPConnection):
+        """HTTP over a Unix socket."""
+
+        def __init__(self, path):
+            super().__init__("localhost", timeout=timeout)
+            self.path = path
+
+        def connect(self):
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self.path)
+
+    url = os.environ.get("WATCHGLASS_URL", "")
+    if url.startswith("unix:"):
+        yield OverSocket(url[len("unix:") :]), "/"
+    elif url:
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(url)
+        made = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}.get(parts.scheme)
+        if made is None or not parts.hostname:
+            raise Unreachable("WATCHGLASS_URL is no address; write http://localhost:7171/ or unix:PATH")
+        yield made(parts.hostname, parts.port, timeout=timeout), parts.path.rstrip("/") + "/"
+    elif hasattr(socket, "AF_UNIX"):
+        for path in sockets():
+            yield OverSocket(path), "/"
+
+
+def ask(path, body=None, timeout=TIMEOUT):
+    """Asks the server for ``path`` (without its first slash), with ``body`` (bytes of JSON) by POST. Returns the JSON
+    of its answer.
+
+    Raises ``Unreachable`` where none answers within ``timeout`` seconds, ``Refused`` where it answers with an error.
+    """
+    import http.client
+
+    headers = {"Accept": "application/json"}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    try:
+        for connection, base in _connections(timeout):
+            try:
+                connection.connect()
+            except OSError:
+                connection.close()
+                continue
+            try:
+                connection.request("GET" if body is None else "POST", base + path, body, headers)
+                answer = connection.getresponse()
+                text = answer.read(MAX_ANSWER + 1)
+            finally:
+                connection.close()
+            if len(text) > MAX_ANSWER:
+                raise Refused("the answer is above 64 MiB; ask for less time or fewer series")
+            said = json.loads(text) if text else {}
+            if answer.status != 200:
+                sentence = said.get("error") if isinstance(said, dict) else None
+                raise Refused(str(sentence or "the server answered %d" % answer.status))
+            return said
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable("the server does not answer: %s" % (error or type(error).__name__)) from None
+    except ValueError:
+        # An address or an answer that is none.
+        raise Refused("what answers there is no Watchglass of this version; look at WATCHGLASS_URL") from None
+    raise Unreachable("no Watchglass answers; start one by `watchglass`, or set WATCHGLASS_URL")
+
+
+def clip(text, most):
+    """``text`` in at most ``most`` bytes of UTF-8, without a letter that is cut."""
+    return str(text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+
+
+class Sender:
+    """Sends markers from a daemon thread that begins with the first one. ``put`` never waits and never raises.
+
+    What cannot be sent waits; the oldest beyond ``limit`` is dropped and counted in ``dropped``, as is what the server
+    refuses. A request that went wrong is sent again as it was: the server takes a marker once.
+    """
+
+    def __init__(self, limit=LIMIT, ask=ask, retry=RETRY):
+        self.dropped = 0
+        #: Times at which no server answered.
+        self.failed = 0
+        self._ask, self._retry = ask, retry
+        self._limit = limit
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)
+        atexit.register(self.flush, 1.0)
+
+    def _begin(self):
+        # A forked process has neither the thread nor the parent's markers: those are the parent's to send.
+        self._waiting = collections.deque()
+        self._changed = threading.Condition()
+        self._thread = None
+        self._busy = False
+        self._hopeless = False
+        self._asked_to_hurry = False
+
+    def put(self, marker):
+        """Takes a marker, to be sent soon."""
+        try:
+            with self._changed:
+                if len(self._waiting) >= self._limit:
+                    self._waiting.popleft()
+                    self.dropped += 1
+                self._waiting.append(marker)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="watchglass", daemon=True)
+                    self._thread.start()
+                self._changed.notify_all()
+        except Exception:  # A system without room for a thread, an interpreter that ends.
+            self.dropped += 1
+
+    def flush(self, timeout):
+        """Waits at most ``timeout`` seconds until all markers are sent, or one try has failed. True where all are."""
+        until = time.monotonic() + timeout
+        with self._changed:
+            self._asked_to_hurry = True
+            self._hopeless = False
+            self._changed.notify_all()
+            while (self._waiting or self._busy) and not self._hopeless:
+                left = until - time.monotonic()
+                if left <= 0 or self._thread is None or not self._thread.is_alive():
+                    return False
+                self._changed.wait(left)
+            return not self._waiting and not self._busy
+
+    def _take(self):
+        """Takes what goes into one request: its bytes and how many markers it has."""
+        pieces, size = [], 0
+        while self._waiting and len(pieces) < BATCH:
+            try:
+                piece = json.dumps(self._waiting[0], ensure_ascii=False).encode("utf-8", "replace")
+            except (TypeError, ValueError):
+                self._waiting.popleft()
+                self.dropped += 1
+                continue
+            if pieces and size + len(piece) > BATCH_BYTES:
+                break
+            self._waiting.popleft()
+            pieces.append(piece)
+            size += len(piece) + 1
+        return b'{"markers":[' + b",".join(pieces) + b"]}", len(pieces)
+
+    def _run(self):
+        request, count, pause = None, 0, self._retry[0]
+        while True:
+            with self._changed:
+                while request is None and not self._waiting:
+                    self._busy = False
+                    self._changed.notify_all()
+                    self._changed.wait()
+                self._busy = True
+                if request is None:
+                    request, count = self._take()
+            dropped, reached = 0, True
+            try:
+                if count:
+                    said = self._ask("api/v1/markers", request)
+                    dropped = int(said.get("dropped", 0))
+            except Unreachable:
+                reached = False
+            except Exception:
+                # Refused, or an answer of another kind: it would be the same the next time.
+                dropped = count
+            with self._changed:
+                if reached:
+                    self.dropped += dropped
+                    request, pause = None, self._retry[0]
+                    continue
+                self.failed += 1
+                self._hopeless = True
+                self._asked_to_hurry = False
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._asked_to_hurry, pause)
+                self._asked_to_hurry = False
+                pause = min(pause * 2, self._retry[1])
+
+
+_sender = None
+_making = threading.Lock()
+
+
+def sender():
+    """The one sender of this process."""
+    global _sender
+    with _making:
+        if _sender is None:
+            _sender = Sender()
+        return _sender
+
+
+def is_off():
+    """Whether ``WATCHGLASS_NOTEBOOK=off`` asks for nothing to be done."""
+    return os.environ.get("WATCHGLASS_NOTEBOOK", "").lower() in ("off", "0", "false")
+
+
+def own(marker):
+    """Adds to a marker of the user what tells it from all others: this process, and an id."""
+    marker.update(pid=os.getpid(), id=os.urandom(12).hex())
+    return marker
+
+
+def kernel_id():
+    """The id of the Jupyter kernel that this process is, from its connection file; None elsewhere."""
+    import re
+
+    path = connection_file()
+    found = re.search(r"kernel-([0-9a-fA-F-]{36})\.json$", path or "")
+    return found.group(1) if found else None
+
+
+def connection_file():
+    """The path of the kernel's connection file; None outside of a kernel."""
+    app = sys.modules.get("ipykernel.kernelapp")
+    try:
+        return app.IPKernelApp.instance().abs_connection_file if app and app.IPKernelApp.initialized() else None
+    except Exception:  # It has changed; it is not ours.
+        return None

@@ -1,0 +1,217 @@
+"""``%load_ext watchglass``: begin and end of each cell, ``%watchglass`` and ``%%watch``.
+
+No source code leaves the kernel. A cell's first line does where ``%watchglass labels on`` asks for it.
+"""
+
+import html
+import json
+import os
+import sys
+import time
+
+from . import client, mark
+
+#: Seconds that ``%%watch`` waits for what was measured.
+PATIENCE = 3.0
+
+USAGE = """%watchglass [--height PIXELS]  the page, below this cell
+%watchglass mark TEXT          marks this instant on the charts
+%watchglass labels on|off      tells the first line of each cell, too
+%watchglass off                ends all of this; %reload_ext watchglass begins again"""
+
+
+class Cells:
+    """The hooks of one shell: a marker as a cell begins, and one as it ends."""
+
+    def __init__(self, shell, sender):
+        self.shell, self.sender = shell, sender
+        self.labels = False
+        self._seq = 0
+        # The cells that run: the first is the one that the user sees, the others were started by it.
+        self._running = []
+        self._began = 0.0
+
+    def before(self, info):
+        """As a cell begins."""
+        try:
+            self._running.append(info)
+            if len(self._running) > 1:
+                return
+            self._began = time.time()
+            self._put("start", info, self._began)
+        except Exception:  # The user's cell runs, whatever happens here.
+            pass
+
+    def after(self, result):
+        """As a cell ends. The cell that loaded this has no begin, and is not told."""
+        try:
+            info = getattr(result, "info", None)
+            at = next((at for at, one in enumerate(self._running) if one is info), None)
+            if result is None and self._running:
+                at, info = 0, self._running[0]
+            if at is None:
+                return
+            del self._running[at:]
+            if at > 0:
+                return
+            error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+            self._put("end", info, time.time(), result, error)
+            if is_watched(getattr(info, "raw_cell", "")):
+                self._tell(result)
+        except Exception:
+            pass
+
+    def _put(self, phase, info, at, result=None, error=None):
+        self._seq += 1
+        marker = {"kind": "cell", "phase": phase, "pid": os.getpid(), "seq": self._seq, "t": at}
+        cell = getattr(info, "cell_id", None)
+        if cell:
+            marker["cell"] = client.clip(cell, 64)
+        if phase == "end":
+            marker["ok"] = result is not None and error is None
+            count = getattr(result, "execution_count", None)
+            if count is not None:
+                marker["n"] = count
+            if error is not None:
+                marker["error"] = client.clip(type(error).__name__, 64)
+        if self.labels:
+            lines = (line.strip() for line in (getattr(info, "raw_cell", "") or "").splitlines())
+            label = next((line for line in lines if line and not line.startswith("%%watch")), "")
+            marker["label"] = client.clip(label, 256)
+        self.sender.put(marker)
+
+    def _tell(self, result):
+        """Prints below a watched cell what it used, in words."""
+        took = time.time() - self._began
+        line = self._line() if self.sender.flush(PATIENCE) else None
+        if line is None:
+            count = getattr(result, "execution_count", None)
+            line = "%s%.3g s · no Watchglass answers with more" % ("" if count is None else "[%d] " % count, took)
+        print(line)
+
+    def _line(self):
+        kernel = client.kernel_id()
+        asked = "api/v1/cells?from=%.3f" % (self._began - 1.0) + ("&kernel=" + kernel if kernel else "")
+        until = time.monotonic() + PATIENCE
+        try:
+            while time.monotonic() < until:
+                for row in client.ask(asked, timeout=PATIENCE).get("cells", []):
+                    if abs(row.get("from", 0.0) - self._began) < 0.002 and "to" in row:
+                        return row.get("line")
+                # The values of the last instant are stored with the next tick.
+                time.sleep(0.2)
+        except (client.Unreachable, client.Refused):
+            pass
+        return None
+
+
+def is_watched(cell):
+    """Whether a cell begins with ``%%watch``."""
+    return (cell or "").lstrip().split(None, 1)[:1] == ["%%watch"]
+
+
+def unwrap(lines):
+    """An input transformer that makes a plain cell of one with ``%%watch``: it runs as it would have without that line,
+    errors, results and ``await`` included, and its lines keep their numbers."""
+    at = next((at for at, line in enumerate(lines) if line.strip()), None)
+    if at is not None and lines[at].split()[:1] == ["%%watch"]:
+        return lines[:at] + ["\n"] + lines[at + 1 :]
+    return lines
+
+
+_cells = {}
+
+
+def load(shell):
+    """Adds hooks and magics to ``shell``; a second time it does nothing."""
+    if id(shell) in _cells or client.is_off():
+        return
+    cells = Cells(shell, client.sender())
+    shell.events.register("pre_run_cell", cells.before)
+    shell.events.register("post_run_cell", cells.after)
+    shell.input_transformers_cleanup.insert(0, unwrap)
+    shell.register_magic_function(lambda line: watchglass(shell, line), "line", "watchglass")
+    _cells[id(shell)] = cells
+
+
+def unload(shell):
+    """Takes the hooks away again."""
+    cells = _cells.pop(id(shell), None)
+    if cells is None:
+        return
+    shell.events.unregister("pre_run_cell", cells.before)
+    shell.events.unregister("post_run_cell", cells.after)
+    if unwrap in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(unwrap)
+
+
+def watchglass(shell, line):
+    """``%watchglass``: see ``USAGE``."""
+    import shlex
+
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = ["?"]
+    cells = _cells.get(id(shell))
+    if words == ["off"]:
+        unload(shell)
+    elif words[:1] == ["mark"] and len(words) > 1:
+        mark(" ".join(words[1:]))
+    elif words in (["labels", "on"], ["labels", "off"]) and cells is not None:
+        cells.labels = words[1] == "on"
+    elif not words:
+        show(480)
+    elif len(words) == 2 and words[0] == "--height" and words[1].isdigit() and 100 <= int(words[1]) <= 4000:
+        show(int(words[1]))
+    else:
+        print(USAGE)
+
+
+def address():
+    """The address of the page as the browser of this notebook sees it, from what the host tells."""
+    at = os.environ.get("WATCHGLASS_URL", "")
+    port = "7171"
+    if not at.startswith(("http://", "https://")):
+        pattern = os.environ.get("VSCODE_PROXY_URI", "")
+        if "{{port}}" in pattern:
+            at = pattern.replace("{{port}}", port)
+        elif os.environ.get("VSCODE_PID"):
+            at = "http://localhost:%s/" % port
+        elif os.environ.get("JUPYTERHUB_SERVICE_PREFIX"):
+            at = os.environ["JUPYTERHUB_SERVICE_PREFIX"].rstrip("/") + "/watchglass/"
+        else:
+            base = _base_url()
+            at = "http://127.0.0.1:%s/" % port if base is None else base.rstrip("/") + "/watchglass/"
+    kernel = client.kernel_id()
+    return at.rstrip("/") + "/" + ("?kernel=" + kernel if kernel else "")
+
+
+def _base_url():
+    """The base URL of the Jupyter server that started this kernel, from the file that it keeps beside the kernel's."""
+    path, parent = client.connection_file(), os.environ.get("JPY_PARENT_PID", "")
+    if path is None or not parent.isdigit():
+        return None
+    try:
+        name = os.path.join(os.path.dirname(path), "jpserver-%s.json" % parent)
+        with open(name, encoding="utf-8") as file:
+            base = json.load(file).get("base_url")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return base if isinstance(base, str) and base.startswith("/") else None
+
+
+def show(height):
+    """Shows the page below the cell, and its address: a notebook that is not trusted has no frames."""
+    if "google.colab" in sys.modules:
+        from google.colab import output
+
+        output.serve_kernel_port_as_iframe(7171, height=height)
+        return
+    from IPython.display import display
+
+    at = address()
+    src = html.escape(at, quote=True)
+    frame = '<iframe src="%s" title="Watchglass" width="100%%" height="%d" style="border:0"></iframe>' % (src, height)
+    link = '<div><a href="%s" target="_blank" rel="noopener">Watchglass</a></div>' % src
+    display({"text/html": frame + link, "text/plain": "Watchglass: " + at}, raw=True)
