@@ -1,0 +1,71 @@
+// A line under each cell that says what it used.
+
+import { Cell } from '@jupyterlab/cells';
+import { INotebookTracker, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { cells } from './server';
+
+export type Mode = 'off' | 'while hovering' | 'always';
+
+/** Milliseconds after a cell's end, at which its line is looked for. */
+const TRIES = [300, 1_500, 4_000];
+
+/** Keeps the lines of all open notebooks as `mode` asks for. */
+export class Lines {
+  private mode: Mode = 'while hovering';
+
+  constructor(private readonly tracker: INotebookTracker) {
+    tracker.widgetAdded.connect((_, panel) => this.watch(panel));
+    tracker.forEach(panel => this.watch(panel));
+    NotebookActions.executed.connect((_, { notebook, cell }) => {
+      const panel = tracker.find(one => one.content === notebook);
+      if (panel !== undefined) {
+        // What stands there is of the run before.
+        write(cell, undefined, this.mode);
+        TRIES.forEach(after => window.setTimeout(() => void this.fill(panel), after));
+      }
+    });
+  }
+
+  /** Takes another mode, for the lines that stand as well. */
+  set(mode: Mode): void {
+    this.mode = mode;
+    this.tracker.forEach(panel => void this.fill(panel));
+  }
+
+  private watch(panel: NotebookPanel): void {
+    panel.sessionContext.kernelChanged.connect(() => void this.fill(panel));
+    void panel.sessionContext.ready.then(() => this.fill(panel));
+  }
+
+  private async fill(panel: NotebookPanel): Promise<void> {
+    try {
+      const id = panel.isDisposed ? undefined : panel.sessionContext.session?.kernel?.id;
+      const runs = id === undefined || this.mode === 'off' ? [] : await cells(id);
+      if (panel.isDisposed) {
+        return;
+      }
+      const lines = new Map<string, string | undefined>();
+      for (const run of runs) {
+        // They come newest first; one that runs has nothing to say yet.
+        if (run.cell !== undefined && !lines.has(run.cell)) {
+          lines.set(run.cell, run.to === undefined ? undefined : run.line);
+        }
+      }
+      panel.content.widgets.forEach(cell => write(cell, lines.get(cell.model.id), this.mode));
+    } catch {
+      // A notebook that is being closed has no lines.
+    }
+  }
+}
+
+function write(cell: Cell, line: string | undefined, mode: Mode): void {
+  const found = Array.from(cell.node.children).find(child => child.classList.contains('wg-Line'));
+  if (line === undefined || mode === 'off') {
+    found?.remove();
+    return;
+  }
+  const node = found ?? cell.node.appendChild(document.createElement('div'));
+  node.className = mode === 'always' ? 'wg-Line' : 'wg-Line wg-mod-hover';
+  // Text, never markup: labels and errors come from programs.
+  node.textContent = line;
+}

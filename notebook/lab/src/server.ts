@@ -1,0 +1,84 @@
+// The server as Jupyter shows it: behind the entry `watchglass` of jupyter-server-proxy.
+
+import { PageConfig, URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+/** A kernel as `GET api/v1/kernels` tells it; what is not known is absent. */
+export interface Kernel {
+  id: string;
+  memory?: number;
+  limit?: number;
+  warning?: string;
+}
+
+/** A run of a cell as `GET api/v1/cells` tells it. */
+export interface CellRun {
+  cell?: string;
+  line?: string;
+  to?: number;
+}
+
+/** The address of the page, with a last slash. */
+export function pageUrl(): string {
+  return URLExt.join(PageConfig.getBaseUrl(), 'watchglass') + '/';
+}
+
+async function json(url: string): Promise<unknown> {
+  const settings = ServerConnection.makeSettings();
+  const stop = new AbortController();
+  const timer = window.setTimeout(() => stop.abort(), 10_000);
+  try {
+    // By `no-store` Jupyter's client would add a parameter of its own, and the server refuses what it does not know.
+    const answer = await ServerConnection.makeRequest(url, { cache: 'no-cache', signal: stop.signal }, settings);
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  } finally {
+    window.clearTimeout(timer);
+  }
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function rows(value: unknown, name: string): unknown[] {
+  const list = member(value, name);
+  return Array.isArray(list) ? list : [];
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** What Jupyter knows of the entry: null without one, else whether it has a card of its own in the launcher. */
+export async function entry(): Promise<{ hasCard: boolean } | null> {
+  const info = await json(URLExt.join(PageConfig.getBaseUrl(), 'server-proxy/servers-info'));
+  const ours = rows(info, 'server_processes').find(one => member(one, 'name') === 'watchglass');
+  return ours === undefined ? null : { hasCard: member(member(ours, 'launcher_entry'), 'enabled') === true };
+}
+
+/** The kernel with this id: undefined where the server does not know it, null where it does not answer. */
+export async function kernel(id: string): Promise<Kernel | null | undefined> {
+  const answer = await json(pageUrl() + 'api/v1/kernels');
+  const found = rows(answer, 'kernels').find(one => member(one, 'id') === id);
+  if (found === undefined) {
+    return answer === null ? null : undefined;
+  }
+  const [memory, limit] = [number(member(found, 'memory')), number(member(found, 'limit'))];
+  return { id, memory, limit, warning: text(member(found, 'warning')) };
+}
+
+/** What this kernel's cells used in the last 12 hours, newest first. */
+export async function cells(id: string): Promise<CellRun[]> {
+  const answer = await json(`${pageUrl()}api/v1/cells?kernel=${encodeURIComponent(id)}&from=-12h`);
+  return rows(answer, 'cells').map(one => ({
+    cell: text(member(one, 'cell')),
+    line: text(member(one, 'line')),
+    to: number(member(one, 'to'))
+  }));
+}

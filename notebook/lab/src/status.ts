@@ -1,0 +1,84 @@
+// The status bar's item: the kernel's memory of its limit.
+
+import { Signal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
+import { kernel, Kernel } from './server';
+
+/** Milliseconds from one look to the next, and after one that nobody answered: each of those is a line of Jupyter's log. */
+const EVERY = 5_000;
+const LATER = 60_000;
+
+/** Bytes in GiB, or of little in MiB. */
+export function size(bytes: number): string {
+  const gib = bytes / 2 ** 30;
+  return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`;
+}
+
+/** The item's text; empty where the memory is not known. */
+export function words(now: Kernel | null | undefined): string {
+  if (now?.memory === undefined) {
+    return '';
+  }
+  return `Kernel ${size(now.memory)}` + (now.limit === undefined ? '' : ` of ${size(now.limit)}`);
+}
+
+/** Shows the memory of the kernel that `current` names. It asks only while a notebook has one and Lab is in sight. */
+export class Status extends Widget {
+  readonly changed = new Signal<this, void>(this);
+  private readonly button = document.createElement('button');
+  private timer = 0;
+  private asked = 0;
+
+  constructor(
+    private readonly current: () => string | undefined,
+    open: () => void
+  ) {
+    super();
+    this.button.type = 'button';
+    this.button.className = 'wg-Status';
+    this.button.addEventListener('click', open);
+    this.node.appendChild(this.button);
+    document.addEventListener('visibilitychange', this);
+    this.look();
+  }
+
+  /** Whether there is something to show. */
+  get isActive(): boolean {
+    return this.button.textContent !== '';
+  }
+
+  handleEvent(): void {
+    this.look();
+  }
+
+  /** Looks at once, and then again and again. */
+  look(): void {
+    window.clearTimeout(this.timer);
+    const id = this.current();
+    // An answer that is still on its way is of no use any more.
+    const asked = ++this.asked;
+    if (this.isDisposed || document.hidden || id === undefined) {
+      this.tell(null);
+      return;
+    }
+    void kernel(id).then(now => {
+      if (asked === this.asked && !this.isDisposed) {
+        this.tell(now);
+        this.timer = window.setTimeout(() => this.look(), now === null ? LATER : EVERY);
+      }
+    });
+  }
+
+  dispose(): void {
+    window.clearTimeout(this.timer);
+    document.removeEventListener('visibilitychange', this);
+    super.dispose();
+  }
+
+  private tell(now: Kernel | null | undefined): void {
+    this.button.textContent = words(now);
+    this.button.title = now?.warning ?? 'Memory of this kernel and of what it started. Opens Watchglass.';
+    this.button.classList.toggle('wg-mod-warning', now?.warning !== undefined);
+    this.changed.emit();
+  }
+}
