@@ -89,6 +89,7 @@ class Shell(Case):
         self.assertEqual(len(self.told()), count)
         self.assertNotIn(magic.unwrap, self.shell.input_transformers_cleanup)
 
+    @mock.patch.object(magic, "PATIENCE", SOON)
     def test_a_watched_cell_runs_as_it_would_and_has_its_line(self):
         printed = self.run_cell("%%watch\nx = 1\nprint(x + 1)")
         self.assertIn("2\n[2] ", printed)
