@@ -19,8 +19,9 @@ pub fn found(name: &str) -> Option<Command> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| path.is_file())?;
     let mut command = command(&path);
-    let beside = path.parent().and_then(|folder| folder.parent()).map(|root| root.join("lib"));
-    let folders = beside.and_then(|lib| std::fs::read_dir(lib).ok()).into_iter().flatten().flatten();
+    // A package has some of them in `usr/lib`, some in `lib`.
+    let roots = path.ancestors().skip(2).take(2).map(|root| root.join("lib"));
+    let folders = roots.filter_map(|lib| std::fs::read_dir(lib).ok()).flatten().flatten();
     let libraries: Vec<PathBuf> =
         folders.map(|folder| folder.path()).filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
     if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
