@@ -2,6 +2,8 @@
 
 mod accessible;
 mod base;
+#[cfg(target_os = "linux")]
+mod cells;
 mod compare;
 mod days;
 mod fleet;
