@@ -131,6 +131,10 @@ pub async fn erase(on: &mut Connection, name: &str, email: Option<&str>, instead
                   AND (action LIKE 'account.%' OR action LIKE 'sign-%' OR action LIKE 'member.%'
                        OR action LIKE 'identity.%' OR action LIKE 'invite.%')";
     rows += sql::query(object).bind(name).bind(instead).execute(&mut *on).await?.rows_affected();
+    // Whose key was made: "NAME/WHAT FOR: SCOPES".
+    let key = "UPDATE audit SET after = $2 || substr(after, length($1) + 1)
+               WHERE action = 'key.add' AND team IS NULL AND substr(after, 1, length($1) + 1) = $1 || '/'";
+    rows += sql::query(key).bind(name).bind(instead).execute(&mut *on).await?.rows_affected();
     let mail = "UPDATE audit SET object = $2 WHERE object = $1 AND action LIKE 'invite.%'";
     rows += sql::query(mail).bind(email).bind(instead).execute(on).await?.rows_affected();
     Ok(rows)

@@ -414,7 +414,20 @@ async fn the_audit_log_and_what_the_database_knows_of_itself(records: &Records) 
     assert_eq!(audit::addresses(&mut on, 7).await.unwrap(), [] as [String; 0]);
     assert_eq!(audit::addresses(&mut on, 8).await.unwrap(), ["10.2.4.18"]);
     assert_eq!(audit::naming(&mut on, "o", 9).await.unwrap().len(), 7);
-    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 7);
+    let made = |after: &str| Entry {
+        who: "root".into(),
+        action: "key.add".into(),
+        object: "k".into(),
+        after: Some(after.into()),
+        ..entry(8, None)
+    };
+    for after in ["mara/ci: data:read", "maral/ci: data:read"] {
+        audit::add(&mut on, &made(after)).await.unwrap();
+    }
+    assert_eq!(audit::erase(&mut on, "mara", Some("mara@example.org"), "erased-1").await.unwrap(), 8);
+    let keys = audit::naming(&mut on, "k", 9).await.unwrap();
+    let afters: Vec<&str> = keys.iter().filter_map(|row| row.after.as_deref()).collect();
+    assert_eq!(afters, ["maral/ci: data:read", "erased-1/ci: data:read"]);
     assert_eq!(audit::naming(&mut on, "mara", 9).await.unwrap(), []);
     assert_eq!(audit::naming(&mut on, "erased-1", 9).await.unwrap().len(), 7);
     let entry = |t, team| Entry { who: "erased-1".into(), ..entry(t, team) };
