@@ -6,12 +6,14 @@ import { cells } from './server';
 
 export type Mode = 'off' | 'while hovering' | 'always';
 
-/** Milliseconds after a cell's end, at which its line is looked for. */
+/** Milliseconds after the end of a cell, at which lines are looked for: what was measured comes with the next samples. */
 const TRIES = [300, 1_500, 4_000];
 
 /** Keeps the lines of all open notebooks as `mode` asks for. */
 export class Lines {
   private mode: Mode = 'while hovering';
+  /** The next look at a notebook's lines, one for each, however many cells end meanwhile. */
+  private readonly looks = new WeakMap<NotebookPanel, { timer: number; at: number }>();
 
   constructor(private readonly tracker: INotebookTracker) {
     tracker.widgetAdded.connect((_, panel) => this.watch(panel));
@@ -21,7 +23,7 @@ export class Lines {
       if (panel !== undefined) {
         // What stands there is of the run before.
         write(cell, undefined, this.mode);
-        TRIES.forEach(after => window.setTimeout(() => void this.fill(panel), after));
+        this.look(panel, 0);
       }
     });
   }
@@ -35,6 +37,20 @@ export class Lines {
   private watch(panel: NotebookPanel): void {
     panel.sessionContext.kernelChanged.connect(() => void this.fill(panel));
     void panel.sessionContext.ready.then(() => this.fill(panel));
+  }
+
+  /** Looks for lines at the try `at`, and then at those behind it. A sooner look that waits already is enough. */
+  private look(panel: NotebookPanel, at: number): void {
+    const waits = this.looks.get(panel);
+    if (at >= TRIES.length || (waits !== undefined && waits.at <= at)) {
+      return;
+    }
+    window.clearTimeout(waits?.timer);
+    const run = () => {
+      this.looks.delete(panel);
+      void this.fill(panel).then(() => this.look(panel, at + 1));
+    };
+    this.looks.set(panel, { timer: window.setTimeout(run, TRIES[at] - (TRIES[at - 1] ?? 0)), at });
   }
 
   private async fill(panel: NotebookPanel): Promise<void> {
