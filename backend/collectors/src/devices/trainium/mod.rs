@@ -94,13 +94,14 @@ fn missing_config(path: &Path, error: &std::io::Error) -> OpenError {
 fn in_memory(text: &str) -> Option<(File, PathBuf)> {
     use std::io::Write;
     use std::os::fd::{AsRawFd, FromRawFd};
+    // By its number: glibc before 2.27 has no function for it, and the program is to start there, too.
     // SAFETY: the name is a C string, and the call has no other demands.
-    let fd = unsafe { libc::memfd_create(c"neuron-monitor.json".as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = unsafe { libc::syscall(libc::SYS_memfd_create, c"neuron-monitor.json".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return None; // Then the tool runs with its own defaults, every 5 s.
     }
     // SAFETY: the descriptor was just made and nobody else has it.
-    let mut file = unsafe { File::from_raw_fd(fd) };
+    let mut file = unsafe { File::from_raw_fd(fd as i32) };
     file.write_all(text.as_bytes()).ok()?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     Some((file, path.into()))
