@@ -325,7 +325,7 @@ fn the_audit_log_and_what_was_used_are_read() {
     let (crowd, browser) = at("audit");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 2");
     assert_eq!(browser.eval("document.querySelector('#audit tbody').innerText.includes('nightly: runs:write')"), true);
-    browser.until("document.querySelector('[data-say=unwritten]').innerText.includes('40 more failed sign-ins')");
+    browser.until("document.querySelector('[data-say=unwritten]').innerText.includes('40 more sign-ins that failed')");
     browser.screenshot("audit-dark");
     browser.click("[data-do=older]");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 3");

@@ -200,6 +200,11 @@ impl Accounts {
         self.0.unwritten.load(Ordering::Relaxed)
     }
 
+    /// Counts a sign-in that is refused without a look, and costs no row of the log.
+    fn leave_unwritten(&self) {
+        self.0.unwritten.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Whether there is an account. Until then nobody can sign in.
     pub fn is_set_up(&self) -> bool {
         self.0.set_up.load(Ordering::Acquire)

@@ -10,7 +10,6 @@ use super::{Accounts, Denied, Done, Network, Principal, logins, random};
 use records::accounts::{self, Account};
 use records::{Change, codes, sessions};
 use shared::provider::{Purpose, Refused};
-use std::sync::atomic::Ordering;
 
 /// How far the clocks of a provider and of the hub may be apart, seconds.
 const CLOCK_SKEW: i64 = 60;
@@ -78,7 +77,7 @@ impl Accounts {
     /// Writes down that a provider's answer came to nothing. Anybody can bring such answers, so few of a network are.
     pub async fn refused_flow(&self, provider: &str, refused: Refused, network: &Network) {
         if self.attempt(&[(Limit::Answer, &format!("log {network}"))]).is_err() {
-            self.0.unwritten.fetch_add(1, Ordering::Relaxed);
+            self.leave_unwritten();
             return tracing::debug!(provider, "a sign-in that failed is not written down: too many were");
         }
         let written = async {

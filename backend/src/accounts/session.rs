@@ -144,7 +144,7 @@ impl Accounts {
         let name = normal_name(&wanted.name).unwrap_or_default();
         let pair = format!("{name} {network}");
         let by = [(Limit::Name, pair.as_str()), (Limit::Network, network.text())];
-        self.attempt(&by)?;
+        self.attempt(&by).inspect_err(|_| self.leave_unwritten())?;
         let mut on = self.read().await?;
         let account = accounts::by_name(&mut on, &name).await?;
         let hash = match &account {
@@ -321,7 +321,7 @@ impl Accounts {
         };
         let pair = format!("{name} {}", by.network);
         let limits = [(Limit::Name, pair.as_str()), (Limit::Network, by.network.text())];
-        self.attempt(&limits)?;
+        self.attempt(&limits).inspect_err(|_| self.leave_unwritten())?;
         let mut on = self.read().await?;
         let kept = accounts::password(&mut on, id).await?;
         drop(on);

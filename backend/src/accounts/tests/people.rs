@@ -98,6 +98,7 @@ async fn who_guesses_is_slowed_and_never_locks_anybody_out() {
     }
     let denied = hub.sign_in("mara", PASSWORD).await.expect_err("also the right one waits");
     assert_eq!(denied, Denied::Throttled { retry_after: Duration::from_secs(30) });
+    assert_eq!(hub.accounts.unwritten_sign_ins(), 1, "it is counted, and costs no row of the log");
     let elsewhere = SignIn { name: "mara".into(), password: secret(PASSWORD) };
     hub.accounts.sign_in(&elsewhere, &network(2), None).await.expect("from another network at once");
     hub.pass(Duration::from_secs(30));

@@ -115,7 +115,7 @@ pub fn AuditPage() -> impl IntoView {
                     <p class="say" data-say="unwritten">
                         {text(move || {
                             let count = unwritten.get();
-                            format!("{count} more failed sign-ins by a provider are not in this log: too many came from their network.")
+                            format!("{count} more sign-ins that failed are not in this log: too many came from their network.")
                         })}
                     </p>
                 </If>
