@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use watchglass_tests::fleet::Fleet;
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::until;
@@ -180,6 +181,31 @@ fn runs_outlive_the_server_that_was_told_of_them() {
     kill(child_of(goes_on.id()), libc::SIGSEGV);
     goes_on.wait().expect("it ended");
     bench.sentence(&server, "on", "crashed (SIGSEGV)");
+}
+
+#[test]
+fn a_hub_lists_the_runs_of_its_agents_also_those_of_while_it_was_away() {
+    let mut fleet = Fleet::start();
+    let agent = fleet.agent_folder().to_str().expect("plain letters").to_string();
+    let job = |id: &str| {
+        let mut command = watchglass(["run", "--data-dir", &agent, "--id", id, "--", "sh", "-c", "exit 3"]);
+        command.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        let output = command.output().expect("it ran");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(3), &b""[..]), "the agent is told");
+    };
+    let listed = |fleet: &Fleet, id: &str| {
+        until(id, || {
+            let all = fleet.administer(&["runs"]);
+            all.lines().any(|line| line.starts_with(id) && line.ends_with("failed (exit 3)")).then_some(())
+        });
+    };
+    job("linked");
+    listed(&fleet, "linked");
+    fleet.kill_hub();
+    job("away");
+    fleet.start_hub();
+    listed(&fleet, "away");
+    listed(&fleet, "linked");
 }
 
 #[test]
