@@ -51,8 +51,10 @@ window.__shift = 0;
 window.__shifted = [];
 new PerformanceObserver(list => {
   for (const e of list.getEntries()) if (!e.hadRecentInput) {
-    window.__shift += e.value;
     const place = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
+    // Less than a pixel, as when a font has come, is seen by nobody.
+    if (e.sources.length && e.sources.every(s => place(s.previousRect) === place(s.currentRect))) continue;
+    window.__shift += e.value;
     for (const s of e.sources) window.__shifted.push([s.node && (s.node.className || s.node.nodeName),
       place(s.previousRect), place(s.currentRect)].join(": "));
   }
@@ -130,7 +132,11 @@ impl Browser {
             port.parse::<u16>().ok()
         });
         std::thread::spawn(move || lines.for_each(drop)); // a full pipe would stop the driver
-        let addr = SocketAddr::from(([127, 0, 0, 1], port.expect("chromedriver says its port")));
+        let Some(port) = port else {
+            let ended = driver.wait().expect("a driver that says no more has ended");
+            return Err(format!("chromedriver ended before it said its port: {ended}"));
+        };
+        let addr = SocketAddr::from(([127, 0, 0, 1], port));
 
         let profile = tempfile::tempdir().expect("a folder for the profile");
         let mut flags = FLAGS.map(str::to_string).to_vec();
