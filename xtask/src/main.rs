@@ -1,4 +1,4 @@
-//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|torture|fuzz|screenshots|check-page`.
+//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|torture|fuzz|dist|screenshots|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
 //! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
@@ -8,6 +8,7 @@
 //! there is the address.
 
 mod bench;
+mod dist;
 mod exec;
 mod fuzz;
 mod left;
@@ -33,6 +34,7 @@ cargo xtask COMMAND
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
+  dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
   screenshots        the pictures of the page in static/, taken anew
   page               the page alone, into frontend/dist; the next build of a binary takes it in
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "bench" => bench::bench(after_dashes(&args)),
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
+        "dist" => dist::dist(&args),
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
         "page" => no_more(&args).and_then(|()| run::page()),
         "check-page" => page::check(&args),

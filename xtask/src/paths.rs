@@ -71,6 +71,16 @@ pub fn remove(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Removes a file; a missing one is no error.
+pub fn remove_file(path: &Path) -> Result<(), String> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{} could not be removed: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Locks the file `guard`, and waits while another run holds the lock. The lock ends when the result is dropped, or
 /// with the process.
 pub fn alone(guard: &Path) -> Result<File, String> {

@@ -29,6 +29,7 @@ pub fn test() -> Result<(), Failure> {
     let _ = setup::browser(&mut steps);
     let programs = setup::programs(&mut steps);
     let axe = setup::axe(&mut steps).ok().flatten();
+    let jupyter = setup::jupyter(&mut steps);
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
     check(&mut steps, "lints", || {
@@ -58,7 +59,11 @@ pub fn test() -> Result<(), Failure> {
         let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
         check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
     }
-    if let Some(python) = python() {
+    if let Some(jupyter) = &jupyter {
+        let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
+        check_tests(&mut steps, "beside JupyterLab", tests, &["with_jupyter_"]);
+    }
+    if let Some(python) = setup::python() {
         check(&mut steps, "tests of the Python package", || {
             let unittest = ["-m", "unittest", "discover", "-t", ".", "-s", "tests"];
             let folder = paths::root().join("notebook").join("python");
@@ -83,13 +88,6 @@ fn here() -> [(&'static str, bool); 6] {
         ("with_bash_", bash),
         ("with_man_", man),
     ]
-}
-
-/// A Python that the package is for. What needs IPython is skipped and counted where that is not beside it.
-fn python() -> Option<PathBuf> {
-    let python = find("python3")?;
-    let is_new = ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"];
-    cmd(&python).args(is_new).output().ok().map(|_| python)
 }
 
 /// Whether a cgroup can be made whose memory has a limit.

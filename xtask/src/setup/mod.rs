@@ -7,6 +7,7 @@ mod apt;
 mod browser;
 mod debian;
 mod debian_std;
+mod jupyter;
 mod tools;
 mod wasm32;
 
@@ -16,6 +17,7 @@ use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::{peers, programs};
+pub use jupyter::{jupyter, packers, python};
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 

@@ -1,0 +1,67 @@
+//! The archive: one folder with the binary, its manual, completions, units and licences.
+
+use super::{Release, tar};
+use crate::exec::cmd;
+use crate::paths;
+use crate::steps::Done;
+use std::path::Path;
+
+/// Shells, and the name of what completes words in each.
+pub const SHELLS: [(&str, &str); 5] = [
+    ("bash", "watchglass"),
+    ("zsh", "_watchglass"),
+    ("fish", "watchglass.fish"),
+    ("elvish", "watchglass.elv"),
+    ("powershell", "watchglass.ps1"),
+];
+
+/// Has the binary write its manual and what completes its words, in the folders `man` and `completions`.
+pub fn words(release: &Release) -> Result<Done, String> {
+    // What does not run here is the same program for another machine.
+    let binary = if release.runs_here() { release.binary() } else { crate::paths::program() };
+    if !binary.is_file() {
+        return Err(format!("{} is missing, which writes the manual: cargo xtask build", binary.display()));
+    }
+    let (man, shells) = (release.work.join("man"), release.work.join("completions"));
+    paths::remove(&man)?;
+    cmd(&binary).arg("man").arg(&man).run()?;
+    for (shell, name) in SHELLS {
+        paths::write(&shells.join(name), &cmd(&binary).args(["completions", shell]).output()?)?;
+    }
+    Ok(Done::Now(release.work.display().to_string()))
+}
+
+/// Copies files into a folder, which is made.
+pub fn put<'a>(folder: &Path, files: impl IntoIterator<Item = (&'a Path, &'a str)>) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{} could not be made: {e}", folder.display()))?;
+    for (from, name) in files {
+        std::fs::copy(from, folder.join(name)).map_err(|e| format!("{} could not be copied: {e}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Builds it.
+pub fn build(release: &Release) -> Result<Done, String> {
+    let (root, folder) = (paths::root(), release.work.join(release.name()));
+    paths::remove(&folder)?;
+    let own = |name: &str| root.join(name);
+    let units = root.join("xtask").join("dist");
+    put(
+        &folder,
+        [
+            (&*release.binary(), "watchglass"),
+            (&*own("README.md"), "README.md"),
+            (&*own("LICENSE-MIT"), "LICENSE-MIT"),
+            (&*own("LICENSE-APACHE"), "LICENSE-APACHE"),
+            (&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"),
+            (&*own("static/changes.md"), "changes.md"),
+        ],
+    )?;
+    paths::copy(&release.work.join("man"), &folder.join("man"))?;
+    paths::copy(&release.work.join("completions"), &folder.join("completions"))?;
+    let named = ["watchglass.service", "watchglass-user.service"].map(|name| (units.join(name), name));
+    put(&folder.join("systemd"), named.iter().map(|(path, name)| (path.as_path(), *name)))?;
+    let archive = release.archive();
+    tar(release, &release.work, &release.name(), &archive)?;
+    Ok(Done::Now(archive.display().to_string()))
+}

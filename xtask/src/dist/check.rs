@@ -1,0 +1,262 @@
+//! `cargo xtask dist --check`: what was made is tried as a person would. A check whose tool is missing is left out, and
+//! says so.
+
+use super::{GLIBC, Release, newest_glibc};
+use crate::exec::{Cmd, cmd, find};
+use crate::paths;
+use crate::steps::{Done, Steps};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+type Check = fn(&Release) -> Result<Done, String>;
+
+/// The goal for the wheel.
+const MAX_WHEEL_BYTES: u64 = 10_000_000;
+
+/// All checks; one that fails does not stop the others.
+pub fn all(steps: &mut Steps, release: &Release) {
+    let checks: [(&str, Check); 7] = [
+        ("checksums", sums),
+        ("wheel", wheel),
+        ("archive", archive),
+        ("package for Debian", deb),
+        ("binary", binary),
+        ("completions and manual", words),
+        ("units", units),
+    ];
+    for (name, check) in checks {
+        // The table of steps has the errors.
+        let _ = steps.step(name, || check(release));
+    }
+}
+
+fn passed(text: impl Into<String>) -> Result<Done, String> {
+    Ok(Done::Now(text.into()))
+}
+
+fn without(tool: &str) -> Result<Done, String> {
+    Ok(Done::Without(format!("{tool} is missing, so this was not tried")))
+}
+
+fn sums(release: &Release) -> Result<Done, String> {
+    cmd("sha256sum").args(["--check", "--quiet", "--strict", "SHA256SUMS"]).dir(&release.out).run()?;
+    passed("as in SHA256SUMS")
+}
+
+/// Removes its folder when it is dropped.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Self, String> {
+        let path = paths::target().join("dist").join(name);
+        paths::remove(&path)?;
+        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = paths::remove(&self.0);
+    }
+}
+
+/// In an environment of its own, without a network: it runs, serves its page, and leaves nothing behind.
+fn wheel(release: &Release) -> Result<Done, String> {
+    let wheel = release.wheel();
+    let bytes =
+        std::fs::metadata(&wheel).map_err(|e| format!("{}: {e}; make it: cargo xtask dist", wheel.display()))?.len();
+    if !release.runs_here() {
+        return Ok(Done::Without(format!("it is for {}, which does not run here", release.target)));
+    }
+    let Some(python) = crate::setup::python() else { return without("Python") };
+    let scratch = Scratch::new("check-wheel")?;
+    let at = |path: &str| scratch.0.join(path);
+    cmd(python).args(["-m", "venv"]).arg(&scratch.0).run()?;
+    let list = || {
+        files(&scratch.0).map(|all| all.into_iter().filter(|name| !name.contains("__pycache__")).collect::<Vec<_>>())
+    };
+    let before = list()?;
+    let pip = || cmd(at("bin/pip")).args(["--disable-pip-version-check", "--quiet"]);
+    pip().args(["install", "--no-index", "--no-deps"]).arg(&wheel).run()?;
+    let version = cmd(at("bin/watchglass")).arg("--version").output()?;
+    if !version.contains(&release.python_version()) {
+        return Err(format!("it says that it is {version}"));
+    }
+    serves(&at("bin/watchglass"), &at("home"))?;
+    cmd(at("bin/python")).args(["-c", "import watchglass, watchglass.jupyter as j; assert j.server()['command'][1] == 'serve'; assert j.has_lab_extension()"]).run()?;
+    paths::remove(&at("home"))?;
+    pip().args(["uninstall", "--yes", "watchglass"]).run()?;
+    let left: Vec<String> = list()?.into_iter().filter(|name| !before.contains(name)).collect();
+    if !left.is_empty() {
+        return Err(format!("it leaves behind: {}", left.join(", ")));
+    }
+    let text = format!("{:.1} MB; goal {:.0} MB", bytes as f64 / 1e6, MAX_WHEEL_BYTES as f64 / 1e6);
+    if bytes > MAX_WHEEL_BYTES { Ok(Done::But(format!("it has {text}"))) } else { passed(text) }
+}
+
+/// All files below a folder, by their paths in it.
+fn files(folder: &Path) -> Result<Vec<String>, String> {
+    let text = cmd("find").arg(folder).args(["-type", "f", "-printf", "%P\\n"]).output()?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// A binary serves its page, wasm and all.
+fn serves(binary: &Path, home: &Path) -> Result<(), String> {
+    const SERVE: &str =
+        "\"$0\" serve --port 0 --data-dir \"$1\" --collectors cpu > \"$1.address\" & echo $! > \"$1.pid\"; wait";
+    std::fs::create_dir_all(home).map_err(|e| format!("{}: {e}", home.display()))?;
+    let running = cmd("sh").args(["-c", SERVE]).arg(binary).arg(home).start()?;
+    let (address, pid) = (home.with_added_extension("address"), home.with_added_extension("pid"));
+    let begin = Instant::now();
+    let found = loop {
+        let text = std::fs::read_to_string(&address).unwrap_or_default();
+        if let Some((url, _)) = text.split_once('\n') {
+            break Ok(url.trim_start_matches("http://").trim_end_matches('/').replace("localhost", "127.0.0.1"));
+        }
+        if begin.elapsed() > Duration::from_secs(20) {
+            break Err("it does not say its address within 20 s".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let tried = found.and_then(|address| {
+        let page = get(&address, "/")?;
+        let wasm = page
+            .split('"')
+            .find(|word| word.ends_with(".wasm"))
+            .ok_or("its page names no wasm: build the page first")?;
+        let path = format!("/{}", wasm.trim_start_matches("./").trim_start_matches('/'));
+        let body = get(&address, &path)?;
+        if body.contains("\0asm") { Ok(()) } else { Err(format!("{path} is no wasm")) }
+    });
+    if let Ok(pid) = std::fs::read_to_string(&pid) {
+        let _ = cmd("kill").arg(pid.trim()).run();
+    }
+    let _ = running.wait();
+    for file in [address, pid] {
+        let _ = std::fs::remove_file(file);
+    }
+    tried
+}
+
+fn get(address: &str, path: &str) -> Result<String, String> {
+    let failed = |e: std::io::Error| format!("http://{address}{path}: {e}");
+    let mut stream = TcpStream::connect(address).map_err(failed)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).map_err(failed)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").map_err(failed)?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if text.starts_with("HTTP/1.1 200") {
+        Ok(text)
+    } else {
+        Err(format!("http://{address}{path} answers {}", text.lines().next().unwrap_or("nothing")))
+    }
+}
+
+/// It holds the same binary as the wheel, in one folder.
+fn archive(release: &Release) -> Result<Done, String> {
+    let scratch = Scratch::new("check-archive")?;
+    cmd("tar").arg("-xzf").arg(release.archive()).arg("-C").arg(&scratch.0).run()?;
+    let folder = scratch.0.join(release.name());
+    same(&folder.join("watchglass"), &release.binary())?;
+    for name in [
+        "README.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "THIRD-PARTY.md",
+        "changes.md",
+        "man/watchglass.1",
+        "systemd/watchglass.service",
+    ] {
+        if !folder.join(name).is_file() {
+            return Err(format!("there is no {name}"));
+        }
+    }
+    passed(format!("{} files in one folder", files(&scratch.0)?.len()))
+}
+
+fn same(one: &Path, other: &Path) -> Result<(), String> {
+    cmd("cmp").arg(one).arg(other).run()
+}
+
+fn deb(release: &Release) -> Result<Done, String> {
+    let Some(dpkg) = find("dpkg-deb") else { return without("dpkg-deb") };
+    let scratch = Scratch::new("check-deb")?;
+    cmd(dpkg).arg("-x").arg(release.deb()).arg(&scratch.0).run()?;
+    same(&scratch.0.join("usr/bin/watchglass"), &release.binary())?;
+    if let Some(lintian) = find("lintian") {
+        cmd(lintian).args(["--fail-on", "error"]).arg(release.deb()).run()?;
+    } else {
+        return Ok(Done::But("lintian is missing, so its errors are not known".to_owned()));
+    }
+    passed("lintian has no error")
+}
+
+/// No symbol newer than the oldest glibc, no path of the building machine, hardened.
+fn binary(release: &Release) -> Result<Done, String> {
+    let binary = release.binary();
+    let newest = newest_glibc(&binary)?;
+    if newest > GLIBC {
+        return Err(format!("it asks for glibc {}.{}", newest.0, newest.1));
+    }
+    let bytes = std::fs::read(&binary).map_err(|e| format!("{}: {e}", binary.display()))?;
+    let own = [Some(paths::root().display().to_string()), std::env::var("HOME").ok().filter(|home| home.len() > 5)];
+    if let Some(path) =
+        own.into_iter().flatten().find(|path| bytes.windows(path.len()).any(|part| part == path.as_bytes()))
+    {
+        return Err(format!("it names {path}, a folder of this machine"));
+    }
+    let Some(readelf) = find("readelf") else { return without("readelf") };
+    let told = |flags: &str| Cmd::output(cmd(&readelf).arg(flags).arg(&binary));
+    let (head, load, dynamic) = (told("-h")?, told("-lW")?, told("-d")?);
+    let stack = load.lines().find(|line| line.contains("GNU_STACK")).unwrap_or_default();
+    for (is_so, what) in [
+        (head.contains("DYN "), "it is no PIE"),
+        (load.contains("GNU_RELRO"), "it has no RELRO"),
+        (!stack.contains("RWE"), "its stack can be run"),
+        (!dynamic.contains("RPATH") && !dynamic.contains("RUNPATH"), "it has an RPATH"),
+    ] {
+        if !is_so {
+            return Err(what.to_owned());
+        }
+    }
+    passed(format!("glibc {}.{}, PIE, RELRO, no RPATH", newest.0, newest.1))
+}
+
+fn words(release: &Release) -> Result<Done, String> {
+    let folder = release.work.join("completions");
+    let mut lacking = Vec::new();
+    for (shell, name) in &super::archive::SHELLS[..3] {
+        match find(shell) {
+            Some(shell) => cmd(shell).arg("-n").arg(folder.join(name)).run()?,
+            None => lacking.push(*shell),
+        }
+    }
+    match find("mandoc") {
+        Some(mandoc) => {
+            cmd(mandoc).args(["-T", "lint", "-W", "error"]).arg(release.work.join("man").join("watchglass.1")).run()?
+        }
+        None => lacking.push("mandoc"),
+    }
+    if lacking.is_empty() {
+        passed("they load")
+    } else {
+        Ok(Done::But(format!("not tried, for want of: {}", lacking.join(", "))))
+    }
+}
+
+fn units(release: &Release) -> Result<Done, String> {
+    let Some(analyze) = find("systemd-analyze") else { return without("systemd-analyze") };
+    let scratch = Scratch::new("check-units")?;
+    // It looks for the program where the unit names it.
+    let text = paths::read(&paths::root().join("xtask").join("dist").join("watchglass.service"))?;
+    let unit = scratch.0.join("watchglass.service");
+    paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;
+    cmd(&analyze).arg("verify").arg(&unit).run()?;
+    let told =
+        cmd(&analyze).args(["security", "--offline=true", "--no-pager", "--threshold=20"]).arg(&unit).output()?;
+    passed(told.lines().last().unwrap_or("it is hardened").trim().to_owned())
+}

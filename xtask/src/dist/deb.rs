@@ -1,0 +1,75 @@
+//! The package for Debian and Ubuntu, by dpkg-deb.
+
+use super::Release;
+use super::archive::{SHELLS, put};
+use crate::exec::{cmd, find};
+use crate::paths;
+use crate::steps::Done;
+
+const DESCRIPTION: &str = "\
+live dashboard for the machines that train models
+ One program collects the metrics of CPU, memory, disks, network, processes
+ and accelerators, keeps them, and shows them live in the browser, in windows
+ from a minute to twelve hours.
+ .
+ Alone on one machine it needs no account, no cloud and no database. A hub
+ shows many machines to a team.";
+
+/// Builds it from the binary, or says why it is left out.
+pub fn build(release: &Release) -> Result<Done, String> {
+    let Some(dpkg) = find("dpkg-deb") else {
+        return Ok(Done::Without("there is no package for Debian; install dpkg".to_owned()));
+    };
+    let (root, own) = (release.work.join("deb"), paths::root().join("xtask").join("dist"));
+    paths::remove(&root)?;
+    let at = |path: &str| root.join(path);
+    put(&at("usr/bin"), [(&*release.binary(), "watchglass")])?;
+    put(&at("lib/systemd/system"), [(&*own.join("watchglass.service"), "watchglass.service")])?;
+    put(&at("usr/lib/systemd/user"), [(&*own.join("watchglass-user.service"), "watchglass.service")])?;
+    put(&at("usr/lib/sysusers.d"), [(&*own.join("sysusers.conf"), "watchglass.conf")])?;
+    put(&at("etc/watchglass"), [(&*own.join("watchglass.toml"), "watchglass.toml")])?;
+    let folders = [
+        "usr/share/bash-completion/completions",
+        "usr/share/zsh/vendor-completions",
+        "usr/share/fish/vendor_completions.d",
+    ];
+    for (folder, (_, name)) in folders.into_iter().zip(SHELLS) {
+        put(&at(folder), [(&*release.work.join("completions").join(name), name)])?;
+    }
+    paths::copy(&release.work.join("man"), &at("usr/share/man/man1"))?;
+    let doc = at("usr/share/doc/watchglass");
+    put(
+        &doc,
+        [(&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"), (&*paths::root().join("LICENSE-MIT"), "copyright")],
+    )?;
+    let day = cmd("date").args(["-u", "-R", "-d"]).arg(format!("@{}", release.time)).env("LC_ALL", "C").output()?;
+    let version = format!("{}-1", release.version.replace("-dev", "~dev"));
+    let changelog = format!(
+        "watchglass ({version}) unstable; urgency=low\n\n  * See /usr/share/doc/watchglass/changes.md.gz.\n\n -- Watchglass <watchglass@localhost>  {day}"
+    );
+    paths::write(&doc.join("changelog.Debian"), &changelog)?;
+    put(&doc, [(&*paths::root().join("static").join("changes.md"), "changes.md")])?;
+    let pages: Vec<_> =
+        std::fs::read_dir(at("usr/share/man/man1")).map_err(|e| e.to_string())?.flatten().map(|e| e.path()).collect();
+    cmd("gzip")
+        .args(["-9", "-n", "-f"])
+        .args(&pages)
+        .arg(doc.join("changelog.Debian"))
+        .arg(doc.join("changes.md"))
+        .run()?;
+    let arch = if release.arch() == "aarch64" { "arm64" } else { "amd64" };
+    let size = cmd("du").args(["-sk", "--apparent-size"]).arg(&root).output()?;
+    let control = format!(
+        "Package: watchglass\nVersion: {version}\nArchitecture: {arch}\nMaintainer: Watchglass <watchglass@localhost>\nInstalled-Size: {}\nDepends: libc6 (>= 2.17)\nSection: admin\nPriority: optional\nDescription: {DESCRIPTION}\n",
+        size.split_whitespace().next().unwrap_or("0")
+    );
+    paths::write(&at("DEBIAN/control"), &control)?;
+    paths::write(&at("DEBIAN/conffiles"), "/etc/watchglass/watchglass.toml\n")?;
+    put(&at("DEBIAN"), [(&*own.join("postinst"), "postinst"), (&*own.join("postrm"), "postrm")])?;
+    cmd("chmod").args(["-R", "u=rwX,go=rX"]).arg(&root).run()?;
+    cmd("chmod").arg("755").args([at("DEBIAN/postinst"), at("DEBIAN/postrm"), at("usr/bin/watchglass")]).run()?;
+    // Of a folder on a disk the order of names differs; dpkg-deb sorts them, and takes the time from here.
+    let build = cmd(dpkg).args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(release.deb());
+    build.env("SOURCE_DATE_EPOCH", &release.time).run()?;
+    Ok(Done::Now(release.deb().display().to_string()))
+}

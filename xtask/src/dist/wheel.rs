@@ -1,0 +1,51 @@
+//! The wheel, by maturin and the linker of zig, which links against an old glibc.
+
+use super::{GLIBC, Release, newest_glibc};
+use crate::exec::cmd;
+use crate::paths;
+use crate::steps::Done;
+use std::path::Path;
+
+/// Builds the binary and packs it with the Python package and the extension. `packers` is the environment with maturin.
+pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
+    let home = |key: &str, below: &str| {
+        std::env::var(key).unwrap_or_else(|_| format!("{}/{below}", std::env::var("HOME").unwrap_or_default()))
+    };
+    let root = paths::root();
+    let replaced = [(root.display().to_string(), "/watchglass"), (home("CARGO_HOME", ".cargo"), "/cargo")];
+    let flags: Vec<String> = replaced.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
+    let maturin = cmd(packers.join("bin").join("maturin")).dir(&root).path_first(&[packers.join("bin")]);
+    maturin
+        .args(["build", "--release", "--zig", "--compatibility", "manylinux2014", "--target", &release.target, "--out"])
+        .arg(&release.out)
+        .env("CARGO_TARGET_DIR", paths::target().join("dist"))
+        .env("SOURCE_DATE_EPOCH", &release.time)
+        .env("WATCHGLASS_COMMIT", &release.commit)
+        .env("WATCHGLASS_DATE", &release.date)
+        .env("RUSTFLAGS", flags.join(" "))
+        .env("CARGO_INCREMENTAL", "0")
+        .run()?;
+    let wheel = release.wheel();
+    let bytes = std::fs::metadata(&wheel).map_err(|e| format!("{}: {e}", wheel.display()))?.len();
+    Ok(Done::Now(format!("{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6)))
+}
+
+/// Takes the binary out of the wheel, for the other packages, and looks at what it asks for.
+pub fn binary(release: &Release, packers: &Path) -> Result<Done, String> {
+    const TAKE: &str = "\
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    name, = [name for name in wheel.namelist() if name.endswith('.data/scripts/watchglass')]
+    open(sys.argv[2], 'wb').write(wheel.read(name))";
+    let binary = release.binary();
+    cmd(packers.join("bin").join("python")).args(["-c", TAKE]).arg(release.wheel()).arg(&binary).run()?;
+    cmd("chmod").arg("755").arg(&binary).run()?;
+    let newest = newest_glibc(&binary)?;
+    if newest > GLIBC {
+        return Err(format!(
+            "the binary asks for glibc {}.{}, and may for {}.{}",
+            newest.0, newest.1, GLIBC.0, GLIBC.1
+        ));
+    }
+    Ok(Done::Now(format!("{} asks for glibc {}.{}", binary.display(), newest.0, newest.1)))
+}

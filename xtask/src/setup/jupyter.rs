@@ -1,0 +1,127 @@
+//! JupyterLab, beside which the notebook's tests run, and our extension for it.
+
+use crate::exec::{cmd, find};
+use crate::paths;
+use crate::steps::{Done, Steps};
+use std::path::{Path, PathBuf};
+
+/// What is lost where a part is missing.
+const COST: &str = "the tests beside JupyterLab are ignored";
+
+/// Prepares an environment of Python with JupyterLab in the versions of `tests/notebook/requirements.txt`, and the
+/// extension in `notebook/data`. None where there is no Python or no Node.js for them.
+pub fn jupyter(steps: &mut Steps) -> Option<PathBuf> {
+    let mut found = None;
+    let _ = steps.step("JupyterLab", || environment(&mut found));
+    let environment = found?;
+    let mut built = false;
+    let _ = steps.step("extension for JupyterLab", || extension(&environment, &mut built));
+    built.then_some(environment)
+}
+
+/// What packs the wheel: maturin, and the linker of zig.
+const PACKERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
+
+/// Prepares an environment of Python with what packs the wheel.
+pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
+    let root = paths::tool("packers", &PACKERS.join("-").replace("==", "-"))?;
+    steps.step("maturin and zig", || {
+        let there = || root.join("bin").join("maturin").is_file() && root.join("made").is_file();
+        if there() {
+            return Ok(Done::Already(PACKERS.join(", ")));
+        }
+        let _alone = paths::alone(&root.with_added_extension("making"))?;
+        if !there() {
+            let python = python().ok_or("install Python 3.9 or newer with its module venv")?;
+            paths::remove(&root)?;
+            eprintln!("    pip install {}", PACKERS.join(" "));
+            cmd(python).args(["-m", "venv"]).arg(&root).run()?;
+            let quiet = ["install", "--quiet", "--disable-pip-version-check"];
+            cmd(root.join("bin").join("pip")).args(quiet).args(PACKERS).run()?;
+            paths::write(&root.join("made"), "")?;
+        }
+        Ok(Done::Now(PACKERS.join(", ")))
+    })?;
+    Ok(root)
+}
+
+/// A Python that the package is for.
+pub fn python() -> Option<PathBuf> {
+    let python = find("python3")?;
+    let is_new = ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"];
+    cmd(&python).args(is_new).output().ok().map(|_| python)
+}
+
+fn environment(found: &mut Option<PathBuf>) -> Result<Done, String> {
+    let list = paths::root().join("tests").join("notebook").join("requirements.txt");
+    let wanted = paths::read(&list)?;
+    let root = paths::tool("jupyter", "4")?;
+    let stamp = root.join("requirements.txt");
+    let is_it = || std::fs::read_to_string(&stamp).is_ok_and(|had| had == wanted);
+    if !is_it() {
+        let Some(python) = python() else {
+            return Ok(Done::Without(format!("{COST}; install Python 3.9 or newer with its module venv")));
+        };
+        let _alone = paths::alone(&root.with_added_extension("making"))?;
+        if !is_it() {
+            paths::remove(&root)?;
+            eprintln!("    python3 -m venv, pip install -r {}", list.display());
+            let pip = root.join("bin").join("pip");
+            let quiet = ["install", "--quiet", "--disable-pip-version-check", "--requirement"];
+            let made = cmd(python).args(["-m", "venv"]).arg(&root).run();
+            if let Err(reason) = made.and_then(|()| cmd(&pip).args(quiet).arg(&list).run()) {
+                return Ok(Done::Without(format!("{COST}: {reason}")));
+            }
+            paths::write(&stamp, &wanted)?;
+            *found = Some(root);
+            return Ok(Done::Now("as in tests/notebook/requirements.txt".to_owned()));
+        }
+    }
+    *found = Some(root);
+    Ok(Done::Already("as in tests/notebook/requirements.txt".to_owned()))
+}
+
+/// Compiles `notebook/lab`, where it is another than what was compiled last.
+fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
+    let lab = paths::root().join("notebook").join("lab");
+    let out = paths::root().join("notebook/data/data/share/jupyter/labextensions/watchglass-lab");
+    let stamp = paths::target().join("lab.stamp");
+    let mut sources = String::new();
+    for name in ["package.json", "package-lock.json", "tsconfig.json", "src", "style", "schema"] {
+        gather(&lab.join(name), &mut sources)?;
+    }
+    let there = || out.join("package.json").is_file();
+    if there() && std::fs::read_to_string(&stamp).is_ok_and(|had| had == sources) {
+        *built = true;
+        return Ok(Done::Already(out.display().to_string()));
+    }
+    let Some(npm) = find("npm") else {
+        return Ok(Done::Without(format!("{COST}; install Node.js with npm")));
+    };
+    let _alone = paths::alone(&paths::target().join("lab.making"))?;
+    eprintln!("    npm ci, npm run build in {}", lab.display());
+    let clean = ["ci", "--fetch-retries=1", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
+    if let Err(reason) = cmd(&npm).args(clean).dir(&lab).run() {
+        return Ok(Done::Without(format!("{COST}: {reason}")));
+    }
+    // What does not compile is a fault of ours.
+    cmd(&npm).args(["run", "--silent", "build"]).dir(&lab).path_first(&[environment.join("bin")]).run()?;
+    if !there() {
+        return Err(format!("there is no {} after the build", out.display()));
+    }
+    paths::write(&stamp, &sources)?;
+    *built = true;
+    Ok(Done::Now(out.display().to_string()))
+}
+
+/// The text of a file, or of all files of a folder in order of name.
+fn gather(path: &Path, into: &mut String) -> Result<(), String> {
+    if !path.is_dir() {
+        into.push_str(&paths::read(path)?);
+        return Ok(());
+    }
+    let list = std::fs::read_dir(path).map_err(|e| format!("{} could not be read: {e}", path.display()))?;
+    let mut entries: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries.iter().try_for_each(|path| gather(path, into))
+}
