@@ -9,6 +9,8 @@ export interface Kernel {
   memory?: number;
   limit?: number;
   warning?: string;
+  /** What its processes hold of each GPU's memory, in bytes; empty where nobody can tell whose the memory is. */
+  gpus: { gpu: number; memory: number }[];
 }
 
 /** A run of a cell as `GET api/v1/cells` tells it. */
@@ -70,7 +72,19 @@ export async function kernel(id: string): Promise<Kernel | null | undefined> {
     return answer === null ? null : undefined;
   }
   const [memory, limit] = [number(member(found, 'memory')), number(member(found, 'limit'))];
-  return { id, memory, limit, warning: text(member(found, 'warning')) };
+  return { id, memory, limit, warning: text(member(found, 'warning')), gpus: await gpus(id) };
+}
+
+/** What this kernel holds of each GPU's memory now. Series carry the first eight letters of its id. */
+async function gpus(id: string): Promise<Kernel['gpus']> {
+  const short = id.slice(0, 8);
+  const answer = await json(`${pageUrl()}api/v1/query?tag=kernel.${encodeURIComponent(short)}.gpu.*.memory&from=-15s`);
+  return rows(answer, 'series').flatMap(one => {
+    const gpu = /\.gpu\.(\d+)\.memory$/.exec(text(member(one, 'tag')) ?? '')?.[1];
+    const last: unknown = rows(one, 'points').pop();
+    const memory = Array.isArray(last) ? number(last[1]) : undefined;
+    return gpu === undefined || memory === undefined ? [] : [{ gpu: Number(gpu), memory }];
+  });
 }
 
 /** What this kernel's cells used in the last 12 hours, newest first. */

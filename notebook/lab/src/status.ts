@@ -1,4 +1,4 @@
-// The status bar's item: the kernel's memory of its limit.
+// The status bar's item: the kernel's memory of its limit, and what it holds of GPUs.
 
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
@@ -19,7 +19,13 @@ export function words(now: Kernel | null | undefined): string {
   if (now?.memory === undefined) {
     return '';
   }
-  return `Kernel ${size(now.memory)}` + (now.limit === undefined ? '' : ` of ${size(now.limit)}`);
+  const held = now.gpus.reduce((sum, one) => sum + one.memory, 0);
+  const name = now.gpus.length === 1 ? `GPU ${now.gpus[0].gpu}` : `${now.gpus.length} GPUs`;
+  return (
+    `Kernel ${size(now.memory)}` +
+    (now.limit === undefined ? '' : ` of ${size(now.limit)}`) +
+    (now.gpus.length === 0 ? '' : ` · ${name} ${size(held)}`)
+  );
 }
 
 /** Shows the memory of the kernel that `current` names. It asks only while a notebook has one and Lab is in sight. */
@@ -77,7 +83,7 @@ export class Status extends Widget {
 
   private tell(now: Kernel | null | undefined): void {
     this.button.textContent = words(now);
-    this.button.title = now?.warning ?? 'Memory of this kernel and of what it started. Opens Watchglass.';
+    this.button.title = now?.warning ?? 'Memory of this kernel and of what it started, on GPUs too. Opens Watchglass.';
     this.button.classList.toggle('wg-mod-warning', now?.warning !== undefined);
     this.changed.emit();
   }

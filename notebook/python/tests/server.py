@@ -9,11 +9,12 @@ import threading
 
 class FakeServer:
     """Keeps what is asked of it. ``silent`` takes connections and never answers; ``answers`` maps the beginning of a
-    path to ``(status, object)``."""
+    path to ``(status, object)``, ``texts`` to a text."""
 
     def __init__(self, folder, silent=False):
         self.path = os.path.join(folder, "control.sock")
-        self.asked, self.answers = [], {"/api/v1/markers": (200, {"taken": 1, "dropped": 0})}
+        self.asked, self.texts = [], {}
+        self.answers = {"/api/v1/markers": (200, {"taken": 1, "dropped": 0})}
         fake, self._let_go = self, threading.Event()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -27,7 +28,8 @@ class FakeServer:
                 fake.asked.append((self.command, self.path, dict(self.headers), body))
                 found = [said for path, said in fake.answers.items() if self.path.startswith(path)]
                 status, said = found[0] if found else (404, {"error": "nothing is there"})
-                text = json.dumps(said).encode()
+                texts = [text for path, text in fake.texts.items() if self.path.startswith(path)]
+                status, text = (200, texts[0].encode()) if texts else (status, json.dumps(said).encode())
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

@@ -27,6 +27,27 @@ class Road(Case):
         del os.environ["HOME"]
         self.assertEqual(client.sockets(), [])
 
+    def test_within_a_run_a_marker_is_one_datagram(self):
+        import socket
+
+        path = os.path.join(self.data, "run.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.settimeout(SOON)
+            sock.bind(path)
+            os.environ["WATCHGLASS_SOCKET"] = path
+            self.assertFalse(client.told({"text": "x"}), "no run")
+            os.environ["WATCHGLASS_RUN_ID"] = "abc"
+            watchglass.mark("epoch 3", step=1200)
+            told = json.loads(sock.recv(4096))
+            self.assertEqual((told["text"], told["step"], told["kind"]), ("epoch 3", 1200, "note"))
+        os.remove(path)
+        self.assertFalse(client.told({"text": "x"}), "nobody listens")
+        # What is no datagram goes where the server of this user is, not to that socket.
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        fake.answers["/api/v1/query"] = (200, {"series": []})
+        self.assertEqual(watchglass.query("x"), {})
+
     def test_without_a_server_the_error_says_what_to_do(self):
         with self.assertRaisesRegex(client.Unreachable, "start one by `watchglass`"):
             client.ask("api/v1/kernels")
@@ -41,6 +62,13 @@ class Road(Case):
         with self.assertRaisesRegex(client.Refused, "no metric has the tag"):
             watchglass.query("x")
 
+    def test_a_server_that_cannot_now_is_one_that_does_not_answer_yet(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        fake.answers["/api/v1/query"] = (503, {"error": "it is starting"})
+        with self.assertRaisesRegex(client.Unreachable, "it is starting"):
+            watchglass.query("x")
+
     def test_a_query_is_columns_by_tag(self):
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)
@@ -49,9 +77,40 @@ class Road(Case):
         told = watchglass.query("gpu.*.memory", last="1h")
         self.assertEqual(told, {"gpu.0.memory": {"unit": "bytes", "t": [1.5, 2.5], "value": [7, 8]}})
         self.assertEqual(fake.asked[0][1], "/api/v1/query?tag=gpu.%2A.memory&from=-1h")
+        # Who names a socket is asked there, wherever the browser finds the page.
+        os.environ["WATCHGLASS_URL"], os.environ["WATCHGLASS_SOCKET"] = "http://127.0.0.1:1/", fake.path
+        self.assertEqual(list(watchglass.query("gpu.*.memory")), ["gpu.0.memory"])
+        del os.environ["WATCHGLASS_SOCKET"]
         os.environ["WATCHGLASS_URL"] = "unix:" + fake.path
         rows[0] = {"tag": "gpu.0.memory", "source": "a", "unit": "bytes", "buckets": [{"t": 60, "min": 1, "mean": 2}]}
         self.assertEqual(watchglass.query("gpu.*.memory", step="1m")["gpu.0.memory"]["mean"], [2])
+
+
+class Figures(Case):
+    """Pictures that stay."""
+
+    def test_a_figure_is_svg_and_says_its_numbers(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        svg = "<svg xmlns='x'><title>GPU utilisation\nGPU 0: mean 90 %, &lt;1 to 99 %</title></svg>"
+        fake.texts["/api/v1/figure"] = svg
+        drawn = watchglass.figure("gpu.*.gpu", last="10m", theme="dark")
+        self.assertEqual(drawn._repr_mimebundle_()["image/svg+xml"], svg)
+        self.assertEqual(str(drawn), "GPU utilisation\nGPU 0: mean 90 %, <1 to 99 %")
+        self.assertEqual(fake.asked[0][1], "/api/v1/figure?tag=gpu.%2A.gpu&theme=dark&width=720&height=316&from=-10m")
+
+    def test_a_cell_is_the_span_of_its_newest_run(self):
+        fake = FakeServer(self.data)
+        self.addCleanup(fake.end)
+        runs = [{"n": 4, "from": 30.0}, {"n": 3, "from": 20.0, "to": 25.5}, {"n": 2, "from": 1.0, "to": 2.0}]
+        fake.answers["/api/v1/cells"] = (200, {"cells": runs})
+        fake.texts["/api/v1/figure"] = "<svg></svg>"
+        for cell, span in [(-1, "from=20.000&to=25.500"), (2, "from=1.000&to=2.000"), (-2, "from=1.000&to=2.000")]:
+            watchglass.figure("cpu", cell=cell)
+            self.assertTrue(fake.asked[-1][1].endswith(span), fake.asked[-1])
+        for cell in (-3, 4):
+            with self.assertRaisesRegex(LookupError, "no cell"):
+                watchglass.figure("cpu", cell=cell)
 
 
 class Markers(Case):

@@ -127,6 +127,24 @@ class Shell(Case):
         self.run_cell('%watchglass mark "epoch 3"')
         self.assertIn("epoch 3", [one.get("text") for one in self.told()])
 
+    def test_each_kernel_of_a_profile_loads_it_once_that_is_enabled(self):
+        path = os.path.join(self.shell.profile_dir.startup_dir, "50-watchglass.py")
+        self.assertIn(path, self.run_cell("%watchglass enable"))
+        self.run_cell("%watchglass off")
+        self.run_cell("%run -i " + path)
+        self.assertIn("watchglass", self.shell.magics_manager.magics["line"])
+        self.run_cell("%reload_ext watchglass")
+        self.assertIn("removed " + path, self.run_cell("%watchglass disable"))
+        self.assertFalse(os.path.exists(path))
+        self.assertIn("no kernel loads", self.run_cell("%watchglass disable"))
+        os.mkdir(path)
+        self.assertIn("nothing was changed", self.run_cell("%watchglass enable"))
+
+    def test_what_is_enabled_does_no_harm_once_the_package_has_gone(self):
+        with mock.patch.object(self.shell.extension_manager, "load_extension", side_effect=ModuleNotFoundError("gone")):
+            result = self.shell.run_cell(magic.STARTUP)
+        self.assertTrue(result.success)
+
 
 class Imports(unittest.TestCase):
     """What loading costs."""

@@ -10,7 +10,7 @@ import time
 from . import client
 
 __version__ = "0.1.0"
-__all__ = ["mark", "query", "span"]
+__all__ = ["Figure", "figure", "mark", "query", "span"]
 
 
 def mark(text, kind="note", step=None):
@@ -42,7 +42,8 @@ def _put(text, kind, step, begin, end):
             marker["end"] = max(begin, end)
         if step is not None:
             marker["step"] = int(step)
-        client.sender().put(client.own(marker))
+        if not client.told(marker):
+            client.sender().put(client.own(marker))
     except Exception:  # A text that cannot be made, a step that is no number: the training goes on.
         pass
 
@@ -77,6 +78,60 @@ def query(tag, last="5m", step=None):
             columns["value"] = [point[1] for point in points]
         told[name] = columns
     return told
+
+
+class Figure:
+    """A chart as a picture that stays in the notebook: SVG, drawn by the server like the page's own."""
+
+    def __init__(self, svg):
+        self.svg = svg
+
+    def __str__(self):
+        import html
+
+        begin, end = self.svg.find("<title>"), self.svg.find("</title>")
+        return html.unescape(self.svg[begin + len("<title>") : end]) if 0 <= begin < end else "a figure of Watchglass"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/svg+xml": self.svg, "text/plain": str(self)}
+
+
+def figure(tag, last=None, cell=None, theme="light", width=720, height=316):
+    """A chart of the series that ``tag`` selects (``gpu.*.gpu``), which all have one unit.
+
+    Of the time ``last`` (``30s``, ``5m``, ``1h``), or of a cell of this notebook: ``cell=-1`` is the one that ended last,
+    ``cell=3`` the newest run with the number 3. Without both it is the last five minutes. ``theme`` is ``light`` or
+    ``dark``; ``width`` and ``height`` are pixels.
+
+    Raises ``watchglass.client.Unreachable`` without a server, ``watchglass.client.Refused`` with the server's sentence, and
+    ``LookupError`` where there is no such cell.
+    """
+    from urllib.parse import urlencode
+
+    asked = {"tag": tag, "theme": theme, "width": width, "height": height}
+    if cell is not None:
+        begin, end = _cell(cell)
+        asked["from"], asked["to"] = "%.3f" % begin, "%.3f" % end
+    else:
+        asked["from"] = "-" + (last or "5m").lstrip("-")
+    return Figure(client.ask("api/v1/figure?" + urlencode(asked), timeout=30.0, read=lambda text: text.decode("utf-8")))
+
+
+def _cell(cell):
+    """Begin and end of a cell's run, Unix seconds."""
+    kernel = client.kernel_id()
+    asked = "api/v1/cells?from=-1d" + ("&kernel=" + kernel if kernel else "")
+    ended = [run for run in client.ask(asked, timeout=30.0).get("cells", []) if "to" in run]
+    ended.sort(key=lambda run: run["to"])
+    if cell < 0:
+        found = ended[cell:][:1] if len(ended) >= -cell else []
+    else:
+        found = [run for run in ended if run.get("n") == cell][-1:]
+    if not found:
+        raise LookupError("no cell %d has ended in this notebook; %%load_ext watchglass comes before it" % cell)
+    return found[0]["from"], found[0]["to"]
 
 
 def load_ipython_extension(shell):

@@ -60,8 +60,33 @@ def sockets():
     return places
 
 
+def in_run():
+    """Whether ``watchglass run`` started this process: then ``WATCHGLASS_SOCKET`` is a socket for datagrams."""
+    return bool(os.environ.get("WATCHGLASS_RUN_ID"))
+
+
+def told(marker):
+    """Sends a marker as one datagram from within a run, whose run and rank the server then knows. Never waits.
+
+    Returns False where that cannot be: outside of a run, in a notebook, where nobody listens or reads.
+    """
+    path = os.environ.get("WATCHGLASS_SOCKET", "")
+    if not path or not in_run() or kernel_id():
+        return False
+    import socket
+
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            sock.sendto(json.dumps(marker).encode("utf-8"), path)
+        return True
+    except (AttributeError, OSError):
+        return False
+
+
 def _connections(timeout):
-    """Connections to try, in turn: where ``WATCHGLASS_URL`` points, else the sockets of this user's data folder."""
+    """Connections to try, in turn: the socket ``WATCHGLASS_SOCKET``, else where ``WATCHGLASS_URL`` points, else the sockets
+    of this user's data folder."""
     import http.client
     import socket
 
@@ -77,8 +102,12 @@ def _connections(timeout):
             self.sock.settimeout(self.timeout)
             self.sock.connect(self.path)
 
-    url = os.environ.get("WATCHGLASS_URL", "")
-    if url.startswith("unix:"):
+    own, url = os.environ.get("WATCHGLASS_SOCKET", ""), os.environ.get("WATCHGLASS_URL", "")
+    if in_run():
+        own = ""
+    if own:
+        yield OverSocket(own), "/"
+    elif url.startswith("unix:"):
         yield OverSocket(url[len("unix:") :]), "/"
     elif url:
         from urllib.parse import urlsplit
@@ -93,9 +122,9 @@ def _connections(timeout):
             yield OverSocket(path), "/"
 
 
-def ask(path, body=None, timeout=TIMEOUT):
-    """Asks the server for ``path`` (without its first slash), with ``body`` (bytes of JSON) by POST. Returns the JSON
-    of its answer.
+def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
+    """Asks the server for ``path`` (without its first slash), with ``body`` (bytes of JSON) by POST. Returns what ``read``
+    makes of its answer.
 
     Raises ``Unreachable`` where none answers within ``timeout`` seconds, ``Refused`` where it answers with an error.
     """
@@ -119,11 +148,13 @@ def ask(path, body=None, timeout=TIMEOUT):
                 connection.close()
             if len(text) > MAX_ANSWER:
                 raise Refused("the answer is above 64 MiB; ask for less time or fewer series")
-            said = json.loads(text) if text else {}
             if answer.status != 200:
+                said = json.loads(text) if text else {}
                 sentence = said.get("error") if isinstance(said, dict) else None
-                raise Refused(str(sentence or "the server answered %d" % answer.status))
-            return said
+                # What it cannot do now it may be able to do in a moment, as while it starts.
+                refusal = Unreachable if answer.status == 503 else Refused
+                raise refusal(str(sentence or "the server answered %d" % answer.status))
+            return read(text) if text else {}
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable("the server does not answer: %s" % (error or type(error).__name__)) from None
     except ValueError:

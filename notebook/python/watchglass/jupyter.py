@@ -35,8 +35,15 @@ def binary():
 
 def has_lab_extension():
     """Whether the extension for Lab is here: it brings a card of its own, whose tab knows the notebooks."""
-    name = os.path.join("share", "jupyter", "labextensions", "watchglass-lab", "package.json")
-    return os.path.isfile(os.path.join(sys.prefix, name))
+    folders = [os.path.join(sys.prefix, "share", "jupyter", "labextensions")]
+    try:
+        # Also where `pip install --user` puts it, and what JUPYTER_PATH names.
+        from jupyter_core.paths import jupyter_path
+
+        folders += jupyter_path("labextensions")
+    except Exception:
+        pass
+    return any(os.path.isfile(os.path.join(folder, "watchglass-lab", "package.json")) for folder in folders)
 
 
 def server():

@@ -17,7 +17,16 @@ PATIENCE = 3.0
 USAGE = """%watchglass [--height PIXELS]  the page, below this cell
 %watchglass mark TEXT          marks this instant on the charts
 %watchglass labels on|off      tells the first line of each cell, too
+%watchglass enable             loads this with every kernel of your IPython profile; disable takes that back
 %watchglass off                ends all of this; %reload_ext watchglass begins again"""
+
+#: What a kernel runs as it starts; where the package has gone it starts all the same.
+STARTUP = """# Written by `%watchglass enable`; `%watchglass disable` removes this file.
+try:
+    get_ipython().extension_manager.load_extension("watchglass")
+except ImportError:
+    pass
+"""
 
 
 class Cells:
@@ -160,12 +169,33 @@ def watchglass(shell, line):
         mark(" ".join(words[1:]))
     elif words in (["labels", "on"], ["labels", "off"]) and cells is not None:
         cells.labels = words[1] == "on"
+    elif words in (["enable"], ["disable"]):
+        print(every_time(shell, words == ["enable"]))
     elif not words:
         show(480)
     elif len(words) == 2 and words[0] == "--height" and words[1].isdigit() and 100 <= int(words[1]) <= 4000:
         show(int(words[1]))
     else:
         print(USAGE)
+
+
+def every_time(shell, wanted):
+    """Has each kernel of the profile load this as it starts, or no longer. Returns what was done, in words."""
+    folder = getattr(getattr(shell, "profile_dir", None), "startup_dir", None)
+    if not folder:
+        return "this IPython has no profile; write %load_ext watchglass into the notebook"
+    path = os.path.join(folder, "50-watchglass.py")
+    try:
+        if wanted:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(STARTUP)
+            return "each new kernel loads watchglass now: " + path
+        if not os.path.exists(path):
+            return "no kernel loads watchglass by itself"
+        os.remove(path)
+        return "no kernel loads watchglass by itself any more: removed " + path
+    except OSError as error:
+        return "%s: %s; nothing was changed" % (path, error.strerror or type(error).__name__)
 
 
 def address():
