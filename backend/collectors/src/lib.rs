@@ -26,6 +26,7 @@ pub use host::monitor;
 pub use host::processes::{GpuUse, Processes};
 pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
+pub use read::exec::printed;
 
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;

@@ -68,6 +68,8 @@ pub struct KernelSample {
 pub enum NoKernel {
     /// Kernels are not looked for here.
     Off,
+    /// They will be in a moment: the collector is being opened.
+    Early,
     /// No such process runs here.
     NoProcess,
     /// The process is another user's.
@@ -82,6 +84,7 @@ impl fmt::Display for NoKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NoKernel::Off => "no kernels are looked for here; send markers to the Watchglass that runs beside Jupyter",
+            NoKernel::Early => "kernels are looked for in a moment; send the markers again",
             NoKernel::NoProcess => "no process with this pid runs here",
             NoKernel::OtherUser => "this pid is a process of another user",
             NoKernel::NotOne => "this pid is no Jupyter kernel and nothing that one started; leave pid out",
@@ -103,7 +106,25 @@ struct List {
     running: Vec<Kernel>,
     ended: VecDeque<Kernel>,
     left_out: u64,
-    reader: Option<Arc<dyn ReadKernels>>,
+    reader: Reader,
+}
+
+#[derive(Default)]
+enum Reader {
+    #[default]
+    None,
+    Expected,
+    Here(Arc<dyn ReadKernels>),
+}
+
+impl Reader {
+    fn get(&self) -> Result<Arc<dyn ReadKernels>, NoKernel> {
+        match self {
+            Reader::None => Err(NoKernel::Off),
+            Reader::Expected => Err(NoKernel::Early),
+            Reader::Here(reader) => Ok(reader.clone()),
+        }
+    }
 }
 
 /// Where the kernels of a machine are found.
@@ -139,24 +160,30 @@ impl Kernels {
     /// # Errors
     /// [`NoKernel`].
     pub fn of_process(&self, pid: u32) -> Result<String, NoKernel> {
-        let reader = self.lock().reader.clone();
-        reader.ok_or(NoKernel::Off)?.of_process(pid)
+        let reader = self.lock().reader.get()?;
+        reader.of_process(pid)
     }
 
     /// Reads a kernel that runs, now; none where it cannot be read. It may take as long as the system takes to answer.
     pub fn read(&self, id: &str) -> Option<KernelSample> {
-        let reader = self.lock().reader.clone();
-        reader?.read(id)
+        let reader = self.lock().reader.get().ok()?;
+        reader.read(id)
     }
 
     /// Whether somebody looks for them here.
     pub fn are_looked_for(&self) -> bool {
-        self.lock().reader.is_some()
+        !matches!(self.lock().reader, Reader::None)
+    }
+
+    /// Says that the collector will be opened, and so that it is worth while to come again.
+    #[cfg(target_os = "linux")]
+    pub fn expect(&self) {
+        self.lock().reader = Reader::Expected;
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) fn set_reader(&self, reader: Arc<dyn ReadKernels>) {
-        self.lock().reader = Some(reader);
+    pub(crate) fn set_reader(&self, reader: Option<Arc<dyn ReadKernels>>) {
+        self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 
     /// Says which run now, and which ended since it was said last.

@@ -112,6 +112,12 @@ impl std::fmt::Display for ExecError {
     }
 }
 
+/// What a tool prints, for who is no collector; None where it says nothing in time, or more than 1 MiB.
+pub fn printed(tool: &Path, args: &[&str], deadline: Duration) -> Option<String> {
+    let output = run(tool, args, &RunLimits { deadline, output: 1 << 20 }).ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Runs a tool to its end.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ mod history;
 
 use history::History;
 use shared::processes::{ProcessPast, ProcessTable};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
@@ -39,6 +39,16 @@ impl Processes {
     /// What processes use of one GPU; replaces what was said of it before.
     pub fn set_gpu(&self, gpu: u32, used: GpuUse) {
         self.lock_gpus().insert(gpu, used);
+    }
+
+    /// The processes that hold GPUs, each with the numbers of those, rising.
+    pub fn gpu_holders(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut holders = BTreeMap::<u32, Vec<u32>>::new();
+        for (gpu, used) in self.lock_gpus().iter() {
+            used.keys().for_each(|pid| holders.entry(*pid).or_default().push(*gpu));
+        }
+        holders.values_mut().for_each(|gpus| gpus.sort_unstable());
+        holders
     }
 
     /// What processes use of all GPUs together.

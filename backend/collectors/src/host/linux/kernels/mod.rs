@@ -27,10 +27,13 @@ const SHORT_ID: usize = 8;
 
 /// Opens it.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
-    std::fs::read_dir(&roots.proc).map_err(|error| OpenError::from_io(&roots.proc, &error))?;
+    if let Err(error) = std::fs::read_dir(&roots.proc) {
+        options.kernels.set_reader(None);
+        return Err(OpenError::from_io(&roots.proc, &error));
+    }
     let tried = [roots.proc.join("PID/cmdline").display().to_string()];
     let shared = Arc::new(Shared { inner: Mutex::new(Inner::default()), roots: roots.clone() });
-    options.kernels.set_reader(shared.clone());
+    options.kernels.set_reader(Some(shared.clone()));
     let collector = Collect {
         shared,
         finder: Finder::new(roots.proc.clone()),
