@@ -61,8 +61,25 @@ impl FoundSource {
 pub struct TickSpan {
     /// Before the first, with the steps of all series that the frames speak of.
     pub base: TickState,
-    /// Frames that can be applied in order.
-    pub frames: Vec<Vec<u8>>,
+    /// Ticks whose frames can be applied in order.
+    pub ticks: Vec<LoggedTick>,
+    /// By series: whether it has a value in any of them.
+    pub present: Vec<bool>,
+}
+
+/// A tick of a log, and what of it can be known without the ticks before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedTick {
+    /// Its sequence.
+    pub seq: u64,
+    /// Sequence of the tick before it; between the two there is none.
+    pub before: u64,
+    /// Milliseconds since the Unix epoch.
+    pub t: i64,
+    /// The wall clock was set between the tick before and this one.
+    pub clock_step: bool,
+    /// Its frame.
+    pub frame: Vec<u8>,
 }
 
 /// What was wrong at the start, and how much was read.

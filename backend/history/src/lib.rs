@@ -24,7 +24,7 @@ mod spans;
 pub mod writer;
 
 pub use folder::{Folder, OpenError, Options};
-pub use found::{Damage, Found, FoundSource, Report, TickSpan};
+pub use found::{Damage, Found, FoundSource, LoggedTick, Report, TickSpan};
 pub use indexes::Indexes;
 pub use journal::Journal;
 pub use segments::Segment;

@@ -3,7 +3,7 @@
 //! Files overlap: one that was begun after a failure holds again what the one before it holds in part. And ticks may be
 //! missing: then there is more than one span. A tick is told by its sequence and taken once.
 
-use crate::found::TickSpan;
+use crate::found::{LoggedTick, TickSpan};
 use shared::series::Steps;
 use shared::tick::{Applied, TickState, follows, sequence};
 
@@ -40,8 +40,10 @@ const MAX_MISSING_TICKS: u64 = 1_000_000;
 
 struct Growing {
     base: TickState,
-    frames: Vec<Vec<u8>>,
-    /// What the frames hold, rising.
+    ticks: Vec<LoggedTick>,
+    /// By series: whether it has a value in any of the ticks.
+    present: Vec<bool>,
+    /// What the ticks hold, rising.
     ranges: Vec<Range>,
     /// After the last frame; none while a reader's state is that.
     end: Option<TickState>,
@@ -74,19 +76,23 @@ impl Growing {
             self.base.extend(self.steps);
             self.base.apply(&keyframe).expect("a keyframe of the same series");
         }
-        TickSpan { base: self.base, frames: self.frames }
+        TickSpan { base: self.base, ticks: self.ticks, present: self.present }
     }
 
     fn holds(&self, seq: u64) -> bool {
         self.ranges.iter().rev().any(|range| range.holds(seq))
     }
 
-    fn push(&mut self, frame: &[u8], seq: u64, after: u64) {
+    /// Goes on with a tick; `state` is that after it.
+    fn push(&mut self, frame: &[u8], before: u64, clock_step: bool, state: &TickState) {
+        let seq = state.seq();
         match self.ranges.last_mut() {
-            Some(range) if after == range.last && seq == after + 1 => range.last = seq,
-            _ => self.ranges.push(Range { first: seq, last: seq, after_gap: seq > after + 1 }),
+            Some(range) if before == range.last && seq == before + 1 => range.last = seq,
+            _ => self.ranges.push(Range { first: seq, last: seq, after_gap: seq > before + 1 }),
         }
-        self.frames.push(frame.to_vec());
+        self.present.resize(self.present.len().max(state.values().len()), false);
+        self.present.iter_mut().zip(state.values()).for_each(|(present, v)| *present |= v.is_finite());
+        self.ticks.push(LoggedTick { seq, before, t: state.t(), clock_step, frame: frame.to_vec() });
     }
 }
 
@@ -192,22 +198,23 @@ impl Spans {
             let base = now.clone();
             self.spans.push(Growing {
                 base,
-                frames: Vec::new(),
+                ticks: Vec::new(),
+                present: Vec::new(),
                 ranges: Vec::new(),
                 end: None,
                 steps: reading.steps.clone(),
             });
             reading.joined = Some(self.spans.len() - 1);
         }
-        let applied = reading.state.as_mut().map(|state| state.apply(frame));
-        if !matches!(applied, Some(Ok(Applied::Tick { .. }))) {
+        let applied = reading.state.as_mut().map(|state| (state.apply(frame), state));
+        let Some((Ok(Applied::Tick { clock_step, .. }), state)) = applied else {
             // The state may be half changed: nothing goes on from it.
             (reading.state, reading.joined) = (None, None);
-            self.spans.retain(|span| !span.frames.is_empty());
+            self.spans.retain(|span| !span.ticks.is_empty());
             return Placed::Misfit;
-        }
+        };
         match reading.joined {
-            Some(joined) => self.spans[joined].push(frame, seq, after),
+            Some(joined) => self.spans[joined].push(frame, after, clock_step, state),
             None => self.join(reading),
         }
         if seen { Placed::Known } else { Placed::New }

@@ -82,6 +82,14 @@ pub async fn homes(on: &mut Connection) -> Result<Vec<(String, String)>, Error> 
     sql::query_as("SELECT id, team FROM sources").fetch_all(on).await
 }
 
+/// Id, name and labels of each.
+///
+/// # Errors
+/// The statement failed.
+pub async fn called(on: &mut Connection) -> Result<Vec<(String, String, String)>, Error> {
+    sql::query_as("SELECT id, name, labels FROM sources").fetch_all(on).await
+}
+
 /// One by its id.
 ///
 /// # Errors

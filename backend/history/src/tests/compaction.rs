@@ -3,7 +3,7 @@
 use crate::compaction::{self, Merged};
 use crate::faults::{Fault, Faulty};
 use crate::files::{Append, Content, Disk, Files, Lock, LockError};
-use crate::retain::{Limits, expired};
+use crate::retain::expired;
 use crate::segments::{self, Kind, Name, Segment};
 use shared::catalog::{Metric, cpu, memory};
 use shared::record::Record;
@@ -255,13 +255,8 @@ fn records_are_merged_in_order_and_each_once() {
     let Merged { segment, damages, .. } = compaction::merge(&disk, &Arc::default(), 9, &parts).unwrap();
     assert_eq!((numbers(&segment), damages.len()), ((1..=8).chain(90..=92).collect(), 0));
     assert_eq!((segment.contents().blocks.len(), segment.to()), (0, HOUR * 1_000 + 92));
-    assert!(
-        expired(HOUR * 1_000 + 92, Limits { retention: 0, bytes: None }, std::slice::from_ref(&segment)).is_empty()
-    );
-    assert_eq!(
-        expired(HOUR * 1_000 + 93, Limits { retention: 0, bytes: None }, std::slice::from_ref(&segment)).len(),
-        1
-    );
+    assert!(expired(HOUR * 1_000 + 92, None, std::slice::from_ref(&segment), |_| 0).is_empty());
+    assert_eq!(expired(HOUR * 1_000 + 93, None, std::slice::from_ref(&segment), |_| 0).len(), 1);
     // A damaged chunk is named, and what another part has of it is taken from there.
     let file = temp.path().join(parts[1].name().to_string());
     let mut bytes = std::fs::read(&file).unwrap();
@@ -495,10 +490,11 @@ fn what_is_too_old_or_too_much_goes_as_whole_files() {
         })
         .collect();
     let now = (HOUR + 6 * 3_600) * 1_000;
-    let go = |limits| expired(now, limits, &hours).iter().map(|s| s.name().serial).collect::<Vec<_>>();
-    assert_eq!(go(Limits { retention: 4 * 3_600_000, bytes: None }), [1, 2]);
-    assert_eq!(go(Limits { retention: 4 * 3_600_000, bytes: Some(hours[5].bytes() * 5 / 2) }), [1, 2, 3, 4]);
-    let gone = expired(now, Limits { retention: 4 * 3_600_000, bytes: None }, &hours);
+    let expired = |bytes| expired(now, bytes, &hours, |_| 4 * 3_600_000);
+    let go = |bytes| expired(bytes).iter().map(|s| s.name().serial).collect::<Vec<_>>();
+    assert_eq!(go(None), [1, 2]);
+    assert_eq!(go(Some(hours[5].bytes() * 5 / 2)), [1, 2, 3, 4]);
+    let gone = expired(None);
     let names: Vec<String> = gone.iter().map(|s| s.name().to_string()).collect();
     segments::remove(&disk, names.iter().map(String::as_str)).unwrap();
     segments::remove(&disk, names.iter().map(String::as_str)).unwrap();

@@ -8,7 +8,7 @@ use shared::catalog::{Catalog, cpu};
 use shared::record::Record;
 use shared::segment::{Contents, NewColumn, SeriesEntry, SourceEntry, TickSpan};
 use shared::series::{SeriesDef, quantize};
-use shared::tick::{TickState, follows, sequence};
+use shared::tick::{Applied, TickState, follows, sequence};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -279,8 +279,13 @@ impl Owner {
             }
             for span in &source.spans {
                 let mut state = span.base.clone();
-                for frame in &span.frames {
-                    state.apply(frame).expect("frames of a span follow each other");
+                let mut present = vec![false; span.present.len()];
+                for tick in &span.ticks {
+                    let before = state.seq();
+                    let applied = state.apply(&tick.frame).expect("frames of a span follow each other");
+                    assert!(matches!(applied, Applied::Tick { clock_step, .. } if clock_step == tick.clock_step));
+                    assert_eq!((tick.before, tick.seq, tick.t), (before, state.seq(), state.t()));
+                    present.iter_mut().zip(state.values()).for_each(|(present, v)| *present |= v.is_finite());
                     let (t, values) = &machine.truth[&state.seq()];
                     assert_eq!(state.t(), *t);
                     for (id, value) in state.values().iter().enumerate() {
@@ -293,6 +298,7 @@ impl Owner {
                     assert!(state.values().len() >= values.len());
                     assert!(seen[i].insert(state.seq()), "tick {} stands twice", state.seq());
                 }
+                assert_eq!(span.present, present);
             }
             assert!(source.last_seq() >= seen[i].last().copied().unwrap_or(0), "a sequence would be given again");
         }
