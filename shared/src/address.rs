@@ -5,7 +5,7 @@
 /// of them: `team`, `view`, `share`.
 pub const NAMES: &[&str] = &[
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by",
+    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort",
 ];
 
 /// The most pairs that are read; the others are ignored.

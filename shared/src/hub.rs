@@ -1,6 +1,7 @@
 //! The answer about a hub as a whole, as JSON. Times are whole seconds since the Unix epoch.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// `GET /api/v1/hub`, for its admins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct AboutHub {
     pub machines: u64,
     /// Agents that are linked now.
     pub links: u64,
+    /// Links and keys that were turned away since the start before a machine was known, by why: `key`, `handshake` (too many
+    /// in one second), `link`. Causes without any are left out.
+    pub turned_away: BTreeMap<String, u64>,
     /// Who was judged a moment ago, and is kept for as long as nothing has changed.
     pub judged: u64,
     /// Of these, so many were dropped since the start because there were too many.

@@ -13,6 +13,18 @@ pub const SOCKET: &str = "WATCHGLASS_SOCKET";
 /// The longest message on that socket, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
+/// The longest marker on that socket, bytes.
+pub const MAX_MARKER_BYTES: usize = 2 << 10;
+
+/// The longest text of a marker, bytes.
+pub const MAX_MARK_BYTES: usize = 256;
+
+/// What is answered on that socket to who sent a marker from a socket with a name: this, or a sentence.
+pub const TAKEN: &str = "ok";
+
+/// Kinds of markers that scripts put.
+pub const MARKS: [&str; 6] = ["note", "epoch", "step", "checkpoint", "eval", "preempting"];
+
 /// The longest text of a run: its name, a tag, its notes; bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
@@ -26,6 +38,8 @@ pub const MAX_ID_BYTES: usize = 64;
 pub const BEGIN_KIND: &str = "run.begin";
 /// Its end.
 pub const END_KIND: &str = "run.end";
+/// A process of it was stopped, or goes on.
+pub const STATE_KIND: &str = "run.state";
 
 /// Whether that may be the id of a run.
 ///
@@ -86,9 +100,45 @@ pub struct Begun {
     /// It joined a run that had begun: its environment named one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
+    /// Its place among the processes of the run, where a launcher gave it one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
+    /// Id of the job of Slurm that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slurm: Option<String>,
     /// Its names.
     #[serde(flatten)]
     pub about: About,
+}
+
+/// The place of a process among those of its run, as its launcher says it in the environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rank {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// Which launcher's words these are: `torch` (torchrun, Accelerate, DeepSpeed), `slurm`, `mpi`, `jax`, `kubernetes`.
+    pub launcher: String,
+    /// How many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<u32>,
+    /// Its number on its machine, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<u32>,
+    /// The number of its machine, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// How often the launcher has begun anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// The GPUs that it holds, as the driver says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<u32>,
+    /// Its GPUs are those that it was told to use: the driver has not said that it does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
+    /// The one that speaks for all, as W&B's `x_primary` says. Where none is, it is rank 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub primary: bool,
 }
 
 /// A process of a run has ended.
@@ -102,6 +152,61 @@ pub struct Over {
     pub how: How,
 }
 
+/// A process of a run was stopped, or goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paused {
+    /// Id of the run.
+    pub run: String,
+    /// Number of the process.
+    pub pid: u32,
+    /// Whether it is stopped: by a signal, or its cgroup is frozen.
+    pub stopped: bool,
+}
+
+/// Somebody other than the kernel says why a process ended, and knows it better.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who says so: `slurm`, or `marker` where the job itself did.
+    pub who: String,
+    /// In the scheduler's word, as `PREEMPTED`.
+    pub word: String,
+}
+
+/// Words of schedulers, and the states that they are.
+const CLAIMS: [(&str, RunState); 9] = [
+    ("PREEMPTED", RunState::Preempted),
+    ("TIMEOUT", RunState::TimedOut),
+    ("DEADLINE", RunState::TimedOut),
+    ("NODE_FAIL", RunState::NodeFailed),
+    ("BOOT_FAIL", RunState::NodeFailed),
+    ("CANCELLED", RunState::Cancelled),
+    ("REVOKED", RunState::Cancelled),
+    ("OUT_OF_MEMORY", RunState::OutOfMemory),
+    ("SUSPENDED", RunState::Suspended),
+];
+
+impl Claim {
+    /// The state that the word is; None for one that says no more than the kernel does.
+    pub fn state(&self) -> Option<RunState> {
+        CLAIMS.iter().find(|(word, _)| *word == self.word).map(|(_, state)| *state)
+    }
+
+    fn sentence(&self) -> Option<String> {
+        let word = match self.state()? {
+            RunState::Preempted => "preempted",
+            RunState::TimedOut => "out of time",
+            RunState::NodeFailed => "node failed",
+            RunState::Cancelled => "cancelled",
+            RunState::OutOfMemory => "out of memory",
+            _ => return None,
+        };
+        Some(match self.who.as_str() {
+            "slurm" => format!("{word} (Slurm: {})", self.word),
+            _ => format!("{word} (the job said so)"),
+        })
+    }
+}
+
 /// What is told on the socket, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -110,6 +215,21 @@ pub enum Told {
     Begin(Begun),
     /// It has ended.
     End(Over),
+}
+
+/// A marker as a script tells it on the socket, as JSON. A text alone is one, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// What it says.
+    pub text: String,
+    /// The number of the training step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// The run that it is of; the kernel says it where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// One of [`MARKS`].
+    pub kind: String,
 }
 
 /// How the process of a run ended.
@@ -127,6 +247,9 @@ pub struct How {
     /// What the kernel killed for memory meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryKill>,
+    /// Who says why, where somebody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
 }
 
 /// The kernel killed processes because memory was short.
@@ -143,11 +266,14 @@ pub struct MemoryKill {
 }
 
 /// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// It runs.
+    #[default]
     Running,
+    /// All its processes are stopped, or frozen.
+    Suspended,
     /// Its machine was not heard for a minute. That says nothing of the run.
     Unreachable,
     /// It ended with status 0.
@@ -158,22 +284,35 @@ pub enum RunState {
     Crashed,
     /// The kernel killed it because memory was short.
     OutOfMemory,
+    /// The scheduler's time for it was over.
+    TimedOut,
+    /// The scheduler says that its machine failed.
+    NodeFailed,
+    /// It had to make room for another.
+    Preempted,
     /// Somebody asked it to end.
     Cancelled,
+    /// Its machine was not heard for half a day. It comes back with its machine.
+    Lost,
     /// It is gone, and nobody knows how.
     Ended,
 }
 
 impl RunState {
     /// All states.
-    pub const ALL: [RunState; 8] = [
+    pub const ALL: [RunState; 13] = [
         RunState::Running,
+        RunState::Suspended,
         RunState::Unreachable,
         RunState::Finished,
         RunState::Failed,
         RunState::Crashed,
         RunState::OutOfMemory,
+        RunState::TimedOut,
+        RunState::NodeFailed,
+        RunState::Preempted,
         RunState::Cancelled,
+        RunState::Lost,
         RunState::Ended,
     ];
 
@@ -186,7 +325,12 @@ impl RunState {
             RunState::Failed => "failed",
             RunState::Crashed => "crashed",
             RunState::OutOfMemory => "out_of_memory",
+            RunState::TimedOut => "timed_out",
+            RunState::NodeFailed => "node_failed",
+            RunState::Preempted => "preempted",
+            RunState::Suspended => "suspended",
             RunState::Cancelled => "cancelled",
+            RunState::Lost => "lost",
             RunState::Ended => "ended",
         }
     }
@@ -201,8 +345,13 @@ impl RunState {
         match self {
             RunState::Running => '●',
             RunState::Finished => '✓',
-            RunState::Failed | RunState::Crashed | RunState::OutOfMemory => '■',
-            RunState::Unreachable | RunState::Cancelled | RunState::Ended => '◌',
+            RunState::Suspended => '‖',
+            RunState::Failed
+            | RunState::Crashed
+            | RunState::OutOfMemory
+            | RunState::TimedOut
+            | RunState::NodeFailed => '■',
+            RunState::Unreachable | RunState::Preempted | RunState::Cancelled | RunState::Lost | RunState::Ended => '◌',
         }
     }
 }
@@ -210,6 +359,9 @@ impl RunState {
 impl How {
     /// The state that says so.
     pub fn state(&self) -> RunState {
+        if let Some(state) = self.claim.as_ref().and_then(Claim::state) {
+            return state;
+        }
         match self {
             How { asked: Some(_), .. } => RunState::Cancelled,
             How { signal: Some(signal), memory: Some(_), .. } if signal == "SIGKILL" => RunState::OutOfMemory,
@@ -222,6 +374,11 @@ impl How {
 
     /// The state in words, with its cause: `crashed (SIGSEGV)`.
     pub fn sentence(&self) -> String {
+        // The kernel's own numbers of memory say more than the scheduler's word.
+        let claim = self.claim.as_ref().filter(|_| self.memory.is_none());
+        if let Some(sentence) = claim.and_then(Claim::sentence) {
+            return sentence;
+        }
         let killed = self.memory.as_ref().map(MemoryKill::words).unwrap_or_default();
         let ended = match (&self.signal, self.exit) {
             (Some(signal), _) => signal.clone(),
@@ -230,7 +387,7 @@ impl How {
         };
         match self.state() {
             RunState::Cancelled => {
-                let asked = self.asked.as_deref().unwrap_or_default();
+                let asked = self.asked.as_deref().unwrap_or("Slurm");
                 if ended == asked {
                     format!("cancelled ({asked})")
                 } else {
@@ -269,7 +426,7 @@ impl MemoryKill {
 }
 
 /// A process of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunProcess {
     /// Its machine.
     pub source: String,
@@ -288,10 +445,16 @@ pub struct RunProcess {
     /// It joined a run that had begun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
+    /// It is stopped, or frozen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// Its place among the processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
 }
 
 /// A run, as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.
     pub id: String,
@@ -299,6 +462,9 @@ pub struct Run {
     pub state: RunState,
     /// The state in words, with its cause.
     pub sentence: String,
+    /// The first of its processes that ended badly; None while it runs, and for one that finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// When it began, milliseconds since the Unix epoch.
     pub began: i64,
     /// When it ended, likewise; None while it runs.
@@ -311,6 +477,24 @@ pub struct Run {
     /// Processes that are not in the list.
     #[serde(default)]
     pub further: u64,
+}
+
+/// The process of a run that ended badly before all others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    /// Its machine.
+    pub source: String,
+    /// Its number there.
+    pub pid: u32,
+    /// Its rank, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// When it ended, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// How it ended.
+    pub state: RunState,
+    /// The same in words.
+    pub sentence: String,
 }
 
 /// The most processes of a run that are listed.
@@ -353,6 +537,20 @@ mod tests {
         // A launcher whose child was killed ends with a plain status.
         let launcher = How { memory: memory(Some(1 << 30)), ..how(Some(1), None) };
         assert_eq!(launcher.sentence(), "failed (exit 1); the kernel killed a process at its limit of 1 GiB");
+        let claim = |who: &str, word: &str| Some(Claim { who: who.into(), word: word.into() });
+        for (word, state, sentence) in [
+            ("PREEMPTED", "preempted", "preempted (Slurm: PREEMPTED)"),
+            ("TIMEOUT", "timed_out", "out of time (Slurm: TIMEOUT)"),
+            ("NODE_FAIL", "node_failed", "node failed (Slurm: NODE_FAIL)"),
+            ("CANCELLED", "cancelled", "cancelled (Slurm: CANCELLED)"),
+            ("OUT_OF_MEMORY", "out_of_memory", "out of memory (Slurm: OUT_OF_MEMORY)"),
+            ("FAILED", "crashed", "crashed (SIGTERM)"),
+        ] {
+            let end = How { claim: claim("slurm", word), ..how(None, Some("SIGTERM")) };
+            assert_eq!(said(&end), (state, sentence.into()));
+        }
+        let own = How { claim: claim("marker", "PREEMPTED"), ..how(Some(0), None) };
+        assert_eq!(said(&own), ("preempted", "preempted (the job said so)".into()));
         for state in RunState::ALL {
             assert_eq!(RunState::named(state.name()), Some(state));
         }

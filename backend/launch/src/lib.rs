@@ -6,10 +6,12 @@
 //!
 //! - [`process`]: the command, the signals that are passed on, and its end.
 //! - [`memory`]: what the kernel killed for memory meanwhile.
+//! - [`mark`]: a marker, told on the same socket.
 //! - [`tell`]: the server's socket, and the file where there is no server.
 
 #![cfg(unix)]
 
+pub mod mark;
 pub mod memory;
 pub mod process;
 pub mod tell;
@@ -30,6 +32,8 @@ pub struct Job {
     pub id: Option<String>,
     /// Its names.
     pub about: About,
+    /// Id of the job of Slurm that this is in.
+    pub slurm: Option<String>,
     /// Where a server's socket may be, best first.
     pub sockets: Vec<PathBuf>,
     /// Folder for what nobody was there to be told; None where this user has none.
@@ -70,7 +74,7 @@ pub fn run(job: Job, inherited: Option<String>, now: impl Fn() -> i64, complain:
     let program = Path::new(&job.command[0]).file_name().unwrap_or(&job.command[0]);
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, about };
+    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm: job.slurm, about };
     if let Err(sentence) = teller.tell(&Told::Begin(begun.clone())) {
         complain(&sentence);
     }

@@ -47,6 +47,12 @@ impl Watched {
         Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"))
     }
 
+    /// Likewise of those that another process is in.
+    pub fn of(pid: u32) -> Watched {
+        let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"))
+    }
+
     /// Likewise of those that `own`, the text of `/proc/PID/cgroup`, names below `root`.
     pub fn new(own: &str, root: &Path, vmstat: &Path) -> Watched {
         let groups = folders(own, root).into_iter().filter_map(|(folder, names)| Group::open(&folder, names));

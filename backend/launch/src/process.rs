@@ -138,6 +138,25 @@ pub fn started(pid: u32) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
+/// Whether a process is stopped by a signal (field 3 of `/proc/PID/stat`), or frozen (`cgroup.events` of its cgroup).
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+    let frozen = || {
+        let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let events = std::fs::read_to_string(format!("/sys/fs/cgroup/{path}/cgroup.events")).ok()?;
+        Some(events.lines().any(|line| line == "frozen 1"))
+    };
+    state == Some("T") || frozen().unwrap_or(false)
+}
+
+/// The parent of a process: field 4 of `/proc/PID/stat`. None for the first process, and for one that is gone.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 1)
+}
+
 /// The namespace of the numbers of processes that this one sees: the inode of `/proc/self/ns/pid`.
 pub fn namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;

@@ -73,7 +73,17 @@ mod tests {
     use shared::run::{About, Begun, How, Over};
 
     fn begun() -> Begun {
-        Begun { run: "abc".into(), t: 1, pid: 7, start: None, namespace: None, joined: false, about: About::default() }
+        Begun {
+            run: "abc".into(),
+            t: 1,
+            pid: 7,
+            start: None,
+            namespace: None,
+            joined: false,
+            rank: None,
+            slurm: None,
+            about: About::default(),
+        }
     }
 
     #[test]
