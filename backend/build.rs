@@ -1,6 +1,6 @@
 //! Puts the built page (frontend/dist) into the binary: each file as it is, as brotli and as gzip, and the hashes of the
-//! page's inline scripts for the content security policy. Without frontend/dist the table is empty and the binary serves
-//! a page that says how to build it.
+//! page's inline scripts for the content security policy; and the target, for `--version`. Without frontend/dist the table
+//! is empty and the binary serves a page that says how to build it.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -17,6 +17,12 @@ fn main() -> io::Result<()> {
     let watched = if page.is_file() { &dist } else { &frontend };
     say(&format!("cargo::rerun-if-changed={}", watched.display()))?;
     say("cargo::rerun-if-changed=build.rs")?;
+
+    say(&format!("cargo::rustc-env=WATCHGLASS_TARGET={}", variable("TARGET")?))?;
+    say("cargo::rustc-check-cfg=cfg(watchglass_page)")?;
+    if page.is_file() {
+        say("cargo::rustc-cfg=watchglass_page")?;
+    }
 
     let mut files = Vec::new();
     let mut hashes = Vec::new();

@@ -27,7 +27,11 @@ fn help_and_version_are_everywhere() {
     for args in [&["--help"][..], &["-h"], &["serve", "--help"], &["doctor", "--help"], &["help"]] {
         assert!(prints(args).contains("Usage: watchglass"), "{args:?}");
     }
-    assert_eq!(prints(&["--version"]), format!("watchglass {}\n", env!("CARGO_PKG_VERSION")));
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(prints(&["-V"]), format!("watchglass {version}\n"));
+    let told = prints(&["--version"]);
+    assert!(told.starts_with(&format!("watchglass {version} (")) && told.contains(std::env::consts::ARCH), "{told}");
+    assert!(told.ends_with("with the page)\n"), "{told}");
     for word in ["data-dir", "durable", "export", "record", "replay", "import"] {
         assert!(prints(&["--help"]).contains(word), "{word}");
     }

@@ -19,7 +19,11 @@ impl Kernel {
         let file = format!("/run/kernel-{}.json", id());
         let mut shell = watchglass_by("read line", ["-f", &file]);
         shell.env("JPY_SESSION_NAME", "/home/a/<b>train<b>.ipynb").stdin(Stdio::piped());
-        Kernel(shell.spawn().expect("a shell"))
+        let shell = Kernel(shell.spawn().expect("a shell"));
+        // The system says that it has begun before it has its arguments.
+        let arguments = format!("/proc/{}/cmdline", shell.pid());
+        until_so("its arguments", || std::fs::read_to_string(&arguments).is_ok_and(|text| text.contains(&file)));
+        shell
     }
 
     fn pid(&self) -> u32 {
@@ -72,7 +76,10 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let args = ["--interval", "100ms", "--data-dir", &path, "--collectors", "kernels,cpu"];
     let server = Server::start(args);
     let kernel = Kernel::start();
-    assert_eq!(post(&server, &cell(kernel.pid(), 1, "start")), json!({ "taken": 1, "dropped": 0 }));
+    // While the collector is being opened, who sends is told to come again.
+    let begin = cell(kernel.pid(), 1, "start").to_string();
+    let taken = until("the collector", || Some(send(&server, JSON, &begin)).filter(|answer| answer.status != 503));
+    assert_eq!((taken.status, taken.body.contains("\"taken\":1")), (200, true), "{taken:?}");
     let one = until("the kernel", || {
         let one = told(&server);
         (one["memory"].is_u64() && one["busy"].is_object()).then_some(one)

@@ -17,6 +17,8 @@ mod house;
 mod hub;
 mod kernels;
 mod ledger;
+#[cfg(target_os = "linux")]
+mod notebook;
 mod options;
 mod overview;
 mod packages;
@@ -27,5 +29,6 @@ mod runs;
 mod scrape;
 mod servers;
 mod stream;
+mod surface;
 mod top;
 mod unix;

@@ -112,7 +112,7 @@ impl Known {
             Column { id: series as u32, raw, samples }
         };
         let chunk = Chunk::new(first as u64 + 1, &times, (0..SERIES).map(column).collect());
-        self.live.fill(0 as SourceId, vec![Arc::new(Chunk { after_gap: true, ..chunk })]);
+        self.live.fill(0 as SourceId, vec![Arc::new(chunk.after_gap(false))]);
     }
 
     fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {

@@ -184,6 +184,286 @@ fn runs_outlive_the_server_that_was_told_of_them() {
 }
 
 #[test]
+fn a_scheduler_says_why_a_job_ended() {
+    let bench = Bench::new();
+    let tool = bench.folder.path().join("scontrol");
+    std::fs::write(&tool, "#!/bin/sh\necho \"JobId=1 JobName=x\n   JobState=$3 Reason=None\"\n").expect("written");
+    std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let config = bench.folder.path().join("watchglass.toml");
+    std::fs::write(&config, format!("[runs]\nscontrol = {tool:?}\n")).expect("written");
+    let config = config.to_str().expect("plain letters");
+    let server = Server::start(["--collectors", "cpu", "--data-dir", bench.data(), "--config", config]);
+    let job = |id: &str, script: &str| {
+        let mut job = bench.job(&["--id", id, "--", "sh", "-c", script]);
+        job.env("SLURM_JOB_ID", id).output().expect("it ran");
+    };
+    let words = ["PREEMPTED", "TIMEOUT", "NODE_FAIL", "CANCELLED", "OUT_OF_MEMORY", "FAILED"];
+    words.iter().for_each(|word| job(word, "kill -TERM $$"));
+    job("COMPLETED", "exit 0");
+    for (id, state, sentence) in [
+        ("PREEMPTED", "preempted", "preempted (Slurm: PREEMPTED)"),
+        ("TIMEOUT", "timed_out", "out of time (Slurm: TIMEOUT)"),
+        ("NODE_FAIL", "node_failed", "node failed (Slurm: NODE_FAIL)"),
+        ("CANCELLED", "cancelled", "cancelled (Slurm: CANCELLED)"),
+        ("OUT_OF_MEMORY", "out_of_memory", "out of memory (Slurm: OUT_OF_MEMORY)"),
+        ("FAILED", "crashed", "crashed (SIGTERM)"),
+        ("COMPLETED", "finished", "finished"),
+    ] {
+        assert_eq!(bench.sentence(&server, id, sentence)["state"], state);
+    }
+}
+
+#[test]
+fn a_job_that_is_stopped_is_suspended_and_one_that_says_so_is_preempted() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let mut job = started(bench.job(&["--id", "paused", "--", "sleep", "1000"]));
+    let child = child_of(job.id());
+    bench.sentence(&server, "paused", "running");
+    kill(child, libc::SIGSTOP);
+    assert_eq!(bench.sentence(&server, "paused", "suspended")["state"], "suspended");
+    kill(child, libc::SIGCONT);
+    bench.sentence(&server, "paused", "running");
+    kill(child, libc::SIGKILL);
+    job.wait().expect("it ended");
+    bench.sentence(&server, "paused", "crashed (SIGKILL)");
+    let own = watchglass(["mark"]);
+    let script = format!("{} mark 'room for others' --kind preempting; exit 0", own.get_program().to_string_lossy());
+    bench.job(&["--id", "makes-room", "--", "sh", "-c", &script]).output().expect("it ran");
+    assert_eq!(bench.sentence(&server, "makes-room", "preempted (the job said so)")["state"], "preempted");
+}
+
+#[test]
+fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
+    let mut fleet = Fleet::start();
+    let agent = fleet.agent_folder().to_str().expect("plain letters").to_string();
+    let mut job = watchglass(["run", "--data-dir", &agent, "--id", "goes-on", "--", "sleep", "1000"]);
+    job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+    let mut job = started(job);
+    let child = child_of(job.id());
+    // A machine is silent for a minute before that is said.
+    let listed = |fleet: &Fleet, words: &str| {
+        let begin = std::time::Instant::now();
+        loop {
+            let all = fleet.administer(&["runs"]);
+            if all.lines().any(|line| line.starts_with("goes-on") && line.contains(words)) {
+                return;
+            }
+            assert!(begin.elapsed() < std::time::Duration::from_secs(180), "not {words}: {all}");
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+    };
+    listed(&fleet, "running");
+    fleet.kill_agent();
+    listed(&fleet, "is not heard");
+    fleet.start_agent();
+    listed(&fleet, "running");
+    kill(child, libc::SIGKILL);
+    job.wait().expect("it ended");
+    listed(&fleet, "crashed (SIGKILL)");
+}
+
+#[test]
+fn a_run_is_a_question_about_its_time_its_machines_and_its_gpus() {
+    let bench = Bench::new();
+    let server = bench.server();
+    bench.job(&["--id", "asked", "--name", "lr", "--", "sleep", "2"]).output().expect("it ran");
+    let run = bench.sentence(&server, "asked", "finished");
+    let (began, ended) = (run["began"].as_f64().expect("a begin"), run["ended"].as_f64().expect("an end"));
+    let points = until("its samples", || {
+        let answer: Value =
+            serde_json::from_str(&server.get("/api/v1/query?run=asked&tag=system.cpu_percent", &[]).body)
+                .expect("JSON");
+        let points = answer["series"][0]["points"].as_array().cloned().unwrap_or_default();
+        (!points.is_empty()).then_some(points)
+    });
+    let times: Vec<f64> = points.iter().map(|point| point[0].as_f64().expect("a time")).collect();
+    assert!(times.iter().all(|t| (began..=ended).contains(t)), "{times:?} of {began} to {ended}");
+    let csv = server.get("/api/v1/export?run=asked&tag=system.cpu_percent", &[]);
+    assert_eq!((csv.status, csv.body.lines().count()), (200, points.len() + 1));
+    let none = server.get("/api/v1/query?run=nobody&tag=cpu", &[]);
+    assert!(none.status == 404 && none.error().contains("api/v1/runs lists"), "{}", none.error());
+    let page = || server.get("/metrics", &[]).body;
+    assert!(!page().contains("watchglass_run_info"), "it has ended");
+    let mut job = started(bench.job(&["--id", "runs-now", "--name", "a \"b\"", "--", "sleep", "1000"]));
+    let row = "watchglass_run_info{run=\"runs-now\",state=\"running\",name=\"a \\\"b\\\"\"} 1";
+    until("its row", || page().lines().any(|line| line == row).then_some(()));
+    kill(job.id(), libc::SIGTERM);
+    job.wait().expect("it ended");
+    until("no row", || (!page().contains("watchglass_run_info")).then_some(()));
+}
+
+#[test]
+fn a_run_has_a_report_also_when_its_samples_have_gone() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let words = ["--id", "told", "--name", "a<b", "--", "sh", "-c", "sleep 3; exit 3"];
+    bench.job(&words).output().expect("it ran");
+    bench.sentence(&server, "told", "failed (exit 3)");
+    let report = |server: &Server| {
+        until("a report with its curves", || {
+            let answer = server.get("/api/v1/runs/told/report", &[]);
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            answer.body.contains("<svg").then_some(answer.body)
+        })
+    };
+    let html = report(&server);
+    assert!(
+        html.contains("failed (exit 3)") && html.contains("<h1>a&lt;b</h1>") && !html.contains("<script"),
+        "{html}"
+    );
+    let json: Value =
+        serde_json::from_str(&server.get("/api/v1/runs/told/report?format=json", &[]).body).expect("JSON");
+    assert_eq!(
+        (&json["id"], &json["state"], &json["sentence"]),
+        (&"told".into(), &"failed".into(), &"failed (exit 3)".into())
+    );
+    assert!(json["curves"].as_array().is_some_and(|curves| !curves.is_empty()), "{json}");
+    assert!((3.0..60.0).contains(&json["seconds"].as_f64().expect("a time")), "{json}");
+    let none = server.get("/api/v1/runs/nobody/report", &[]);
+    assert!(none.status == 404 && none.error().contains("api/v1/runs lists"), "{}", none.error());
+    let printed = |json: bool| {
+        let mut command = watchglass(["runs", "--data-dir", bench.data(), "report", "told"]);
+        command.args(json.then_some("--json"));
+        String::from_utf8_lossy(&command.output().expect("it ran").stdout).into_owned()
+    };
+    assert!(printed(false).starts_with("<!doctype html>") && printed(true).contains("\"curves\""));
+    let kept = Path::new(bench.data()).join("ended-runs");
+    let begin = std::time::Instant::now();
+    while !kept.join("told.json").exists() {
+        assert!(begin.elapsed() < std::time::Duration::from_secs(180), "no summary is kept");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    server.end_by("KILL");
+    for entry in std::fs::read_dir(bench.data()).expect("a folder").flatten().filter(|entry| entry.path() != kept) {
+        let path = entry.path();
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("removed");
+    }
+    let server = bench.server();
+    bench.sentence(&server, "told", "failed (exit 3)");
+    assert!(report(&server).contains("failed (exit 3)"));
+}
+
+#[test]
+fn a_marker_is_of_the_run_that_the_kernel_names() {
+    let bench = Bench::new();
+    let mark = |words: &[&str]| {
+        let mut command = watchglass(["mark", "--data-dir", bench.data()]);
+        command.args(words).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        let output = command.output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, line) = mark(&["epoch 1"]);
+    assert_eq!((status, line.lines().count()), (Some(0), 1), "a script goes on: {line}");
+    assert!(line.contains("no watchglass listens on this machine"), "{line}");
+    let server = bench.server();
+    assert_eq!(mark(&["epoch 2", "--kind", "epoch"]), (Some(0), String::new()));
+    assert_eq!(mark(&["x", "--kind", "over"]).0, Some(2));
+    assert_eq!(mark(&["by hand", "--run", "other", "--step", "9"]), (Some(0), String::new()));
+    // From within a job, by the command and by one datagram without a library; who it says it is does not count.
+    let own = watchglass(["mark"]);
+    let program = own.get_program().to_string_lossy();
+    let datagram = "import os, socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
+                    s.sendto(b'from python', os.environ['WATCHGLASS_SOCKET']); sys.stdin.read()";
+    let script = format!(
+        "WATCHGLASS_RUN_ID=another {program} mark 'epoch 3' --step 1200; {program} mark 'epoch 4' --step 1300; \
+         exec python3 -c \"{datagram}\""
+    );
+    let mut job = bench.job(&["--id", "marked", "--", "sh", "-c", &script]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let markers = |query: &str| {
+        let all: Value = serde_json::from_str(&server.get(query, &[]).body).expect("JSON");
+        all["markers"].as_array().expect("a list").clone()
+    };
+    let own = until("its markers", || {
+        let own = markers("/api/v1/markers?run=marked");
+        (own.len() == 3).then_some(own)
+    });
+    let texts: Vec<&Value> = own.iter().map(|one| &one["text"]).collect();
+    assert_eq!(texts, ["epoch 3", "epoch 4", "from python"]);
+    assert_eq!((&own[0]["step"], &own[0]["kind"]), (&1200.into(), &"note".into()));
+    assert_eq!(markers("/api/v1/markers?run=other")[0]["step"], 9);
+    assert_eq!(markers("/api/v1/markers?kind=epoch")[0]["run"], Value::Null, "outside of a run it is the machine's");
+    drop(job.stdin.take());
+    assert!(job.wait().expect("it ended").success());
+}
+
+/// All files below a folder that have these bytes.
+fn files_with(folder: &Path, part: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(files_with(&path, part)),
+            false => {
+                let bytes = std::fs::read(&path).unwrap_or_default();
+                if bytes.windows(part.len()).any(|bytes| bytes == part.as_bytes()) {
+                    found.push(path);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
+    const CANARY: &str = "canary-of-the-environment";
+    let bench = Bench::new();
+    let server = bench.server();
+    // A launcher as torchrun is: when a rank falls it ends the others, and itself with a plain status.
+    let rank = |n: u32| {
+        let world = "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=29500";
+        let canaries =
+            ["HF_TOKEN", "WANDB_API_KEY", "WATCHGLASS_KEY", "SLURM_JWT", "AWS_SECRET_ACCESS_KEY", "PET_TOKEN"];
+        let canaries = canaries.map(|name| format!("{name}={CANARY}")).join(" ");
+        format!("RANK={n} LOCAL_RANK={n} CUDA_VISIBLE_DEVICES=4,6 {world} {canaries} WANDB_TAGS=a,b sleep 1000 &")
+    };
+    let script = format!("{} first=$!; {} wait $!; kill $first; wait; exit 1", rank(0), rank(1));
+    let mut job = started(bench.job(&["--id", "ranks", "--", "sh", "-c", &script]));
+    let ranks = |run: &Value| {
+        let all = run["processes"].as_array().expect("a list").iter();
+        let mut ranks: Vec<(Value, u32)> = all
+            .filter(|one| !one["rank"].is_null())
+            .map(|one| (one["rank"].clone(), one["pid"].as_u64().expect("a number") as u32))
+            .collect();
+        ranks.sort_by_key(|(rank, _)| rank["rank"].as_u64());
+        ranks
+    };
+    let run = bench.run(&server, "ranks", "its ranks", |run| ranks(run).len() == 2);
+    assert_eq!(run["processes"].as_array().map(Vec::len), Some(3), "{run}");
+    let found = ranks(&run);
+    let of = |n: u32, gpu: u32| {
+        serde_json::json!({
+            "rank": n, "launcher": "torch", "world": 2, "local": n, "gpus": [gpu], "assumed": true,
+        })
+    };
+    assert_eq!((&found[0].0, &found[1].0), (&of(0, 4), &of(1, 6)));
+    kill(found[1].1, libc::SIGKILL);
+    assert_eq!(job.wait().expect("it ended").code(), Some(1));
+    let over = |run: &Value| run["state"] == "failed" && !ranks(run).is_empty();
+    let all_over = |run: &Value| {
+        over(run) && run["processes"].as_array().is_some_and(|all| all.iter().all(|one| !one["ended"].is_null()))
+    };
+    let run = bench.run(&server, "ranks", "its end", all_over);
+    let sentence = run["sentence"].as_str().expect("a sentence");
+    // Kernels before 6.15 tell that a rank ended, and not how.
+    let signals: Vec<&Value> = run["processes"].as_array().expect("a list").iter().map(|one| &one["signal"]).collect();
+    match signals.contains(&&"SIGKILL".into()) {
+        true => {
+            assert!(sentence.starts_with("failed (exit 1); first rank 1 on "), "{sentence}");
+            assert!(sentence.ends_with(": crashed (SIGKILL)"), "{sentence}");
+        }
+        false => assert_eq!((sentence, signals), ("failed (exit 1)", vec![&Value::Null; 3])),
+    }
+    // Of their environment only what is in the table is known, here or on the disk.
+    assert!(!run.to_string().contains(CANARY) && run.to_string().contains("torch"));
+    server.end_by("TERM");
+    assert_eq!(files_with(Path::new(bench.data()), CANARY), [] as [std::path::PathBuf; 0]);
+    assert!(!files_with(Path::new(bench.data()), "run.begin").is_empty(), "records can be searched");
+}
+
+#[test]
 fn a_hub_lists_the_runs_of_its_agents_also_those_of_while_it_was_away() {
     let mut fleet = Fleet::start();
     let agent = fleet.agent_folder().to_str().expect("plain letters").to_string();

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod admin;
 pub mod archive;
+pub mod build_info;
 pub mod clock;
 pub mod config;
 pub mod control;
@@ -13,6 +14,7 @@ pub mod data;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+mod figure;
 pub mod file;
 pub mod follow;
 pub mod http;

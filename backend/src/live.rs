@@ -86,7 +86,7 @@ pub struct Live {
     pub boot: u64,
     /// The clock that everything here is told.
     pub clock: Arc<dyn Clock>,
-    /// How long history is kept, milliseconds.
+    /// How long history is kept, milliseconds; of sources that [differ](Store::retention), the longest time.
     pub retention: i64,
     /// Where the values come from.
     pub provenance: Provenance,

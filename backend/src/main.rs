@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Run { config, task, about }) => launch(&config, *task, *about),
+        Ok(Command::Mark { config, task }) => mark(&config, task),
         Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
@@ -80,15 +81,47 @@ fn main() -> ExitCode {
     }
 }
 
-/// `watchglass run`.
+/// Where the server of this machine may listen for what is told of runs, best first.
 #[cfg(unix)]
-fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
+fn run_sockets(config: &Config) -> Vec<PathBuf> {
     let named = std::env::var_os(run::SOCKET).map(PathBuf::from);
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let own = folder.map(control::runs_places).unwrap_or_default();
-    let sockets = named.into_iter().chain(own).chain([PathBuf::from("/run/watchglass/run.sock")]).collect();
+    named.into_iter().chain(own).chain([PathBuf::from("/run/watchglass/run.sock")]).collect()
+}
+
+/// `watchglass mark`. A script goes on where nobody is there to be told.
+#[cfg(unix)]
+fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
+    use launch::mark::Marked;
+    match launch::mark::send(&run_sockets(config), &task.mark()) {
+        Marked::Taken => ExitCode::SUCCESS,
+        Marked::Nobody(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            ExitCode::SUCCESS
+        }
+        Marked::Refused(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// `watchglass mark`.
+#[cfg(not(unix))]
+fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
+    complain("watchglass: mark is not there on this system yet; nothing is marked");
+    ExitCode::SUCCESS
+}
+
+/// `watchglass run`.
+#[cfg(unix)]
+fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
+    let folder = config.data_dir.as_deref().filter(|_| !config.memory);
+    let sockets = run_sockets(config);
+    let slurm = std::env::var("SLURM_JOB_ID").ok().filter(|id| run::check_id(id).is_ok());
     let untold = folder.map(|folder| folder.join(backend::runs::UNTOLD));
-    let job = launch::Job { command: task.command, id: task.id, about, sockets, untold };
+    let job = launch::Job { command: task.command, id: task.id, about, slurm, sockets, untold };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
     match launch::run(job, inherited, || clock::System.wall(), say) {

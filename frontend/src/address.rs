@@ -9,7 +9,8 @@
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
 //! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
 //! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
-//! that of one machine; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
+//! that of one machine; `run=` is a run that is shown, several are compared; `state=` and `sort=` are the states and the order of
+//! the list of runs; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
 use crate::range;
@@ -55,6 +56,12 @@ pub struct View {
     pub find: String,
     /// The label by which the fleet is grouped; empty for the usual one.
     pub by: String,
+    /// Ids of the runs that are shown.
+    pub runs: Vec<String>,
+    /// States of the runs that are listed, with commas between; empty for all.
+    pub state: String,
+    /// The column by which runs are sorted; empty for the usual one.
+    pub sort: String,
     /// The team whose people, keys and machines are shown, by id; None for the first.
     pub team: Option<String>,
     /// Id of the saved view that was opened; None for none.
@@ -80,6 +87,10 @@ pub enum Route {
     Fleet,
     /// Some machines on one chart each.
     Compare,
+    /// The training jobs.
+    Runs,
+    /// One training job, or several beside each other.
+    Run,
     /// The machines of a team: their keys, names and labels.
     Machines,
     /// The people of a team.
@@ -97,10 +108,12 @@ pub enum Route {
 }
 
 impl Route {
-    const ALL: [Route; 10] = [
+    const ALL: [Route; 12] = [
         Route::Host,
         Route::Fleet,
         Route::Compare,
+        Route::Runs,
+        Route::Run,
         Route::Machines,
         Route::Team,
         Route::Keys,
@@ -116,6 +129,8 @@ impl Route {
             Route::Host => "host",
             Route::Fleet => "fleet",
             Route::Compare => "compare",
+            Route::Runs => "runs",
+            Route::Run => "run",
             Route::Machines => "machines",
             Route::Team => "team",
             Route::Keys => "keys",
@@ -128,7 +143,7 @@ impl Route {
 
     /// True where machines are drawn, so that their values are needed.
     pub fn draws(self) -> bool {
-        matches!(self, Route::Host | Route::Fleet | Route::Compare)
+        matches!(self, Route::Host | Route::Fleet | Route::Compare | Route::Runs | Route::Run)
     }
 }
 
@@ -152,9 +167,9 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 24] = [
+pub const NAMES: [&str; 27] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "team", "view", "share", "kernel",
+    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "team", "view", "share", "kernel",
 ];
 /// The view for little room; else a view is a saved one.
 const COMPACT: &str = "compact";
@@ -203,6 +218,9 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "with" => view.with.push(value),
             "find" => view.find = value,
             "by" => view.by = value,
+            "run" => view.runs.push(value),
+            "state" => view.state = value,
+            "sort" => view.sort = value,
             "team" => view.team = Some(value),
             "view" => view.saved = Some(value),
             "share" => view.share = Some(value),
@@ -278,7 +296,10 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     pairs.extend(view.pin.iter().map(|name| ("pin", name.clone())));
     pairs.extend(view.place.map(|place| ("page", place.name().to_string())));
     pairs.extend(view.with.iter().map(|name| ("with", name.clone())));
-    for (name, text) in [("heat", &view.heat), ("find", &view.find), ("by", &view.by)] {
+    pairs.extend(view.runs.iter().map(|id| ("run", id.clone())));
+    let texts =
+        [("heat", &view.heat), ("find", &view.find), ("by", &view.by), ("state", &view.state), ("sort", &view.sort)];
+    for (name, text) in texts {
         if !text.is_empty() {
             pairs.push((name, text.clone()));
         }
@@ -327,6 +348,9 @@ mod tests {
             with: vec!["node-7".into(), "node-8".into()],
             find: "rack:r1 state:late".into(),
             by: "pod".into(),
+            runs: vec!["a-1".into(), "b-2".into()],
+            state: "failed,crashed".into(),
+            sort: "gpu_hours".into(),
             team: Some("t1".into()),
             saved: Some("v1".into()),
             share: Some("s1".into()),

@@ -15,6 +15,8 @@ use crate::pages::fleet::bar::FleetBar;
 use crate::pages::fleet::compare::ComparePage;
 use crate::pages::overview::Overview;
 use crate::pages::player::PlayerBar;
+use crate::pages::runs::list::RunsPage;
+use crate::pages::runs::page::RunPage;
 use crate::pages::team::audit::AuditPage;
 use crate::pages::team::frame::Frame;
 use crate::pages::team::gate::{AgainDialog, GatePage, Stripes};
@@ -88,6 +90,8 @@ pub fn App() -> impl IntoView {
         Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
         Some(Route::Fleet) => view! { <FleetBar/> <Stripes/> <FleetPage/> }.into_any(),
         Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
+        Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
+        Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
         Some(route) => {
             let page = move || match route {
                 Route::Team => view! { <MembersPage/> }.into_any(),
@@ -172,7 +176,7 @@ fn print(board: Board, paper: bool) {
     if let Some(body) = document().body() {
         // The attribute's name is valid, so this cannot fail.
         let _ = if paper {
-            body.set_attribute("data-paper", &take::words(page))
+            body.set_attribute("data-paper", &take::title(page))
         } else {
             body.remove_attribute("data-paper")
         };

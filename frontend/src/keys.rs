@@ -43,8 +43,9 @@ fn pressed(board: Board, event: &KeyboardEvent, going: StoredValue<bool>) {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || again {
         return;
     }
-    if std::mem::take(&mut *going.write_value()) && matches!(key.as_str(), "f" | "t") {
+    if std::mem::take(&mut *going.write_value()) && matches!(key.as_str(), "f" | "r" | "t") {
         match (key.as_str(), page.accounts.get_untracked()) {
+            ("r", _) => page.go_to_runs(),
             ("t", true) => page.go_to_people(),
             ("t", false) => {}
             _ => drop(act(board, Action::Go, false)),

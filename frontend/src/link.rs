@@ -31,6 +31,8 @@ const MAX_ATTEMPTS: u32 = 18;
 
 /// A connection that brought nothing for so long may be blocked, in ms; of one that is, nothing is awaited a second later.
 const BLOCKED_AFTER_MS: i64 = 3_000;
+/// The same of one that follows a connection which was blocked.
+const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
 /// How often sockets may bring nothing, while the server answers, before the next way is tried. Of other ways once.
 const BLOCKED_SOCKETS: u32 = 2;
 /// How often a socket is tried again while the page is live without one, in ms.
@@ -404,7 +406,12 @@ impl Link {
             let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + 1_000;
             (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
-        if self.inner.with_value(|link| link.carrier.is_some() && now() - link.heard > BLOCKED_AFTER_MS) {
+        let quiet = |link: &Connection| {
+            let again = link.blocked > 0 || link.rung != Rung::Socket;
+            let after = if again { AGAIN_BLOCKED_AFTER_MS } else { BLOCKED_AFTER_MS };
+            link.carrier.is_some() && now() - link.heard > after
+        };
+        if self.inner.with_value(quiet) {
             self.look(number);
         }
         let due =

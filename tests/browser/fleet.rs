@@ -220,7 +220,8 @@ fn from_a_machine_the_bar_leads_to_another_one_and_says_how_each_stands() {
     browser.until(&format!(
         "{lines}.length === 3 && {lines}[1].includes('shown here') && {lines}.every(l => l.includes('machine'))"
     ));
-    browser.insert("03");
+    // Not its number alone, which an hour or a process may have, too.
+    browser.insert("demo-03");
     browser.until(&format!("{lines}.length === 1"));
     browser.press("Enter");
     browser.until("document.querySelector('[data-do=machines]')?.innerText.trim() === 'demo-03'");

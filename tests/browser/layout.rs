@@ -94,6 +94,28 @@ fn paper_is_white_and_has_no_buttons() {
 }
 
 #[test]
+fn on_paper_the_map_of_a_fleet_has_all_its_machines() {
+    let server = Server::start(["demo", "--hosts", "64", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.until("document.documentElement.dataset.link === 'live'");
+    browser.until("document.querySelector('.map canvas')?.getBoundingClientRect().height > 100");
+    browser.cdp("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
+    browser.eval("(dispatchEvent(new Event('beforeprint')), 0)");
+    let words = browser.eval("document.body.dataset.paper");
+    assert!(words.as_str().is_some_and(|words| words.starts_with("64 machines, ")), "{words}");
+    // At once, as the printer wants it: the cells of the last machine of the last rack are in the lower right.
+    let ink = r#"(c => { const w = c.width, h = c.height;
+        const part = c.getContext("2d").getImageData(w * .8, h - h / 12, w * .2, h / 12).data;
+        return part.filter((v, at) => at % 4 === 3 && v > 0).length; })(document.querySelector(".map canvas"))"#;
+    assert!(browser.eval(ink).as_u64().is_some_and(|n| n > 50), "{:?}", browser.eval(ink));
+    let ratio = "(c => c.width / c.height * c.getBoundingClientRect().height / c.getBoundingClientRect().width)";
+    let ratio = browser.eval(&format!("{ratio}(document.querySelector('.map canvas'))"));
+    assert!(ratio.as_f64().is_some_and(|ratio| (ratio - 1.0).abs() < 0.02), "it is stretched: {ratio}");
+    no_faults(&browser);
+}
+
+#[test]
 fn on_paper_each_chart_is_drawn_whole_under_the_machine_and_the_span() {
     let (_server, browser) = start("?w=5m");
     let out_of_sight = r#"[...document.querySelectorAll("article.chart")].pop()"#;

@@ -1,34 +1,195 @@
-//! The training jobs of a machine, on its page.
+//! Training jobs: on the page of their machine, in the list, on a page of their own, and beside each other.
 
 use super::no_faults;
+use serde_json::{Value, json};
+use std::process::{Child, Stdio};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::waiting::until;
 
 const LINK: &str = "document.documentElement.dataset.link";
 
-#[test]
-fn a_training_job_is_listed_and_a_click_shows_its_span() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().to_str().expect("plain letters");
-    let server = Server::start(["--collectors", "cpu", "--data-dir", data]);
-    let job = |words: &[&str]| {
-        let words = [&["run", "--data-dir", data], words].concat();
-        watchglass(words).env_remove("WATCHGLASS_RUN_ID").output().expect("it ran");
-    };
-    job(&["--id", "good", "--name", "<b>lr</b>", "--", "true"]);
-    job(&["--id", "bad", "--", "sh", "-c", "exit 3"]);
+/// A server of a machine with GPUs, and jobs that it is told of.
+struct Bench {
+    folder: tempfile::TempDir,
+    server: Server,
+    _driver: fake_nvml::Fake,
+}
+
+impl Bench {
+    fn start() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gpu = |n: u32| {
+            json!({
+                "uuid": format!("GPU-{n}"), "name": "NVIDIA H200", "utilization": {"gpu": 40 + 50 * n, "memory": 0},
+                "memory": {"total": 1_u64 << 37, "used": 1_u64 << (33 + n)}, "power_mw": 500_000,
+            })
+        };
+        let scenario = json!({"driver_version": "590.48.01", "gpm_min_ms": 0, "gpus": [gpu(0), gpu(1)]});
+        let driver = fake_nvml::Fake::new(&scenario.to_string());
+        let config = folder.path().join("watchglass.toml");
+        let library = driver.library().display().to_string();
+        std::fs::write(&config, format!("[collectors.nvidia]\nlibrary = {library:?}\n")).expect("a file");
+        let (data, config) = (folder.path().to_str().expect("plain"), config.to_str().expect("plain"));
+        let server = Server::start(["--interval", "200ms", "--config", config, "--data-dir", data]);
+        Bench { folder, server, _driver: driver }
+    }
+
+    /// `watchglass run` with these words.
+    fn job(&self, words: &[&str]) -> Child {
+        let data = self.folder.path().to_str().expect("plain letters");
+        let mut command = watchglass([&["run", "--data-dir", data], words].concat());
+        command.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+    }
+
+    /// A launcher as torchrun is, with two ranks: when one falls it ends the other, and itself with a plain status.
+    fn launcher(&self, id: &str) -> Child {
+        let rank = |n: u32| {
+            let world = "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=29500";
+            format!("RANK={n} LOCAL_RANK={n} CUDA_VISIBLE_DEVICES=0,1 {world} sleep 1000 &")
+        };
+        let script = format!("{} first=$!; {} wait $!; kill $first; wait; exit 1", rank(0), rank(1));
+        self.job(&[
+            "--id",
+            id,
+            "--name",
+            "<b>sft</b>",
+            "--project",
+            "llm",
+            "--group",
+            "sweep",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ])
+    }
+
+    /// Waits until a run is as it should be.
+    fn run(&self, id: &str, what: &str, so: impl Fn(&Value) -> bool) -> Value {
+        until(what, || {
+            let answer = self.server.get(&format!("/api/v1/runs/{id}"), &[]);
+            let run: Value = serde_json::from_str(&answer.body).expect("JSON");
+            (answer.status == 200 && so(&run)).then_some(run)
+        })
+    }
+}
+
+fn open(bench: &Bench, query: &str) -> Browser {
     let browser = Browser::start();
-    browser.open(&server.url);
+    browser.open(&format!("{}{query}", bench.server.url));
     browser.until(&format!("{LINK} === 'live'"));
+    browser
+}
+
+#[test]
+fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
+    let bench = Bench::start();
+    for words in
+        [&["--id", "good", "--name", "<b>lr</b>", "--", "true"][..], &["--id", "bad", "--", "sh", "-c", "exit 3"]]
+    {
+        bench.job(words).wait().expect("it ran");
+    }
+    bench.run("bad", "its end", |run| run["sentence"] == "failed (exit 3)");
+    let browser = open(&bench, "");
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     assert_eq!(browser.eval("document.querySelector('.runs .gist').innerText"), "sh: failed (exit 3)");
+    browser.until("document.querySelectorAll('.run-lanes [data-run]').length === 2");
     browser.click(".runs summary");
     browser.until("document.querySelectorAll('.runs tbody tr').length === 2");
-    let row = |id: &str| format!("document.querySelector('[data-run={id}]')");
+    let row = |id: &str| format!("document.querySelector('.runs [data-run={id}]')");
     assert_eq!(browser.eval(&format!("{}.dataset.state", row("bad"))), "failed");
     assert_eq!(browser.eval(&format!("{}.cells[0].innerText", row("good"))), "<b>lr</b>", "a name is text");
-    browser.screenshot("runs-dark");
-    browser.click("[data-run=bad] button");
+    browser.click(".runs [data-run=bad] button");
     browser.until(&format!("{LINK} === 'frozen'"));
+    browser.click(".runs [data-run=bad] a");
+    browser.until("document.querySelector('.run-head[data-run=bad]')?.innerText.includes('Failed (exit 3)')");
+    browser.eval("history.back()");
+    browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     no_faults(&browser);
+}
+
+#[test]
+fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
+    let bench = Bench::start();
+    let mut job = bench.launcher("sft");
+    bench.job(&["--id", "other", "--project", "images", "--", "sleep", "1"]).wait().expect("it ran");
+    let known = |run: &Value| run["ranks"] == 2 && run["gpus"] == 2 && run["gpu_utilisation"].is_number();
+    let run = bench.run("sft", "its ranks and their GPUs", known);
+    assert!(run["gpus_assumed"] == true && run["energy_kwh"].is_null(), "what is assumed costs no energy: {run}");
+
+    let browser = open(&bench, "?page=runs");
+    browser.until("document.querySelectorAll('#runs [data-run]').length === 2");
+    assert_eq!(browser.eval("document.querySelectorAll('#runs .group').length"), 2, "grouped by project");
+    let row = "document.querySelector('#runs [data-run=sft]')";
+    assert_eq!(browser.eval(&format!("{row}.querySelector('a').innerText")), "<b>sft</b>");
+    // One GPU is busy for 40 %, the other for 90 %.
+    browser.until(&format!("/^6\\d %$/.test({row}.querySelector('td.mean').innerText)"));
+    browser.until(&format!("{row}.querySelector('.spark path.line')"));
+    browser.screenshot("runs-dark");
+    let type_in = |text: &str| {
+        browser.eval(&format!(
+            "(f => {{ f.value = {text:?}; f.dispatchEvent(new Event('input', {{bubbles: true}})) }})(document.querySelector('#filter'))"
+        ));
+    };
+    type_in("project:images");
+    browser.until(
+        "document.querySelectorAll('#runs [data-run]').length === 1 && !document.querySelector('#runs [data-run=sft]')",
+    );
+    type_in("");
+    browser.click("[data-states^=running]");
+    browser.until(
+        "document.querySelectorAll('#runs [data-run]').length === 1 && document.querySelector('#runs [data-run=sft]')",
+    );
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('state')"), "running,suspended");
+
+    // Its own page.
+    browser.click("#runs [data-run=sft] a");
+    browser.until("document.querySelector('.run-head[data-state=running]')");
+    browser.until("document.querySelector('[data-measure=gpu]')?.dataset.lines === '2'");
+    browser.until("document.querySelectorAll('.rank-lanes [data-rank]').length === 2");
+    browser.until("/^6\\d(\\.\\d)?$/.test(document.querySelector('[data-figure=mean] b').innerText)");
+    assert_eq!(browser.eval("document.querySelector('[data-figure=energy] .note').innerText"), "not counted");
+    browser.screenshot("run-dark");
+    browser
+        .until("[...document.querySelectorAll('[data-measure] .u')].some(u => u.innerText.startsWith('GiB; 2 ranks'))");
+    // The report is a document of its own.
+    let report = browser.eval("new URL(document.querySelector('[data-do=report]').href).pathname");
+    let report = bench.server.get(report.as_str().expect("an address"), &[]);
+    assert!(report.status == 200 && report.body.contains("&lt;b&gt;sft&lt;/b&gt;"), "{}", report.status);
+    let second = run["processes"].as_array().expect("a list").iter().find(|one| one["rank"]["rank"] == 1);
+    let pid = second.and_then(|one| one["pid"].as_i64()).expect("its number");
+    // SAFETY: it is a process of this test, which nobody else has waited for.
+    assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) }, 0);
+    job.wait().expect("it ended");
+    let over = bench.run("sft", "its end", |run| run["state"] == "failed");
+    browser.until("document.querySelector('.run-head[data-state=failed]')");
+    let said = over["sentence"].as_str().expect("a sentence").replacen('f', "F", 1);
+    browser.until(&format!("document.querySelector('.run-head .how b').innerText === {said:?}"));
+    // Kernels before 6.15 tell that a rank ended, and not how.
+    if over["cause"]["rank"] == 1 {
+        browser.until("document.querySelector('.rank-lanes [data-cause]')?.dataset.rank === '1'");
+    }
+    browser.eval("history.back()");
+    browser.until("document.querySelector('#runs')");
+    no_faults(&browser);
+
+    // Beside another.
+    let browser = open(&bench, "?page=run&run=sft&run=other");
+    browser.until("document.querySelectorAll('.key [data-run]').length === 2");
+    browser.until("document.querySelectorAll('.differs tbody tr').length >= 5");
+    browser.until("document.querySelector('[data-measure=cpu] canvas')");
+    browser.screenshot("compare-dark");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_page_without_runs_says_how_one_begins_and_one_that_is_not_there_that_it_is_not() {
+    let server = Server::start(["--collectors", "cpu"]);
+    let browser = Browser::start();
+    browser.open(&format!("{}?page=runs", server.url));
+    browser.until("document.querySelector('.empty code')?.innerText.includes('watchglass run --')");
+    browser.open(&format!("{}?page=run&run=gone", server.url));
+    browser.until("document.querySelector('.run-page .wrong')?.innerText.includes('there is no run')");
 }

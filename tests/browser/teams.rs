@@ -209,3 +209,15 @@ fn on_a_real_hub_teams_accounts_and_logins_are_what_its_admin_made_them() {
     assert!(!names(&told("/api/v1/accounts")["accounts"]).contains(&"vera".to_string()));
     browser.screenshot("teams-real-dark");
 }
+
+#[test]
+fn the_admin_of_a_hub_reads_how_many_machines_were_turned_away_and_why() {
+    let (hub, browser) = at_real_hub();
+    browser.open(&format!("http://{}/?page=machines", hub.server.addr()));
+    browser.until("document.getElementById('agents')");
+    assert_eq!(browser.eval("document.querySelector('[data-say=turned-away]')"), serde_json::Value::Null);
+    let head = ["Authorization: Bearer wg_a_none", "Sec-WebSocket-Protocol: watchglass.agent.1"];
+    assert_eq!(hub.send("GET", "/api/v1/ingest", &head, "").status, 401);
+    browser.reload();
+    browser.until("document.querySelector('[data-say=turned-away]')?.innerText.endsWith('1 for their key.')");
+}

@@ -19,7 +19,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     (
         "backend",
-        &["shared", "imports", "client", "collectors", "history", "launch", "records", "top"],
+        &["shared", "imports", "charts", "client", "collectors", "history", "launch", "records", "top", "viewer"],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
@@ -35,13 +35,16 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "clock", &[]),
     ("backend/src", "file", &[]),
-    ("backend/src", "config", &["file"]),
+    ("backend/src", "build_info", &[]),
+    ("backend/src", "config", &["build_info", "file"]),
     ("backend/src", "throttle", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config", "file", "store"]),
     ("backend/src", "recording", &["store"]),
+    // A picture by the page's own drawing code: it reads nothing.
+    ("backend/src", "figure", &[]),
     ("backend/src", "live", &["clock", "store"]),
     ("backend/src", "data", &["config", "archive"]),
     ("backend/src", "archive", &["live", "throttle", "store"]),
@@ -57,7 +60,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
     // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["live"]),
+    ("backend/src", "runs", &["config", "figure", "live", "markers"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
@@ -72,12 +75,14 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "http",
         &[
             "accounts",
+            "build_info",
             "ingest",
             "clock",
             "config",
             "control",
             "doctor",
             "export",
+            "figure",
             "live",
             "markers",
             "providers",
@@ -106,6 +111,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "http",
             "ingest",
             "live",
+            "markers",
             "providers",
             "recording",
             "remote_write",

@@ -3,7 +3,7 @@
 use super::JSON;
 use backend::clock::{Clock, System};
 use serde_json::Value;
-use shared::agent::{AgentMessage, CONTROL, FillState, MAX_MESSAGE, close, encode};
+use shared::agent::{AgentMessage, CONTROL, FillState, MAX_MESSAGE, MAX_SERIES_IDS, close, encode};
 use shared::catalog::{Metric, cpu};
 use shared::series::SeriesDef;
 use std::net::SocketAddr;
@@ -74,7 +74,8 @@ async fn whatever_a_hostile_machine_sends_another_goes_on_and_its_own_source_has
             // The numbers of series differ, so that none stands in place of another.
             let mut bytes = bytes.clone();
             if times > 1 {
-                let defs = (0..500).map(|id| (n * 500 + id, SeriesDef { metric: 0, instance: "y".repeat(1_000) }));
+                let highest = MAX_SERIES_IDS - 1 - n * 500;
+                let defs = (0..500).map(|id| (highest - id, SeriesDef { metric: 0, instance: "y".repeat(1_000) }));
                 bytes = encode(&AgentMessage::Series { defs: defs.collect() });
             }
             link.bytes(bytes).await;

@@ -89,6 +89,7 @@ const READ: &[&str] = &[
     "/api/v1/series",
     "/api/v1/query?tag=cpu",
     "/api/v1/query?tag=openmetrics.*",
+    "/api/v1/figure?tag=openmetrics.*",
     "/api/v1/export?format=json&tag=cpu&from=-10m",
     "/api/v1/export?format=csv&from=-10m",
     "/api/v1/export?format=openmetrics&from=-10m",

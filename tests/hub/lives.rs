@@ -188,6 +188,7 @@ mod clock {
     use super::sound;
     use fake_clock::FakeClock;
     use watchglass_tests::fleet::Fleet;
+    use watchglass_tests::server::watchglass;
 
     const HOUR: i64 = 3_600_000;
     /// Stamps may be as far from the truth as a clock that is left alone, and a test may take so long, ms.
@@ -209,6 +210,24 @@ mod clock {
         use backend::clock::{Clock, System};
         let (now, (first, last)) = (System.wall(), fleet.span());
         assert!(now - LONG < first && last < now + 5_000, "{} to {} ms from now", first - now, last - now);
+    }
+
+    #[test]
+    fn doctor_says_by_how_much_a_clock_is_off() {
+        for (off, way) in [(HOUR, " s ahead of the hub's"), (-HOUR, " s behind the hub's")] {
+            let (fleet, _clock) = ahead(off);
+            fleet.grows("samples come");
+            let mut command =
+                watchglass(["doctor", "--json", "--collectors", "cpu", "--hub", &fleet.url, "--data-dir"]);
+            let output = command.arg(fleet.agent_folder()).envs(fleet.agent_env.clone()).output().expect("it starts");
+            let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let steps = told["hubs"][0]["steps"].as_array().expect("steps");
+            let clock = steps.iter().find(|step| step["step"] == "clock").expect("it is looked at");
+            let why = clock["reason"].as_str().expect("it is wrong");
+            let seconds = why.split(' ').find_map(|word| word.parse::<i64>().ok());
+            assert!(why.contains(way) && seconds.is_some_and(|s| (s - HOUR / 1_000).abs() < 60), "{why}");
+            assert_eq!(output.status.code(), Some(1), "{told}");
+        }
     }
 
     #[test]
@@ -237,4 +256,71 @@ mod clock {
             sound(&audit);
         }
     }
+}
+
+/// How long the hub keeps each machine, seconds.
+fn retention(fleet: &Fleet, key: &str, name: &str) -> Option<f64> {
+    let told = fleet.server().get("/api/v1/sources", &[key]);
+    let told: serde_json::Value = serde_json::from_str(&told.body).expect("JSON");
+    told["sources"].as_array()?.iter().find(|source| source["name"] == name)?["retention"].as_f64()
+}
+
+#[test]
+fn machines_are_kept_as_long_as_the_labels_say_that_an_admin_gave_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("hub.toml");
+    let rules = "[[agents.keep]]\nmatch = { tier = \"gpu\" }\nretention = \"30d\"\n\
+                 [[agents.keep]]\nmatch = { tier = \"test\" }\nretention = \"1h\"\n";
+    std::fs::write(&file, rules).expect("written");
+    let mut fleet = Fleet::hub(&["--config", file.to_str().expect("a plain path")]);
+    let key = fleet.administer(&["key", "add", "reader", "--scope", "data:read"]);
+    let key = format!("Authorization: Bearer {}", key.trim());
+    fleet.key = fleet.join_line(&["--uses", "1", "--label", "tier=gpu"]);
+    // What it says of itself counts for nothing.
+    fleet.agent_args = ["--name", "node-7", "--label", "tier=test"].map(String::from).to_vec();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    let kept = |fleet: &Fleet, seconds: f64| {
+        fleet.until("it is kept so long", || (retention(fleet, &key, "node-7") == Some(seconds)).then_some(()));
+    };
+    kept(&fleet, 30.0 * 86_400.0);
+    fleet.administer(&["agents", "label", "node-7", "tier=test"]);
+    kept(&fleet, 3_600.0);
+    fleet.administer(&["agents", "label", "node-7", "rack=r1"]);
+    kept(&fleet, 12.0 * 3_600.0);
+    fleet.administer(&["agents", "label", "node-7", "tier=gpu"]);
+    kept(&fleet, 30.0 * 86_400.0);
+    fleet.kill_hub();
+    fleet.start_hub();
+    fleet.grows("samples come again");
+    kept(&fleet, 30.0 * 86_400.0);
+    sound(&fleet.settle());
+}
+
+#[test]
+fn a_machine_that_is_renamed_while_it_is_linked_has_its_new_name_at_once_and_is_found_by_both() {
+    let mut fleet = Fleet::hub(&[]);
+    let key = fleet.administer(&["key", "add", "reader", "--scope", "data:read"]);
+    let key = format!("Authorization: Bearer {}", key.trim());
+    fleet.key = fleet.join_line(&["--uses", "1"]);
+    fleet.agent_args = ["--name", "node-7"].map(String::from).to_vec();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    fleet.administer(&["agents", "rename", "node-7", "gpu-7"]);
+    let told = || {
+        let told: serde_json::Value =
+            serde_json::from_str(&fleet.server().get("/api/v1/sources", &[&key]).body).expect("JSON");
+        told["sources"].as_array().and_then(|all| all.first().cloned()).unwrap_or_default()
+    };
+    fleet.administer(&["agents", "label", "gpu-7", "rack=r1"]);
+    fleet.until("its new name", || (told()["name"] == "gpu-7").then_some(()));
+    fleet.until("its label", || (told()["labels"]["rack"] == "r1").then_some(()));
+    let host = told()["host"].clone();
+    assert!(host.as_str().is_some_and(|host| !host.is_empty() && host != "gpu-7"), "what it calls itself: {host}");
+    for (name, status) in [("gpu-7", 200), ("node-7", 200), ("node-8", 400)] {
+        let path = format!("/api/v1/query?tag=openmetrics.books.*&from=-1h&source={name}");
+        assert_eq!(fleet.server().get(&path, &[&key]).status, status, "{name}");
+    }
+    fleet.samples_on(20);
+    sound(&fleet.settle());
 }

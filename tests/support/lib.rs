@@ -9,6 +9,8 @@ pub mod cutter;
 pub mod exporter;
 pub mod fleet;
 pub mod hub;
+#[cfg(target_os = "linux")]
+pub mod jupyter;
 pub mod kills;
 pub mod ledger;
 pub mod link;

@@ -14,7 +14,12 @@ pub(super) fn json(value: &impl Serialize) -> String {
 }
 
 pub(super) fn labels_of(source: &Source) -> BTreeMap<String, String> {
-    serde_json::from_str(&source.labels).unwrap_or_default()
+    parsed(&source.labels)
+}
+
+/// Labels as they are kept.
+pub(super) fn parsed(text: &str) -> BTreeMap<String, String> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Whether labels are within what is kept of them.

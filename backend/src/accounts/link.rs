@@ -2,7 +2,7 @@
 
 use super::attempts::Limit;
 use super::key::KeyKind;
-use super::labels::labels_of;
+use super::labels::{labels_of, parsed};
 use super::watchers::Holder;
 use super::{Accounts, Denied, Network};
 use records::keys::Key;
@@ -213,6 +213,15 @@ impl Accounts {
     /// [`Denied::Unavailable`].
     pub async fn removed(&self) -> Result<Vec<String>, Denied> {
         Ok(eras::removed(&mut *self.read().await?).await?)
+    }
+
+    /// Id and name of each machine, and the labels that its join key or an admin gave it.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn called(&self) -> Result<Vec<(String, String, BTreeMap<String, String>)>, Denied> {
+        let all = sources::called(&mut *self.read().await?).await?;
+        Ok(all.into_iter().map(|(id, name, labels)| (id, name, parsed(&labels))).collect())
     }
 
     /// Ids of the machines that joined for a while only and were away for an hour: they come back no more.

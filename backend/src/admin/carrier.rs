@@ -162,6 +162,8 @@ fn judged(status: u16, body: &[u8]) -> Result<Value, AdminFailed> {
     if (200..300).contains(&status) {
         return match body {
             [] => Ok(Value::Object(serde_json::Map::new())),
+            // A document is a text, and no JSON.
+            html if html.starts_with(b"<!doctype html>") => Ok(String::from_utf8_lossy(html).into_owned().into()),
             body => {
                 serde_json::from_slice(body).map_err(|_| AdminFailed::new("what answers is no hub: it speaks no JSON"))
             }

@@ -8,33 +8,47 @@ use std::fmt;
 pub struct AdminFailed {
     status: u8,
     sentence: String,
+    /// What was named is not there.
+    is_unknown: bool,
 }
 
 impl AdminFailed {
     /// Nobody answers, or not as a hub does.
     pub(super) fn new(sentence: impl Into<String>) -> Self {
-        AdminFailed { status: 1, sentence: sentence.into() }
+        AdminFailed { status: 1, sentence: sentence.into(), is_unknown: false }
     }
 
     /// Wrong usage.
     pub(super) fn usage(sentence: impl Into<String>) -> Self {
-        AdminFailed { status: 2, sentence: sentence.into() }
+        AdminFailed { status: 2, sentence: sentence.into(), is_unknown: false }
     }
 
     /// The data folder cannot be used.
     pub(super) fn folder(sentence: impl Into<String>) -> Self {
-        AdminFailed { status: 4, sentence: sentence.into() }
+        AdminFailed { status: 4, sentence: sentence.into(), is_unknown: false }
     }
 
     /// What a hub answered in place of what was asked for.
     pub(super) fn answered(status: u16, sentence: impl Into<String>) -> Self {
+        let is_unknown = status == 404;
         let status = match status {
             400 | 413 | 415 | 422 => 2,
             401 => 6,
             403 => 5,
             _ => 1,
         };
-        AdminFailed { status, sentence: sentence.into() }
+        AdminFailed { status, sentence: sentence.into(), is_unknown }
+    }
+
+    /// Says what is not there, where the order named it: what it is, its name, and the command that lists all.
+    pub(super) fn naming(self, named: Option<(&str, &str, &str)>) -> Self {
+        match named.filter(|_| self.is_unknown) {
+            Some((what, name, list)) => {
+                let sentence = format!("no {what} here is called {name:?}; `watchglass {list}` names them");
+                AdminFailed { sentence, ..self }
+            }
+            None => self,
+        }
     }
 
     /// 1: failure. 2: wrong usage. 4: the data folder cannot be used. 5: refused, for want of a role. 6: not signed in.

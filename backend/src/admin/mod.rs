@@ -45,7 +45,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
         _ => {}
     }
     let (order, mut note) = order(wanted)?;
-    let answer = carrier::carry(config, wanted.hub.as_ref(), &order)?;
+    let answer = carrier::carry(config, wanted.hub.as_ref(), &order).map_err(|failed| failed.naming(order.named()))?;
     let text = |key: &str| answer.get(key).and_then(Value::as_str).map(String::from);
     // What is made for other programs is alone on its line, so that they can take it as it is.
     let output = if wanted.json {
@@ -62,6 +62,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
                 let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
                 text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
             }
+            HubOrder::Report(..) => answer.as_str().map(String::from).unwrap_or_default(),
             HubOrder::ErasePerson(_) => text("name").map(|name| format!("{name}\n")).unwrap_or_default(),
             HubOrder::Invite(..) => secret_line(config, &answer, "invite"),
             HubOrder::AddShare(..) => secret_line(config, &answer, "share"),
@@ -223,6 +224,9 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 to: task.to.map(|to| to.at(now)),
             };
             (HubOrder::Usage(asked), String::new())
+        }
+        AdminTask::Runs(crate::config::RunsTask { part: Some(word), run: Some(id), .. }) if word == "report" => {
+            (HubOrder::Report(id.clone(), wanted.json), String::new())
         }
         AdminTask::Runs(task) => {
             let asked = RunFilter {

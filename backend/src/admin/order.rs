@@ -57,6 +57,8 @@ pub(super) enum HubOrder {
     Audit(LogFilter),
     Usage(UsageFilter),
     Runs(RunFilter),
+    /// Of a run, by its id; as JSON.
+    Report(String, bool),
 }
 
 /// Which runs are listed.
@@ -93,6 +95,26 @@ fn body(value: &impl Serialize) -> Option<Value> {
 }
 
 impl HubOrder {
+    /// What it is about where only one thing is named that may not be there: what that is, its name, and the command that
+    /// lists all.
+    pub(super) fn named(&self) -> Option<(&'static str, &str, &'static str)> {
+        match self {
+            HubOrder::ChangePerson(name, _)
+            | HubOrder::ResetPerson(name)
+            | HubOrder::RemovePerson(name)
+            | HubOrder::ErasePerson(name)
+            | HubOrder::KeysOfPerson(name) => Some(("account", name, "user list")),
+            HubOrder::RemoveAgent(name)
+            | HubOrder::Approve(_, name)
+            | HubOrder::ChangeAgent(_, name, _)
+            | HubOrder::Revoke(_, name) => Some(("machine", name, "agents list")),
+            HubOrder::Team(name) | HubOrder::ChangeTeam(name, _) | HubOrder::RemoveTeam(name, _) => {
+                Some(("team", name, "team list"))
+            }
+            _ => None,
+        }
+    }
+
     /// Method, path below the hub's address, and body.
     pub(super) fn request(&self) -> (&'static str, String, Option<Value>) {
         let person = |name: &str| format!("api/v1/accounts/{}", part(name));
@@ -166,6 +188,10 @@ impl HubOrder {
                     ("limit", Some(runs.limit.to_string())),
                 ];
                 ("GET", asked("api/v1/runs", &names), None)
+            }
+            HubOrder::Report(id, as_json) => {
+                let format = if *as_json { "json" } else { "html" };
+                ("GET", format!("api/v1/runs/{}/report?format={format}", part(id)), None)
             }
             HubOrder::Audit(log) => {
                 let names = [
@@ -265,7 +291,7 @@ impl HubOrder {
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
             // They stand among the samples, which a server reads.
-            HubOrder::Runs(_) => return Err(Denied::Unavailable),
+            HubOrder::Runs(_) | HubOrder::Report(..) => return Err(Denied::Unavailable),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

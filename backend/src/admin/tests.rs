@@ -67,6 +67,13 @@ fn keys_and_join_lines_are_alone_on_standard_output() {
     let line = done(folder, "agents join --uses 3 --expires 24h --label rack=r12").expect("made").output;
     assert!(line.starts_with("watchglass agent --hub http") && line.contains(" --key wg_j_"), "{line}");
     assert_eq!(line.lines().count(), 1);
+    for (line, sentence) in [
+        ("agents revoke node-9", "no machine here is called \"node-9\"; `watchglass agents list` names them"),
+        ("user remove nobody", "no account here is called \"nobody\"; `watchglass user list` names them"),
+    ] {
+        let failed = done(folder, line).expect_err(line);
+        assert_eq!((failed.status(), failed.to_string().as_str()), (1, sentence), "{line}");
+    }
     let made = done(folder, "agents join --expires never").expect("made");
     assert!(made.output.contains("--key-file") && !made.output.contains("wg_j_") && made.note.contains("wg_j_"));
     assert_eq!(status(folder, "agents join --expires tomorrow"), 2);

@@ -1,6 +1,7 @@
 //! The data folder while the server runs.
 
 use super::Batch;
+use super::classes::{self, Classes};
 use super::standing::{Standing, Trouble};
 use crate::live::{Live, Writing};
 use crate::store::{Block, Chunk, Unwritten};
@@ -31,7 +32,9 @@ const RETENTION_SLACK_MS: i64 = 3_600_000;
 /// A data folder, and what of it is not written yet.
 pub struct Disk {
     folder: Folder,
-    limits: Limits,
+    classes: Classes,
+    /// The most bytes of all segments.
+    most: Option<u64>,
     segments: Vec<Arc<Segment>>,
     /// Not written yet, oldest first.
     batches: VecDeque<Batch>,
@@ -53,7 +56,8 @@ impl Disk {
         }
         Disk {
             folder,
-            limits: Limits { retention: limits.retention.saturating_add(RETENTION_SLACK_MS), ..limits },
+            classes: Classes::new(limits.retention),
+            most: limits.bytes,
             segments: found.segments,
             batches: VecDeque::new(),
             sealed: 0,
@@ -84,8 +88,8 @@ impl Disk {
     }
 
     /// Takes what was cut; it is written with the next [`step`](Self::step).
-    pub(super) fn take(&mut self, batch: Batch) {
-        self.batches.push_back(batch);
+    pub(super) fn take(&mut self, live: &Live, batch: Batch) {
+        self.batches.extend(classes::split(live, batch));
     }
 
     /// Does what is due: the log, segments, merging, retention. The disk may keep it for as long as it likes.
@@ -116,7 +120,7 @@ impl Disk {
     /// Bytes of what is not written yet.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.batches.iter().flat_map(|batch| &batch.sources).flat_map(|source| &source.chunks).map(|c| c.bytes).sum()
+        self.batches.iter().flat_map(|batch| &batch.sources).flat_map(|source| &source.chunks).map(|c| c.bytes()).sum()
     }
 
     /// A log that failed is begun anew, with all that is in no segment and no chunk.
@@ -161,7 +165,7 @@ impl Disk {
         directory(live, &mut contents, &sources, |source| {
             let own = all.iter().filter(|unwritten| unwritten.source == source);
             let chunks = own.flat_map(|unwritten| &unwritten.chunks);
-            chunks.flat_map(|chunk| chunk.columns.iter().map(|(id, _)| *id)).collect()
+            chunks.flat_map(|chunk| chunk.columns().iter().map(|(id, _)| *id)).collect()
         });
         let name = Name { kind: Kind::Quarter, start: batch.start / 1_000, serial: self.folder.serial() };
         let segment = segments::write(&**self.folder.files(), self.folder.indexes(), name, |writer| {
@@ -196,7 +200,7 @@ impl Disk {
         if live.is_filling() {
             return Ok(());
         }
-        while let Some(parts) = compaction::due(now, &self.readable(steady)) {
+        while let Some(parts) = self.due(live, now, steady) {
             let files = &**self.folder.files();
             let merged = match compaction::merge(files, self.folder.indexes(), self.folder.serial(), &parts) {
                 Ok(merged) => merged,
@@ -211,6 +215,12 @@ impl Disk {
             self.take_over(live, &parts, merged)?;
         }
         Ok(())
+    }
+
+    /// The segments that are to be merged next: of one hour, and kept equally long.
+    fn due(&mut self, live: &Live, now: i64, steady: Duration) -> Option<Vec<Arc<Segment>>> {
+        self.classes.renew(live, &self.segments);
+        self.classes.split(self.readable(steady)).find_map(|segments| compaction::due(now, &segments))
     }
 
     /// Puts what was written in the place of the segments that it stands for.
@@ -283,7 +293,9 @@ impl Disk {
     }
 
     fn expire(&mut self, live: &Live, now: i64) -> Result<(), Trouble> {
-        for segment in expired(now, self.limits, &self.segments) {
+        self.classes.renew(live, &self.segments);
+        let kept = |segment: &Segment| self.classes.of(segment).saturating_add(RETENTION_SLACK_MS);
+        for segment in expired(now, self.most, &self.segments, kept) {
             self.drop_segment(live, &segment)?;
         }
         Ok(())
@@ -324,5 +336,5 @@ fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: im
 }
 
 fn columns(chunk: &Chunk) -> impl Iterator<Item = NewColumn> + '_ {
-    chunk.columns.iter().map(|(id, raw)| NewColumn { id: *id, raw: raw.to_vec(), tier: None })
+    chunk.columns().iter().map(|(id, raw)| NewColumn { id: *id, raw: raw.to_vec(), tier: None })
 }

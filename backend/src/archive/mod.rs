@@ -5,9 +5,10 @@
 //! written stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the
 //! segment, and at last from the hour that the segment was merged into.
 //!
-//! `disk.rs` writes, merges and removes segments and gets the log going again; `standing.rs` says how it stands, from a
-//! thread of its own in [`run`].
+//! `disk.rs` writes, merges and removes segments and gets the log going again, and `classes.rs` keeps those apart that are
+//! kept for another time; `standing.rs` says how it stands, from a thread of its own in [`run`].
 
+mod classes;
 mod disk;
 mod standing;
 
@@ -64,7 +65,7 @@ impl Archive {
         let mut archive = Self::in_memory(live);
         disk.begin(&archive.live)?;
         let (start, through) = (archive.quarter * QUARTER, disk.found_log());
-        disk.take(Batch { start, through, sources: unwritten });
+        disk.take(&archive.live, Batch { start, through, sources: unwritten });
         archive.disk = Some(disk);
         Ok(archive)
     }
@@ -77,7 +78,7 @@ impl Archive {
             self.quarter = now.div_euclid(QUARTER);
         }
         if let Some(disk) = &mut self.disk {
-            late(&self.live).into_iter().for_each(|batch| disk.take(batch));
+            late(&self.live).into_iter().for_each(|batch| disk.take(&self.live, batch));
             disk.step(&self.live, now);
             disk.standing().look(&self.live);
         }
@@ -117,7 +118,7 @@ impl Archive {
         });
         let sources: Vec<Unwritten> = sealed.collect();
         if let Some(disk) = &mut self.disk {
-            disk.take(Batch { start: self.quarter * QUARTER, through, sources });
+            disk.take(&self.live, Batch { start: self.quarter * QUARTER, through, sources });
         }
     }
 

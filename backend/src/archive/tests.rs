@@ -1,6 +1,7 @@
 //! History through the years, on a disk that fails when it is told to.
 
 pub mod bench;
+mod classes;
 mod late;
 mod records;
 mod removal;

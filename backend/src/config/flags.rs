@@ -7,11 +7,12 @@ use super::administer::{
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
-use super::run::{self, RunTask, RunsTask};
+use super::run::{self, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::written::Takes;
 use super::{AgentTask, ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, value, when};
+use crate::build_info::BUILD;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
@@ -115,6 +116,9 @@ pub enum Word {
     /// Start a training job, and keep when it began and how it ended
     #[command(after_help = run::AFTER)]
     Run(RunTask),
+    /// Put a marker on the charts of this machine, and of the training job that this is called in
+    #[command(after_help = run::AFTER_MARK)]
+    Mark(MarkTask),
     /// List the training jobs of this machine, or of a hub's, with how they ended
     Runs {
         #[command(flatten)]
@@ -343,7 +347,8 @@ pub fn command() -> Command {
 
 /// The commands, each with the flags that are its own.
 fn bare() -> Command {
-    let command = Command::new("watchglass").version(env!("CARGO_PKG_VERSION")).after_help(AFTER).max_term_width(120);
+    let command = Command::new("watchglass").version(BUILD.version).long_version(BUILD.to_string());
+    let command = command.after_help(AFTER).max_term_width(120);
     // The commands bring a sentence of their own, which ours replaces.
     Word::augment_subcommands(command).about(ABOUT)
 }

@@ -18,6 +18,7 @@ mod fleet;
 mod group_roles;
 mod hub;
 mod hub_url;
+mod keep;
 mod nearest;
 mod option;
 pub mod packages;
@@ -28,6 +29,7 @@ mod record;
 mod reference;
 mod remote_write;
 mod run;
+mod runs;
 mod secret;
 mod sessions;
 mod sign_in;
@@ -53,6 +55,7 @@ pub use fleet::{Fail, Fleet};
 pub use group_roles::GroupRoles;
 pub use hub::{HubEntry, KeyFrom};
 pub use hub_url::HubUrl;
+pub use keep::KeepRules;
 pub use nearest::nearest;
 pub use pin::Pin;
 pub use pin::base64;
@@ -61,7 +64,7 @@ pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
-pub use run::{RunTask, RunsTask};
+pub use run::{MarkTask, RunTask, RunsTask};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
@@ -121,6 +124,13 @@ pub enum Command {
         task: Box<RunTask>,
         /// Its names.
         about: Box<About>,
+    },
+    /// Put a marker.
+    Mark {
+        /// What says where the data folder is.
+        config: Config,
+        /// What it says.
+        task: MarkTask,
     },
     /// Show the picture in a terminal.
     Top {
@@ -303,6 +313,9 @@ fn parse_with(
     if let Some(Word::Run(task)) = flags.command {
         let about = task.about(env("WATCHGLASS_LABEL"))?;
         return Ok(Command::Run { config, task: Box::new(task), about: Box::new(about) });
+    }
+    if let Some(Word::Mark(task)) = flags.command {
+        return Ok(Command::Mark { config, task });
     }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     // Who names a socket alone wants no port.

@@ -3,7 +3,7 @@
 use super::ConfigError;
 use super::when::{When, when};
 use clap::Args;
-use shared::run::{About, MAX_TAGS, MAX_TEXT_BYTES, RunState, check_id};
+use shared::run::{About, MARKS, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -67,18 +67,52 @@ impl RunTask {
     }
 }
 
+/// Below the flags in `--help`.
+pub const AFTER_MARK: &str = "\
+In a job that `watchglass run` started, or whose ranks were found, it is a marker of that run. With no server on this machine
+it says so, and the status is 0 all the same: a script that goes by the status goes on.
+
+  watchglass mark \"epoch 3\" --step 1200";
+
+/// A marker.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct MarkTask {
+    /// What it says
+    #[arg(value_name = "TEXT", value_parser = mark)]
+    text: String,
+    /// The number of the training step; several of them say how fast the job goes
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// The run that it is of [default: the run that this is called in]
+    #[arg(long = "run", value_name = "ID", value_parser = id)]
+    run: Option<String>,
+    /// What it is
+    #[arg(long, value_name = "KIND", value_parser = MARKS, default_value = "note")]
+    kind: String,
+}
+
+impl MarkTask {
+    /// What is told.
+    pub fn mark(self) -> Mark {
+        Mark { text: self.text, step: self.step, run: self.run, kind: self.kind }
+    }
+}
+
 /// Which runs are to be listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsTask {
-    /// Those in this state alone: running, finished, failed, crashed, out_of_memory, cancelled, unreachable, ended
+    /// Those in this state alone: running, finished, failed, crashed, out_of_memory, cancelled, lost ...
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,
     /// Those of this project
     #[arg(long, value_name = "NAME")]
     pub project: Option<String>,
-    /// Those with this text in id, name or program
+    /// Those with this text in id, name or program; the word report prints the report of the run that follows
     #[arg(value_name = "TEXT")]
     pub part: Option<String>,
+    /// Behind the word report: the run, by its id; its report is HTML, or JSON with --json
+    #[arg(value_name = "ID", value_parser = id, requires = "part")]
+    pub run: Option<String>,
     /// Those that began since: Unix seconds, a date and time, or before now, such as -1d
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
@@ -91,6 +125,13 @@ fn text(text: &str) -> Result<String, String> {
     match text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control) {
         true => Ok(text.into()),
         false => Err(format!("at most {MAX_TEXT_BYTES} bytes on one line")),
+    }
+}
+
+fn mark(text: &str) -> Result<String, String> {
+    match (1..=MAX_MARK_BYTES).contains(&text.len()) && !text.chars().any(char::is_control) {
+        true => Ok(text.into()),
+        false => Err(format!("1 to {MAX_MARK_BYTES} bytes on one line")),
     }
 }
 

@@ -9,6 +9,7 @@ use super::hub::{HUB, HubEntry, Hubs};
 use super::option::{Row, Texts, field};
 use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
+use super::runs::RunsSettings;
 use super::sessions::SessionSettings;
 use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl, Tables};
@@ -182,6 +183,11 @@ options! {
         flag: "", key: "audit", value: "TABLE", section: TEAM, commands: &[],
         help: "Who did what on the hub: how long it is kept, and where it is written besides",
     }
+    /// How training jobs are followed.
+    runs: RunsSettings = RunsSettings::default(), Tables {
+        flag: "", key: "runs", value: "TABLE", section: MEASURED, commands: &[],
+        help: "How training jobs are followed",
+    }
     /// When people of a hub have to sign in again.
     sessions: SessionSettings = SessionSettings::default(), Tables {
         flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
@@ -240,7 +246,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "runs", "top"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "runs", "top"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.

@@ -1,6 +1,7 @@
 //! What a hub alone is told: the address that people type, whose word about callers counts, and what agents may send.
 
 use super::file_error::{FileError, deserialized};
+use super::keep::KeepRules;
 use super::option::{Field, OptionKind};
 use super::standing_join::StandingJoins;
 use super::written::{Takes, Written};
@@ -192,6 +193,8 @@ pub struct AgentLimits {
     pub rejoin: Rejoin,
     /// Join keys that stand in files.
     pub join: StandingJoins,
+    /// Machines that are kept for another time than the others.
+    pub keep: KeepRules,
 }
 
 /// What happens when a machine that is known joins anew.
@@ -207,7 +210,8 @@ pub enum Rejoin {
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow, join: StandingJoins::default() }
+        let (join, keep) = Default::default();
+        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow, join, keep }
     }
 }
 
@@ -246,6 +250,12 @@ impl FileTable for AgentLimits {
         ),
         ("join.team", "The team of its machines, by name; the first one unless it is written"),
         ("join.labels", "Labels of its machines"),
+        (
+            "keep",
+            "Tables: machines that are kept for another time than `--retention`, at most 8; the first that fits counts",
+        ),
+        ("keep.match", "Labels that the join key or an admin gave the machine, such as `{ tier = \"gpu\" }`"),
+        ("keep.retention", "How long its samples are kept"),
     ];
 
     fn print(&self) -> Table {
@@ -257,6 +267,7 @@ impl FileTable for AgentLimits {
         };
         let all = numbers.into_iter().chain([("rejoin", Value::from(word))]);
         let all = all.chain(self.join.print().map(|join| ("join", join)));
+        let all = all.chain(self.keep.print().map(|keep| ("keep", keep)));
         all.map(|(key, value)| (key.to_string(), value)).collect()
     }
 }

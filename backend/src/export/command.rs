@@ -61,6 +61,7 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
         to: wanted.to.at(now),
         step: wanted.step,
         rate: wanted.rate,
+        ..Ask::default()
     };
     let refused = |refused: Refused| Failed::Wrong(refused.to_string());
     let mut selection = select(&store, ask).map_err(refused)?;

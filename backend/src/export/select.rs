@@ -6,7 +6,7 @@ use shared::catalog::{Catalog, Kind, Metric, TagError, glob};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,22 @@ pub struct Ask {
     pub step: Option<i64>,
     /// The increase per second of counters, in place of their totals.
     pub rate: bool,
+    /// The GPUs of a machine, by its name, where not all of its GPUs are asked for: those that a run holds.
+    pub gpus: BTreeMap<String, BTreeSet<u32>>,
 }
+
+impl Ask {
+    /// Whether a series is left out, because it is of another GPU than those asked for.
+    fn leaves_out(&self, catalog: &Catalog, wanted: &Wanted) -> bool {
+        let Some(own) = self.gpus.get(&*wanted.host) else { return false };
+        let is_gpus = catalog.metric(&wanted.def).is_some_and(|metric| metric.tag.starts_with(GPU));
+        let number = wanted.def.instance.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
+        is_gpus && number.is_some_and(|number: u32| !own.contains(&number))
+    }
+}
+
+/// With what the tags of a GPU begin.
+const GPU: &str = "gpu.";
 
 /// Why a question is not answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,7 +217,8 @@ pub fn chosen(
     while let Some(found) = search.next(store, catalog, &patterns) {
         wanted.extend(found.into_iter().filter_map(|(at, mut one)| {
             one.span = (one.span.0.max(ask.from), one.span.1.min(ask.to));
-            (one.span.0 <= one.span.1 && (!ask.rate || counts(one.def.metric))).then_some((at, one))
+            (one.span.0 <= one.span.1 && !ask.leaves_out(catalog, &one) && (!ask.rate || counts(one.def.metric)))
+                .then_some((at, one))
         }));
     }
     // As they were asked for; within a pattern they stay in their order.

@@ -65,6 +65,18 @@ fn an_answer_names_each_series_once_whoever_asked_for_it() {
 }
 
 #[test]
+fn of_a_run_only_its_gpus_are_answered() {
+    let store = store(20);
+    let gpus = [("alpha".to_string(), [1].into())].into();
+    let own = answer(&store, Ask { gpus, ..question(&["*"]) });
+    let named = own["series"].as_array().expect("series").iter();
+    let named: Vec<_> = named.map(|one| format!("{} {}", one["source"], one["tag"]).replace('"', "")).collect();
+    assert!(named.contains(&"alpha gpu.1.temp".into()) && !named.contains(&"alpha gpu.0.temp".into()), "{named:?}");
+    let others = named.iter().filter(|name| !name.starts_with("alpha gpu")).count();
+    assert_eq!(others + 1, named.len(), "what is no GPU's stays, and so does another machine's: {named:?}");
+}
+
+#[test]
 fn buckets_hold_min_max_mean_last_and_count() {
     let store = store(30);
     let ask = Ask { sources: vec!["alpha".into()], step: Some(10_000), ..question(&["gpu.0.temp"]) };

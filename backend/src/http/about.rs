@@ -16,6 +16,7 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Res
         version: env!("CARGO_PKG_VERSION").into(),
         url: hub.public.to_string(),
         links: hub.ingest.counts().links,
+        turned_away: hub.ingest.all_turned_away(),
         audit_file: file.map(|f| AuditFile { lines: f.lines, failures: f.failures, waiting: f.waiting }),
         ..about
     };

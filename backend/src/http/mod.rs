@@ -41,6 +41,7 @@ use crate::ingest::NoAnswer;
 use crate::live::Live;
 use crate::markers::Markers;
 use crate::remote_write::RemoteWriter;
+use crate::runs::{Briefs, RunBook};
 use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;
@@ -89,7 +90,11 @@ pub struct App {
     viewers: usize,
     answers: AnswerLimits,
     /// What notebooks say.
-    markers: Markers,
+    markers: Arc<Markers>,
+    /// The runs of all machines.
+    runs: Arc<RunBook>,
+    /// What lists say of runs.
+    briefs: Briefs,
     /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
     history_messages: Semaphore,
     /// The texts that all scripts are sent, while there are any scripts.
@@ -118,11 +123,23 @@ impl App {
             remote,
             viewers: descriptors::viewers(),
             answers: AnswerLimits::new(),
-            markers: Markers::default(),
+            markers: Arc::default(),
+            runs: Arc::default(),
+            briefs: Briefs::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
         })
+    }
+
+    /// What takes markers, for those that come on another road.
+    pub fn markers(&self) -> Arc<Markers> {
+        self.markers.clone()
+    }
+
+    /// The runs of all machines, for who keeps them.
+    pub fn runs(&self) -> Arc<RunBook> {
+        self.runs.clone()
     }
 
     /// What a hub has beside the stream.

@@ -10,6 +10,7 @@ use super::end::LinkEnd;
 use super::fetch::{Fetch, FillBlock};
 use super::limits::{self, Cause, Refusals, Used};
 use super::map::Map;
+use super::names::NAME;
 use super::records::{self, WaitingRecords};
 use super::remarks::{self, Meeting};
 use super::{Arrival, Inner};
@@ -46,7 +47,6 @@ pub(super) struct Intake {
     ingest: Arc<Inner>,
     pub source: SourceId,
     name: String,
-    given: Vec<(String, String)>,
     host: String,
     version: String,
     interval: i64,
@@ -177,7 +177,6 @@ impl Intake {
         let intake = Intake {
             source,
             name: arrival.name.clone(),
-            given: arrival.labels.clone(),
             host: hello.host,
             version: hello.version,
             interval: hello.interval,
@@ -208,14 +207,9 @@ impl Intake {
             refilled: None,
             ingest,
         };
-        intake.label(hello.labels);
+        let called = (arrival.name.as_str(), arrival.labels.as_slice());
+        intake.ingest.names.met(&intake.ingest.live, source, called, hello.labels);
         Ok((intake, welcome))
-    }
-
-    fn label(&self, mut labels: Vec<(String, String)>) {
-        labels.retain(|(key, _)| !self.given.iter().any(|(given, _)| given == key));
-        labels.extend(self.given.iter().cloned());
-        self.ingest.live.set_labels(self.source, labels);
     }
 
     /// Takes a message in.
@@ -305,8 +299,9 @@ impl Intake {
                     self.host = host;
                 }
                 let told = limits::facts(told, &self.refusals);
-                live.store().renew(self.source, self.interval, facts(&self.name, &self.host, told));
-                self.label(limits::labels(labels, &self.refusals));
+                let name = self.ingest.names.name(self.source);
+                live.store().renew(self.source, self.interval, facts(&name, &self.host, told));
+                self.ingest.names.told(&live, self.source, limits::labels(labels, &self.refusals));
             }
             AgentMessage::Clock { id, sent, arrived } => {
                 let now = live.clock.wall();
@@ -430,7 +425,7 @@ impl Intake {
                 self.ingest.totals.duplicates.fetch_add(1, Ordering::Relaxed);
                 return Ok(true);
             }
-            if !limits::is_time(t, now, live.retention) {
+            if !limits::is_time(t, now, store.retention(self.source)) {
                 self.refusals.add(Cause::Time, 1);
                 return Ok(true);
             }
@@ -509,7 +504,6 @@ impl Intake {
 
 /// What the page shows of a machine: its name here, its own, and what it says of itself.
 fn facts(name: &str, host: &str, told: Vec<(String, String)>) -> Vec<(String, String)> {
-    const NAME: &str = "name";
     const HOST: &str = "host.name";
     let own = [(NAME, name), (HOST, host)].into_iter().filter(|(_, value)| !value.is_empty());
     let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));

@@ -18,8 +18,11 @@ pub const MAX_SOURCES: usize = 10_000;
 /// Rows of the whole table.
 pub const MAX_TABLE_ROWS: usize = 20_000;
 
-/// Bytes of names of rows and series that one link may tell.
-pub const MAX_NAME_BYTES_TOLD: usize = 4 << 20;
+/// Bytes that are kept for one link: the names of its rows and series, and a place for each id up to the highest.
+pub const MAX_LINK_BYTES: usize = 8 << 20;
+
+/// Bytes of names that one link may tell at once.
+const NAME_BYTES_AT_ONCE: usize = 4 << 20;
 
 /// What is said of collectors: so many, and of each so many places that were tried.
 pub const MAX_CHECKS: usize = 64;
@@ -31,7 +34,7 @@ const TICKS_A_SECOND: f64 = 10.0;
 const BYTES_A_SECOND: f64 = (256 << 10) as f64;
 const BYTES_AT_ONCE: f64 = (1 << 20) as f64;
 /// Bytes at once of what is no tick, record or fill: rows and series are told at the begin of a link.
-const TOLD_AT_ONCE: f64 = (MAX_NAME_BYTES_TOLD + (1 << 20)) as f64;
+const TOLD_AT_ONCE: f64 = (NAME_BYTES_AT_ONCE + (1 << 20)) as f64;
 /// What a short message counts for: looking at it costs as much.
 const LEAST_MESSAGE: usize = 1 << 10;
 /// New series a second once its first link is older than `SERIES_FREE`, and how many may come at once.
@@ -338,7 +341,7 @@ mod tests {
     fn of_what_nothing_acknowledges_no_more_is_read_for_a_while() {
         let now = Duration::from_secs(1_000);
         let mut pace = SourcePace::new(now);
-        assert_eq!(pace.told(MAX_NAME_BYTES_TOLD, now), Duration::ZERO, "rows and series come at once");
+        assert_eq!(pace.told(NAME_BYTES_AT_ONCE, now), Duration::ZERO, "rows and series come at once");
         assert_eq!(pace.told(1 << 20, now), Duration::ZERO);
         assert_eq!(pace.told(512 << 10, now), Duration::from_secs(2));
         let mut pace = SourcePace::new(now);
@@ -375,6 +378,12 @@ mod tests {
         let given = vec![pair("tier", "gpu"), pair("Tier", "x"), pair("rack", "a\u{1b}[31m"), pair("b", "1")];
         assert_eq!(labels(given, &refusals), [pair("b", "1"), pair("tier", "gpu")]);
         assert_eq!(refusals.all(), [("label".to_owned(), 2)]);
+        let many = (0..40).map(|i| pair(&format!("label{i}"), "x")).collect();
+        let before = refusals.of(Cause::Label);
+        assert_eq!(labels(many, &refusals).len(), MAX_LABELS);
+        assert_eq!(refusals.of(Cause::Label) - before, 8, "what is beyond the 32nd");
+        let refusals = Refusals::default();
+        refusals.add(Cause::Label, 2);
         let many = (0..100).map(|i| pair(&format!("fact {i}"), "x")).collect();
         assert_eq!(facts(many, &refusals).len(), MAX_FACTS);
         assert_eq!(refusals.of(Cause::Label), 2 + 36);

@@ -4,7 +4,7 @@
 //! a sample of it comes. So a series of which the agent keeps nothing but its name costs the hub nothing, and one that the
 //! hub has let go of gets another id by itself.
 
-use super::limits::{Cause, IngestLimits, MAX_NAME_BYTES_TOLD, MAX_TABLE_ROWS, Refusals, SourcePace};
+use super::limits::{Cause, IngestLimits, MAX_LINK_BYTES, MAX_TABLE_ROWS, Refusals, SourcePace};
 use crate::store::Store;
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
 use shared::catalog::{Chart, Metric, Range, VOCABULARY};
@@ -18,6 +18,9 @@ use std::time::Duration;
 const UNMAPPED: SeriesId = SeriesId::MAX;
 /// One that gets none.
 const REFUSED: SeriesId = SeriesId::MAX - 1;
+
+/// Bytes of the place of an id: here, and its value and steps in the state of the stream.
+const PLACE_BYTES: usize = size_of::<Known>() + size_of::<f64>() + size_of::<Steps>();
 
 /// A row of the agent.
 struct Row {
@@ -42,7 +45,7 @@ struct Known {
 pub enum MapError {
     /// A series names a row that was not told, or a row has steps that are none.
     Nonsense,
-    /// More names than are kept of one link.
+    /// More names, or a higher id, than is kept of one link.
     TooMuch,
 }
 
@@ -64,7 +67,7 @@ pub struct Map {
     series: Vec<Known>,
     /// How many of the series have an id here.
     mapped: usize,
-    /// Bytes of names.
+    /// Bytes of names, and of the places of ids here and in the state of the stream.
     bytes: usize,
 }
 
@@ -76,7 +79,7 @@ impl Map {
 
     fn hold(&mut self, bytes: usize) -> Result<(), MapError> {
         self.bytes += bytes;
-        if self.bytes > MAX_NAME_BYTES_TOLD { Err(MapError::TooMuch) } else { Ok(()) }
+        if self.bytes > MAX_LINK_BYTES { Err(MapError::TooMuch) } else { Ok(()) }
     }
 
     /// Takes rows in; those that the table lacks are added to it, and to those that the source `brought`.
@@ -137,6 +140,7 @@ impl Map {
             }
             self.hold(instance.len())?;
             if at >= self.series.len() {
+                self.hold((at + 1 - self.series.len()) * PLACE_BYTES)?;
                 self.series.resize(at + 1, Known { here: UNMAPPED, ..Known::default() });
                 state.extend(std::iter::repeat_n(0.0, at + 1 - state.steps().len()));
             }
@@ -261,4 +265,32 @@ fn row(store: &mut Store, mut metric: Metric, charts: &[Chart]) -> Result<u16, C
         return Err(Cause::Rows);
     }
     store.add_row(metric, chart).ok_or(Cause::Rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Limits;
+    use shared::catalog::{Catalog, cpu};
+    use std::sync::Arc;
+
+    fn called(tag: &str) -> Metric {
+        Metric { tag: tag.into(), title: "Temperature".into(), chart: tag.into(), ..Metric::from(cpu::ROWS[0]) }
+    }
+
+    #[test]
+    fn a_table_that_is_full_takes_no_new_row_and_knows_its_own() {
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: i64::MAX, bytes: usize::MAX });
+        let long = Metric { title: "x".repeat(MAX_TEXT_BYTES + 1), ..called("room.long") };
+        assert_eq!(row(&mut store, long, &[]), Err(Cause::Text));
+        let longest = Metric { title: "x".repeat(MAX_TEXT_BYTES), ..called("room.longest") };
+        assert!(row(&mut store, longest, &[]).is_ok());
+        let free = MAX_TABLE_ROWS - store.catalog().metrics.len();
+        for n in 0..free {
+            row(&mut store, called(&format!("room.{n}")), &[]).expect("there is room");
+        }
+        assert_eq!(row(&mut store, called("room.more"), &[]), Err(Cause::Rows));
+        assert!(row(&mut store, called("room.7"), &[]).is_ok(), "it is known");
+    }
 }

@@ -17,6 +17,7 @@ mod intake;
 mod limits;
 mod link;
 mod map;
+mod names;
 mod presence;
 mod records;
 mod remarks;
@@ -33,6 +34,7 @@ use clones::Clones;
 use fetch::Turns;
 use limits::Used;
 use map::Vocabulary;
+use names::CalledMachines;
 use presence::Presence;
 use shared::standing::Standing;
 use shared::wire::SourceId;
@@ -110,6 +112,7 @@ struct Inner {
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
     clones: Clones,
+    names: CalledMachines,
     turns: Turns,
     gathering: Gathered,
     desk: Desk,
@@ -149,6 +152,7 @@ impl Ingest {
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
             clones: Clones::default(),
+            names: CalledMachines::default(),
             turns: Turns::default(),
             gathering: Gathered::default(),
             desk: Desk::default(),
@@ -165,6 +169,11 @@ impl Ingest {
         self.0.refusals(None).add(cause, 1);
     }
 
+    /// How often that was, by [`Cause`].
+    pub fn all_turned_away(&self) -> BTreeMap<String, u64> {
+        self.0.refusals(None).all().into_iter().collect()
+    }
+
     /// The sources of these ids come back no more, those that are linked apart.
     pub fn ended(&self, ids: &[String]) {
         let sources: Vec<SourceId> = {
@@ -176,6 +185,17 @@ impl Ingest {
             if matches!(standing, Standing::Unreachable | Standing::Stopped(_)) {
                 self.0.live.set_standing(source, Standing::Ended);
             }
+        }
+    }
+
+    /// People call machines so, and gave them these labels: id, name and labels of each.
+    pub fn called(&self, all: Vec<(String, String, BTreeMap<String, String>)>) {
+        for (id, name, labels) in all {
+            let source = self.0.live.store().named(&id);
+            let labels = labels.into_iter().collect();
+            source
+                .into_iter()
+                .for_each(|source| self.0.names.changed(&self.0.live, source, &name, Vec::clone(&labels)));
         }
     }
 

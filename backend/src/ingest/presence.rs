@@ -53,6 +53,14 @@ struct Slots {
 #[derive(Default)]
 pub(super) struct Presence(Mutex<Slots>);
 
+/// Why a place cannot be taken at once.
+enum Taken {
+    /// Another process has it.
+    By(Arc<Slot>),
+    /// There are too many.
+    Full,
+}
+
 /// Why a link has no place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoPlace {
@@ -103,12 +111,16 @@ impl Presence {
         self.slots().all.len()
     }
 
-    /// Takes the place of a source, unless `old` is not in it any more.
-    fn take(self: &Arc<Self>, source: &str, process: &Process, old: Option<u64>) -> Result<Place, Arc<Slot>> {
+    /// Takes the place of a source, unless `old` is not in it any more. A source that has a place keeps it, however many
+    /// links there are.
+    fn take(self: &Arc<Self>, source: &str, process: &Process, old: Option<u64>) -> Result<Place, Taken> {
         let mut slots = self.slots();
-        let now = slots.all.get(source).cloned();
-        if let Some(other) = now.filter(|now| Some(now.number) != old && now.process.instance != process.instance) {
-            return Err(other);
+        match slots.all.get(source) {
+            None if slots.all.len() >= MAX_LINKS => return Err(Taken::Full),
+            Some(now) if Some(now.number) != old && now.process.instance != process.instance => {
+                return Err(Taken::By(now.clone()));
+            }
+            _ => {}
         }
         slots.last += 1;
         let (orders, told) = watch::channel(Order::Stay);
@@ -125,14 +137,12 @@ impl Presence {
     /// # Errors
     /// [`NoPlace`].
     pub async fn enter(self: &Arc<Self>, source: &str, process: &Process) -> Result<Place, NoPlace> {
-        if self.links() >= MAX_LINKS {
-            return Err(NoPlace::Full);
-        }
         let mut silent = None;
         loop {
             let other = match self.take(source, process, silent) {
                 Ok(place) => return Ok(place),
-                Err(other) => other,
+                Err(Taken::Full) => return Err(NoPlace::Full),
+                Err(Taken::By(other)) => other,
             };
             let (number, of_other) = (other.number, other.process.clone());
             let mut heard = other.heard.subscribe();
@@ -183,6 +193,23 @@ mod tests {
         let (refused, ()) = tokio::join!(presence.enter("a", &two), answers);
         assert_eq!(refused.err(), Some(NoPlace::InUse(process(1))));
         assert!(!first.is_taken());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_all_places_are_taken_a_source_that_has_one_comes_back_and_no_other_comes() {
+        let presence = Arc::new(Presence::default());
+        let mut places = Vec::new();
+        for n in 0..MAX_LINKS {
+            places.push(presence.enter(&n.to_string(), &process(1)).await.unwrap_or_else(|_| panic!("there is room")));
+        }
+        assert_eq!(presence.enter("new", &process(1)).await.err(), Some(NoPlace::Full));
+        let again = presence.enter("7", &process(1)).await;
+        assert!(again.is_ok() && places[7].is_taken());
+        assert_eq!(presence.links(), MAX_LINKS);
+        // Another process may take the place of a link that is silent, as where there is room.
+        assert!(presence.enter("8", &process(2)).await.is_ok());
+        drop(again);
+        assert!(presence.enter("new", &process(1)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

@@ -37,9 +37,10 @@ impl WaitingRecords {
 /// that cannot be is left out; both are counted.
 pub(super) fn keep(ingest: &Inner, source: SourceId, shift: i64, records: Vec<Record>, refusals: &Refusals) {
     let (live, mut any) = (&ingest.live, false);
+    let retention = live.store().retention(source);
     for Record { n, t, kind, body } in records {
         let t = t.saturating_add(shift);
-        if !limits::is_time(t, live.clock.wall(), live.retention) {
+        if !limits::is_time(t, live.clock.wall(), retention) {
             refusals.add(Cause::Time, 1);
             continue;
         }

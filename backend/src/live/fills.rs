@@ -41,7 +41,7 @@ impl Live {
     pub fn fill(&self, source: SourceId, chunks: Vec<Arc<Chunk>>) {
         let kept_on_disk = self.writing().log.is_some();
         self.store().fill(source, &chunks);
-        let (state, samples) = (self.source(source), chunks.iter().map(|chunk| chunk.samples).sum());
+        let (state, samples) = (self.source(source), chunks.iter().map(|chunk| chunk.samples()).sum());
         state.taken.samples.fetch_add(samples, Ordering::Relaxed);
         state.taken.late.fetch_add(samples, Ordering::Relaxed);
         if let Some(late) = &mut *self.late.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -56,7 +56,7 @@ impl Live {
         let since = fills.coming.filter(|(_, last)| now.saturating_sub(*last) < QUIET).map_or(now, |(first, _)| first);
         fills.coming = Some((since, now));
         if kept_on_disk {
-            fills.bytes += chunks.iter().map(|chunk| chunk.bytes).sum::<usize>();
+            fills.bytes += chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>();
             fills.since.get_or_insert(now);
             fills.complete = false;
             fills.waiting.extend(chunks.into_iter().map(|chunk| (source, chunk)));

@@ -96,9 +96,9 @@ impl BlockPart {
         BlockPart { hidden, ..self }
     }
 
-    /// Whether reading it may have to wait for a disk.
+    /// Whether reading it may have to wait for a disk, or takes long.
     fn waits(&self) -> bool {
-        !self.block.in_memory()
+        !self.block.at_hand()
     }
 
     /// The next message of it, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out:

@@ -112,7 +112,8 @@ impl Live {
         }
     }
 
-    /// The lines of the index that are new to a reader, or others than it knows, in order of number; it knows them then.
+    /// The lines of the index that are new to a reader, or others than it knows, in order of number; it knows them then. Who
+    /// begins is not told of a source that has gone and of which no sample is left.
     pub fn index(&self, scope: &Scope, known: &mut KnownIndex) -> Vec<IndexEntry> {
         let changes = self.changes.load(Ordering::Acquire);
         let (facts, sources) = {
@@ -121,14 +122,18 @@ impl Live {
                 return Vec::new();
             }
             let sources = store.sources().into_iter().filter(|source| scope.sees(&source.key));
-            let with_facts = |source: Arc<Source>| Some((store.source(source.id)?.1, source));
+            let with_facts =
+                |source: Arc<Source>| Some((store.source(source.id)?.1, store.is_empty(source.id), source));
             (store.facts(), sources.filter_map(with_facts).collect::<Vec<_>>())
         };
         let before = std::mem::replace(known, KnownIndex { facts, changes });
-        let entry = |(facts, source): (u64, Arc<Source>)| {
+        let begins = before == KnownIndex::default();
+        let entry = |(facts, is_empty, source): (u64, bool, Arc<Source>)| {
             let state = self.source(source.id);
             let about = state.about();
-            let is_new = facts > before.facts || about.version > before.changes;
+            let has_gone = matches!(about.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended);
+            let is_new =
+                if begins { !(is_empty && has_gone) } else { facts > before.facts || about.version > before.changes };
             let entry = || match &self.provenance.recorded {
                 Some(recorded) => source.entry(Standing::Ended, recorded.to, about.labels.clone()),
                 None => source.entry(about.standing.clone(), about.since, about.labels.clone()),
@@ -184,6 +189,23 @@ mod tests {
         live.store().add_facts(0, vec![("name".into(), "node-7".into())]);
         let told = live.index(&Scope::All, &mut known);
         assert_eq!((told.len(), told[0].key.as_str(), told[0].name.as_str()), (1, "a", "node-7"));
+    }
+
+    #[test]
+    fn a_source_that_has_gone_leaves_the_index_once_no_sample_is_left() {
+        let (live, _) = two();
+        let all = || stands(&live.index(&Scope::All, &mut KnownIndex::default())).len();
+        live.append(1, 1_000_000, false, &[]).expect("it is not closed");
+        let mut known = KnownIndex::default();
+        live.index(&Scope::All, &mut known);
+        for standing in [Standing::Unreachable, Standing::Stopped("the machine goes down".into()), Standing::Ended] {
+            live.set_standing(0, standing.clone());
+            live.set_standing(1, standing);
+            assert_eq!(all(), 1, "of the other something is left");
+            assert_eq!(live.index(&Scope::All, &mut known).len(), 2, "who knows it is told how it stands");
+        }
+        live.set_standing(0, Standing::Refused("its clone has a link".into()));
+        assert_eq!(all(), 2, "what somebody has to do something about stays");
     }
 
     #[test]

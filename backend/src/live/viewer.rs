@@ -159,7 +159,7 @@ impl Viewer {
                 self.window = window.clamp(0, self.live.retention.min(most));
                 // What was hidden then is not known any more.
                 let resume = resume.filter(|resume| resume.boot == self.live.boot && !self.scope.hides_any());
-                self.greet(resume.as_ref().map(|resume| resume.rows));
+                self.greet(&sources, resume.as_ref().map(|resume| resume.rows));
                 self.follow(&sources, resume);
                 Ok(())
             }
@@ -243,14 +243,24 @@ impl Viewer {
         }
     }
 
+    /// How long the machines are kept that a page shows, milliseconds; where it shows none, the longest time of all.
+    fn retention(&self, shown: &[String]) -> i64 {
+        let store = self.live.store();
+        let all = store.sources();
+        let sees = |text: &String| all.iter().find(|source| self.scope.sees(&source.key) && source.is_called(text));
+        let longest = shown.iter().filter_map(sees).map(|source| store.retention(source.id)).max();
+        longest.unwrap_or(self.live.retention).min(self.live.retention)
+    }
+
     /// The first words to a page, and the table and the index of sources, unless it comes back and knows so many `rows`.
-    fn greet(&mut self, rows: Option<u32>) {
+    fn greet(&mut self, shown: &[String], rows: Option<u32>) {
+        let retention = self.retention(shown);
         self.say(&ServerMessage::Hello(Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").into(),
             boot: self.live.boot,
             now: self.live.clock.wall(),
-            retention: self.live.retention,
+            retention,
             simulated: self.live.provenance.simulated,
             recorded: self.live.provenance.recorded.clone(),
             accounts: self.accounts,

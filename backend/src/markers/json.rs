@@ -52,12 +52,16 @@ pub fn marker(source: &str, n: u64, t: i64, marker: &Marker) -> Value {
     value
 }
 
+/// How much too late a kernel may seem to have begun: the system says it in steps, by another clock than markers have.
+const CLOCK_STEPS_MS: i64 = 100;
+
 /// The kernels of a machine, and how many run that are not watched.
 pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<Value>, u64) {
     let (kernels, left_out) = live.source(source.id).kernels.all();
     let one = |kernel: &collectors::Kernel| {
         let begun = markers.open(live, source.id, &kernel.id);
-        let busy = begun.filter(|marker| kernel.started.is_none_or(|started| marker.begun >= started));
+        let is_its_own = |marker: &Marker, started: i64| marker.begun >= started - CLOCK_STEPS_MS;
+        let busy = begun.filter(|marker| kernel.started.is_none_or(|started| is_its_own(marker, started)));
         let cell = busy.as_ref().map(Marker::cell_name);
         let running = kernel.end.is_none();
         compact(json!({

@@ -4,6 +4,7 @@ use collectors::{Kernel, KernelSample};
 use serde::{Deserialize, Serialize};
 use shared::date;
 use shared::record::Record;
+use shared::run::check_id;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -41,6 +42,11 @@ pub struct NewMarker {
     pub t: Option<MarkerTime>,
     /// MarkerTime it was over.
     pub end: Option<MarkerTime>,
+    /// Id of the training job that it is of.
+    pub run: Option<String>,
+    /// Its place among the ranks of that job: the kernel says who sent it, so nobody sends it himself.
+    #[serde(skip)]
+    pub rank: Option<u32>,
     /// Of a cell.
     pub phase: Option<CellPhase>,
     /// The cell's id in the notebook.
@@ -89,6 +95,12 @@ pub struct Marker {
     #[serde(skip_serializing_if = "Option::is_none")]
     /// The kernel's id.
     pub kernel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Id of the training job that it is of.
+    pub run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which rank of that job sent it.
+    pub rank: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[allow(missing_docs, reason = "see NewMarker; likewise what follows")]
     pub seq: Option<u64>,
@@ -146,6 +158,8 @@ pub enum BadMarker {
     Kind,
     /// A kernel's id is no UUID.
     Kernel,
+    /// A run's id is none.
+    Run,
     /// A time is none, or is ahead of ours.
     Time,
     /// It ends before it begins.
@@ -163,6 +177,7 @@ impl fmt::Display for BadMarker {
         match self {
             BadMarker::Kind => write!(f, "kind is one of {}", KINDS.join(", ")),
             BadMarker::Kernel => f.write_str("kernel is Jupyter's id of it, a UUID"),
+            BadMarker::Run => f.write_str("run is the id of a run; `watchglass runs` lists them"),
             BadMarker::Time => {
                 f.write_str("t and end are Unix seconds or RFC 3339, and not ahead of this machine's clock")
             }
@@ -201,6 +216,9 @@ impl NewMarker {
             Some(id) => Some(id.to_ascii_lowercase()),
             None => kernel,
         };
+        if self.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
+            return Err(BadMarker::Run);
+        }
         let ms = |when: &MarkerTime| when.ms().filter(|t| *t <= now + MAX_AHEAD_MS).ok_or(BadMarker::Time);
         let t = self.t.as_ref().map_or(Ok(now), ms)?;
         let end = self.end.as_ref().map(ms).transpose()?;
@@ -213,6 +231,8 @@ impl NewMarker {
         }
         let marker = Marker {
             kernel,
+            run: self.run,
+            rank: self.rank,
             seq: self.seq,
             end: end.map(|end| end as f64 / 1_000.0),
             phase: self.phase,
@@ -256,6 +276,15 @@ impl Marker {
     fn stamped(mut self, t: Option<i64>) -> Marker {
         self.id = self.id.or_else(|| Some(format!("{}-{}", self.seq?, t.unwrap_or_default())));
         self
+    }
+
+    /// Of whose markers it is one: of a kernel's, of a training job's, or of those of nobody.
+    pub fn whose(&self) -> String {
+        match (&self.kernel, &self.run) {
+            (Some(kernel), _) => kernel.clone(),
+            (None, Some(run)) => format!("run {run}"),
+            (None, None) => String::new(),
+        }
     }
 
     /// By what it is told whether it came before.

@@ -4,6 +4,7 @@
 pub mod cells;
 pub mod json;
 pub mod marker;
+pub mod steps;
 pub mod words;
 
 use crate::live::Live;
@@ -22,6 +23,10 @@ pub const RECORD: &str = "marker";
 pub const MAX_AT_ONCE: usize = 256;
 /// Markers a second of one kernel, or of all who name none; as many as are sent at once may come together.
 const PER_SECOND: f64 = 50.0;
+/// Markers a second of one training job, whose ranks may all send some.
+const RUN_PER_SECOND: f64 = 100.0;
+/// Markers an hour of one kernel or training job.
+const PER_HOUR: f64 = 10_000.0;
 /// Kernels that are read at once for their markers, a second.
 const READINGS_PER_SECOND: f64 = 10.0;
 /// A marker that is older came late, and reading the kernel now would say nothing of it, milliseconds.
@@ -56,6 +61,11 @@ pub enum RefusedMarkers {
 }
 
 impl RefusedMarkers {
+    /// Whether it is worth while to send them again.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self, RefusedMarkers::Store(_) | RefusedMarkers::Process(_, NoKernel::Early))
+    }
+
     /// Whether who asks may not name that process.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, RefusedMarkers::Process(_, NoKernel::OtherUser))
@@ -91,10 +101,11 @@ impl Bucket {
     }
 }
 
-/// What is remembered of a kernel, or of all who name none.
+/// What is remembered of a kernel, of a training job, or of all who name none.
 #[derive(Debug)]
 struct Heard {
     bucket: Bucket,
+    hour: Bucket,
     seen: HashSet<u64>,
     order: VecDeque<u64>,
     /// The cell that began last and has not ended.
@@ -106,7 +117,8 @@ struct Heard {
 impl Heard {
     fn new(now: Duration) -> Self {
         let bucket = Bucket { left: MAX_AT_ONCE as f64, at: now };
-        Heard { bucket, seen: HashSet::new(), order: VecDeque::new(), open: None, at: now }
+        let hour = Bucket { left: PER_HOUR, at: now };
+        Heard { bucket, hour, seen: HashSet::new(), order: VecDeque::new(), open: None, at: now }
     }
 
     /// Whether a marker is new.
@@ -191,12 +203,15 @@ impl Markers {
         let now = live.clock.steady();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { kernels, readings, dropped } = &mut *state;
-        let heard = heard(kernels, live, source, marker.kernel.as_deref().unwrap_or_default());
+        let heard = heard(kernels, live, source, &marker.whose());
         heard.at = now;
         if marker.key().is_some_and(|key| heard.seen.contains(&key)) {
             return Admitted::Known;
         }
-        if !heard.bucket.take(now, PER_SECOND, MAX_AT_ONCE as f64) {
+        let per_second = if marker.run.is_some() { RUN_PER_SECOND } else { PER_SECOND };
+        if !heard.bucket.take(now, per_second, MAX_AT_ONCE as f64)
+            || !heard.hour.take(now, PER_HOUR / 3_600.0, PER_HOUR)
+        {
             *dropped += 1;
             return Admitted::TooMany;
         }
@@ -211,6 +226,11 @@ impl Markers {
     pub fn open(&self, live: &Live, source: SourceId, kernel: &str) -> Option<Marker> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heard(&mut state.kernels, live, source, kernel).open.clone()
+    }
+
+    /// One was left out before it came here.
+    pub fn drop_one(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
     }
 
     /// Markers that were left out since the start.
@@ -238,18 +258,19 @@ fn of_process(kernels: &Kernels, known: &mut HashMap<u32, String>, pid: u32) -> 
     Ok(id)
 }
 
-/// What is remembered of a kernel; of one that was not heard yet, what the newest records say.
-fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId, kernel: &str) -> &'a mut Heard {
+/// What is remembered of a kernel or a run, as [`Marker::whose`] names it; of one that was not heard yet, what the newest
+/// records say.
+fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId, whose: &str) -> &'a mut Heard {
     let now = live.clock.steady();
-    if !all.contains_key(kernel) && all.len() >= MAX_KERNELS {
+    if !all.contains_key(whose) && all.len() >= MAX_KERNELS {
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(id, _)| id.clone());
         oldest.map(|id| all.remove(&id));
     }
-    all.entry(kernel.to_string()).or_insert_with(|| {
+    all.entry(whose.to_string()).or_insert_with(|| {
         let mut heard = Heard::new(now);
         for placed in live.store().records_since(source, 0) {
             if let Some(marker) = Marker::of(&placed.record)
-                && marker.kernel.as_deref().unwrap_or_default() == kernel
+                && marker.whose() == whose
             {
                 heard.note(&marker);
                 heard.follow(&marker);

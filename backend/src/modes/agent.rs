@@ -16,14 +16,14 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
-    if let Some(folder) = &folder {
-        follow_runs(&live, source, folder, &stop);
-    }
     let links = Links::new(&config, &live, source);
     let remote = remote_writer(&config, &live);
     let work = machine::sampling(&config, &live, source, &[]);
     let guard = Arc::new(Guard::new(&config));
     let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
+    if let Some(folder) = &folder {
+        follow_runs(&config, &live, source, folder, app.markers(), &stop);
+    }
     let asked = serve_unix(control, FolderSocket::Control, router(app), stop.clone());
     let during = async {
         tokio::join!(links.serve(Some(linked), stop), asked);

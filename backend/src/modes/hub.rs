@@ -1,10 +1,11 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
+use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, serve, socket_of};
-use crate::accounts::{Accounts, Database, Principal, StandingKey, new_join_key};
+use crate::accounts::{Accounts, Database, Denied, Principal, StandingKey, new_join_key};
 use crate::clock;
 use crate::config::user::own_uid;
-use crate::config::{Config, PublicUrl, Rejoin};
+use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::JoinRoad;
@@ -13,8 +14,10 @@ use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
 use crate::live::Live;
 use crate::providers::Providers;
+use crate::store::Retentions;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -65,7 +68,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers = Arc::new(Providers::of(config, &public, &clock).map_err(|why| (2, why))?);
-    let failed = |why: crate::accounts::Denied| (4, why.to_string());
+    let failed = |why: Denied| (4, why.to_string());
     let code = accounts.setup_code().await.map_err(failed)?;
     let join = accounts.printed_join().await.map_err(failed)?;
     standing_joins(config, &accounts).await.map_err(|why| (2, why))?;
@@ -133,6 +136,7 @@ fn public(config: &Config, port: u16) -> PublicUrl {
 pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Opened { data, accounts, certificate, public, port, providers, .. } = opened;
     let control = socket_of(data.path(), FolderSocket::Control);
+    let folder = data.path().to_path_buf();
     let own = (!config.no_local).then(machine::name);
     if let Some(name) = &own
         && let Err(error) = accounts.own_machine(name).await
@@ -144,7 +148,12 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         Ok(removed) => removed,
         Err(error) => return tracing::error!(%error, "it cannot be read which machines were removed"),
     };
-    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own, removed);
+    let retentions = match accounts.called().await {
+        Ok(called) => retentions(&called, &config.agent_limits.keep),
+        Err(error) => return tracing::error!(%error, "it cannot be read how machines are labelled"),
+    };
+    let known = KnownSources { removed, retentions };
+    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own, known);
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
@@ -157,9 +166,19 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
         tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
     });
-    let served =
-        Served { live: live.clone(), archive: Some(archive), hub: Some(hub), certificate, control, page: None };
-    let removing = tokio::spawn(remove(live.clone(), accounts.clone(), changed));
+    let runs = source.map(|source| (source, folder.clone()));
+    let served = Served {
+        live: live.clone(),
+        archive: Some(archive),
+        hub: Some(hub),
+        certificate,
+        control,
+        page: None,
+        runs,
+        kept_in: Some(folder),
+    };
+    let following =
+        tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), config.agent_limits.keep.clone(), changed));
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
@@ -182,7 +201,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     providing.abort();
-    removing.abort();
+    following.abort();
     ending.abort();
     looking.abort();
     accounts.close().await;
@@ -200,12 +219,32 @@ async fn end(ingest: Ingest, accounts: Accounts) {
     }
 }
 
-/// Drops the samples of machines when they are removed.
-async fn remove(live: Arc<Live>, accounts: Accounts, mut changed: watch::Receiver<u64>) {
+/// Drops the samples of machines when they are removed, and calls and keeps the others as people say.
+async fn follow(
+    ingest: Ingest,
+    live: Arc<Live>,
+    accounts: Accounts,
+    rules: KeepRules,
+    mut changed: watch::Receiver<u64>,
+) {
     while changed.changed().await.is_ok() {
         match accounts.removed().await {
             Ok(removed) => live.store().remove_sources(removed),
             Err(error) => tracing::warn!(%error, "it cannot be read which machines were removed"),
         }
+        match accounts.called().await {
+            Ok(called) => {
+                live.store().set_retentions(retentions(&called, &rules));
+                ingest.called(called);
+            }
+            Err(error) => tracing::warn!(%error, "it cannot be read how machines are called and labelled"),
+        }
     }
+}
+
+/// Which machines are kept for another time than all. Their own word about labels does not count: who sends may say what it
+/// likes, and the disk is the hub's.
+fn retentions(called: &[(String, String, BTreeMap<String, String>)], rules: &KeepRules) -> Retentions {
+    let own = |(id, _, labels): &(String, _, _)| rules.of(labels).map(|length| (id.clone(), length.as_millis() as i64));
+    called.iter().filter_map(own).collect()
 }

@@ -1,14 +1,14 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
 use super::links::Links;
-use super::{MAX_MEMORY_BYTES, Served, Serving, follow_runs, random, serve};
+use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::data::Data;
 use crate::live::Live;
 use crate::sampler::{self, Chosen, Plan};
-use crate::store::{Limits, Store};
+use crate::store::{Limits, Retentions, Store};
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,18 +42,27 @@ pub(super) fn name() -> String {
 /// Makes the stream of this machine, with what was found of it. `data` is the folder that [`crate::data::open`] opened;
 /// without one, history is kept in memory only. None where the system grants no threads, which is logged.
 pub(super) fn open(config: &Config, data: Option<Data>) -> Option<OwnMachine> {
-    let (live, archive, source) = stream(config, data, MAX_MEMORY_BYTES, Some(name()), Vec::new())?;
+    let (live, archive, source) = stream(config, data, MAX_MEMORY_BYTES, Some(name()), KnownSources::default())?;
     Some(OwnMachine { live, archive, source: source? })
 }
 
-/// Likewise a stream of all that was found but the sources that were `removed`, and of this machine where it is given its
+/// What is known of sources before they are read.
+#[derive(Default)]
+pub(super) struct KnownSources {
+    /// Keys of those that were removed.
+    pub removed: Vec<String>,
+    /// Those that are kept for another time than all.
+    pub retentions: Retentions,
+}
+
+/// Likewise a stream of all that was found but the sources that were removed, and of this machine where it is given its
 /// name. At most so many `bytes` of sealed columns are in memory.
 pub(super) fn stream(
     config: &Config,
     data: Option<Data>,
     bytes: usize,
     name: Option<String>,
-    removed: Vec<String>,
+    known: KnownSources,
 ) -> Option<(Arc<Live>, Archive, Option<SourceId>)> {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let limits = Limits { retention, bytes };
@@ -62,7 +71,8 @@ pub(super) fn stream(
         Some(data) => Store::of_found(catalog, data.found(), limits, name.as_deref()),
         None => (Store::new(catalog, limits), Vec::new()),
     };
-    store.remove_sources(removed);
+    store.remove_sources(known.removed);
+    store.set_retentions(known.retentions);
     let source = name.map(|name| {
         let facts = collectors::facts(&config.roots());
         let source = match store.named(&name) {
@@ -78,7 +88,8 @@ pub(super) fn stream(
         }
         source
     });
-    let live = Live::new(store, Arc::new(clock::System), random(), retention);
+    let longest = config.agent_limits.keep.longest().map_or(0, |length| length.as_millis() as i64).max(retention);
+    let live = Live::new(store, Arc::new(clock::System), random(), longest);
     let archive = match data {
         None => Archive::in_memory(live.clone()),
         Some(data) => match Archive::on_disk(live.clone(), data.keep(config), unwritten) {
@@ -99,12 +110,9 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
     let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
     let work = sampling(&config, &live, source, &[]);
-    if let Some(folder) = &folder {
-        follow_runs(&live, source, folder, &serving.stop);
-    }
     let served = Served::alone(live, Some(archive));
     let served = match folder {
-        Some(folder) => served.with_sockets_of(&folder),
+        Some(folder) => served.with_sockets_of(&folder, source),
         None => served,
     };
     let served = serve(&config, served, serving, work);
@@ -136,5 +144,9 @@ pub(super) fn sampling(
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
     plan.options.kernels = state.kernels.clone();
+    #[cfg(target_os = "linux")]
+    if plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels") {
+        state.kernels.expect();
+    }
     move |told| sampler::run(theirs, source, plan, told)
 }

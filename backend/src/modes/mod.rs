@@ -20,12 +20,14 @@ use crate::http::guard::Guard;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::live::Live;
+use crate::markers::Markers;
 use crate::remote_write::RemoteWriter;
+use crate::runs;
 #[cfg(unix)]
-use crate::runs::{self, RunSocket};
+use crate::runs::RunSocket;
 use crate::stderr;
 use shared::wire::SourceId;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -68,19 +70,25 @@ struct Served {
     control: Option<Bound>,
     /// Likewise, for who was started to show the same page.
     page: Option<Bound>,
+    /// The machine whose training jobs are told of, and the data folder that the socket for that is of.
+    runs: Option<(SourceId, PathBuf)>,
+    /// The data folder, in which summaries of runs are kept.
+    kept_in: Option<PathBuf>,
 }
 
 impl Served {
     /// What one machine shows of itself.
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
-        Served { live, archive, hub: None, certificate: None, control: None, page: None }
+        Served { live, archive, hub: None, certificate: None, control: None, page: None, runs: None, kept_in: None }
     }
 
     /// Likewise, with the sockets of its data folder.
-    fn with_sockets_of(self, folder: &Path) -> Self {
+    fn with_sockets_of(self, folder: &Path, source: SourceId) -> Self {
         Served {
             control: socket_of(folder, FolderSocket::Control),
             page: socket_of(folder, FolderSocket::Page),
+            runs: Some((source, folder.into())),
+            kept_in: Some(folder.into()),
             ..self
         }
     }
@@ -89,7 +97,7 @@ impl Served {
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control, page }: Served,
+    Served { live, archive, hub, certificate, control, page, runs: runs_of, kept_in }: Served,
     Serving { listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -100,6 +108,13 @@ async fn serve(
     let remote = remote_writer(config, &live);
     let base = config.base_path.clone();
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
+    if let Some(folder) = kept_in {
+        let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
+        tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
+    }
+    if let Some((source, folder)) = runs_of {
+        follow_runs(config, &live, source, &folder, app.markers(), &stop);
+    }
     let serving = async move {
         let router = http::router(app);
         let local = serve_unix(control, FolderSocket::Control, router.clone(), stop.clone());
@@ -143,13 +158,21 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
 }
 
 /// Follows the runs of this machine that are told of in a data folder, until `stop` becomes true.
-fn follow_runs(live: &Arc<Live>, source: SourceId, folder: &Path, stop: &watch::Receiver<bool>) {
+fn follow_runs(
+    config: &Config,
+    live: &Arc<Live>,
+    source: SourceId,
+    folder: &Path,
+    markers: Arc<Markers>,
+    stop: &watch::Receiver<bool>,
+) {
     #[cfg(unix)]
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path) {
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
-                tokio::spawn(async move { runs::follow(live, source, socket, &folder, stop).await });
+                let slurm = config.runs.scontrol.clone();
+                tokio::spawn(async move { runs::follow(live, source, socket, &folder, markers, slurm, stop).await });
             }
             Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),
         },
@@ -157,7 +180,7 @@ fn follow_runs(live: &Arc<Live>, source: SourceId, folder: &Path, stop: &watch::
         Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
     }
     #[cfg(not(unix))]
-    let _ = (live, source, folder, stop);
+    let _ = (config, live, source, folder, markers, stop);
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

@@ -1,20 +1,35 @@
 //! The list of runs, made from the records that machines have of them.
 
-use crate::live::Live;
 use shared::record::Record;
-use shared::run::{BEGIN_KIND, Begun, END_KIND, MAX_PROCESSES, Over, Run, RunProcess, RunState};
-use shared::standing::Standing;
-use shared::wire::Source;
+use shared::run::{
+    BEGIN_KIND, Begun, Cause, END_KIND, How, MAX_PROCESSES, Over, Paused, Run, RunProcess, RunState, STATE_KIND,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How long a machine is silent before its runs are said to be unreachable, milliseconds.
-const SILENCE_MS: i64 = 60_000;
+/// Ends so near to each other are one fall, milliseconds: a launcher ends the other ranks by SIGTERM, and itself, within the
+/// instant in which the first falls, and the kernel's words of them come in any order.
+const TOGETHER_MS: i64 = 5_000;
+
+/// The most runs of a machine that are known; of more the oldest are forgotten.
+const MAX_RUNS: usize = 100_000;
+
+/// So many beyond that are forgotten at once.
+const SURPLUS: usize = 1_000;
+
+/// A machine that is not heard any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Silence {
+    /// When it was heard last, milliseconds since the Unix epoch.
+    pub since: i64,
+    /// It is silent for longer than agents keep what they could not send.
+    pub for_good: bool,
+}
 
 /// Runs, made from the records of sources.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Runs {
-    runs: BTreeMap<String, Run>,
+    runs: BTreeMap<String, Arc<Run>>,
 }
 
 impl Runs {
@@ -32,7 +47,17 @@ impl Runs {
                     && let Some(process) = self.process(source, over.begun)
                 {
                     process.ended = Some(over.t);
-                    process.how = Some(over.how);
+                    // What somebody else says of an end may come before the end is told once more.
+                    let known = process.how.take().and_then(|how| how.claim);
+                    process.how = Some(How { claim: over.how.claim.clone().or(known), ..over.how });
+                }
+            }
+            STATE_KIND => {
+                if let Ok(Paused { run, pid, stopped }) = serde_json::from_slice(&record.body)
+                    && let Some(run) = self.runs.get_mut(&run)
+                {
+                    let own = |one: &&mut RunProcess| one.source == source && one.pid == pid && one.ended.is_none();
+                    Arc::make_mut(run).processes.iter_mut().filter(own).for_each(|one| one.stopped = stopped);
                 }
             }
             _ => {}
@@ -41,18 +66,25 @@ impl Runs {
 
     /// The process that began, which is entered where it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
-        let Begun { run: id, t, pid, joined, about, .. } = begun;
+        let Begun { run: id, t, pid, joined, rank, about, .. } = begun;
         let label = about.label.clone();
-        let run = self.runs.entry(id.clone()).or_insert_with(|| Run {
-            id,
-            state: RunState::Running,
-            sentence: String::new(),
-            began: t,
-            ended: None,
-            about: about.clone(),
-            processes: Vec::new(),
-            further: 0,
+        if self.runs.len() >= MAX_RUNS + SURPLUS {
+            self.forget_oldest();
+        }
+        let run = self.runs.entry(id.clone()).or_insert_with(|| {
+            Arc::new(Run {
+                id,
+                state: RunState::Running,
+                sentence: String::new(),
+                cause: None,
+                began: t,
+                ended: None,
+                about: about.clone(),
+                processes: Vec::new(),
+                further: 0,
+            })
         });
+        let run = Arc::make_mut(run);
         // The names are those of the process that began the run, in whatever order the machines' records are read.
         if !joined {
             run.about = about;
@@ -60,85 +92,157 @@ impl Runs {
         run.began = run.began.min(t);
         let known = |one: &RunProcess| (one.source.as_str(), one.pid, one.began) == (source, pid, t);
         if let Some(at) = run.processes.iter().position(known) {
-            return run.processes.get_mut(at);
+            let known = run.processes.get_mut(at)?;
+            known.rank = rank.or(known.rank.take());
+            known.label = label.or(known.label.take());
+            return Some(known);
         }
         if run.processes.len() == MAX_PROCESSES {
             run.further += 1;
             return None;
         }
-        run.processes.push(RunProcess { source: source.into(), pid, label, began: t, ended: None, how: None, joined });
+        let source = source.into();
+        run.processes.push(RunProcess {
+            source,
+            pid,
+            label,
+            began: t,
+            ended: None,
+            how: None,
+            joined,
+            stopped: false,
+            rank,
+        });
         run.processes.last_mut()
     }
 
-    /// The runs, newest first. `silent` is when a source that is not heard any more was heard last, milliseconds since the
-    /// Unix epoch, and None for others.
-    pub fn list(self, silent: impl Fn(&str) -> Option<i64>) -> Vec<Run> {
-        let mut all: Vec<Run> = self.runs.into_values().map(|run| judged(run, &silent)).collect();
-        all.sort_by(|a, b| b.began.cmp(&a.began).then_with(|| a.id.cmp(&b.id)));
-        all
+    /// All of them, not judged yet.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.runs.values()
     }
+
+    fn forget_oldest(&mut self) {
+        let mut begins: Vec<i64> = self.runs.values().map(|run| run.began).collect();
+        let (_, last, _) = begins.select_nth_unstable(SURPLUS);
+        let last = *last;
+        self.runs.retain(|_, run| run.began > last);
+    }
+}
+
+/// One run of what several machines, which are called so, know of it.
+pub(super) fn merged(parts: Vec<(String, Arc<Run>)>) -> Option<Run> {
+    let is_root = |run: &Run| run.processes.iter().any(|process| !process.joined);
+    let first = parts.iter().position(|(_, run)| is_root(run)).unwrap_or(0);
+    let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&parts.get(first)?.1) };
+    for (source, part) in parts {
+        whole.began = whole.began.min(part.began);
+        let room = MAX_PROCESSES - whole.processes.len();
+        whole.further += part.further + part.processes.len().saturating_sub(room) as u64;
+        // A machine may be called something else by now.
+        let own = part.processes.iter().take(room).map(|one| RunProcess { source: source.clone(), ..one.clone() });
+        whole.processes.extend(own);
+    }
+    Some(whole)
+}
+
+/// The run as it was between two times, milliseconds since the Unix epoch; None where it was not there then.
+pub(super) fn clipped(mut run: Run, (from, to): (i64, i64)) -> Option<Run> {
+    run.processes.retain(|one| one.began <= to && one.ended.is_none_or(|ended| ended >= from));
+    for one in &mut run.processes {
+        if one.ended.is_some_and(|ended| ended > to) {
+            (one.ended, one.how) = (None, None);
+        }
+    }
+    (!run.processes.is_empty()).then_some(run)
 }
 
 /// The run with its state: that of the process that began it, else of all; of several the first that ended badly is the
 /// cause.
-fn judged(mut run: Run, silent: impl Fn(&str) -> Option<i64>) -> Run {
+pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) -> Run {
     run.processes.sort_by_key(|process| process.began);
     let root = run.processes.iter().find(|process| !process.joined);
+    let counted = counted(&run.processes);
     let over = match root {
         Some(root) => root.ended,
-        None => {
-            run.processes.iter().map(|one| one.ended).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max())
-        }
+        None => counted.iter().map(|one| one.ended).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max()),
     };
     run.ended = over;
     if over.is_none() {
         let running = run.processes.iter().filter(|process| process.ended.is_none());
+        let stopped = running.clone().count() > 0 && running.clone().all(|process| process.stopped);
         let unheard = running.filter_map(|process| Some((silent(&process.source)?, process.source.clone()))).min();
         (run.state, run.sentence) = match unheard {
+            Some((Silence { since, for_good: true }, source)) => {
+                run.ended = Some(since);
+                (RunState::Lost, format!("lost: {source} was not heard for 12 h"))
+            }
             Some((_, source)) => (RunState::Unreachable, format!("{source} is not heard")),
+            None if stopped => (RunState::Suspended, "suspended".into()),
             None => (RunState::Running, "running".into()),
         };
         return run;
     }
-    let ended = run.processes.iter().filter_map(|one| Some((one.ended?, one.how.as_ref()?, one)));
+    let ended = counted.iter().filter_map(|one| Some((one.ended?, one.how.as_ref()?, one)));
     let bad = ended.filter(|(_, how, _)| !matches!(how.state(), RunState::Finished | RunState::Ended));
-    let first = bad.min_by_key(|(t, _, one)| (*t, !one.joined)).map(|(_, how, one)| (how, one));
+    let bad: Vec<_> = bad.collect();
+    let earliest = bad.iter().map(|(t, ..)| *t).min().unwrap_or_default();
+    let together = bad.into_iter().filter(|(t, ..)| t - earliest <= TOGETHER_MS);
+    let asked = |how: &shared::run::How| how.signal.as_deref() == Some("SIGTERM");
+    let first = together.min_by_key(|(t, how, one)| (asked(how), !one.joined, *t)).map(|(_, how, one)| (how, one));
     let own = root.and_then(|root| root.how.as_ref());
     let how = own.or(first.map(|(how, _)| how)).cloned();
-    let how = how.or_else(|| run.processes.iter().find_map(|one| one.how.clone())).unwrap_or_default();
+    let how = how.or_else(|| counted.iter().find_map(|one| one.how.clone())).unwrap_or_default();
     run.state = how.state();
     run.sentence = how.sentence();
-    if let Some((cause, process)) = first
+    run.cause = first.filter(|_| run.state != RunState::Finished).map(|(how, one)| Cause {
+        source: one.source.clone(),
+        pid: one.pid,
+        rank: one.rank.as_ref().map(|rank| rank.rank),
+        t: one.ended.unwrap_or_default(),
+        state: how.state(),
+        sentence: how.sentence(),
+    });
+    if let Some((cause, process)) = first.filter(|_| run.state != RunState::Finished)
         && root.is_none_or(|root| root.pid != process.pid || root.source != process.source)
     {
-        let name = process.label.clone().unwrap_or_else(|| format!("process {}", process.pid));
+        let name = match (&process.label, &process.rank) {
+            (Some(label), _) => label.clone(),
+            (None, Some(rank)) => format!("rank {}", rank.rank),
+            (None, None) => format!("process {}", process.pid),
+        };
         run.sentence += &format!("; first {name} on {}: {}", process.source, cause.sentence());
     }
     run
 }
 
-/// The runs of machines that began or ended between two times, milliseconds since the Unix epoch, newest first. It may read
-/// the disk.
-pub fn list(live: &Live, sources: &[Arc<Source>], from: i64, to: i64) -> Vec<Run> {
-    let mut runs = Runs::default();
-    for source in sources {
-        let records = live.store().records(source.id, from, to);
-        records.into_iter().flatten().flatten().for_each(|record| runs.take(&source.name, &record));
+/// The processes that say how a run does: of ranks those of its last life alone, which began when all before it had ended.
+/// So a launcher that begins its ranks anew is not judged by those that fell before.
+fn counted(processes: &[RunProcess]) -> Vec<&RunProcess> {
+    let mut life: Vec<&RunProcess> = Vec::new();
+    for one in processes.iter().filter(|one| one.rank.is_some() && one.joined) {
+        if life.iter().all(|before| before.ended.is_some_and(|ended| ended < one.began)) {
+            life.clear();
+        }
+        life.push(one);
     }
-    let unheard = |source: &Arc<Source>| {
-        let (standing, since) = live.source(source.id).standing();
-        let silent = !matches!(standing, Standing::Live | Standing::Late | Standing::Filling { .. });
-        (silent && live.clock.wall() - since >= SILENCE_MS).then(|| (source.name.clone(), since))
-    };
-    let silent: BTreeMap<String, i64> = sources.iter().filter_map(unheard).collect();
-    runs.list(|source| silent.get(source).copied())
+    processes.iter().filter(|one| one.rank.is_none() || !one.joined).chain(life).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde::Serialize;
-    use shared::run::{About, How};
+    use shared::run::About;
+
+    impl Runs {
+        /// The runs, newest first. `silent` is when a source that is not heard any more was heard last.
+        fn list(self, silent: impl Fn(&str) -> Option<Silence>) -> Vec<Run> {
+            let own = |run: Arc<Run>| judged(Arc::unwrap_or_clone(run), &silent);
+            let mut all: Vec<Run> = self.runs.into_values().map(own).collect();
+            all.sort_by(|a, b| b.began.cmp(&a.began).then_with(|| a.id.cmp(&b.id)));
+            all
+        }
+    }
 
     fn how(exit: Option<i32>, signal: Option<&str>) -> How {
         How { exit, signal: signal.map(Into::into), ..How::default() }
@@ -146,7 +250,7 @@ mod tests {
 
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
-        Begun { run: run.into(), t, pid, start: None, namespace: None, joined, about }
+        Begun { run: run.into(), t, pid, start: None, namespace: None, joined, rank: None, slurm: None, about }
     }
 
     fn record(kind: &str, body: &impl Serialize) -> Record {
@@ -170,17 +274,93 @@ mod tests {
         assert_eq!((all[0].state, all[0].ended), (RunState::Running, None));
         assert_eq!((all[1].state, all[1].began, all[1].ended), (RunState::Failed, 1, Some(70)));
         assert_eq!(all[1].sentence, "failed (exit 1); first rank 3 on node-2: crashed (SIGKILL)");
+        let cause = all[1].cause.as_ref().expect("who fell first");
+        assert_eq!((cause.source.as_str(), cause.pid, cause.t), ("node-2", 3, 50));
         assert_eq!(all[1].about.label, None, "the names of the one that began it");
         assert_eq!(all[1].processes.len(), 3);
+    }
+
+    #[test]
+    fn ranks_that_their_launcher_began_anew_are_judged_by_their_last_life() {
+        let rank = |pid: u32, t| {
+            let rank = Some(shared::run::Rank { rank: pid % 10, ..Default::default() });
+            let about = About::default();
+            Begun { rank, about, ..begun("a", pid, t, true) }
+        };
+        let mut runs = Runs::default();
+        for (pid, began, ended, exit) in [(10, 1, 5, 1), (11, 1, 6, 0), (20, 7, 9, 0)] {
+            runs.take(
+                "node-1",
+                &record(END_KIND, &Over { begun: rank(pid, began), t: ended, how: how(Some(exit), None) }),
+            );
+        }
+        runs.take("node-2", &record(BEGIN_KIND, &rank(21, 8)));
+        let state = |runs: Runs| runs.list(|_| None).remove(0);
+        let copy = Runs { runs: runs.runs.clone() };
+        assert_eq!(state(copy).state, RunState::Running, "one rank of the last life runs");
+        runs.take("node-2", &record(END_KIND, &Over { begun: rank(21, 8), t: 9, how: how(Some(0), None) }));
+        let copy = Runs { runs: runs.runs.clone() };
+        assert_eq!(state(copy).sentence, "finished");
+        let fell = Over { begun: rank(31, 20), t: 30, how: how(None, Some("SIGBUS")) };
+        runs.take("node-2", &record(END_KIND, &fell));
+        assert_eq!(state(runs).sentence, "crashed (SIGBUS); first rank 1 on node-2: crashed (SIGBUS)");
+    }
+
+    #[test]
+    fn whom_the_launcher_ended_did_not_fall_first() {
+        let mut runs = Runs::default();
+        for (pid, t, how) in [
+            (1, 48, how(Some(1), None)),
+            (2, 49, how(None, Some("SIGTERM"))),
+            (3, 50, how(None, Some("SIGKILL"))),
+            (4, 50 + TOGETHER_MS, how(None, Some("SIGBUS"))),
+        ] {
+            runs.take("node-1", &record(END_KIND, &Over { begun: begun("a", pid, 1, pid != 1), t, how }));
+        }
+        let sentence = runs.list(|_| None).remove(0).sentence;
+        assert_eq!(sentence, "failed (exit 1); first rank 3 on node-1: crashed (SIGKILL)");
     }
 
     #[test]
     fn the_silence_of_a_machine_is_no_end() {
         let mut runs = Runs::default();
         runs.take("node-1", &record(BEGIN_KIND, &begun("a", 1, 1, false)));
-        let all = runs.list(|source| (source == "node-1").then_some(7));
+        let since = |for_good| move |source: &str| (source == "node-1").then_some(Silence { since: 7, for_good });
+        let all = runs.clone().list(since(false));
         assert_eq!((all[0].state, all[0].ended), (RunState::Unreachable, None));
         assert_eq!(all[0].sentence, "node-1 is not heard");
+        let lost = runs.list(since(true)).remove(0);
+        assert_eq!((lost.state, lost.ended), (RunState::Lost, Some(7)));
+        assert_eq!(lost.sentence, "lost: node-1 was not heard for 12 h");
+    }
+
+    #[test]
+    fn a_run_whose_processes_are_all_stopped_is_suspended() {
+        let mut runs = Runs::default();
+        let pause = |pid, stopped| record(STATE_KIND, &Paused { run: "a".into(), pid, stopped });
+        runs.take("node-1", &record(BEGIN_KIND, &begun("a", 1, 1, false)));
+        runs.take("node-1", &record(BEGIN_KIND, &begun("a", 2, 1, true)));
+        runs.take("node-1", &pause(1, true));
+        let state = |runs: &Runs| runs.clone().list(|_| None).remove(0).sentence;
+        assert_eq!(state(&runs), "running");
+        runs.take("node-2", &pause(2, true));
+        assert_eq!(state(&runs), "running", "another machine's");
+        runs.take("node-1", &pause(2, true));
+        assert_eq!(state(&runs), "suspended");
+        runs.take("node-1", &pause(1, false));
+        assert_eq!(state(&runs), "running");
+    }
+
+    #[test]
+    fn what_a_scheduler_says_of_an_end_stays() {
+        let mut runs = Runs::default();
+        let end = |how| record(END_KIND, &Over { begun: begun("a", 1, 1, false), t: 9, how });
+        let claim = Some(shared::run::Claim { who: "slurm".into(), word: "PREEMPTED".into() });
+        runs.take("node-1", &end(how(None, Some("SIGTERM"))));
+        runs.take("node-1", &end(How { claim, ..how(None, Some("SIGTERM")) }));
+        runs.take("node-1", &end(how(None, Some("SIGTERM"))));
+        let run = runs.list(|_| None).remove(0);
+        assert_eq!((run.state, run.sentence.as_str()), (RunState::Preempted, "preempted (Slurm: PREEMPTED)"));
     }
 
     #[test]

@@ -1,21 +1,46 @@
 //! Runs: what `watchglass run` tells of the jobs of this machine becomes records of it, and the records of all machines make
 //! the list of runs.
 //!
+//! Ranks are found by themselves, by what their launchers say in their environment.
+//!
+//! What a run held and used is read from the history of its machines, and added up by `sums`.
+//!
 //! A run ends when its launcher says how, or when the kernel says that its process is gone. Silence is no end.
 
+mod book;
+mod briefs;
+#[cfg(target_os = "linux")]
+mod environ;
 mod fold;
+mod keeping;
+mod kept;
+#[cfg(unix)]
+mod looking;
+mod measure;
 #[cfg(target_os = "linux")]
 mod pidfd;
+#[cfg(target_os = "linux")]
+mod ranks;
+mod report;
+#[cfg(unix)]
+mod slurm;
 #[cfg(unix)]
 mod socket;
+mod summary;
+mod sums;
 #[cfg(unix)]
 mod track;
 #[cfg(unix)]
 mod untold;
 
-pub use fold::list;
+pub use book::RunBook;
+pub use briefs::{Brief, Briefs};
+pub use keeping::keep;
+pub use measure::{RunMeasures, measure};
 #[cfg(unix)]
 pub use socket::RunSocket;
+pub use summary::{RunCurve, RunSummary};
+pub use sums::Sums;
 #[cfg(unix)]
 pub use track::follow;
 #[cfg(unix)]

@@ -54,9 +54,14 @@ impl ProcessFd {
         Ok(ProcessFd(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE)? }))
     }
 
-    /// Waits for its end; how it ended, where this kernel tells it.
-    pub async fn ended(self) -> How {
-        // Readable: it ended. Closed: its parent has read how, and from then on the kernel tells others, too.
+    /// Waits for its end: from then on the file is readable.
+    pub async fn ended(&self) {
+        let _ = self.0.readable().await;
+    }
+
+    /// How it ended, once it has, where this kernel tells it.
+    pub async fn how(self) -> How {
+        // Closed: its parent has read how, and from then on the kernel tells others, too.
         if let Ok(mut ended) = self.0.readable().await
             && !ended.ready().is_read_closed()
         {
@@ -107,7 +112,7 @@ mod tests {
             let start = started(child.id()).expect("it lives");
             let process = ProcessFd::open(child.id(), start).expect("it lives");
             assert!(ProcessFd::open(child.id(), start + 1).is_err(), "another that has its number");
-            let waiting = tokio::spawn(process.ended());
+            let waiting = tokio::spawn(process.how());
             drop(child.stdin.take());
             tokio::task::spawn_blocking(move || child.wait()).await.expect("no panic").expect("it ended");
             let how = waiting.await.expect("no panic");

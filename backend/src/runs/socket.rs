@@ -1,9 +1,16 @@
-//! The socket for datagrams on which launchers tell. It stands in a folder of ours, open to its owner alone.
+//! The socket for datagrams on which launchers tell, and scripts put markers. It stands in a folder of ours, open to its owner
+//! alone; on Linux the kernel says with each message which process of which user sent it.
 
-use shared::run::{Begun, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
+use crate::config::user::own_uid;
+use crate::markers::marker::NewMarker;
+use shared::run::{Begun, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
 use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
 /// The socket; its file goes with it.
@@ -11,6 +18,27 @@ use tokio::net::UnixDatagram;
 pub struct RunSocket {
     socket: UnixDatagram,
     path: PathBuf,
+    unread: AtomicU64,
+}
+
+/// A message, which keeps to the bounds.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A launcher tells of a run.
+    Told(Box<Told>),
+    /// A script puts a marker.
+    Marker(Box<NewMarker>),
+}
+
+/// Who sent a message.
+#[derive(Debug)]
+pub(super) struct SentBy {
+    /// Its process, by our numbers, where the kernel says it.
+    pub pid: Option<u32>,
+    uid: Option<u32>,
+    name: libc::sockaddr_un,
+    /// Bytes of the name; one that has none cannot be answered.
+    length: libc::socklen_t,
 }
 
 impl RunSocket {
@@ -26,26 +54,47 @@ impl RunSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let socket = RunSocket { socket: UnixDatagram::bind(path)?, path: path.into() };
+        let socket = RunSocket { socket: UnixDatagram::bind(path)?, path: path.into(), unread: AtomicU64::new(0) };
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
+        #[cfg(target_os = "linux")]
+        ask_for_senders(socket.socket.as_raw_fd())?;
         Ok(socket)
     }
 
-    /// The next message that can be read; what cannot is left out.
-    pub(super) async fn next(&self) -> Told {
+    /// The next message that can be read, and who sent it; what cannot, and what another user sends, is left out and counted.
+    pub(super) async fn next(&self) -> (Message, SentBy) {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         loop {
-            match self.socket.recv(&mut bytes).await {
-                Ok(read) => match parse(&bytes[..read]) {
-                    Some(told) => return told,
-                    None => tracing::debug!("a message on the socket of runs cannot be read"),
-                },
+            let received = self.socket.async_io(Interest::READABLE, || receive(self.socket.as_raw_fd(), &mut bytes));
+            match received.await {
+                Ok((read, sender)) => {
+                    let is_ours = sender.uid.is_none_or(|uid| uid == 0 || uid == own_uid());
+                    match message(&bytes[..read]).filter(|_| is_ours) {
+                        Some(message) => return (message, sender),
+                        None => {
+                            self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind");
+                            let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
+                            if unread.is_power_of_two() {
+                                tracing::warn!(unread, "messages on the socket of runs cannot be read");
+                            }
+                        }
+                    }
+                }
                 // It is not read any more: what is told then is found in the folder at the next start.
                 Err(error) => {
                     tracing::warn!(%error, "the socket of runs cannot be read");
                     return std::future::pending().await;
                 }
             }
+        }
+    }
+
+    /// Answers whom can be answered, without waiting.
+    pub(super) fn answer(&self, sender: &SentBy, text: &str) {
+        if usize::try_from(sender.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>()) {
+            let (fd, name) = (self.socket.as_raw_fd(), (&raw const sender.name).cast());
+            // SAFETY: text and name are whole for the call, with their lengths; who has gone is an error, which is none of ours.
+            unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, sender.length) };
         }
     }
 }
@@ -56,7 +105,79 @@ impl Drop for RunSocket {
     }
 }
 
-/// What is told, when it keeps to the bounds.
+/// Has the kernel say with each message who sent it.
+#[cfg(target_os = "linux")]
+fn ask_for_senders(fd: RawFd) -> io::Result<()> {
+    let yes: libc::c_int = 1;
+    let (value, length) = ((&raw const yes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the value is whole for the call, with its length.
+    match unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_PASSCRED, value, length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Takes a message from the socket; how long it is, and who sent it.
+fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, SentBy)> {
+    /// Room for what the kernel says of the sender, aligned as it writes it.
+    #[repr(C, align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let mut name = MaybeUninit::<libc::sockaddr_un>::zeroed();
+    // SAFETY: plain numbers and pointers, of which all zeros are a value.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_name = name.as_mut_ptr().cast();
+    header.msg_namelen = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut control.0).cast();
+    header.msg_controllen = control.0.len() as _;
+    // SAFETY: the header names buffers that live for the call, with their lengths.
+    let read = unsafe { libc::recvmsg(fd, &raw mut header, 0) };
+    let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: it was zeroed, and the kernel wrote at most its length.
+    let name = unsafe { name.assume_init() };
+    let (pid, uid) = credentials(&header).unzip();
+    Ok((read, SentBy { pid: pid.filter(|pid| *pid > 0), uid, name, length: header.msg_namelen }))
+}
+
+/// Process and user that the kernel names in a message's header.
+fn credentials(header: &libc::msghdr) -> Option<(u32, u32)> {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the macro gives the first part of the control buffer, or none, by the length that the kernel wrote.
+        let part = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
+        let is_one = part.cmsg_level == libc::SOL_SOCKET
+            && part.cmsg_type == libc::SCM_CREDENTIALS
+            && part.cmsg_len as usize >= size_of::<libc::ucred>();
+        // SAFETY: a part of this type holds one `ucred`, wherever it lies.
+        let one = is_one.then(|| unsafe { libc::CMSG_DATA(part).cast::<libc::ucred>().read_unaligned() })?;
+        Some((u32::try_from(one.pid).unwrap_or(0), one.uid))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = header;
+        None
+    }
+}
+
+/// What a message says, when it keeps to the bounds: JSON of a launcher, JSON of a marker, or the text of a marker.
+fn message(bytes: &[u8]) -> Option<Message> {
+    if let Some(told) = parse(bytes) {
+        return Some(Message::Told(Box::new(told)));
+    }
+    let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
+    let marker = match text.starts_with('{') {
+        true => serde_json::from_str(text).ok()?,
+        false => NewMarker { text: Some(text.trim_end().into()), ..NewMarker::default() },
+    };
+    // A notebook's markers come over the other socket.
+    let is_script = marker.kernel.is_none() && marker.pid.is_none() && marker.phase.is_none();
+    is_script.then(|| Message::Marker(Box::new(marker)))
+}
+
+/// What a launcher tells, when it keeps to the bounds.
 pub(super) fn parse(bytes: &[u8]) -> Option<Told> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
@@ -89,7 +210,17 @@ mod tests {
     fn what_keeps_no_bound_is_no_message() {
         let begun = |run: &str, name: &str| {
             let about = About { name: Some(name.into()), ..About::default() };
-            let begun = Begun { run: run.into(), t: 1, pid: 7, start: None, namespace: None, joined: false, about };
+            let begun = Begun {
+                run: run.into(),
+                t: 1,
+                pid: 7,
+                start: None,
+                namespace: None,
+                joined: false,
+                rank: None,
+                slurm: None,
+                about,
+            };
             serde_json::to_vec(&Told::Begin(begun)).expect("JSON")
         };
         assert!(parse(&begun("abc", "first")).is_some());
@@ -104,5 +235,46 @@ mod tests {
         for bytes in wrong {
             assert!(parse(bytes).is_none(), "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn a_marker_is_a_text_or_json() {
+        let marker = |bytes: &[u8]| match message(bytes) {
+            Some(Message::Marker(marker)) => Some((marker.text, marker.step)),
+            _ => None,
+        };
+        assert_eq!(marker(b"epoch 3\n"), Some((Some("epoch 3".into()), None)));
+        assert_eq!(marker(br#"{"text": "loss", "step": 7}"#), Some((Some("loss".into()), Some(7))));
+        let long = "x".repeat(MAX_MARKER_BYTES + 1);
+        for wrong in
+            [&b""[..], b"{", b"\xff", br#"{"rank": 3}"#, br#"{"phase": "start"}"#, br#"{"pid": 1}"#, long.as_bytes()]
+        {
+            assert_eq!(marker(wrong), None, "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_kernel_says_who_sent_a_message() {
+        use std::os::linux::net::SocketAddrExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.sock");
+        let socket = RunSocket::bind(&path).expect("a socket");
+        let name = std::os::unix::net::SocketAddr::from_abstract_name(format!("test-{}", std::process::id()));
+        let named = std::os::unix::net::UnixDatagram::bind_addr(&name.expect("a name")).expect("a socket");
+        named.send_to(b"\xff", &path).expect("sent");
+        named.send_to(b"epoch 3", &path).expect("sent");
+        let (message, sender) = socket.next().await;
+        assert!(matches!(message, Message::Marker(_)), "{message:?}");
+        assert_eq!((sender.pid, sender.uid), (Some(std::process::id()), Some(own_uid())));
+        socket.answer(&sender, "ok");
+        let mut bytes = [0; 128];
+        let mut answer = || named.recv(&mut bytes).map(|read| bytes[..read].to_vec()).expect("an answer");
+        assert!(answer().starts_with(b"this is no marker"));
+        assert_eq!(answer(), b"ok");
+        // Who has no name is not answered.
+        std::os::unix::net::UnixDatagram::unbound().and_then(|one| one.send_to(b"x", &path)).expect("sent");
+        let (_, sender) = socket.next().await;
+        socket.answer(&sender, "ok");
     }
 }

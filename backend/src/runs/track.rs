@@ -1,12 +1,18 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
-use super::socket::RunSocket;
+use super::looking::Looking;
+use super::slurm;
+use super::socket::{Message, RunSocket};
 use super::untold;
 use crate::live::Live;
-use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over, Told};
+use crate::markers::marker::NewMarker;
+use crate::markers::{Markers, TakenMarkers};
+#[cfg(target_os = "linux")]
+use launch::memory::Watched;
+use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, Told};
 use shared::wire::SourceId;
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -15,14 +21,35 @@ use tokio::task::JoinSet;
 /// The most processes whose ends are waited for; of others an end is known that is told.
 const MAX_WATCHED: usize = 1024;
 
+/// The most processes of runs that are known at once; further ranks are not entered.
+const MAX_RUNNING: usize = 4096;
+
 /// The most messages a second: a record is written for each.
 const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
+
+/// Likewise of markers of all runs together: each run has less.
+const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
+
+/// How deep below a process of a run who puts a marker may be.
+const MAX_DEPTH: usize = 64;
 
 /// How long a launcher may take to say how its process ended, which it knows better than the kernel tells others.
 const TELL_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The most processes of which it is seen that the kernel kills them for memory: files stay open for each.
+const MAX_MEMORIES: usize = 256;
+
+/// The most ends of which a scheduler is asked at once.
+const MAX_ASKED: usize = 256;
+
+/// How long after a marker of the kind `preempting` the end of a run is that.
+const PREEMPTING_MS: i64 = 10 * 60_000;
+
 /// A run that lives longer than samples are kept is told again so often.
 const AGAIN: Duration = Duration::from_secs(3600);
+
+/// What is answered to who puts more markers than are taken.
+const TOO_MANY: &str = "too many markers: 100 a second and 10,000 an hour are taken of a run; this one is left out";
 
 /// A process of a run, by run and number.
 type Key = (String, u32);
@@ -32,8 +59,14 @@ struct Tracker {
     source: SourceId,
     /// Those that run, as far as is known.
     running: HashMap<Key, Begun>,
-    /// Ends that the kernel tells.
-    ends: JoinSet<(Begun, How)>,
+    /// Ends that the kernel tells, and when they were.
+    ends: JoinSet<(Begun, i64, How)>,
+    /// What schedulers say of ends.
+    claims: JoinSet<(Over, Option<Claim>)>,
+    scontrol: PathBuf,
+    /// When runs said that they are being preempted.
+    preempting: HashMap<String, i64>,
+    stopped: HashSet<Key>,
     dropped: u64,
 }
 
@@ -44,10 +77,23 @@ pub async fn follow(
     source: SourceId,
     socket: RunSocket,
     folder: &Path,
+    markers: Arc<Markers>,
+    scontrol: Option<PathBuf>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut tracker = Tracker { live, source, running: HashMap::new(), ends: JoinSet::new(), dropped: 0 };
+    let mut tracker = Tracker {
+        live,
+        source,
+        running: HashMap::new(),
+        ends: JoinSet::new(),
+        claims: JoinSet::new(),
+        scontrol: scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
+        preempting: HashMap::new(),
+        stopped: HashSet::new(),
+        dropped: 0,
+    };
     let limit = governor::RateLimiter::direct(MAX_MESSAGES);
+    let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
     for told in untold::take(&folder.join(untold::FOLDER)) {
         tracker.told(told);
     }
@@ -55,13 +101,41 @@ pub async fn follow(
     let mut again =
         tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
     again.tick().await;
+    let mut looking = Looking::new();
     loop {
         tokio::select! {
-            told = socket.next() => match limit.check() {
-                Ok(()) => tracker.told(told),
-                Err(_) => tracker.drop_one(),
+            (message, sender) = socket.next() => match message {
+                Message::Told(told) if limit.check().is_ok() => {
+                    tracker.told(*told);
+                    looking.soon();
+                }
+                Message::Told(_) => tracker.drop_one(),
+                Message::Marker(new) => {
+                    let answer = match markers_limit.check() {
+                        Ok(()) => tracker.marker(&markers, *new, sender.pid),
+                        Err(_) => {
+                            markers.drop_one();
+                            Err(TOO_MANY.into())
+                        }
+                    };
+                    socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                }
             },
-            Some(Ok((begun, how))) = tracker.ends.join_next() => tracker.gone(begun, how),
+            Some(Ok((begun, t, how))) = tracker.ends.join_next() => tracker.gone(begun, t, how),
+            Some(Ok((over, Some(claim)))) = tracker.claims.join_next() => {
+                let how = How { claim: Some(claim), ..over.how.clone() };
+                tracker.append(over.t, END_KIND, &Over { how, ..over });
+            }
+            found = looking.next() => match found {
+                Some((found, stopped)) => {
+                    found.into_iter().for_each(|begun| tracker.found(begun));
+                    tracker.paused(&stopped);
+                }
+                None => {
+                    let holders = tracker.live.source(source).processes.gpu_holders();
+                    looking.look(tracker.roots(), holders, tracker.live.clock.wall());
+                }
+            },
             _ = again.tick() => tracker.again(),
             _ = stop.wait_for(|stop| *stop) => return,
         }
@@ -72,26 +146,136 @@ impl Tracker {
     fn told(&mut self, told: Told) {
         match told {
             Told::Begin(begun) => {
-                let key = (begun.run.clone(), begun.pid);
-                if self.running.get(&key) != Some(&begun) {
-                    self.append(begun.t, BEGIN_KIND, &begun);
-                    self.watch(begun);
+                let known =
+                    self.running.get(&(begun.run.clone(), begun.pid)).filter(|known| known.start == begun.start);
+                match known.cloned() {
+                    Some(known) if known == begun => {}
+                    // It was found before it was told of: it is the same process, and its launcher knows its names.
+                    Some(Begun { t, rank, .. }) => self.enter(Begun { t, rank: begun.rank.clone().or(rank), ..begun }),
+                    None => {
+                        self.append(begun.t, BEGIN_KIND, &begun);
+                        self.watch(begun, TELL_TIMEOUT);
+                    }
                 }
             }
             Told::End(over) => self.over(over),
         }
     }
 
-    fn over(&mut self, over: Over) {
-        self.running.remove(&(over.begun.run.clone(), over.begun.pid));
+    /// A marker of a script: of the run in which its process runs, as far as the kernel tells.
+    fn marker(&mut self, markers: &Markers, new: NewMarker, pid: Option<u32>) -> Result<(), String> {
+        let own = pid.filter(|_| new.run.is_none()).and_then(|pid| self.above(pid));
+        let new = match own {
+            Some(begun) => {
+                NewMarker { run: Some(begun.run.clone()), rank: begun.rank.as_ref().map(|rank| rank.rank), ..new }
+            }
+            None => new,
+        };
+        let preempting = new.run.clone().filter(|_| new.kind.as_deref() == Some("preempting"));
+        if let Some(run) = preempting.filter(|run| self.running.keys().any(|(known, _)| known == run)) {
+            self.preempting.insert(run, self.live.clock.wall());
+        }
+        match markers.take(&self.live, self.source, vec![new]) {
+            Ok(TakenMarkers { dropped: 0, .. }) => Ok(()),
+            Ok(_) => Err(TOO_MANY.into()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    /// The process of a run that is this one, or the nearest above it.
+    fn above(&self, pid: u32) -> Option<&Begun> {
+        let own = launch::process::namespace();
+        let here = |begun: &&Begun| begun.namespace == own && launch::process::started(begun.pid) == begun.start;
+        let by_pid: HashMap<u32, &Begun> = self.running.values().filter(here).map(|begun| (begun.pid, begun)).collect();
+        let line = std::iter::successors(Some(pid), |pid| launch::process::parent(*pid));
+        line.take(MAX_DEPTH).find_map(|pid| by_pid.get(&pid).copied())
+    }
+
+    /// A rank that was found. What is known already is written once more only when there is more to say of it.
+    fn found(&mut self, begun: Begun) {
+        match self.running.get(&(begun.run.clone(), begun.pid)) {
+            Some(known) if known.start == begun.start => {
+                let says_more = |new: &Rank, old: &Rank| {
+                    new.attempt != old.attempt || new.gpus.iter().any(|gpu| !old.gpus.contains(gpu)) && !new.assumed
+                };
+                let more = match (&begun.rank, &known.rank) {
+                    (Some(new), Some(old)) => says_more(new, old),
+                    (new, _) => new.is_some(),
+                };
+                if more {
+                    self.enter(Begun { rank: begun.rank, ..known.clone() });
+                }
+            }
+            _ if self.running.len() < MAX_RUNNING => {
+                self.append(begun.t, BEGIN_KIND, &begun);
+                self.watch(begun, Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says more of a process that is known.
+    fn enter(&mut self, begun: Begun) {
+        self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
+        self.running.insert((begun.run.clone(), begun.pid), begun);
+    }
+
+    /// The processes that run here, and their runs: at and below them ranks are looked for.
+    fn roots(&self) -> Vec<(u32, String)> {
+        let own = launch::process::namespace();
+        let here = self.running.values().filter(|begun| begun.namespace == own);
+        here.map(|begun| (begun.pid, begun.run.clone())).collect()
+    }
+
+    fn over(&mut self, mut over: Over) {
+        // More may be known of what began than who tells of its end knows.
+        if let Some(known) = self.running.remove(&(over.begun.run.clone(), over.begun.pid))
+            && known.start == over.begun.start
+        {
+            over.begun = known;
+        }
+        self.stopped.remove(&(over.begun.run.clone(), over.begun.pid));
+        let said = self.preempting.get(&over.begun.run);
+        if said.is_some_and(|said| over.t - said <= PREEMPTING_MS) {
+            over.how.claim = Some(Claim { who: "marker".into(), word: "PREEMPTED".into() });
+        }
+        if !self.running.keys().any(|(run, _)| *run == over.begun.run) {
+            self.preempting.remove(&over.begun.run);
+        }
         self.append(over.t, END_KIND, &over);
+        self.ask(over);
+    }
+
+    /// Has the scheduler say why a process ended that did not end well.
+    fn ask(&mut self, over: Over) {
+        let Some(job) = over.begun.slurm.clone() else { return };
+        if over.how.state() != RunState::Finished
+            && over.how.claim.is_none()
+            && self.claims.len() < MAX_ASKED
+            && slurm::is_there(&self.scontrol)
+        {
+            let asked = slurm::asked(self.scontrol.clone(), job);
+            self.claims.spawn(async move { (over, asked.await) });
+        }
+    }
+
+    /// Says of those that are stopped now that they are, and of the others that they go on.
+    fn paused(&mut self, stopped: &HashSet<u32>) {
+        let own = launch::process::namespace();
+        let here = self.running.iter().filter(|(_, begun)| begun.namespace == own && stopped.contains(&begun.pid));
+        let now: HashSet<Key> = here.map(|(key, _)| key.clone()).collect();
+        let changed: Vec<Key> = now.symmetric_difference(&self.stopped).cloned().collect();
+        for (run, pid) in changed {
+            let stopped = now.contains(&(run.clone(), pid));
+            self.append(self.live.clock.wall(), STATE_KIND, &Paused { run, pid, stopped });
+        }
+        self.stopped = now;
     }
 
     /// The kernel says that a process is gone.
-    fn gone(&mut self, begun: Begun, how: How) {
+    fn gone(&mut self, begun: Begun, t: i64, how: How) {
         // Its launcher may have said more.
-        if self.running.contains_key(&(begun.run.clone(), begun.pid)) {
-            let t = self.live.clock.wall();
+        if self.running.get(&(begun.run.clone(), begun.pid)).is_some_and(|known| known.start == begun.start) {
             self.over(Over { begun, t, how });
         }
     }
@@ -115,7 +299,7 @@ impl Tracker {
         for begun in open.into_values() {
             let is_ours = begun.namespace == launch::process::namespace();
             match !is_ours || begun.start.is_some() && launch::process::started(begun.pid) == begun.start {
-                true => self.watch(begun),
+                true => self.watch(begun, TELL_TIMEOUT),
                 false => {
                     let t = self.live.clock.wall();
                     self.over(Over { begun, t, how: How::default() });
@@ -131,23 +315,36 @@ impl Tracker {
         }
     }
 
-    fn watch(&mut self, begun: Begun) {
+    /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
+    fn watch(&mut self, begun: Begun, told: Duration) {
         self.running.insert((begun.run.clone(), begun.pid), begun.clone());
         #[cfg(target_os = "linux")]
         if self.ends.len() < MAX_WATCHED {
+            let live = self.live.clone();
+            // Who has a launcher of ours is told of by it, with what it saw.
+            let memory = (told.is_zero() && self.ends.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
             self.ends.spawn(async move {
-                let how = match begun.start.filter(|_| begun.namespace == launch::process::namespace()) {
+                let (t, how) = match begun.start.filter(|_| begun.namespace == launch::process::namespace()) {
                     Some(start) => match super::pidfd::ProcessFd::open(begun.pid, start) {
-                        Ok(process) => process.ended().await,
-                        Err(_) => How::default(), // It has ended already.
+                        Ok(process) => {
+                            process.ended().await;
+                            // The scheduler removes the cgroup soon.
+                            let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
+                            let how = process.how().await;
+                            let killed = how.signal.as_deref() == Some("SIGKILL");
+                            (t, How { memory: memory.filter(|_| killed), ..how })
+                        }
+                        Err(_) => (live.clock.wall(), How::default()), // It has ended already.
                     },
                     // Its number means nothing here, as that of a process in a container: its launcher alone tells.
                     None => std::future::pending().await,
                 };
-                tokio::time::sleep(TELL_TIMEOUT).await;
-                (begun, how)
+                tokio::time::sleep(told).await;
+                (begun, t, how)
             });
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = told;
     }
 
     fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) {

@@ -45,6 +45,8 @@ mod tests {
             start: None,
             namespace: None,
             joined: false,
+            rank: None,
+            slurm: None,
             about: About::default(),
         };
         let told = Told::Begin(begun);

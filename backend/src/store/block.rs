@@ -91,10 +91,10 @@ impl Block {
         }
     }
 
-    /// Samples present.
+    /// Samples present; none of a chunk is counted before it [is made](Chunk::is_made).
     pub fn samples(&self) -> u64 {
         match self {
-            Block::Memory(chunk) => chunk.samples,
+            Block::Memory(chunk) => chunk.samples(),
             Block::Disk(segment, at) => entry(segment, *at).samples,
         }
     }
@@ -102,7 +102,7 @@ impl Block {
     /// Bytes that it takes in memory.
     pub fn bytes(&self) -> usize {
         match self {
-            Block::Memory(chunk) => chunk.bytes,
+            Block::Memory(chunk) => chunk.bytes(),
             Block::Disk(..) => 0,
         }
     }
@@ -128,6 +128,11 @@ impl Block {
         matches!(self, Block::Memory(_))
     }
 
+    /// Whether its columns can be had at once: they lie on no disk, and are made.
+    pub fn at_hand(&self) -> bool {
+        matches!(self, Block::Memory(chunk) if chunk.is_made())
+    }
+
     /// Whether it lies in this segment.
     pub fn lies_in(&self, other: &Segment) -> bool {
         matches!(self, Block::Disk(segment, _) if segment.name() == other.name())
@@ -149,7 +154,7 @@ impl Block {
     pub fn columns(&self, skip: usize, mut each: impl FnMut(Result<(SeriesId, Cow<'_, [u8]>), Part>) -> bool) {
         match self {
             Block::Memory(chunk) => {
-                let columns = chunk.columns.iter().skip(skip);
+                let columns = chunk.columns().iter().skip(skip);
                 columns.map(|(id, bytes)| Ok((*id, Cow::Borrowed(&bytes[..])))).all(each);
             }
             Block::Disk(segment, at) => {
@@ -179,7 +184,7 @@ impl Block {
     /// Series with a sample here, in order; those in a damaged part of the index are not known.
     pub fn series(&self) -> Vec<SeriesId> {
         match self {
-            Block::Memory(chunk) => chunk.columns.iter().map(|(id, _)| *id).collect(),
+            Block::Memory(chunk) => chunk.columns().iter().map(|(id, _)| *id).collect(),
             Block::Disk(segment, at) => segment.reader().entries(*at).0.iter().map(|entry| entry.id).collect(),
         }
     }

@@ -1,13 +1,14 @@
-//! From ticks to columns: a stretch of frames that was cut off the head, and the sealed chunks it becomes.
+//! From ticks to columns: a stretch of frames that was cut off the head or stood in a log, and the sealed chunks it becomes.
 
 use super::Frame;
+use history::LoggedTick;
 use shared::column;
 use shared::series::{SeriesId, Steps};
-use shared::tick::{Applied, FrameError, TickState};
+use shared::tick::{FrameError, TickState};
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Values that are decoded at once while a stretch is turned into columns: 16 MiB of them.
 const MAX_DECODED_VALUES: usize = 2 << 20;
@@ -31,15 +32,10 @@ impl Stretch {
 
     /// Ticks of a log.
     pub(super) fn of_span(source: SourceId, span: &history::TickSpan) -> Self {
-        let mut state = span.base.clone();
-        let mut frames = Vec::with_capacity(span.frames.len());
-        for frame in &span.frames {
-            // What follows a frame that does not fit cannot be placed.
-            let before = state.seq();
-            let Ok(Applied::Tick { clock_step, .. }) = state.apply(frame) else { break };
-            frames.push(Arc::new(Frame::new(source, before, &state, clock_step, frame)));
-        }
-        Stretch { base: span.base.clone(), frames }
+        let frame = |tick: &LoggedTick| {
+            Arc::new(Frame::new(source, (tick.before, tick.seq), tick.t, tick.clock_step, &tick.frame))
+        };
+        Stretch { base: span.base.clone(), frames: span.ticks.iter().map(frame).collect() }
     }
 
     /// Calls `each` with every frame and the state after it, oldest first.
@@ -70,8 +66,68 @@ impl Stretch {
     /// A frame does not follow the one before; this store's own do.
     pub fn transpose(&self) -> Result<Vec<Chunk>, FrameError> {
         let mut state = self.base.clone();
-        self.rising().into_iter().map(|span| seal(&mut state, &self.frames[span])).collect()
+        let chunk = |range: Range<usize>| {
+            let made = seal(&mut state, &self.frames[range.clone()])?;
+            Ok(Chunk::of(&self.frames[range], Body::Made(made)))
+        };
+        self.rising().into_iter().map(chunk).collect()
     }
+}
+
+/// Columns by series, in order of id.
+#[derive(Debug, Default)]
+struct Columns {
+    columns: Vec<(SeriesId, Box<[u8]>)>,
+    /// Bytes of all and of their index.
+    bytes: usize,
+    /// Samples present.
+    samples: u64,
+}
+
+impl Columns {
+    fn new(columns: Vec<Column>) -> Self {
+        let index = size_of::<(SeriesId, Box<[u8]>)>();
+        Columns {
+            bytes: columns.iter().map(|c| c.raw.len() + index).sum(),
+            samples: columns.iter().map(|c| c.samples).sum(),
+            columns: columns.into_iter().map(|c| (c.id, c.raw)).collect(),
+        }
+    }
+}
+
+/// A stretch of a log. Of a thousand machines it is a million ticks, and a server that starts does not keep anybody waiting
+/// for their columns: whoever reads them first makes them, or else who writes them to disk.
+#[derive(Debug)]
+struct Logged {
+    /// None once the columns are made.
+    stretch: Mutex<Option<Stretch>>,
+    /// Of each range of rising times.
+    made: OnceLock<Vec<Columns>>,
+}
+
+impl Logged {
+    fn columns(&self) -> &[Columns] {
+        self.made.get_or_init(|| {
+            let stretch = self.stretch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(stretch) = stretch else { return Vec::new() };
+            let (mut state, mut made) = (stretch.base.clone(), Vec::new());
+            for range in stretch.rising() {
+                // Who read the log has applied each of them, so that this is no fault of a disk. What is behind it is a gap.
+                made.push(seal(&mut state, &stretch.frames[range]).unwrap_or_else(|error| {
+                    tracing::error!("ticks of the log do not follow each other: {error}");
+                    Columns::default()
+                }));
+            }
+            made
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Body {
+    Made(Columns),
+    /// A range of a stretch of a log, and the bytes of its frames.
+    Logged(Arc<Logged>, usize, usize),
 }
 
 /// A sealed span of ticks in memory; never changes.
@@ -91,16 +147,11 @@ pub struct Chunk {
     pub after_gap: bool,
     /// Time column.
     pub times: Vec<u8>,
-    /// Columns by series, in order of id.
-    pub columns: Vec<(SeriesId, Box<[u8]>)>,
-    /// Bytes of all columns and their index.
-    pub bytes: usize,
-    /// Samples present.
-    pub samples: u64,
+    body: Body,
 }
 
 /// Frames whose times rise, as columns. `state` is that before the first, and afterwards that after the last.
-fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Chunk, FrameError> {
+fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Columns, FrameError> {
     let (ticks, series) = (frames.len(), state.steps().len());
     let band = (MAX_DECODED_VALUES / ticks.max(1)).clamp(64, series.max(64));
     let mut values = vec![f64::NAN; ticks * band.min(series)];
@@ -121,13 +172,7 @@ fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Chunk, FrameErro
         }
     }
     *state = after;
-    let times: Vec<i64> = frames.iter().map(|f| f.t).collect();
-    let first = frames.first();
-    Ok(Chunk {
-        clock_step: first.is_some_and(|f| f.clock_step),
-        after_gap: first.is_some_and(|f| f.after_gap()),
-        ..Chunk::new(first.map_or(0, |f| f.seq), &times, columns)
-    })
+    Ok(Columns::new(columns))
 }
 
 /// A column that is put into a chunk.
@@ -151,8 +196,38 @@ impl Column {
 impl Chunk {
     /// Ticks at these times, of which there is at least one; columns come rising by id.
     pub fn new(first_seq: u64, times: &[i64], columns: Vec<Column>) -> Chunk {
-        let encoded = column::encode_times(times);
-        let index = size_of::<(SeriesId, Box<[u8]>)>();
+        Self::with(first_seq, times, Body::Made(Columns::new(columns)))
+    }
+
+    /// The same where ticks before it may be missing; `clock_step` tells whether the clock was set just before it.
+    pub fn after_gap(self, clock_step: bool) -> Chunk {
+        Chunk { clock_step, after_gap: true, ..self }
+    }
+
+    /// Frames whose times rise.
+    fn of(frames: &[Arc<Frame>], body: Body) -> Chunk {
+        let times: Vec<i64> = frames.iter().map(|f| f.t).collect();
+        let first = frames.first();
+        Chunk {
+            clock_step: first.is_some_and(|f| f.clock_step),
+            after_gap: first.is_some_and(|f| f.after_gap()),
+            ..Chunk::with(first.map_or(0, |f| f.seq), &times, body)
+        }
+    }
+
+    /// Ticks of a log, whose columns are made when somebody reads them.
+    pub(super) fn of_log(stretch: Stretch) -> Vec<Chunk> {
+        let ranges = stretch.rising();
+        let frames = stretch.frames.clone();
+        let logged = Arc::new(Logged { stretch: Mutex::new(Some(stretch)), made: OnceLock::new() });
+        let chunk = |(at, range): (usize, Range<usize>)| {
+            let bytes = frames[range.clone()].iter().map(|frame| frame.message.len() + size_of::<Frame>()).sum();
+            Chunk::of(&frames[range], Body::Logged(logged.clone(), at, bytes))
+        };
+        ranges.into_iter().enumerate().map(chunk).collect()
+    }
+
+    fn with(first_seq: u64, times: &[i64], body: Body) -> Chunk {
         Chunk {
             first_seq,
             ticks: times.len(),
@@ -160,11 +235,42 @@ impl Chunk {
             to: times.last().copied().unwrap_or(0),
             clock_step: false,
             after_gap: false,
-            bytes: encoded.len() + columns.iter().map(|c| c.raw.len() + index).sum::<usize>(),
-            samples: columns.iter().map(|c| c.samples).sum(),
-            times: encoded,
-            columns: columns.into_iter().map(|c| (c.id, c.raw)).collect(),
+            times: column::encode_times(times),
+            body,
         }
+    }
+
+    /// The columns where they are made.
+    fn made(&self) -> Option<&Columns> {
+        match &self.body {
+            Body::Made(made) => Some(made),
+            Body::Logged(logged, at, _) => logged.made.get()?.get(*at),
+        }
+    }
+
+    /// Whether its columns need not be made any more.
+    pub fn is_made(&self) -> bool {
+        self.made().is_some()
+    }
+
+    /// Columns by series, in order of id. Those of a log are made by who asks first, which may take a tenth of a second for
+    /// a quarter of an hour.
+    pub fn columns(&self) -> &[(SeriesId, Box<[u8]>)] {
+        if let Body::Logged(logged, ..) = &self.body {
+            logged.columns();
+        }
+        self.made().map_or(&[], |made| &made.columns)
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let waiting = if let Body::Logged(_, _, bytes) = self.body { bytes } else { 0 };
+        self.times.len() + self.made().map_or(waiting, |made| made.bytes)
+    }
+
+    /// Samples present; 0 before it [is made](Self::is_made).
+    pub fn samples(&self) -> u64 {
+        self.made().map_or(0, |made| made.samples)
     }
 
     /// Late samples that an earlier version has left in its log: series, time in ms and value. Their series' `steps` are
@@ -196,7 +302,8 @@ impl Chunk {
 
     /// The column of a series.
     pub fn column(&self, id: SeriesId) -> Option<&[u8]> {
-        let at = self.columns.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.columns[at].1)
+        let columns = self.columns();
+        let at = columns.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&columns[at].1)
     }
 }

@@ -242,6 +242,11 @@ impl Kept {
         all
     }
 
+    /// Whether nothing is kept of it.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.cuts.is_empty() && self.head.is_empty()
+    }
+
     /// Time of the oldest tick: the smallest, not that of the first, because the clock may have stepped back in between.
     pub fn oldest(&self) -> Option<i64> {
         let cuts = self.cuts.iter().flat_map(|cut| &cut.frames).map(|f| f.t);

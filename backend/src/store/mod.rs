@@ -20,6 +20,7 @@ mod read;
 mod records;
 mod removal;
 mod restore;
+mod retention;
 mod rows;
 mod series;
 mod told;
@@ -33,6 +34,7 @@ pub use figures::Figures;
 pub use read::Snapshot;
 pub use records::{EncodedRecord, MAX_RECORD_BYTES, MAX_RECORDS, Placed, RecordRefused, RecordsSnapshot};
 pub use restore::Unwritten;
+pub use retention::Retentions;
 pub use series::MAX_STORED_SERIES;
 pub use told::Told;
 
@@ -59,7 +61,7 @@ pub const MAX_SEQUENCE: u64 = 1 << 53;
 /// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Samples older than this are dropped, milliseconds.
+    /// Samples older than this are dropped, milliseconds, but of sources that have [a time of their own](Store::set_retentions).
     pub retention: i64,
     /// Bytes of all sealed blocks in memory; the oldest are dropped beyond it.
     pub bytes: usize,
@@ -83,11 +85,11 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The frame of a tick; `state` is that after it.
-    fn new(source: SourceId, before: u64, state: &TickState, clock_step: bool, frame: &[u8]) -> Self {
+    /// The frame of a tick with its two sequences, its time and whether the clock was set before it.
+    fn new(source: SourceId, (before, seq): (u64, u64), t: i64, clock_step: bool, frame: &[u8]) -> Self {
         let message = encode_ticks(source, [frame]);
         let start = message.len() - frame.len();
-        Frame { seq: state.seq(), before, t: state.t(), clock_step, message: message.into(), start }
+        Frame { seq, before, t, clock_step, message: message.into(), start }
     }
 
     /// Whether sequences before it were skipped.
@@ -156,6 +158,7 @@ pub struct Store {
     outdated: Vec<Arc<Stretch>>,
     /// Keys of sources that were removed.
     removed: Arc<BTreeSet<String>>,
+    retentions: Arc<Retentions>,
     /// Bytes of the blocks of all sources that are in memory.
     memory: usize,
     counts: Counts,
@@ -183,6 +186,7 @@ impl Store {
             sources: Vec::new(),
             outdated: Vec::new(),
             removed: Arc::default(),
+            retentions: Arc::default(),
             memory: 0,
             counts: Counts::default(),
             damages: Arc::default(),
@@ -210,6 +214,11 @@ impl Store {
     /// All sources, in order of number.
     pub fn sources(&self) -> Vec<Arc<Source>> {
         self.sources.iter().map(|s| s.info.clone()).collect()
+    }
+
+    /// Whether nothing is kept of a source.
+    pub fn is_empty(&self, source: SourceId) -> bool {
+        self.kept(source).is_none_or(Kept::is_empty)
     }
 
     /// A source, and what [`facts`](Self::facts) was when what is said of it changed last.
@@ -365,7 +374,7 @@ impl Store {
         // The mark of a tick that was left out is on the next one.
         let clock_step = std::mem::take(&mut kept.clock_step) | clock_step;
         let frame = kept.encoder.encode_at(seq, t, clock_step, values);
-        let frame = Frame::new(source, before, &kept.encoder, clock_step, &frame);
+        let frame = Frame::new(source, (before, kept.encoder.seq()), kept.encoder.t(), clock_step, &frame);
         if std::mem::take(&mut kept.set_back) {
             self.set_check(&clock(None));
         }
@@ -430,7 +439,7 @@ impl Store {
     }
 
     fn drop_old(&mut self, source: SourceId, now: i64) {
-        let retention = self.limits.retention;
+        let retention = self.retention(source);
         self.change(source, |kept| kept.drop_old(now, retention));
         while self.memory > self.limits.bytes {
             let oldest = |s: &Kept| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);

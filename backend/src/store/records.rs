@@ -82,6 +82,8 @@ pub(super) struct Records {
     first_of_life: u64,
     /// Those up to this number have been handed out to be written.
     cut: u64,
+    /// How often they were forgotten.
+    forgotten: u64,
     /// In the order of their numbers.
     on_disk: Vec<OnDisk>,
 }
@@ -113,6 +115,7 @@ impl Records {
         self.recent.clear();
         self.on_disk.clear();
         (self.bytes, self.cut) = (0, self.last);
+        self.forgotten += 1;
     }
 
     /// Forgets the oldest in memory; its number.
@@ -284,6 +287,22 @@ impl Store {
         let recent = records.recent.iter().map(|placed| placed.record.clone()).collect();
         let damages = self.damages.clone();
         Some(RecordsSnapshot { on_disk: on_disk.into_iter(), recent: Some(recent), damages, next: 0, from, to })
+    }
+
+    /// The records of a source behind number `n`, to be read outside the lock.
+    pub fn records_behind(&self, source: SourceId, n: u64) -> Option<RecordsSnapshot> {
+        let records = &self.kept(source)?.records;
+        let reaches = |part: &&OnDisk| part.entry().last > n;
+        let on_disk: Vec<OnDisk> = records.on_disk.iter().filter(reaches).cloned().collect();
+        let recent = records.recent.iter().map(|placed| placed.record.clone()).collect();
+        let (damages, next) = (self.damages.clone(), n + 1);
+        let (from, to) = (i64::MIN, i64::MAX);
+        Some(RecordsSnapshot { on_disk: on_disk.into_iter(), recent: Some(recent), damages, next, from, to })
+    }
+
+    /// How often the records of a source were forgotten, as when it was removed: who keeps what they said forgets it, too.
+    pub fn records_forgotten(&self, source: SourceId) -> u64 {
+        self.kept(source).map_or(0, |kept| kept.records.forgotten)
     }
 
     /// At a cut: the records of a source since the one before.

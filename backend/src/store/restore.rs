@@ -9,8 +9,7 @@ use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What of a source is in no segment yet.
 pub struct Unwritten {
@@ -29,43 +28,6 @@ impl Unwritten {
     }
 }
 
-/// Threads that make columns at most: each may hold 16 MiB of values that it decodes.
-const MAX_THREADS: usize = 8;
-
-/// What logs had of each source as columns, in the order of `all`; the first is of this number. Of a thousand machines that
-/// is the long work of a start, so the cores share it.
-fn logged(all: &[&FoundSource], first: SourceId) -> Vec<Vec<Chunk>> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(all.iter().map(|_| Vec::new()).collect::<Vec<_>>()));
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(source) = all.get(at) else { break };
-            let chunks = columns(source, first + at as SourceId);
-            done.lock().unwrap_or_else(PoisonError::into_inner)[at] = chunks;
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 1..cores.min(all.len()).min(MAX_THREADS) {
-            // Where the system grants no more threads, those that there are do all of it.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What logs had of a source as columns.
-fn columns(found: &FoundSource, id: SourceId) -> Vec<Chunk> {
-    let chunks = found.spans.iter().flat_map(|span| {
-        Stretch::of_span(id, span).transpose().unwrap_or_else(|error| {
-            tracing::error!(source = found.name, "ticks of the log do not follow each other: {error}");
-            Vec::new()
-        })
-    });
-    chunks.collect()
-}
-
 impl Store {
     /// A store of what was found, and what of it is in no segment yet. `first` is the name of the machine that a page shows
     /// unless it is asked for another, which is added where it was not found; rows that are not in the table are added to it.
@@ -82,9 +44,7 @@ impl Store {
             store.add_source(first.into(), 1_000, Vec::new());
         }
         let all: Vec<&FoundSource> = own.into_iter().chain(others).collect();
-        let logged = logged(&all, store.sources.len() as SourceId);
-        let all = all.into_iter().zip(logged);
-        let unwritten = all.map(|(source, logged)| store.restore(source, logged, &rows, found)).collect();
+        let unwritten = all.into_iter().map(|source| store.restore(source, &rows, found)).collect();
         (store, unwritten)
     }
 
@@ -94,7 +54,7 @@ impl Store {
         self.add_row(row.clone(), chart)
     }
 
-    fn restore(&mut self, found: &FoundSource, logged: Vec<Chunk>, rows: &[Option<u16>], all: &Found) -> Unwritten {
+    fn restore(&mut self, found: &FoundSource, rows: &[Option<u16>], all: &Found) -> Unwritten {
         let (segments, sound) = (&all.segments, all.report.damages.is_empty());
         let id = self.sources.len() as SourceId;
         self.facts += 1;
@@ -121,10 +81,19 @@ impl Store {
                 kept.put(blocks);
             }
         }
-        let late = Chunk::of_late(&found.late, |id| kept.steps(id));
-        let chunks: Vec<Arc<Chunk>> = late.into_iter().chain(logged).map(Arc::new).collect();
-        for chunk in &chunks {
-            chunk.columns.iter().for_each(|(id, _)| kept.series.seen(*id, chunk.from, chunk.to));
+        let mut chunks = Vec::new();
+        for chunk in Chunk::of_late(&found.late, |id| kept.steps(id)) {
+            chunk.columns().iter().for_each(|(id, _)| kept.series.seen(*id, chunk.from, chunk.to));
+            chunks.push(Arc::new(chunk));
+        }
+        for span in &found.spans {
+            let logged = Chunk::of_log(Stretch::of_span(id, span));
+            let (from, to) = (logged.iter().map(|chunk| chunk.from).min(), logged.iter().map(|chunk| chunk.to).max());
+            if let (Some(from), Some(to)) = (from, to) {
+                let present = (0..).zip(&span.present).filter(|(_, present)| **present);
+                present.for_each(|(id, _)| kept.series.seen(id, from, to));
+            }
+            chunks.extend(logged.into_iter().map(Arc::new));
         }
         kept.put(chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect());
         for block in kept.blocks.iter().filter(|block| !block.late()) {

@@ -153,7 +153,8 @@ const STEPS: [i64; 15] = [
 ];
 
 /// Ticks along the bottom: instants in ms since the epoch, each with its local time, or the date where a day begins.
-/// `room` is the number of texts that fit; `offset` is local time minus UTC in ms.
+/// `room` is the number of texts that fit; `offset` is local time minus UTC in ms. A span that begins at 0 is the time since a
+/// start, and its texts are lengths of time.
 pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
     let wish = ((to - from) as f64 / room.max(2.0)) as i64;
     let step = STEPS.into_iter().find(|s| *s >= wish).unwrap_or(12 * HOUR);
@@ -165,7 +166,12 @@ pub fn times(from: i64, to: i64, room: f64, offset: i64) -> Vec<(i64, String)> {
         .map(|local| {
             let today = local.div_euclid(DAY);
             let new_day = day.replace(today).is_some_and(|before| before != today);
-            let text = if new_day { date(today) } else { clock(local, step < MINUTE) };
+            let text = match () {
+                () if from == 0 && local == 0 => "start".into(),
+                () if from == 0 => duration(local),
+                () if new_day => date(today),
+                () => clock(local, step < MINUTE),
+            };
             (local - offset, text)
         })
         .collect()

@@ -136,6 +136,8 @@ fn of_source(page: Page, text: impl Fn(&Source) -> String) -> String {
 /// The facts of a machine in one line. A value that is a bare number gets its name, which would else be unclear.
 fn facts(source: &Source) -> String {
     let fact = |(k, v): &(String, String)| match v.bytes().all(|b| b.is_ascii_digit()) {
+        // A name that was given, and the host that is called otherwise, are told apart.
+        _ if k == "host.name" => format!("host {v}"),
         true => format!("{v} {k}"),
         false => v.clone(),
     };

@@ -1,5 +1,5 @@
-//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`], `runs` and [`processes`]; [`fleet`] of
-//! all machines; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
+//! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
+//! all machines; [`runs`] of training jobs; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
 
 pub mod banner;
 pub mod bar;
@@ -9,6 +9,6 @@ pub mod overview;
 mod past;
 pub mod player;
 pub mod processes;
-mod runs;
+pub mod runs;
 pub mod sections;
 pub mod team;

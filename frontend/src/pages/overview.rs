@@ -2,7 +2,7 @@
 
 use super::cells::{Cells, KernelLine};
 use super::processes::Processes;
-use super::runs::Runs;
+use super::runs::panel::{Jobs, Lanes, Runs};
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
 use crate::gestures::pointer;
 use crate::panels::board::Board;
@@ -21,6 +21,7 @@ pub fn Overview() -> impl IntoView {
     let page = board.page;
     let main = NodeRef::<html::Main>::new();
     main.on_load(move |main| pointer::listen(board, &main));
+    provide_context(Jobs::follow(page));
     let lines = move |trouble: bool| {
         let each = move || {
             let fits = |absent: &&Absent| absent.is_trouble() == trouble && !page.is_dismissed(&absent.said());
@@ -55,6 +56,7 @@ pub fn Overview() -> impl IntoView {
                     children=|panel| view! { <ChartCard panel/> }
                 />
             </section>
+            <Lanes/>
             <section class="sections" aria-label="More">
                 <Cells/>
                 <Runs/>

@@ -2,9 +2,10 @@
 //!
 //! [`board`] knows all panels and tiles and when to draw; [`picture`] makes the frame of one panel from the store;
 //! [`reading`] makes the texts of the tooltip; [`tiles`] are the numbers on top; [`panel`] has the elements; [`fleet`] draws
-//! many machines.
+//! many machines, [`curves`] lines that the server made.
 
 pub mod board;
+pub mod curves;
 pub mod fleet;
 pub mod panel;
 pub mod picture;

@@ -138,6 +138,8 @@ pub struct Page {
     pub processes: RwSignal<Option<ProcessTable>>,
     /// The process over time that arrived last; None before the first.
     pub past: RwSignal<Option<ProcessPast>>,
+    /// True once a training job is known, so that there is a way to their page.
+    pub has_runs: RwSignal<bool>,
     /// The notebook that the page stands beside.
     pub notebook: RwSignal<Notebook>,
     /// Runs of its cells as charts draw them, in order of time.
@@ -230,6 +232,7 @@ impl Page {
             fleet: Trigger::new(),
             processes: RwSignal::new(None),
             past: RwSignal::new(None),
+            has_runs: RwSignal::new(false),
             notebook: RwSignal::default(),
             marks: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),

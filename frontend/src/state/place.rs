@@ -23,6 +23,11 @@ impl Page {
         })
     }
 
+    /// Whether one machine is shown.
+    pub fn is_of_one_machine(&self) -> bool {
+        self.place() == Route::Host
+    }
+
     /// How the machine stands that is shown, and since when in ms since the epoch; None before the server told it.
     pub fn standing(&self) -> Option<(Standing, i64)> {
         self.fleet.track();
@@ -96,6 +101,18 @@ impl Page {
     /// Goes to the page of all machines.
     pub fn go_to_fleet(&self) {
         self.go_to(Some(Route::Fleet), &[]);
+    }
+
+    /// The address of the page of runs: one alone, or several beside each other.
+    pub fn address_of_runs(&self, runs: &[String]) -> String {
+        let view = self.view_now();
+        let place = Some(Route::Run);
+        self.query(&View { window: view.window, theme: view.theme, place, runs: runs.to_vec(), ..View::default() })
+    }
+
+    /// Goes to the list of runs.
+    pub fn go_to_runs(&self) {
+        self.go_to(Some(Route::Runs), &[]);
     }
 
     /// Goes to the page of the people of a hub.

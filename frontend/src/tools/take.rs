@@ -5,6 +5,7 @@ use crate::browser::{self, offset, window};
 use crate::panels::board::Board;
 use crate::range;
 use crate::state::Page;
+use crate::store::fleet::words as of_machines;
 use crate::store::plan::HEAT_SUFFIX;
 use charts::axis;
 use leptos::either::Either;
@@ -25,6 +26,20 @@ pub fn words(page: Page) -> String {
     let day = |local: i64| axis::date(local.div_euclid(86_400_000));
     let until = if day(a) == day(b) { String::new() } else { day(b) + " " };
     format!("{}, {} {}–{until}{}", page.machine(), day(a), axis::clock(a, true), axis::clock(b, true))
+}
+
+/// What stands above the page on paper: of what it is, and of when.
+pub fn title(page: Page) -> String {
+    if untrack(|| page.is_of_one_machine()) {
+        return words(page);
+    }
+    let now = page.server_now();
+    let local = now + offset(now);
+    let (day, clock) = (axis::date(local.div_euclid(86_400_000)), axis::clock(local, true));
+    match page.machines.get_untracked() {
+        Some(hosts) => format!("{}, {day} {clock}", of_machines::count(hosts, "machine", "machines")),
+        None => format!("{day} {clock}"),
+    }
 }
 
 /// The name of a file for a chart; `kind` is its extension.

@@ -153,7 +153,7 @@ pub static KEYS: [Group; 4] = [
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
             row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
-            row("G F T", "all machines; the people of a hub", &[("g", Action::Go)]),
+            row("G F R T", "all machines; training jobs; the people of a hub", &[("g", Action::Go)]),
             row("?", "this list", &[("?", Action::Keys)]),
         ],
     },

@@ -11,7 +11,7 @@ fn chunk(bench: &Bench) -> Arc<Chunk> {
     let values: Vec<f64> = (1..=600).map(f64::from).collect();
     let raw = shared::column::encode(&values, 100.0).into_boxed_slice();
     let columns = vec![Column { id: bench.ids[0], raw, samples: 600 }];
-    Arc::new(Chunk { after_gap: true, ..Chunk::new(1, &times, columns) })
+    Arc::new(Chunk::new(1, &times, columns).after_gap(false))
 }
 
 fn segments(folder: &TempDir) -> usize {

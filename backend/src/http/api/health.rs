@@ -1,6 +1,7 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
 use crate::accounts::AuditFileFigures;
+use crate::build_info::BUILD;
 use crate::export::text::number;
 use crate::http::App;
 use crate::ingest::IngestCounts;
@@ -22,6 +23,7 @@ const fn stands(name: &'static str, help: &'static str, value: u64) -> Row {
 
 /// Writes all rows, each a family of its own.
 pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
+    build(text);
     let kept = app.live.store().counts();
     let mut rows = store(&kept).to_vec();
     rows.extend(kept.history.iter().flat_map(folder));
@@ -44,6 +46,17 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
             family(text, open, "audit", row, &[]);
         }
     }
+}
+
+/// Which program this is, as labels of a 1.
+fn build(text: &mut String) {
+    let labels = [("version", Some(BUILD.version)), ("commit", BUILD.commit), ("date", BUILD.date)];
+    let labels = labels.into_iter().chain([("target", Some(BUILD.target))]);
+    let labels: Vec<String> = labels.filter_map(|(name, value)| Some(format!("{name}=\"{}\"", value?))).collect();
+    text.push_str(
+        "# HELP watchglass_build_info What the program was built from.\n# TYPE watchglass_build_info gauge\n",
+    );
+    let _ = writeln!(text, "watchglass_build_info{{{}}} 1", labels.join(","));
 }
 
 /// Writes a family of one sample, or of one for each `cause`.

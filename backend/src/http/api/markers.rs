@@ -8,7 +8,7 @@ use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
 use crate::markers::marker::{Marker, NewMarker, is_kernel};
-use crate::markers::{self, MAX_AT_ONCE, RefusedMarkers, cells_between, own_source};
+use crate::markers::{self, MAX_AT_ONCE, cells_between, own_source};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -75,7 +75,7 @@ pub(in crate::http) async fn post(
     let taken = slot.blocking(move || theirs.markers.take(&theirs.live, source, new)).await?;
     match taken {
         Ok(taken) => Ok(json(StatusCode::OK, &object!({ "taken": taken.taken, "dropped": taken.dropped }))),
-        Err(why @ RefusedMarkers::Store(_)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
+        Err(why) if why.is_for_now() => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
         Err(why) if why.is_forbidden() => Err(Refusal::new(StatusCode::FORBIDDEN, why.to_string())),
         Err(why) => Err(Refusal::bad(why.to_string())),
     }
@@ -103,11 +103,13 @@ pub(in crate::http) async fn get(
 ) -> Result<Response<Body>, Refusal> {
     let (span, kernel) = asked(&app, &asker, &params)?;
     let kind = params.last("kind").map(str::to_string);
+    let run = params.last("run").map(str::to_string);
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
     let found = slot.blocking(move || {
         let fits = |marker: &Marker| {
             kernel.as_ref().is_none_or(|kernel| marker.kernel.as_ref() == Some(kernel))
+                && run.as_ref().is_none_or(|run| marker.run.as_ref() == Some(run))
                 && kind.as_ref().is_none_or(|kind| marker.kind == *kind)
         };
         let of = |source: &Arc<Source>| {

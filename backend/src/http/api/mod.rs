@@ -1,6 +1,7 @@
 //! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
 
 mod answer;
+pub(in crate::http) mod figure;
 pub(in crate::http) mod fleet;
 mod gpus;
 mod health;
@@ -11,6 +12,7 @@ mod older;
 mod params;
 pub(in crate::http) mod query;
 pub(in crate::http) mod record;
+pub(in crate::http) mod report;
 pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
@@ -47,7 +49,7 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known = "there are api/v1/catalog, sources, fleet, series, query, export, record, runs, processes, kernels, markers, cells, doctor, uplink and live";
+    let known = "there are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, processes, kernels, markers, cells, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 
@@ -160,16 +162,16 @@ fn source(live: &Live, entry: &IndexEntry) -> Value {
         all.iter().map(|(word, text)| (word.clone(), Value::from(text.as_str()))).collect()
     };
     let figures = live.source(entry.id).figures();
-    let (facts, last, series) = {
+    let (facts, last, series, retention) = {
         let store = live.store();
         let facts = store.source(entry.id).map(|(info, _)| texts(&info.facts));
         let last = store.state(entry.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
-        (facts, last, store.series_alive(entry.id))
+        (facts, last, store.series_alive(entry.id), store.retention(entry.id).min(live.retention))
     };
     let mut one = object!({
         "id": entry.id, "key": entry.key, "name": entry.name, "interval": seconds(entry.interval), "facts": facts,
         "last": last, "state": entry.state.word(), "since": seconds(entry.since), "labels": texts(&entry.labels),
-        "series": series,
+        "series": series, "retention": seconds(retention),
     });
     let ms = |ms: u64| seconds(i64::try_from(ms).unwrap_or(i64::MAX));
     let refused = || figures.refused.iter().map(|(cause, count)| (cause.clone(), Value::from(*count)));

@@ -9,14 +9,19 @@ use axum::http::request::Parts;
 /// The routes that take parameters, and their names. What is no row here takes none and looks at none.
 const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/series", &["match"]),
-    ("/api/v1/query", &["tag", "source", "from", "to", "step", "fn", "format"]),
-    ("/api/v1/export", &["tag", "source", "from", "to", "step", "fn", "format"]),
+    ("/api/v1/query", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
+    ("/api/v1/figure", &["run", "tag", "source", "from", "to", "step", "fn", "width", "height", "theme"]),
+    ("/api/v1/export", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
+    ("/report", &["format"]),
     ("/api/v1/record", &["from", "to"]),
-    ("/api/v1/runs", &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit"]),
+    (
+        "/api/v1/runs",
+        &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit", "sums"],
+    ),
     ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
     ("/api/v1/processes", &["at", "source"]),
     ("/api/v1/kernels", &["source"]),
-    ("/api/v1/markers", &["kernel", "kind", "source", "from", "to"]),
+    ("/api/v1/markers", &["kernel", "kind", "run", "source", "from", "to"]),
     ("/api/v1/cells", &["kernel", "source", "from", "to"]),
     ("/api/v1/doctor", &["source"]),
     ("/api/v1/live", &["format", "source", "cursor"]),

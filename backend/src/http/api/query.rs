@@ -14,10 +14,14 @@ use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use shared::run::Run;
 use shared::wire::Source;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// What is asked of a run where no tag is given.
+const ALL_OF_GPUS: &str = "gpu.*";
 /// The most values in one answer of `query`.
 const MAX_VALUES: i64 = 5_000_000;
 /// How long before `to` an answer begins where `from` is not given, milliseconds.
@@ -125,18 +129,35 @@ pub(in crate::http) async fn export(
 }
 
 /// What is asked for; a source may be called by a name that it had once.
-async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
+pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
     let now = app.live.clock.wall();
-    let ask = ask(params, now)?;
+    let run = match params.last("run") {
+        Some(id) => Some(run(app, asker, id).await?),
+        None => None,
+    };
+    let ask = ask(params, now, run.as_ref())?;
     let (from, to) = asker.within(now, ask.from, ask.to)?;
     let ask = Ask { from, to, ..ask };
     Ok(Ask { sources: asker.sources(app, ask.sources).await, ..ask })
 }
 
-/// What is asked for, by the parameters.
-fn ask(params: &Params, now: i64) -> Result<Ask, Refusal> {
-    let to = params.instant("to", now)?.unwrap_or(now);
-    let from = params.instant("from", now)?.unwrap_or(to.saturating_sub(DEFAULT_SPAN_MS));
+/// The run of an id, as who asks may see it.
+pub(super) async fn run(app: &App, asker: &Asker, id: &str) -> Result<Run, Refusal> {
+    let now = app.live.clock.wall();
+    let span = asker.within(now, 0, now)?;
+    let (slot, sources) = (app.answers.history.take()?, asker.reader(app).sources());
+    let (runs, live, wanted) = (app.runs.clone(), app.live.clone(), id.to_string());
+    let found = slot.blocking(move || runs.find(&live, &sources, &wanted, span)).await?;
+    let sentence = || format!("there is no run {id:?} here; api/v1/runs lists those that there are");
+    found.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, sentence()))
+}
+
+/// What is asked for, by the parameters. Of a run it is the time in which it ran, its machines, and the GPUs that it holds.
+fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
+    let end = run.and_then(|run| run.ended).unwrap_or(now);
+    let to = params.instant("to", now)?.unwrap_or(end);
+    let begin = run.map_or_else(|| to.saturating_sub(DEFAULT_SPAN_MS), |run| run.began.min(to));
+    let from = params.instant("from", now)?.unwrap_or(begin);
     let owned = |name| params.each(name).map(str::to_string).collect();
     let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step {why}")))?;
     let rate = match params.last("fn") {
@@ -146,11 +167,25 @@ fn ask(params: &Params, now: i64) -> Result<Ask, Refusal> {
             return Err(Refusal::bad(format!("fn is rate, the increase of counters per second, not {other:?}")));
         }
     };
-    Ok(Ask { tags: owned("tag"), sources: owned("source"), from, to, step, rate })
+    let mut ask = Ask { tags: owned("tag"), sources: owned("source"), from, to, step, rate, gpus: BTreeMap::new() };
+    if let Some(run) = run {
+        if ask.sources.is_empty() {
+            let machines: BTreeSet<&String> = run.processes.iter().map(|process| &process.source).collect();
+            ask.sources = machines.into_iter().cloned().collect();
+        }
+        if ask.tags.is_empty() {
+            ask.tags.push(ALL_OF_GPUS.into());
+        }
+        for process in &run.processes {
+            let held = process.rank.iter().flat_map(|rank| rank.gpus.iter().copied());
+            held.for_each(|gpu| _ = ask.gpus.entry(process.source.clone()).or_default().insert(gpu));
+        }
+    }
+    Ok(ask)
 }
 
 /// A refusal as its status and sentence; what is too large also in numbers, for scripts.
-fn refusal(refused: Refused) -> Response<Body> {
+pub(super) fn refusal(refused: Refused) -> Response<Body> {
     match &refused {
         Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),
         Refused::Unknown(_) => error(StatusCode::NOT_FOUND, refused.to_string()),

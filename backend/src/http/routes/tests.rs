@@ -54,8 +54,17 @@ fn live() -> Arc<Live> {
         let table = ProcessTable { t: NOW, total: 1, whole: true, rows: vec![row(name)] };
         live.source(source).processes.put(table);
         let about = About { program: name.into(), ..About::default() };
-        let begun =
-            Begun { run: "run".into(), t: NOW, pid: 1, start: None, namespace: None, joined: source == 1, about };
+        let begun = Begun {
+            run: "run".into(),
+            t: NOW,
+            pid: 1,
+            start: None,
+            namespace: None,
+            joined: source == 1,
+            rank: None,
+            slurm: None,
+            about,
+        };
         let body = serde_json::to_vec(&begun).expect("JSON");
         live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
         let id = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
@@ -120,6 +129,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/fleet", "?row=cpu"),
     ("/api/v1/series", ""),
     ("/api/v1/query", "?tag=*&from=1699999990"),
+    ("/api/v1/figure", "?tag=*&from=1699999990"),
     ("/api/v1/export", "?tag=*&from=1699999990&format=openmetrics"),
     ("/api/v1/record", ""),
     ("/api/v1/processes", ""),
@@ -128,6 +138,8 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/cells", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/runs", ""),
+    ("/api/v1/runs/{id}", ""),
+    ("/api/v1/runs/{id}/report", ""),
     ("/api/v1/uplink", ""),
     ("/metrics", ""),
 ];
@@ -142,7 +154,7 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     }
     let secrets = |text: &str| text.contains(HIDDEN.0) || text.contains(HIDDEN.1) || text.contains("48.239");
     for (path, query) in ALL {
-        let question = format!("{path}{query}");
+        let question = format!("{path}{query}").replace("{id}", "run");
         let (status, text) = ask(&some, &question).await;
         assert_eq!(status, 200, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");

@@ -47,7 +47,8 @@ impl Intake {
         self.shifted = Some((last, shift));
         times.iter_mut().for_each(|t| *t = t.saturating_add(shift));
         let (Some(&from), Some(&to)) = (times.first(), times.last()) else { return };
-        if !limits::is_year(from) || !limits::is_time(to, live.clock.wall(), live.retention) {
+        let retention = live.store().retention(self.source);
+        if !limits::is_year(from) || !limits::is_time(to, live.clock.wall(), retention) {
             self.refusals.add(Cause::Time, times.len() as u64);
             return self.fetch.refused(span, false);
         }
@@ -66,7 +67,7 @@ impl Intake {
         self.ingest.totals.ticks.fetch_add(last - first + 1, Ordering::Relaxed);
         self.ingest.totals.samples.fetch_add(samples, Ordering::Relaxed);
         // Between two blocks may be ticks that never were: that they are missing is not known.
-        let chunk = Chunk { clock_step, after_gap: true, ..Chunk::new(first, &times, columns) };
+        let chunk = Chunk::new(first, &times, columns).after_gap(clock_step);
         live.fill(self.source, vec![Arc::new(chunk)]);
         let known = self.refilled.unwrap_or((from, to));
         self.refilled = Some((known.0.min(from), known.1.max(to)));
@@ -75,10 +76,10 @@ impl Intake {
     /// Looks what is lacking.
     pub(super) fn look(&mut self) {
         let live = self.ingest.live.clone();
-        let (mut covered, newest, damages) = {
+        let (mut covered, newest, damages, retention) = {
             let store = live.store();
             let newest = store.state(self.source).map_or((0, 0), |state| (state.seq(), state.t()));
-            (store.coverage(self.source), newest, store.damages().count())
+            (store.coverage(self.source), newest, store.damages().count(), store.retention(self.source))
         };
         self.erased.iter().for_each(|span| coverage::add(&mut covered, *span));
         let was_lacking = !self.fetch.holes.is_empty();
@@ -87,7 +88,7 @@ impl Intake {
             newest,
             interval: self.interval,
             shift: self.clock.shift(),
-            oldest: live.clock.wall().saturating_sub(live.retention).saturating_add(EXPIRES_MS),
+            oldest: live.clock.wall().saturating_sub(retention).saturating_add(EXPIRES_MS),
             covered: &covered,
             tried: &self.fetch.tried,
         }

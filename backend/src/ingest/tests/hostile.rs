@@ -64,8 +64,12 @@ async fn names_that_would_fill_memory_end_the_link() {
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
     let mut agent = hub.agent().await;
     agent.tell(0, 0, "a").await;
+    // A place for each id up to this one, and then names: together they are too much, either alone is not.
+    let def = SeriesDef { metric: 0, instance: "b".into() };
+    agent.say(&AgentMessage::Series { defs: vec![(MAX_SERIES_IDS - 1, def)] }).await;
+    agent.tell(0, 1, "c").await;
     for part in 0..10 {
-        let def = |id| (id, SeriesDef { metric: 0, instance: "x".repeat(1_000) });
+        let def = |id| (id, SeriesDef { metric: 0, instance: "x".repeat(500) });
         agent.bytes(encode(&AgentMessage::Series { defs: (part * 500..(part + 1) * 500).map(def).collect() })).await;
     }
     assert_eq!(agent.goodbye().await.0, close::LIMIT);
@@ -110,6 +114,36 @@ async fn absurd_times_and_numbers_are_refused() {
     assert_eq!(hub.samples()[0].1, [(1_000, 1.0)]);
     agent.tick(1 << 60, 2_000, &[1.0]).await;
     assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_faster_than_256_kib_a_second_waits_and_none_of_it_is_lost() {
+    const RATE: f64 = (256 << 10) as f64;
+    const BURST: f64 = (1 << 20) as f64;
+    let hub = Hub::new();
+    let mut agent = hub.agent().await;
+    agent.tell(0, 0, "0").await;
+    let defs: Vec<_> = (1..2_000).map(|id| (id, SeriesDef { metric: 0, instance: format!("{id}") }, 0.0)).collect();
+    agent.series(&defs).await;
+    let told = hub.ingest.counts().bytes;
+    let (mut seq, mut waited) = (0, 0.0);
+    while waited < 2.0 {
+        seq += 1;
+        // Values without a pattern take eight bytes each.
+        let value =
+            |id: u64| f64::from_bits(0x3ff0_0000_0000_0000 | (id * seq).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12);
+        let begin = tokio::time::Instant::now();
+        agent.tick(seq, seq as i64, &(0..2_000).map(value).collect::<Vec<_>>()).await;
+        agent.acknowledged(seq as u32).await;
+        waited = begin.elapsed().as_secs_f64();
+        // No time passes by the hub's clock, so nothing is made up for.
+        let due = (((hub.ingest.counts().bytes - told) as f64 - BURST) / RATE).max(0.0);
+        assert!((waited - due).abs() < 0.1, "message {seq} waited {waited} s, not {due}");
+    }
+    assert!(hub.refused("pace") > 0);
+    assert_eq!(hub.samples().len(), 2_000);
+    let kept: Vec<u64> = hub.samples().iter().map(|(_, samples)| samples.len() as u64).collect();
+    assert!(kept.iter().all(|kept| *kept == seq), "{seq}: {kept:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,6 +195,24 @@ async fn each_link_that_ends_for_what_came_is_counted_on_its_source() {
     agent.say(&AgentMessage::Heartbeat).await;
     assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR);
     assert_eq!((hub.refused("link"), hub.refused("ended")), (1, 3), "one without a hello was never taken in");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_has_as_many_machines_as_it_can_keep_takes_those_that_it_knows() {
+    let hub = Hub::new();
+    {
+        let mut store = hub.live.store();
+        store.add_source(KEY.into(), 1_000, Vec::new());
+        for n in 1..crate::ingest::limits::MAX_SOURCES {
+            store.add_source(format!("other {n}"), 1_000, Vec::new());
+        }
+    }
+    hub.agent().await;
+    let mut new = hub.connect("bbcdefghijklmnopqrstuvwxyz");
+    new.say(&AgentMessage::Hello(Box::new(hello(2)))).await;
+    let (code, reason, _) = new.goodbye().await;
+    assert!(code == close::LIMIT && reason.contains("remove some"), "{code}: {reason}");
+    assert_eq!(hub.refused("link"), 1);
 }
 
 #[tokio::test(start_paused = true)]

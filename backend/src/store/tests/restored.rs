@@ -1,12 +1,12 @@
-//! A store of what logs had: each source in its place with its own ticks, however many cores made columns of them.
+//! A store of what logs had: each source in its place with its own ticks, whose columns are made when they are read.
 
 use super::*;
-use history::{Found, FoundSource, TickSpan};
+use history::{Found, FoundSource, LoggedTick, TickSpan};
 use shared::tick::TickState;
 
 const SOURCES: i64 = 40;
 
-/// Ticks of a source. The first has by far the most, so its columns are done after those of the sources behind it.
+/// Ticks of a source. The first has by far the most.
 fn ticks(source: i64) -> i64 {
     if source == 0 { 3_000 } else { 5 + source }
 }
@@ -21,11 +21,12 @@ fn found(source: i64, steps: f64) -> FoundSource {
     state.extend([steps]);
     let mut span = |ticks: std::ops::Range<i64>| {
         let base = state.clone();
-        let frame = |tick| {
-            let (t, value) = at(source, tick);
-            state.encode_at(tick as u64 + 1, t, false, &[value])
+        let logged = |tick| {
+            let ((t, value), before) = (at(source, tick), state.seq());
+            let frame = state.encode_at(tick as u64 + 1, t, false, &[value]);
+            LoggedTick { seq: state.seq(), before, t, clock_step: false, frame }
         };
-        TickSpan { base, frames: ticks.map(frame).collect() }
+        TickSpan { base, ticks: ticks.map(logged).collect(), present: vec![true] }
     };
     let spans = vec![span(0..3), span(4..ticks(source))];
     let series = vec![Some(SeriesDef { metric: 0, instance: String::new() })];
@@ -51,8 +52,13 @@ fn each_source_that_logs_had_stands_in_its_place_with_its_own_ticks() {
         assert_eq!(spans.first(), Some(&(1, T0)));
         assert!(spans.contains(&(5, T0 + 4_000)), "{spans:?}");
         assert!(spans.is_sorted(), "{spans:?}");
+        // Nothing was decoded, and yet it is known what there is.
+        assert!(unwritten.chunks.iter().all(|chunk| !chunk.is_made() && chunk.bytes() > 0));
+        assert_eq!(store.coverage(id), [(1, 3), (5, ticks(source) as u64)]);
+        assert_eq!(store.spans(id, 0).collect::<Vec<_>>(), [Some((T0, T0 + (ticks(source) - 1) * 1_000))]);
         let all = (0..ticks(source)).filter(|tick| *tick != 3).map(|tick| at(source, tick));
         let read = store.snapshot(id, T0, T0 + 10_000_000).unwrap().samples(&[0]);
         assert_eq!(read[0], all.collect::<Vec<_>>(), "node-{source}");
+        assert!(unwritten.chunks.iter().all(|chunk| chunk.is_made()));
     }
 }

@@ -17,6 +17,8 @@ pub fn FleetBar() -> impl IntoView {
     let place = Memo::new(move |_| page.place());
     let title = move || match place.get() {
         Route::Compare => "Compare",
+        Route::Runs => "Runs",
+        Route::Run => "Run",
         Route::Machines => "Machines",
         Route::Host | Route::Fleet => "Fleet",
         Route::Team => "Members",
@@ -196,13 +198,28 @@ pub fn Nav() -> impl IntoView {
         (false, true) => "Machines",
         (false, false) => "People",
     };
+    // A machine alone has a way to its runs once it has one, and back.
+    let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
+    let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
+    let alone = flag(move || runs.get() && !several.get() && !signed_in.get());
+    let home = flag(move || several.get() || signed_in.get());
+    let host = text(move || page.address_of(None, &[]));
     let fleet = text(move || page.address_of(Some(Route::Fleet), &[]));
+    let jobs = text(move || page.address_of(Some(Route::Runs), &[]));
     let to = text(move || page.address_of(Some(people()), &[]));
     let mark = |here: bool| if here { "page" } else { "false" };
     view! {
-        <If when=flag(move || several.get() || signed_in.get())>
+        <If when=flag(move || home.get() || runs.get())>
             <nav class="nav" aria-label="Pages">
-                <a href=fleet aria-current=text(move || mark(page.place() == Route::Fleet))>"Fleet"</a>
+                <If when=home>
+                    <a href=fleet aria-current=text(move || mark(page.place() == Route::Fleet))>"Fleet"</a>
+                </If>
+                <If when=alone>
+                    <a href=host aria-current=text(move || mark(page.place() == Route::Host))>"Machine"</a>
+                </If>
+                <If when=flag(move || home.get() || runs.get())>
+                    <a href=jobs aria-current=text(move || mark(is_of_runs()))>"Runs"</a>
+                </If>
                 <If when=signed_in>
                     <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
                 </If>

@@ -1,6 +1,7 @@
 //! The list of a team's machines: names, states, labels, keys.
 
 use super::agents::{Agents, labels, texts};
+use super::asked::Polled;
 use super::join::JoinHere;
 use crate::access::Access;
 use crate::browser::{self, now};
@@ -37,6 +38,8 @@ impl Deed {
 pub fn MachinesPage() -> impl IntoView {
     let access = expect_context::<Access>();
     let agents = Agents::follow(access);
+    let about = Polled::follow(access, move || access.is_hub_admin().then(|| "api/v1/hub".into()));
+    let away = Memo::new(move |_| about.read(|body| turned_away(|why| body.get("turned_away").get(why).number())));
     let (joining, deed) = (RwSignal::new(false), RwSignal::new(None::<(Deed, Agent)>));
     let admin = flag(move || access.team().is_some());
     let count = text(move || {
@@ -98,6 +101,9 @@ pub fn MachinesPage() -> impl IntoView {
                     <If when=empty>
                         <p class="below pad">"No machine has joined yet."</p>
                     </If>
+                    <If when=flag(move || !away.read().is_empty())>
+                        <p class="below pad" data-say="turned-away">{text(move || away.get())}</p>
+                    </If>
                 </section>
             </If>
             <Modal id="join" title=join_title closed=Callback::new(move |()| joining.set(false))>
@@ -105,6 +111,20 @@ pub fn MachinesPage() -> impl IntoView {
             </Modal>
             <Modal id="deed" title=deed_title closed=Callback::new(move |()| deed.set(None))>{form}</Modal>
     }
+}
+
+/// Why links are turned away, as the API calls it and in words.
+const AWAY: [(&str, &str); 3] =
+    [("key", "for their key"), ("handshake", "because many came at once"), ("link", "for how they began")];
+
+/// What is said of links that were turned away, by how many of each cause there were; empty without any.
+fn turned_away(of: impl Fn(&str) -> Option<f64>) -> String {
+    let counted = AWAY.iter().filter_map(|(why, words)| Some((of(why).filter(|n| *n > 0.0)?, words)));
+    let words: Vec<String> = counted.map(|(n, words)| format!("{n} {words}")).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!("Machines that were turned away since this hub began: {}.", words.join(", "))
 }
 
 /// The shape of a state's word.

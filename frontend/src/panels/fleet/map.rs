@@ -252,7 +252,9 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let phone = browser::viewport().0 < PHONE_PX;
     let plan = Plan::new(&drawn_groups, rect.width() as i32, name, phone);
     if (rect.height() - f64::from(plan.height)).abs() > 0.5 {
-        browser::set_style(&layer.canvas, "height", &format!("{}px", plan.height));
+        // On paper the page is zoomed: its own pixels are not those of what it measures.
+        let own = f64::from(layer.canvas.offset_width()) / rect.width().max(1.0);
+        browser::set_style(&layer.canvas, "height", &format!("{}px", f64::from(plan.height) * own));
         layer.fit(brush.dpr, &brush.family);
     }
     let details: Vec<(Vec<Cell>, String)> = order

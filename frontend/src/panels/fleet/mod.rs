@@ -55,23 +55,27 @@ pub fn follow(page: Page, canvas: NodeRef<Canvas>, mut draw: impl FnMut(&mut Lay
     });
     let resized = window_event_listener(leptos::ev::resize, move |_| page.redraw());
     let gone = StoredValue::new(false);
+    let draw = StoredValue::new_local(move |layer: &mut Layer, brush: &Brush| draw(layer, brush));
+    let paint = move || {
+        if gone.try_get_value() != Some(false) {
+            return;
+        }
+        layer.try_update_value(|layer| {
+            let Some(layer) = layer else { return };
+            let brush = Brush::of(page);
+            layer.fit(brush.dpr, &brush.family);
+            draw.try_update_value(|draw| draw(layer, &brush));
+        });
+    };
+    // The printer takes its picture before the next frame.
+    let before = window_event_listener_untyped("beforeprint", move |_| paint());
+    let after = window_event_listener_untyped("afterprint", move |_| page.redraw());
     on_cleanup(move || {
         gone.set_value(true);
-        resized.remove();
+        [resized, before, after].into_iter().for_each(|handle| handle.remove());
     });
-    let draw = StoredValue::new_local(move |layer: &mut Layer, brush: &Brush| draw(layer, brush));
     Effect::new(move || {
         page.frame.track();
-        request_animation_frame(move || {
-            if gone.try_get_value() != Some(false) {
-                return;
-            }
-            layer.try_update_value(|layer| {
-                let Some(layer) = layer else { return };
-                let brush = Brush::of(page);
-                layer.fit(brush.dpr, &brush.family);
-                draw.try_update_value(|draw| draw(layer, &brush));
-            });
-        });
+        request_animation_frame(paint);
     });
 }

@@ -3,6 +3,7 @@
 
 mod current;
 mod exposition;
+mod runs;
 
 use super::answer::stream;
 use super::health::health;
@@ -47,6 +48,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
             if !values.gather(&app.live) {
                 let mut own = String::new();
                 super::gpus::rows(&app, &reader, &mut own);
+                runs::rows(&app, &reader, &mut own);
                 health(&app, &mut own, open);
                 let (catalog, current) = std::mem::take(values).end();
                 (gathering, writing) = (None, Some(Exposition::new(catalog, current, &own, open)));

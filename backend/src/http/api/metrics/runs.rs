@@ -1,0 +1,72 @@
+//! Which GPU is held by which run, for Prometheus: information rows, to be joined by the labels `source` and `gpu`, and `run`.
+
+use crate::export::openmetrics::escape;
+use crate::http::App;
+use crate::live::Reader;
+use shared::run::Run;
+use std::fmt::Write;
+
+/// The most runs that have rows, the newest first.
+const MAX_RUNS: usize = 10_000;
+
+/// The rows of the runs that have not ended.
+pub(super) fn rows(app: &App, reader: &Reader, text: &mut String) {
+    written(&app.runs.open(&app.live, &reader.sources()).take(MAX_RUNS).collect::<Vec<_>>(), text);
+}
+
+fn written(open: &[Run], text: &mut String) {
+    if open.is_empty() {
+        return;
+    }
+    text.push_str("# HELP watchglass_run_info A training job that has not ended.\n# TYPE watchglass_run_info gauge\n");
+    for run in open {
+        let _ = write!(text, "watchglass_run_info{{run=\"{}\",state=\"{}\"", escape(&run.id, true), run.state.name());
+        let about = &run.about;
+        let names = [
+            ("name", &about.name),
+            ("project", &about.project),
+            ("group", &about.group),
+            ("job_type", &about.job_type),
+        ];
+        for (label, value) in names.into_iter().filter_map(|(label, value)| Some((label, value.as_ref()?))) {
+            let _ = write!(text, ",{label}=\"{}\"", escape(value, true));
+        }
+        text.push_str("} 1\n");
+    }
+    let mut head =
+        "# HELP watchglass_gpu_run Which run holds a GPU, and by which rank.\n# TYPE watchglass_gpu_run gauge\n";
+    for run in open {
+        for process in run.processes.iter().filter(|process| process.ended.is_none()) {
+            // What is only assumed to be held is joined with nothing.
+            let Some(rank) = process.rank.as_ref().filter(|rank| !rank.assumed) else { continue };
+            for gpu in &rank.gpus {
+                text.push_str(std::mem::take(&mut head));
+                let (source, id) = (escape(&process.source, true), escape(&run.id, true));
+                let _ = write!(text, "watchglass_gpu_run{{source=\"{source}\",gpu=\"{gpu}\",run=\"{id}\"");
+                let _ = writeln!(text, ",rank=\"{}\"}} 1", rank.rank);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::run::{Rank, RunProcess};
+
+    #[test]
+    fn a_gpu_is_joined_with_the_run_that_is_known_to_hold_it() {
+        let process = |pid: u32, rank| RunProcess { source: "n1".into(), pid, rank, ..RunProcess::default() };
+        let rank = |n: u32, assumed| Some(Rank { rank: n, gpus: vec![n + 4], assumed, ..Rank::default() });
+        let processes = vec![process(1, None), process(2, rank(0, false)), process(3, rank(1, true))];
+        let run = Run { id: "a".into(), processes, ..Run::default() };
+        let mut text = String::new();
+        written(&[run], &mut text);
+        let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let info = "watchglass_run_info{run=\"a\",state=\"running\"} 1";
+        assert_eq!(rows, [info, "watchglass_gpu_run{source=\"n1\",gpu=\"4\",run=\"a\",rank=\"0\"} 1"]);
+        text.clear();
+        written(&[], &mut text);
+        assert_eq!(text, "");
+    }
+}

@@ -1,0 +1,66 @@
+//! `GET /api/v1/runs/{id}/report`: one run as a document, also when its samples have gone.
+
+use super::params::Params;
+use super::seconds;
+use crate::http::admit::Asker;
+use crate::http::{App, Refusal, json};
+use crate::runs::RunSummary;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde_json::{Value, json as object};
+use std::sync::Arc;
+
+/// `?format=html` or `json`; HTML where nothing is said.
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Path(id): Path<String>,
+    params: Params,
+) -> Result<Response<Body>, Refusal> {
+    let as_html = match params.last("format") {
+        None | Some("html") => true,
+        Some("json") => false,
+        Some(other) => return Err(Refusal::bad(format!("format is html or json, not {other:?}"))),
+    };
+    let now = app.live.clock.wall();
+    let span = asker.within(now, 0, now)?;
+    let (slot, reader, theirs, wanted) = (app.answers.history.take()?, asker.reader(&app), app.clone(), id.clone());
+    let made = move || {
+        let summary = theirs.runs.summary(&reader, &wanted, span)?;
+        Some(if as_html { Ok(summary.html()) } else { Err(document(&summary)) })
+    };
+    match slot.blocking(made).await? {
+        None => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            format!("there is no run {id:?} here; api/v1/runs lists those that there are"),
+        )),
+        Some(Err(document)) => Ok(json(StatusCode::OK, &document)),
+        Some(Ok(html)) => {
+            let mut response = Response::new(Body::from(html));
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            // Nothing in it asks for anything, and nothing in it acts.
+            let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+            Ok(response)
+        }
+    }
+}
+
+fn document(summary: &RunSummary) -> Value {
+    let curve = |curve: &crate::runs::RunCurve| {
+        let point = |(t, min, max, mean): &(i64, f64, f64, f64)| object!([seconds(*t), min, max, mean]);
+        let points: Vec<Value> = curve.points.iter().map(point).collect();
+        object!({ "tag": curve.tag, "series": curve.series, "columns": ["t", "min", "max", "mean"], "points": points })
+    };
+    let mut document = super::runs::run(&summary.run);
+    if let Some(fields) = document.as_object_mut() {
+        let numbers = serde_json::to_value(&summary.numbers).unwrap_or_default();
+        fields.extend(numbers.as_object().cloned().unwrap_or_default());
+        fields.insert("step_seconds".into(), seconds(summary.step));
+        fields.insert("made".into(), seconds(summary.made));
+        fields.insert("curves".into(), summary.curves.iter().map(curve).collect());
+    }
+    document
+}

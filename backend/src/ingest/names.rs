@@ -1,0 +1,69 @@
+//! How machines are called and labelled: by people, which counts, and by themselves.
+
+use crate::live::Live;
+use shared::wire::SourceId;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Labels = Vec<(String, String)>;
+
+/// The fact that is the name by which people know a machine.
+pub(super) const NAME: &str = "name";
+
+#[derive(Default)]
+struct Called {
+    name: String,
+    /// Labels that people gave it.
+    given: Vec<(String, String)>,
+    /// Its own, as it told them last.
+    own: Vec<(String, String)>,
+}
+
+impl Called {
+    fn show(&self, live: &Live, source: SourceId) {
+        let is_own = |(key, _): &&(String, String)| !self.given.iter().any(|(given, _)| given == key);
+        let labels = self.own.iter().filter(is_own).chain(&self.given).cloned().collect();
+        live.set_labels(source, labels);
+    }
+}
+
+/// What machines that were linked since the start are called.
+#[derive(Default)]
+pub(super) struct CalledMachines(Mutex<BTreeMap<SourceId, Called>>);
+
+impl CalledMachines {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SourceId, Called>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A link of a machine begins that people call so.
+    pub fn met(&self, live: &Live, source: SourceId, (name, given): (&str, &[(String, String)]), own: Labels) {
+        let called = Called { name: name.into(), given: given.to_vec(), own };
+        called.show(live, source);
+        self.all().insert(source, called);
+    }
+
+    /// A machine tells labels of its own.
+    pub fn told(&self, live: &Live, source: SourceId, own: Labels) {
+        let mut all = self.all();
+        let called = all.entry(source).or_default();
+        called.own = own;
+        called.show(live, source);
+    }
+
+    /// How people call it.
+    pub fn name(&self, source: SourceId) -> String {
+        self.all().get(&source).map(|called| called.name.clone()).unwrap_or_default()
+    }
+
+    /// People call a machine so from now on, whether it is linked or not.
+    pub fn changed(&self, live: &Live, source: SourceId, name: &str, given: Labels) {
+        live.store().add_facts(source, vec![(NAME.into(), name.into())]);
+        let mut all = self.all();
+        let Some(called) = all.get_mut(&source) else { return };
+        if called.name != name || called.given != given {
+            (called.name, called.given) = (name.into(), given);
+            called.show(live, source);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! What launchers of training jobs say in the environment of the processes that they start.
+//!
+//! This file alone reads environments of jobs, and only the variables of [`VARIABLES`] ever leave it: nothing else is kept,
+//! logged or counted, and the buffer is overwritten afterwards.
+
+use shared::run::{MAX_TAGS, Rank};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// The most bytes that are read of an environment.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// The longest id or address, and the longest name, bytes.
+const MAX_WORD_BYTES: usize = 128;
+
+/// The longest notes and lists, bytes.
+const MAX_LONG_BYTES: usize = 2048;
+
+/// What a value must be; one that is something else is as if it were absent.
+#[derive(Clone, Copy)]
+enum Grammar {
+    /// One to seven digits.
+    Number,
+    /// Letters, digits and `_.:/@[]-`.
+    Word,
+    /// Any letters, without those that control the terminal or the direction of writing.
+    Text,
+    /// Likewise a longer one.
+    Long,
+    /// Numbers with commas between them.
+    Numbers,
+    /// Names of machines with commas between them, of which a sum is kept.
+    Hosts,
+}
+
+use Grammar::{Hosts, Long, Number, Numbers, Text, Word};
+
+/// All variables that are looked at.
+const VARIABLES: &[(&str, Grammar)] = &[
+    ("CLOUD_TPU_TASK_ID", Number),
+    ("CROSS_RANK", Number),
+    ("CUDA_VISIBLE_DEVICES", Numbers),
+    ("GROUP_RANK", Number),
+    ("HIP_VISIBLE_DEVICES", Numbers),
+    ("JAX_COORDINATOR_ADDRESS", Word),
+    ("JAX_NUM_PROCESSES", Number),
+    ("JAX_PROCESS_ID", Number),
+    ("JOB_COMPLETION_INDEX", Number),
+    ("JOB_NAME", Word),
+    ("KUBERNETES_SERVICE_HOST", Word),
+    ("LOCAL_RANK", Number),
+    ("MASTER_ADDR", Word),
+    ("MASTER_PORT", Number),
+    ("MPI_LOCALRANKID", Number),
+    ("MV2_COMM_WORLD_LOCAL_RANK", Number),
+    ("MV2_COMM_WORLD_RANK", Number),
+    ("MV2_COMM_WORLD_SIZE", Number),
+    ("NVIDIA_VISIBLE_DEVICES", Numbers),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", Number),
+    ("OMPI_COMM_WORLD_RANK", Number),
+    ("OMPI_COMM_WORLD_SIZE", Number),
+    ("PALS_RANKID", Number),
+    ("PET_NODE_RANK", Number),
+    ("PET_RDZV_ID", Word),
+    ("PMIX_RANK", Number),
+    ("PMI_LOCAL_RANK", Number),
+    ("PMI_RANK", Number),
+    ("PMI_SIZE", Number),
+    ("POD_NAMESPACE", Word),
+    ("RANK", Number),
+    ("RAY_JOB_ID", Word),
+    ("ROCR_VISIBLE_DEVICES", Numbers),
+    ("ROLE_NAME", Text),
+    ("SLURM_ARRAY_JOB_ID", Word),
+    ("SLURM_ARRAY_TASK_ID", Number),
+    ("SLURM_CLUSTER_NAME", Word),
+    ("SLURM_JOB_ACCOUNT", Text),
+    ("SLURM_JOB_GPUS", Numbers),
+    ("SLURM_JOB_ID", Word),
+    ("SLURM_JOB_NAME", Text),
+    ("SLURM_LOCALID", Number),
+    ("SLURM_NODEID", Number),
+    ("SLURM_NTASKS", Number),
+    ("SLURM_PROCID", Number),
+    ("SLURM_RESTART_COUNT", Number),
+    ("SLURM_STEP_GPUS", Numbers),
+    ("SLURM_STEP_ID", Number),
+    ("TORCHELASTIC_RESTART_COUNT", Number),
+    ("TORCHELASTIC_RUN_ID", Word),
+    ("TPU_WORKER_HOSTNAMES", Hosts),
+    ("TPU_WORKER_ID", Number),
+    ("WANDB_ENTITY", Word),
+    ("WANDB_JOB_TYPE", Text),
+    ("WANDB_NAME", Text),
+    ("WANDB_NOTES", Long),
+    ("WANDB_PROJECT", Text),
+    ("WANDB_RUN_GROUP", Text),
+    ("WANDB_RUN_ID", Word),
+    ("WANDB_TAGS", Long),
+    ("WANDB_X_LABEL", Text),
+    ("WANDB_X_PRIMARY", Word),
+    ("WATCHGLASS_LABEL", Text),
+    ("WATCHGLASS_NAME", Text),
+    ("WATCHGLASS_PROJECT", Text),
+    ("WATCHGLASS_RANK", Number),
+    ("WATCHGLASS_RUN_ID", Word),
+    ("WORLD_SIZE", Number),
+    ("ZE_AFFINITY_MASK", Numbers),
+];
+
+/// A launcher, and the names under which it gives the numbers of a process; an empty name for what it does not say.
+struct Launcher {
+    name: &'static str,
+    rank: &'static str,
+    /// It is a rank only with these, too: other programs use such names, too.
+    needs: &'static str,
+    world: &'static str,
+    local: &'static str,
+    node: &'static [&'static str],
+    attempt: &'static str,
+}
+
+/// Launchers, best first. The second is torchrun's, Accelerate's, Lightning's, DeepSpeed's and of plain DDP.
+const LAUNCHERS: &[Launcher] = &[
+    plain("watchglass", "WATCHGLASS_RANK"),
+    Launcher {
+        name: TORCH,
+        rank: "RANK",
+        needs: "WORLD_SIZE",
+        world: "WORLD_SIZE",
+        local: "LOCAL_RANK",
+        node: &["GROUP_RANK", "CROSS_RANK", "PET_NODE_RANK"],
+        attempt: "TORCHELASTIC_RESTART_COUNT",
+    },
+    Launcher {
+        name: "slurm",
+        rank: "SLURM_PROCID",
+        // The step of a batch script and of an interactive shell has no number: they are no tasks.
+        needs: "SLURM_STEP_ID",
+        world: "SLURM_NTASKS",
+        local: "SLURM_LOCALID",
+        node: &["SLURM_NODEID"],
+        attempt: "SLURM_RESTART_COUNT",
+    },
+    Launcher {
+        world: "OMPI_COMM_WORLD_SIZE",
+        local: "OMPI_COMM_WORLD_LOCAL_RANK",
+        ..plain("mpi", "OMPI_COMM_WORLD_RANK")
+    },
+    Launcher {
+        world: "MV2_COMM_WORLD_SIZE",
+        local: "MV2_COMM_WORLD_LOCAL_RANK",
+        ..plain("mpi", "MV2_COMM_WORLD_RANK")
+    },
+    Launcher { world: "PMI_SIZE", local: "PMI_LOCAL_RANK", ..plain("mpi", "PMI_RANK") },
+    Launcher { local: "MPI_LOCALRANKID", ..plain("mpi", "PMIX_RANK") },
+    plain("mpi", "PALS_RANKID"),
+    Launcher { world: "JAX_NUM_PROCESSES", ..plain("jax", "JAX_PROCESS_ID") },
+    plain("jax", "TPU_WORKER_ID"),
+    plain("jax", "CLOUD_TPU_TASK_ID"),
+    Launcher { needs: "KUBERNETES_SERVICE_HOST", ..plain("kubernetes", "JOB_COMPLETION_INDEX") },
+];
+
+/// Name of the launchers that torch understands. Theirs are ranks for good; others may start such in their turn.
+pub(super) const TORCH: &str = "torch";
+
+const fn plain(name: &'static str, rank: &'static str) -> Launcher {
+    Launcher { name, rank, needs: "", world: "", local: "", node: &[], attempt: "" }
+}
+
+/// What names the run of a process, best first: who says so, and the variables that must all be there.
+const KEYS: &[(&str, &[&str])] = &[
+    // W&B's ids are the only ones within their project alone.
+    ("wandb", &["WANDB_ENTITY", "WANDB_PROJECT", "WANDB_RUN_ID"]),
+    ("wandb", &["WANDB_PROJECT", "WANDB_RUN_ID"]),
+    ("wandb", &["WANDB_RUN_ID"]),
+    ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID"]),
+    ("slurm", &["SLURM_JOB_ID"]),
+    ("kubernetes", &["KUBERNETES_SERVICE_HOST", "POD_NAMESPACE", "JOB_NAME"]),
+    ("kubernetes", &["KUBERNETES_SERVICE_HOST", "PET_RDZV_ID"]),
+    ("ray", &["RAY_JOB_ID"]),
+    ("torchrun", &["TORCHELASTIC_RUN_ID"]),
+    ("torchrun", &["PET_RDZV_ID"]),
+    ("ddp", &["MASTER_ADDR", "MASTER_PORT"]),
+    ("jax", &["JAX_COORDINATOR_ADDRESS"]),
+    ("jax", &["TPU_WORKER_HOSTNAMES"]),
+];
+
+/// Lists of the GPUs that a process sees, best first.
+const DEVICES: &[&str] = &[
+    "CUDA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
+    "SLURM_STEP_GPUS",
+    "SLURM_JOB_GPUS",
+    "NVIDIA_VISIBLE_DEVICES",
+];
+
+/// What an environment says of the run of its process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// The run that `watchglass run` began.
+    pub run: Option<String>,
+    /// Who names the run, and how.
+    pub key: Option<(&'static str, String)>,
+    /// Its place among the processes of the run.
+    pub rank: Option<Rank>,
+    /// Names for people, as W&B calls them.
+    pub name: Option<String>,
+    pub project: Option<String>,
+    pub group: Option<String>,
+    pub job_type: Option<String>,
+    pub label: Option<String>,
+    pub notes: Option<String>,
+    /// W&B's, which have no values.
+    pub tags: Vec<String>,
+    /// Id of the job of Slurm that it is in.
+    pub slurm: Option<String>,
+}
+
+/// Reads the environment that a process began with.
+///
+/// # Errors
+/// It is gone, or it is another user's.
+pub(super) fn read(pid: u32) -> io::Result<Said> {
+    let mut bytes = Vec::new();
+    let read = File::open(format!("/proc/{pid}/environ"))?.take(MAX_BYTES).read_to_end(&mut bytes);
+    let named = Said::of(&bytes);
+    // What is written last into memory that is freed is else left out.
+    std::hint::black_box(&mut bytes).fill(0);
+    read.map(|_| named)
+}
+
+impl Said {
+    fn of(bytes: &[u8]) -> Said {
+        let mut values: [Option<String>; VARIABLES.len()] = [const { None }; VARIABLES.len()];
+        for pair in bytes.split(|byte| *byte == 0) {
+            let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
+            let (name, value) = (&pair[..equals], &pair[equals + 1..]);
+            if let Some(at) = VARIABLES.iter().position(|(known, _)| known.as_bytes() == name) {
+                values[at] = checked(value, VARIABLES[at].1);
+            }
+        }
+        let value = |name: &str| {
+            let at = VARIABLES.iter().position(|(known, _)| *known == name)?;
+            values[at].as_deref()
+        };
+        let text = |names: &[&str]| names.iter().find_map(|name| value(name)).map(String::from);
+        Said {
+            run: text(&["WATCHGLASS_RUN_ID"]),
+            key: key(&value),
+            rank: rank(&value),
+            name: text(&["WATCHGLASS_NAME", "WANDB_NAME"]).or_else(|| task_name(&value)),
+            project: text(&["WATCHGLASS_PROJECT", "WANDB_PROJECT", "SLURM_JOB_ACCOUNT"]),
+            group: text(&["WANDB_RUN_GROUP"]).or_else(|| Some(format!("array {}", value("SLURM_ARRAY_JOB_ID")?))),
+            job_type: text(&["WANDB_JOB_TYPE", "ROLE_NAME"]),
+            label: text(&["WATCHGLASS_LABEL", "WANDB_X_LABEL"]),
+            notes: text(&["WANDB_NOTES"]),
+            tags: tags(value("WANDB_TAGS").unwrap_or_default()),
+            slurm: text(&["SLURM_JOB_ID"]),
+        }
+    }
+}
+
+fn checked(value: &[u8], grammar: Grammar) -> Option<String> {
+    let text = str::from_utf8(value).ok()?;
+    let fits = match grammar {
+        Number => (1..=7).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()),
+        Word => {
+            (1..=MAX_WORD_BYTES).contains(&text.len())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/@[]-".contains(c))
+        }
+        Numbers => {
+            (1..=MAX_WORD_BYTES).contains(&text.len()) && text.split(',').all(|part| part.parse::<u16>().is_ok())
+        }
+        Hosts => {
+            (1..=MAX_LONG_BYTES).contains(&text.len())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-,".contains(c))
+        }
+        Text | Long => true,
+    };
+    if !fits {
+        return None;
+    }
+    let drawn = |c: &char| {
+        !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if matches!(grammar, Hosts) {
+        return Some(format!("{:08x}", shared::crc32c::crc32c(text.as_bytes())));
+    }
+    let mut kept: String = text.chars().filter(drawn).collect();
+    let most = if matches!(grammar, Long) { MAX_LONG_BYTES } else { MAX_WORD_BYTES };
+    kept.truncate(kept.floor_char_boundary(most));
+    (!kept.is_empty()).then_some(kept)
+}
+
+/// The name of a job of Slurm, with its number where it is one of an array.
+fn task_name<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let name = value("SLURM_JOB_NAME")?;
+    Some(value("SLURM_ARRAY_TASK_ID").map_or_else(|| name.into(), |task| format!("{name}[{task}]")))
+}
+
+/// Tags with commas between them.
+fn tags(text: &str) -> Vec<String> {
+    let each = text.split(',').map(str::trim).filter(|tag| (1..=MAX_WORD_BYTES).contains(&tag.len()));
+    each.take(MAX_TAGS).map(String::from).collect()
+}
+
+fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, String)> {
+    KEYS.iter().find_map(|(who, names)| {
+        let values = names.iter().map(|name| value(name)).collect::<Option<Vec<_>>>()?;
+        // torchrun's own word for an id that nobody gave.
+        (values != ["none"]).then(|| (*who, values.join(":")))
+    })
+}
+
+fn rank<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Rank> {
+    let number = |name: &str| value(name)?.parse::<u32>().ok();
+    let says = |one: &&Launcher| number(one.rank).is_some() && (one.needs.is_empty() || value(one.needs).is_some());
+    let launcher = LAUNCHERS.iter().find(says)?;
+    let local = number(launcher.local);
+    let visible = DEVICES.iter().find_map(|name| value(name)).unwrap_or_default();
+    let visible: Vec<u32> = visible.split(',').filter_map(|gpu| gpu.parse().ok()).collect();
+    // Of several that it sees a rank takes the one of its number; who sees one alone takes that.
+    let gpu = match (visible.as_slice(), local) {
+        ([one], _) => Some(*one),
+        (several, Some(local)) => several.get(local as usize).copied(),
+        _ => None,
+    };
+    Some(Rank {
+        rank: number(launcher.rank)?,
+        launcher: launcher.name.into(),
+        world: number(launcher.world),
+        local,
+        node: launcher.node.iter().find_map(|name| number(name)),
+        attempt: number(launcher.attempt),
+        gpus: gpu.into_iter().collect(),
+        assumed: gpu.is_some(),
+        primary: value("WANDB_X_PRIMARY").is_some_and(|primary| ["true", "True", "1"].contains(&primary)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What recorded environments of launchers say: variables, and the key and the rank that they mean.
+    type Recorded = (&'static str, Option<(&'static str, &'static str)>, Option<(&'static str, u32, Option<u32>)>);
+
+    const RECORDED: &[Recorded] = &[
+        (
+            "RANK=3 WORLD_SIZE=8 LOCAL_RANK=3 GROUP_RANK=0 TORCHELASTIC_RUN_ID=job-7 TORCHELASTIC_RESTART_COUNT=1 MASTER_ADDR=n1 MASTER_PORT=29500",
+            Some(("torchrun", "job-7")),
+            Some((TORCH, 3, Some(8))),
+        ),
+        (
+            "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 TORCHELASTIC_RUN_ID=none MASTER_ADDR=n1 MASTER_PORT=29500",
+            Some(("ddp", "n1:29500")),
+            Some((TORCH, 0, Some(2))),
+        ),
+        (
+            "SLURM_JOB_ID=42 SLURM_CLUSTER_NAME=big SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NODEID=1",
+            Some(("slurm", "big:42")),
+            Some(("slurm", 5, Some(16))),
+        ),
+        ("SLURM_JOB_ID=42 SLURM_STEP_ID=batch SLURM_PROCID=0", Some(("slurm", "42")), None),
+        ("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=1", None, Some(("mpi", 1, Some(4)))),
+        ("PMI_RANK=2 PMI_SIZE=3", None, Some(("mpi", 2, Some(3)))),
+        (
+            "JAX_PROCESS_ID=1 JAX_NUM_PROCESSES=2 JAX_COORDINATOR_ADDRESS=10.0.0.1:1234",
+            Some(("jax", "10.0.0.1:1234")),
+            Some(("jax", 1, Some(2))),
+        ),
+        ("RAY_JOB_ID=01000000 RANK=1 WORLD_SIZE=2", Some(("ray", "01000000")), Some((TORCH, 1, Some(2)))),
+        (
+            "KUBERNETES_SERVICE_HOST=10.0.0.1 POD_NAMESPACE=ml JOB_NAME=train JOB_COMPLETION_INDEX=4",
+            Some(("kubernetes", "10.0.0.1:ml:train")),
+            Some(("kubernetes", 4, None)),
+        ),
+        ("JOB_NAME=train JOB_COMPLETION_INDEX=4", None, None),
+        (
+            "KUBERNETES_SERVICE_HOST=10.0.0.1 PET_RDZV_ID=job-9 PET_NODE_RANK=1 RANK=5 WORLD_SIZE=8",
+            Some(("kubernetes", "10.0.0.1:job-9")),
+            Some((TORCH, 5, Some(8))),
+        ),
+        ("PET_RDZV_ID=job-9 PET_NODE_RANK=1", Some(("torchrun", "job-9")), None),
+        ("WATCHGLASS_RANK=2 RANK=7 WORLD_SIZE=8", None, Some(("watchglass", 2, None))),
+        ("WANDB_ENTITY=team WANDB_PROJECT=llm WANDB_RUN_ID=abc123", Some(("wandb", "team:llm:abc123")), None),
+        (
+            "SLURM_JOB_ID=43 SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1",
+            Some(("slurm", "43")),
+            Some(("slurm", 0, Some(1))),
+        ),
+        ("TPU_WORKER_ID=3 TPU_WORKER_HOSTNAMES=a.b,c.d", Some(("jax", "ffc1d330")), Some(("jax", 3, None))),
+        ("CLOUD_TPU_TASK_ID=1 TPU_WORKER_HOSTNAMES=a;b", None, Some(("jax", 1, None))),
+        ("WANDB_RUN_ID=abc123 SLURM_JOB_ID=42", Some(("wandb", "abc123")), None),
+        // Other programs say RANK, too, and bad values are as if absent.
+        ("RANK=3", None, None),
+        ("RANK=12345678 WORLD_SIZE=8 MASTER_ADDR=a;b MASTER_PORT=1", None, None),
+    ];
+
+    fn named(words: &str) -> Said {
+        Said::of(words.replace(' ', "\0").as_bytes())
+    }
+
+    #[test]
+    fn each_launcher_is_understood() {
+        for (words, key, rank) in RECORDED {
+            let found = named(words);
+            assert_eq!(found.key.as_ref().map(|(who, key)| (*who, key.as_str())), *key, "{words}");
+            let said = found.rank.as_ref().map(|rank| (rank.launcher.as_str(), rank.rank, rank.world));
+            assert_eq!(said, *rank, "{words}");
+        }
+        for launcher in LAUNCHERS {
+            let names = [launcher.rank, launcher.needs, launcher.world, launcher.local, launcher.attempt];
+            let lists = KEYS.iter().flat_map(|(_, names)| names.iter()).chain(launcher.node).chain(DEVICES);
+            for name in names.into_iter().chain(lists.copied()) {
+                let known = VARIABLES.iter().any(|(known, _)| *known == name);
+                assert!(known || name.is_empty(), "{name} is not in the table");
+            }
+        }
+    }
+
+    #[test]
+    fn gpus_that_are_said_to_be_seen_are_assumed() {
+        let gpus = |words: &str| named(&format!("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words}")).rank.map(|rank| rank.gpus);
+        assert_eq!(gpus("CUDA_VISIBLE_DEVICES=4,6"), Some(vec![6]));
+        assert_eq!(gpus("ROCR_VISIBLE_DEVICES=3"), Some(vec![3]));
+        assert_eq!(gpus("CUDA_VISIBLE_DEVICES=GPU-1234"), Some(vec![]));
+        assert_eq!(gpus(""), Some(vec![]));
+    }
+
+    #[test]
+    fn names_are_those_of_wandb_and_of_slurm() {
+        let said = named("WATCHGLASS_NAME=mine WANDB_NAME=theirs WANDB_TAGS=a,,b WANDB_NOTES=n SLURM_JOB_ACCOUNT=lab");
+        assert_eq!((said.name.as_deref(), said.project.as_deref()), (Some("mine"), Some("lab")));
+        assert_eq!((said.tags, said.notes.as_deref()), (vec!["a".into(), "b".into()], Some("n")));
+        let said =
+            named("SLURM_JOB_NAME=sweep SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=7 SLURM_JOB_ID=49 ROLE_NAME=trainer");
+        assert_eq!((said.name.as_deref(), said.group.as_deref()), (Some("sweep[7]"), Some("array 42")));
+        assert_eq!((said.slurm.as_deref(), said.job_type.as_deref()), (Some("49"), Some("trainer")));
+        let rank = |words: &str| named(words).rank.expect("a rank");
+        assert!(rank("RANK=3 WORLD_SIZE=4 WANDB_X_PRIMARY=true").primary);
+        assert_eq!(rank("RANK=3 WORLD_SIZE=4 CROSS_RANK=1 LOCAL_RANK=1 SLURM_STEP_GPUS=2,3").node, Some(1));
+        assert_eq!(rank("RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 SLURM_STEP_GPUS=2,3").gpus, [3]);
+    }
+
+    #[test]
+    fn no_other_variable_is_heard_of() {
+        let said = format!(
+            "{:?}",
+            named(
+                "AWS_SECRET_ACCESS_KEY=canary RANK=canary WANDB_API_KEY=canary XRANK=canary WORLD_SIZE=canary =canary \
+                 WANDB_X_PRIMARY=canary SLURM_STEP_GPUS=canary TPU_WORKER_HOSTNAMES=canary WATCHGLASS_KEY=canary canary"
+            )
+        );
+        assert!(!said.contains("canary"), "{said}");
+        let text = Said::of("WANDB_NAME=a\u{1b}[31m\u{202e}b".as_bytes()).name;
+        assert_eq!(text.as_deref(), Some("a[31mb"));
+        assert_eq!(
+            Said::of(format!("WANDB_NAME={}", "é".repeat(100)).as_bytes()).name.map(|name| name.len()),
+            Some(128)
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! Summaries of runs that have ended, one file each in the data folder: they outlive the samples.
+
+use super::summary::RunSummary;
+use shared::run::Run;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How long a summary is kept, milliseconds: 400 days.
+pub(super) const KEEP_MS: i64 = 400 * 86_400_000;
+
+/// The most summaries; of more the oldest go. Each takes some 20 KiB of the disk at most.
+const MAX_KEPT: usize = 20_000;
+
+/// The longest file that is read, bytes.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The rows of what is kept; curves stay on the disk.
+#[derive(Debug, Default)]
+pub struct KeptRuns {
+    folder: Mutex<Option<PathBuf>>,
+    rows: Mutex<BTreeMap<String, Arc<Row>>>,
+}
+
+#[derive(Debug)]
+struct Row {
+    run: Run,
+    machines: BTreeMap<String, String>,
+    path: PathBuf,
+}
+
+impl KeptRuns {
+    /// The runs that are kept, of the machines that `sees` says yes to, by their keys.
+    pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Run> {
+        let rows: Vec<Arc<Row>> = self.rows().values().cloned().collect();
+        let whole = |row: &Arc<Row>| row.machines.values().all(|key| sees(key));
+        rows.iter().filter(|row| whole(row)).map(|row| row.run.clone()).collect()
+    }
+
+    /// The summary of a run. It reads the disk.
+    pub fn summary(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<RunSummary> {
+        let row = self.rows().get(id)?.clone();
+        if !row.machines.values().all(|key| sees(key)) {
+            return None;
+        }
+        read(&row.path)
+    }
+
+    /// Whether a run is kept as it is.
+    pub(super) fn has(&self, run: &Run) -> bool {
+        self.rows().get(&run.id).is_some_and(|row| row.run == *run)
+    }
+
+    fn rows(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Row>>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what the folder has. What cannot be read is left there.
+    pub(super) fn open(&self, folder: &Path, now: i64) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+        let mut rows = BTreeMap::new();
+        for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).take(MAX_KEPT) {
+            match read(&path) {
+                Some(summary) if summary.made < now - KEEP_MS => _ = fs::remove_file(&path),
+                Some(RunSummary { run, machines, .. }) => {
+                    rows.insert(run.id.clone(), Arc::new(Row { run, machines, path }));
+                }
+                None => tracing::warn!("{} is no summary of a run; remove it", path.display()),
+            }
+        }
+        *self.rows() = rows;
+        *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.into());
+        Ok(())
+    }
+
+    pub(super) fn keep(&self, summary: RunSummary) -> io::Result<()> {
+        let folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(folder) = folder else { return Ok(()) };
+        let path = folder.join(format!("{}.json", summary.run.id));
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&serde_json::to_vec(&summary).map_err(io::Error::other)?)?;
+        file.sync_data()?;
+        fs::rename(&new, &path)?;
+        let RunSummary { run, machines, .. } = summary;
+        self.rows().insert(run.id.clone(), Arc::new(Row { run, machines, path }));
+        Ok(())
+    }
+
+    /// Forgets what is too old or too much, and what is of machines that were removed.
+    pub(super) fn forget(&self, now: i64, removed: impl Fn(&str) -> bool) {
+        let mut rows = self.rows();
+        let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();
+        ends.sort_unstable_by_key(|end| std::cmp::Reverse(*end));
+        let oldest = ends.get(MAX_KEPT).copied().unwrap_or(i64::MIN).max(now - KEEP_MS);
+        rows.retain(|_, row| {
+            let keeps =
+                row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
+            if !keeps && let Err(error) = fs::remove_file(&row.path) {
+                tracing::warn!(%error, "{} cannot be removed", row.path.display());
+            }
+            keeps
+        });
+    }
+}
+
+fn read(path: &Path) -> Option<RunSummary> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(id: &str, ended: i64) -> RunSummary {
+        let run = Run { id: id.into(), ended: Some(ended), ..Run::default() };
+        RunSummary { run, machines: [("node".into(), "key".into())].into(), made: ended, ..RunSummary::default() }
+    }
+
+    #[test]
+    fn summaries_outlive_the_process_and_go_with_their_time_and_their_machine() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = KeptRuns::default();
+        let day = 86_400_000;
+        kept.open(folder.path(), 0).expect("a folder");
+        kept.keep(summary("old", day)).expect("written");
+        kept.keep(summary("new", 300 * day)).expect("written");
+        fs::write(folder.path().join("bad.json"), "{").expect("written");
+        let again = KeptRuns::default();
+        again.open(folder.path(), 300 * day).expect("a folder");
+        let ids = |kept: &KeptRuns| kept.seen(|_| true).into_iter().map(|run| run.id).collect::<Vec<_>>();
+        assert_eq!(ids(&again), ["new", "old"]);
+        assert_eq!(again.seen(|key| key != "key"), [], "who does not see the machine");
+        assert_eq!(again.summary("old", |_| true), Some(summary("old", day)));
+        again.forget(402 * day, |_| false);
+        assert_eq!(ids(&again), ["new"]);
+        again.forget(402 * day, |key| key == "key");
+        assert_eq!(ids(&again), [""; 0]);
+        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 1, "what is none of ours stays");
+    }
+}

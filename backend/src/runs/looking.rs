@@ -1,0 +1,116 @@
+//! When ranks are looked for: on a thread of its own, because another process can make a read of its environment wait.
+
+use shared::run::Begun;
+use std::collections::HashSet;
+
+/// What a look has found: ranks, and which processes of runs are stopped.
+pub(super) type Looked = (Vec<Begun>, HashSet<u32>);
+
+/// Looks for ranks every few seconds while there is something to look at.
+#[cfg(target_os = "linux")]
+pub(super) struct Looking {
+    timer: tokio::time::Interval,
+    /// What is remembered; None while a thread looks.
+    looks: Option<super::ranks::Looks>,
+    answer: Option<Answer>,
+}
+
+#[cfg(target_os = "linux")]
+type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::super::ranks::{Found, Looks};
+    use super::{Begun, Looked, Looking};
+    use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
+    use tokio::time::MissedTickBehavior;
+
+    /// How often is looked.
+    const PERIOD: Duration = Duration::from_secs(5);
+
+    /// How long a run is there before its ranks are looked for: its launcher starts them first.
+    const FIRST: Duration = Duration::from_secs(1);
+
+    impl Looking {
+        pub fn new() -> Looking {
+            let mut timer = tokio::time::interval(PERIOD);
+            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            Looking { timer, looks: Some(Looks::default()), answer: None }
+        }
+
+        /// Something is told: there may be something to find before long.
+        pub fn soon(&mut self) {
+            self.timer.reset_after(FIRST);
+        }
+
+        /// What a look has found; None when it is time for the next.
+        pub async fn next(&mut self) -> Option<Looked> {
+            if let Some(answer) = &mut self.answer {
+                let answer = answer.await;
+                self.answer = None;
+                // A thread that ended without an answer has taken with it what was remembered.
+                let (looks, found) = answer.unwrap_or_default();
+                self.looks = Some(looks);
+                return Some(found);
+            }
+            self.timer.tick().await;
+            None
+        }
+
+        /// Looks, where there is something to look at. `now` is the wall's time, milliseconds since the Unix epoch.
+        pub fn look(&mut self, roots: Vec<(u32, String)>, holders: BTreeMap<u32, Vec<u32>>, now: i64) {
+            if roots.is_empty() && holders.is_empty() {
+                return;
+            }
+            let Some(mut looks) = self.looks.take() else { return };
+            let (answer, answered) = tokio::sync::oneshot::channel();
+            let look = move || {
+                let found = looks.look(&roots, &holders, Instant::now());
+                let up = since_boot();
+                let begun = found.into_iter().map(|found| begun(found, now, up)).collect();
+                let stopped = roots.iter().map(|(pid, _)| *pid).filter(|pid| launch::process::is_stopped(*pid));
+                let _ = answer.send((looks, (begun, stopped.collect())));
+            };
+            match std::thread::Builder::new().name("ranks".into()).spawn(look) {
+                Ok(_) => self.answer = Some(answered),
+                Err(_) => self.looks = Some(Looks::default()),
+            }
+        }
+    }
+
+    /// Milliseconds since boot.
+    fn since_boot() -> Option<i64> {
+        let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+        let seconds: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+        Some((seconds * 1000.0) as i64)
+    }
+
+    fn begun(found: Found, now: i64, up: Option<i64>) -> Begun {
+        let Found { run, pid, start, rank, slurm, about } = found;
+        // SAFETY: the call takes a number and gives one.
+        let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
+        let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
+        let namespace = launch::process::namespace();
+        Begun { run, t, pid, start: Some(start), namespace, joined: true, rank: Some(rank), slurm, about }
+    }
+}
+
+/// Elsewhere ranks are those that are told.
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Looking;
+
+#[cfg(not(target_os = "linux"))]
+impl Looking {
+    pub fn new() -> Looking {
+        Looking
+    }
+
+    pub fn soon(&mut self) {}
+
+    pub async fn next(&mut self) -> Option<Looked> {
+        std::future::pending().await
+    }
+
+    pub fn look(&mut self, _: Vec<(u32, String)>, _: std::collections::BTreeMap<u32, Vec<u32>>, _: i64) {}
+}

@@ -1,0 +1,367 @@
+//! Finds the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Others are not
+//! looked at, and each is asked for its environment three times at most.
+
+use super::environ::{self, Said, TORCH};
+use launch::process::{parent, started};
+use shared::run::{About, MAX_ID_BYTES, Rank};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// The most processes of a look; those beyond are not found.
+const MAX_LOOKED_AT: usize = 4096;
+
+/// What stands for a launcher where a process has its number by the GPU that it holds.
+const GPU: &str = "gpu";
+
+/// How deep below a run's process a rank may be.
+const MAX_DEPTH: usize = 16;
+
+/// When an environment is read, after the process was seen first: a launcher's child has its own only once it has exec'd.
+const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
+
+/// How long a rank may take to start ranks of its own, as a task of Slurm does that is a torchrun.
+const LAUNCHES: Duration = Duration::from_secs(60);
+
+/// A rank that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Id of its run.
+    pub run: String,
+    pub pid: u32,
+    /// When it started, clock ticks since boot.
+    pub start: u64,
+    pub rank: Rank,
+    /// Id of the job of Slurm that it is in.
+    pub slurm: Option<String>,
+    pub about: About,
+}
+
+/// What is known of a process, by its number and its start.
+struct Seen {
+    first: Instant,
+    reads: usize,
+    named: Said,
+    /// Its environment is another user's, and not told.
+    refused: bool,
+    /// Its number among those of its run that hold a GPU, where nobody gave it one.
+    number: Option<u32>,
+    /// Ranks stand below it, so it is a launcher whatever its environment says.
+    launches: bool,
+}
+
+/// What looks remember of each other.
+#[derive(Default)]
+pub(super) struct Looks {
+    seen: HashMap<(u32, u64), Seen>,
+    numbers: HashMap<String, u32>,
+}
+
+/// One look.
+struct Look<'a> {
+    seen: &'a mut HashMap<(u32, u64), Seen>,
+    met: HashSet<(u32, u64)>,
+    now: Instant,
+    holders: &'a BTreeMap<u32, Vec<u32>>,
+    /// The next number in each run of a rank that nobody gave one.
+    numbers: &'a mut HashMap<String, u32>,
+    found: Vec<Found>,
+}
+
+impl Looks {
+    /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
+    pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
+        let (seen, numbers) = (&mut self.seen, &mut self.numbers);
+        let mut look = Look { seen, met: HashSet::new(), now, holders, numbers, found: Vec::new() };
+        for (pid, run) in roots {
+            look.below(*pid, run, 0);
+        }
+        look.holders(roots);
+        let Look { met, found, .. } = look;
+        self.seen.retain(|key, _| met.contains(key));
+        self.numbers.retain(|run, _| found.iter().any(|found| found.run == *run));
+        found
+    }
+}
+
+impl Look<'_> {
+    /// What a process is, where it lives and there is room for it.
+    fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
+        let start = started(pid)?;
+        if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
+            return None;
+        }
+        self.met.insert((pid, start));
+        let now = self.now;
+        let fresh =
+            Seen { first: now, reads: 0, named: Said::default(), refused: false, number: None, launches: false };
+        let seen = self.seen.entry((pid, start)).or_insert(fresh);
+        if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
+            seen.reads += 1;
+            match environ::read(pid) {
+                Ok(named) => (seen.named, seen.refused) = (named, false),
+                // Another user's is not told; what was read before stays where the process ends meanwhile.
+                Err(error) => seen.refused = error.kind() == std::io::ErrorKind::PermissionDenied,
+            }
+        }
+        Some((start, seen))
+    }
+
+    /// The ranks at and below a process of a run; whether there are any. What stands below a rank belongs to it.
+    fn below(&mut self, pid: u32, run: &str, depth: usize) -> bool {
+        if self.found.iter().any(|found| found.pid == pid) {
+            return true;
+        }
+        let now = self.now;
+        let Some((start, seen)) = self.process(pid) else { return false };
+        let named = seen.named.clone();
+        let rank = named.rank.clone().filter(|_| !seen.launches);
+        let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH);
+        let settled = rank.is_some() && now.duration_since(seen.first) >= LAUNCHES;
+        if !for_good && !settled && depth < MAX_DEPTH {
+            let before = self.found.len();
+            let mut ranks = false;
+            for child in children(pid) {
+                ranks |= self.below(child, run, depth + 1);
+            }
+            // Below a rank only torch's are others; the rest has inherited what the rank says of itself.
+            if rank.is_some() {
+                let mut own = self.found.split_off(before);
+                own.retain(|found| found.rank.launcher == TORCH);
+                ranks = !own.is_empty();
+                self.found.append(&mut own);
+            }
+            if ranks {
+                if let Some((_, seen)) = self.process(pid) {
+                    seen.launches = rank.is_some() || seen.launches;
+                }
+                return true;
+            }
+        }
+        let Some(rank) = rank else { return false };
+        // A run within a run is the inner one's.
+        let inner = named.run.clone().filter(|run| shared::run::check_id(run).is_ok());
+        self.add(inner.unwrap_or_else(|| run.into()), pid, start, rank, &named);
+        true
+    }
+
+    /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
+    /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
+    fn holders(&mut self, roots: &[(u32, String)]) {
+        let mut without: Vec<(String, u32, u64)> = Vec::new();
+        let mut others: Vec<(u64, u32)> = self.holders.keys().filter_map(|pid| Some((started(*pid)?, *pid))).collect();
+        // Who started first comes first: what stands below a rank belongs to it.
+        others.sort_unstable();
+        for (start, pid) in others {
+            let is_known = |pid: &u32| self.found.iter().any(|found| found.pid == *pid);
+            let line = line(pid);
+            let is_within = line[1..].iter().any(|above| without.iter().any(|(_, pid, _)| pid == above));
+            // What stands above ranks is their launcher, whatever it holds.
+            let launches = || self.found.iter().any(|found| line_above(found.pid, pid));
+            if line.iter().any(is_known) || is_within || launches() {
+                continue;
+            }
+            let Some((_, seen)) = self.process(pid) else { continue };
+            let named = seen.named.clone();
+            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
+            match (root, named.rank.clone(), run_of(&named, pid)) {
+                (Some((_, run)), ..) => without.push((run.clone(), pid, start)),
+                (None, Some(rank), Some(run)) => self.add(run, pid, start, rank, &named),
+                _ => {}
+            }
+        }
+        without.sort_by_key(|(run, pid, start)| (run.clone(), self.holders.get(pid).cloned(), *start));
+        for (run, pid, start) in without {
+            let taken = self.found.iter().filter(|found| found.run == run).map(|found| found.rank.rank + 1);
+            let next = taken.max().unwrap_or(0).max(*self.numbers.get(&run).unwrap_or(&0));
+            let Some((_, seen)) = self.process(pid) else { continue };
+            let number = *seen.number.get_or_insert(next);
+            let (mut named, refused) = (seen.named.clone(), seen.refused);
+            self.numbers.insert(run.clone(), next.max(number + 1));
+            if refused {
+                named.label = Some("?".into());
+            }
+            self.add(run, pid, start, Rank { rank: number, launcher: GPU.into(), ..Rank::default() }, &named);
+        }
+    }
+
+    fn add(&mut self, run: String, pid: u32, start: u64, rank: Rank, named: &Said) {
+        let rank = match self.holders.get(&pid) {
+            Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
+            None => rank,
+        };
+        let named = named.clone();
+        let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
+        let about = About {
+            name: named.name,
+            project: named.project,
+            group: named.group,
+            job_type: named.job_type,
+            label: named.label,
+            notes: named.notes,
+            tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
+            program: std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into(),
+        };
+        self.found.push(Found { run, pid, start, rank, slurm, about });
+    }
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
+    let lists: Vec<String> = threads.flatten().take(MAX_LOOKED_AT).filter_map(of).collect();
+    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A process and those above it.
+fn line(pid: u32) -> Vec<u32> {
+    std::iter::successors(Some(pid), |pid| parent(*pid)).take(MAX_DEPTH).collect()
+}
+
+fn line_above(pid: u32, above: u32) -> bool {
+    line(pid).contains(&above)
+}
+
+/// The id of the run that an environment names: the same on all machines, and another for another user. An address that
+/// means this machine is that of its launcher alone.
+fn run_of(named: &Said, pid: u32) -> Option<String> {
+    if let Some(run) = &named.run {
+        return shared::run::check_id(run).is_ok().then(|| run.clone());
+    }
+    let (who, key) = named.key.as_ref()?;
+    let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}")).ok()?);
+    let mut whole = format!("{key} {user}");
+    if ["127.0.0.1", "localhost", "0.0.0.0", "::1", "[::1]"].iter().any(|here| key.starts_with(here)) {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let launcher = parent(pid).unwrap_or(pid);
+        whole += &format!(" {boot} {launcher} {:?}", started(launcher));
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let mut id: String = format!("{who}-{key}").chars().map(plain).collect();
+    let sum = format!("-{:08x}", shared::crc32c::crc32c(whole.as_bytes()));
+    id.truncate(MAX_ID_BYTES - sum.len());
+    Some(id + &sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell that runs until its standard input ends.
+    #[expect(clippy::disallowed_methods, reason = "processes that are to be found")]
+    fn shell(script: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", script])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell")
+    }
+
+    /// Looks again until as many ranks are found, which must exec first.
+    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            // What was read before the exec is read anew.
+            looks.seen.clear();
+            let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
+            if found.len() == wanted {
+                return found;
+            }
+            assert!(Instant::now() < end, "{found:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn numbers(found: &[Found]) -> Vec<(u32, String)> {
+        let mut all: Vec<_> = found.iter().map(|one| (one.rank.rank, one.rank.launcher.clone())).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn ranks_are_found_below_their_launcher_and_what_they_start_is_theirs() {
+        // Each rank has a child, which has its environment.
+        let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &");
+        let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
+        assert!(found.iter().all(|one| one.run == "run" && one.about.program == "sh"), "{found:?}");
+        // The driver's list says which GPUs they hold.
+        let holders = BTreeMap::from([(found[0].pid, vec![4, 5])]);
+        let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+        assert_eq!((held[0].rank.gpus.clone(), held[0].rank.assumed), (vec![4, 5], false));
+        // Their launcher is no rank beside them, whatever it holds.
+        let all = BTreeMap::from([(root.id(), vec![1])]);
+        assert_eq!(looks.look(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
+        // Without a root those that hold a GPU are found; nothing is known of a run that nobody names.
+        assert_eq!(looks.look(&[], &holders, Instant::now()), []);
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn who_holds_a_gpu_of_a_run_is_a_rank_also_without_a_number() {
+        // Two workers, which say nothing; the second has a child that holds its GPU, too.
+        let mut root = shell("exec 3<&0; sh -c 'cat <&3 & wait' & sh -c 'cat <&3 & wait' & wait");
+        let end = Instant::now() + Duration::from_secs(60);
+        let (first, second, child) = loop {
+            let workers = children(root.id());
+            if let [first, second] = workers[..]
+                && let [child] = children(second)[..]
+            {
+                break (first, second, child);
+            }
+            assert!(Instant::now() < end, "{workers:?}");
+            std::thread::yield_now();
+        };
+        let (id, mut looks) = (root.id(), Looks::default());
+        let mut look = |holders: &[(u32, u32)]| {
+            let holders = holders.iter().map(|(pid, gpu)| (*pid, vec![*gpu])).collect();
+            let found = looks.look(&[(id, "run".into())], &holders, Instant::now());
+            let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid, one.rank.launcher)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(look(&[(second, 0), (child, 0)]), [(0, second, GPU.into())]);
+        let both = [(0, second, GPU.to_string()), (1, first, GPU.into())];
+        assert_eq!(look(&[(first, 1), (second, 0), (child, 0)]), both, "a number stays");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(look(&[]), []);
+    }
+
+    #[test]
+    fn a_rank_that_launches_ranks_is_a_launcher() {
+        let torch = |n: u32| format!("RANK={n} WORLD_SIZE=2 cat <&3 &");
+        let task = format!("SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c '{} {} wait' &", torch(0), torch(1));
+        let mut root = shell(&format!("exec 3<&0; {task} wait"));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
+        assert!(looks.seen.is_empty(), "who is gone is forgotten");
+    }
+
+    #[test]
+    fn a_run_without_a_launcher_of_ours_has_the_id_that_its_key_makes() {
+        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let own = std::process::id();
+        let id = |who, key: &str| run_of(&named(who, key), own).expect("an id");
+        assert!(id("slurm", "big:42").starts_with("slurm-big-42-"), "{}", id("slurm", "big:42"));
+        assert_eq!(id("slurm", "big:42"), id("slurm", "big:42"));
+        assert_ne!(id("slurm", "big:42"), id("slurm", "big-42"), "what looks alike is not the same");
+        let here = id("ddp", "localhost:29500");
+        assert_eq!(here, id("ddp", "localhost:29500"));
+        let long = id("wandb", &"x".repeat(200));
+        assert_eq!(shared::run::check_id(&long), Ok(()));
+        let inner = Said { run: Some("one".into()), ..named("slurm", "1") };
+        assert_eq!(run_of(&inner, own).as_deref(), Some("one"), "what `watchglass run` says comes first");
+        assert_eq!(run_of(&Said::default(), own), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone.
+
+use shared::run::Claim;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where it is unless the configuration says so.
+pub const SCONTROL: &str = "/usr/bin/scontrol";
+
+/// When it is asked, after an end: Slurm takes its time to say how a job ended.
+const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+
+/// How long it may take.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Asks until Slurm says how the job ended, or until it was asked often enough.
+pub(super) async fn asked(scontrol: PathBuf, job: String) -> Option<Claim> {
+    for pause in TRIES {
+        tokio::time::sleep(pause).await;
+        let (scontrol, job) = (scontrol.clone(), job.clone());
+        let ask = move || collectors::printed(&scontrol, &["show", "job", &job], DEADLINE);
+        let printed = tokio::task::spawn_blocking(ask).await.ok()??;
+        match state(&printed) {
+            Some(word) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether there is a Slurm to be asked.
+pub(super) fn is_there(scontrol: &Path) -> bool {
+    scontrol.is_absolute() && scontrol.is_file()
+}
+
+/// The word behind `JobState=`.
+fn state(printed: &str) -> Option<String> {
+    let word = printed.split_ascii_whitespace().find_map(|pair| pair.strip_prefix("JobState="))?;
+    (word.len() <= 32 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')).then(|| word.into())
+}
+
+fn is_final(word: &str) -> bool {
+    !matches!(word, "RUNNING" | "COMPLETING" | "PENDING" | "CONFIGURING" | "SUSPENDED" | "STAGE_OUT" | "SIGNALING")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_job_is_read() {
+        let printed =
+            "JobId=42 JobName=train\n   UserId=x(1000)\n   JobState=PREEMPTED Reason=None Dependency=(null)\n";
+        assert_eq!(state(printed).as_deref(), Some("PREEMPTED"));
+        assert_eq!(state("slurm_load_jobs error: Invalid job id specified"), None);
+        assert_eq!(state("JobState=a;b"), None);
+        assert!(is_final("TIMEOUT") && !is_final("COMPLETING"));
+    }
+}

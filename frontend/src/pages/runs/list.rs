@@ -1,0 +1,526 @@
+//! The list of training jobs: how each does or ended, filtered, sorted and grouped, and ticked to be compared.
+
+use super::parts::{Small, energy, figure, percent, shape, where_it_ran, word};
+use super::read::{Figures, Listed};
+use crate::browser::document;
+use crate::fetch;
+use crate::pages::team::list::clock;
+use crate::panels::fleet::map::toggle;
+use crate::state::{LinkState, Page};
+use crate::store::fleet::words::{count, thousands};
+use crate::widgets::icons::Glass;
+use crate::widgets::parts::{Each, If, flag, text};
+use charts::axis::duration;
+use leptos::prelude::*;
+use shared::run::RunState;
+use shared::wire::MAX_OPENED;
+use std::cmp::Reverse;
+
+/// Seconds between two questions.
+const REFRESH_SECONDS: u32 = 5;
+/// Rows that are asked for at first, and how many more with each press.
+const PAGE: usize = 50;
+/// The most that the server lists at once.
+const MAX_LISTED: usize = 1_000;
+/// An idle share that is marked, 0 to 1.
+const MUCH_IDLE: f64 = 0.3;
+
+/// What chips stand for: a word, and the states.
+const CHIPS: [(&str, char, &[RunState]); 4] = [
+    ("Running", '●', &[RunState::Running, RunState::Suspended]),
+    ("Finished", '✓', &[RunState::Finished]),
+    (
+        "Failed, crashed",
+        '■',
+        &[RunState::Failed, RunState::Crashed, RunState::OutOfMemory, RunState::TimedOut, RunState::NodeFailed],
+    ),
+    (
+        "Lost, cancelled",
+        '◌',
+        &[RunState::Unreachable, RunState::Lost, RunState::Cancelled, RunState::Preempted, RunState::Ended],
+    ),
+];
+
+/// By what runs are grouped: name in the address, and word.
+const GROUPS: [(&str, &str); 4] = [("", "project"), ("group", "group"), ("type", "type"), ("none", "none")];
+
+/// The columns: name in the address, heading, class.
+const COLUMNS: [(&str, &str, &str); 10] = [
+    ("state", "state", "l"),
+    ("name", "run", "l"),
+    ("", "GPU use over its life", "l spark"),
+    ("use", "mean", ""),
+    ("lasted", "lasted", ""),
+    ("ranks", "ranks", ""),
+    ("gpu_hours", "GPU-h", ""),
+    ("energy", "energy", ""),
+    ("idle", "idle", ""),
+    ("began", "began", ""),
+];
+
+/// What is listed.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    runs: Vec<Listed>,
+    /// How many there are of each state.
+    states: Vec<(String, usize)>,
+    /// Runs that fit, listed or not.
+    total: usize,
+}
+
+/// The question of the address: words as `project:llm` choose, others are looked for in names.
+fn question(find: &str, state: &str, limit: usize) -> String {
+    let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
+    let (mut asked, mut parts) = (format!("api/v1/runs?sums=true&limit={limit}"), Vec::new());
+    for word in find.split_whitespace() {
+        let named = word.split_once(':').and_then(|(name, value)| {
+            let name = match name {
+                "project" | "group" | "source" => name,
+                "type" => "job_type",
+                _ => return None,
+            };
+            (!value.is_empty()).then_some((name, value))
+        });
+        match named {
+            Some((name, value)) => asked += &format!("&{name}={}", encode(value)),
+            None => parts.push(word),
+        }
+    }
+    if !parts.is_empty() {
+        asked += &format!("&q={}", encode(&parts.join(" ")));
+    }
+    if !state.is_empty() {
+        asked += &format!("&state={}", encode(state));
+    }
+    asked
+}
+
+/// The name of the group of a run.
+fn group_of<'a>(run: &'a Listed, by: &str) -> &'a str {
+    match by {
+        "group" => &run.group,
+        "type" => &run.job_type,
+        _ => &run.project,
+    }
+}
+
+/// Sorts by a column; a leading `-` turns the order. Largest and newest come first, names from A.
+fn sort(runs: &mut [Listed], by: &str, now: i64) {
+    let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
+    let number = |of: fn(&Listed) -> Option<f64>| {
+        move |run: &Listed| Reverse(of(run).map_or(i64::MIN, |value| (value * 1_000.0) as i64))
+    };
+    match by {
+        "state" => runs.sort_by_key(|run| run.state),
+        "name" => runs.sort_by_key(|run| run.name.to_lowercase()),
+        "use" => runs.sort_by_key(number(|run| run.figures.utilisation)),
+        "lasted" => runs.sort_by_key(|run| Reverse(run.lasted(now))),
+        "ranks" => runs.sort_by_key(|run| Reverse(run.ranks)),
+        "gpu_hours" => runs.sort_by_key(number(|run| run.figures.gpu_hours)),
+        "energy" => runs.sort_by_key(number(|run| run.figures.energy_kwh.map(|kwh| kwh * 1_000.0))),
+        "idle" => runs.sort_by_key(number(|run| run.figures.idle)),
+        _ => runs.sort_by_key(|run| Reverse(run.began)),
+    }
+    if turned {
+        runs.reverse();
+    }
+}
+
+/// The keys of rows in their order: a group's is its name behind `=`, a run's its id behind `:`.
+fn keys(mut runs: Vec<Listed>, by: &str, order: &str, now: i64) -> Vec<String> {
+    sort(&mut runs, order, now);
+    if by == "none" {
+        return runs.into_iter().map(|run| format!(":{}", run.id)).collect();
+    }
+    // Groups stand in the order of their first runs.
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for run in &runs {
+        let name = group_of(run, by);
+        let at = groups.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            groups.push((name.to_string(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[at].1.push(format!(":{}", run.id));
+    }
+    groups.into_iter().flat_map(|(name, own)| std::iter::once(format!("={name}")).chain(own)).collect()
+}
+
+/// What is said of a group: its runs and what they used.
+fn gist(runs: &[Listed], by: &str, name: &str) -> String {
+    let own: Vec<&Listed> = runs.iter().filter(|run| group_of(run, by) == name).collect();
+    let running = own.iter().filter(|run| run.ended.is_none()).count();
+    let sum = |of: fn(&Figures) -> Option<f64>| own.iter().filter_map(|run| of(&run.figures)).reduce(|a, b| a + b);
+    let (hours, idle) = (sum(|f| f.gpu_hours), sum(|f| Some(f.gpu_hours? * f.idle?)));
+    let used = hours.map(|hours| format!("; {}", figure(Some(hours), "GPU-h"))).unwrap_or_default();
+    let idle = idle.zip(hours.filter(|hours| *hours > 0.0)).map(|(idle, hours)| idle / hours);
+    let idle = idle.map(|idle| format!(", {} of it idle", percent(Some(idle)))).unwrap_or_default();
+    let running = if running > 0 { format!("{running} running, ") } else { String::new() };
+    format!("{running}{}{used}{idle}", count(own.len(), "run", "runs"))
+}
+
+/// The page.
+#[component]
+pub fn RunsPage() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let known = RwSignal::new(None::<Known>);
+    let wrong = RwSignal::new(String::new());
+    let limit = RwSignal::new(PAGE);
+    let chosen = RwSignal::new(page.view.with_untracked(|view| view.runs.clone()));
+    // Rows keep their order while a pointer is over them.
+    let held = RwSignal::new(false);
+    let asked = StoredValue::new((String::new(), 0u32, 0u32));
+    Effect::new(move || {
+        page.beat.track();
+        let path = page.view.with(|view| question(&view.find, &view.state, limit.get()));
+        let live = page.state.get() == LinkState::Live;
+        // What is asked anew is asked at once; the rest now and then, while somebody looks.
+        let due = asked.with_value(|(before, since, _)| *before != path || (live && *since >= REFRESH_SECONDS));
+        if !due || document().hidden() {
+            return asked.update_value(|(_, since, _)| *since += 1);
+        }
+        let turn = asked.with_value(|(.., turn)| turn + 1);
+        asked.set_value((path.clone(), 0, turn));
+        fetch::ask("GET", &path, None, move |answer| {
+            // An answer to an older question comes too late.
+            if asked.try_with_value(|(.., newest)| *newest == turn) != Some(true) {
+                return;
+            }
+            if !answer.is_ok() {
+                return wrong.set(answer.problem());
+            }
+            wrong.set(String::new());
+            let runs: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(Listed::read).collect();
+            let states = RunState::ALL.into_iter().filter_map(|state| {
+                let n = answer.body.get("states").get(state.name()).number()?;
+                Some((state.name().to_string(), n as usize))
+            });
+            let total = answer.body.get("total").number().map_or(runs.len(), |n| n as usize);
+            let new = Some(Known { states: states.collect(), total, runs });
+            if known.with_untracked(|old| *old != new) {
+                known.set(new);
+            }
+        });
+    });
+    let order = RwSignal::new(Vec::<String>::new());
+    Effect::new(move |before: Option<(String, String)>| {
+        let (by, sorted) = page.view.with(|view| (view.by.clone(), view.sort.clone()));
+        let runs = known.with(|known| known.as_ref().map(|known| known.runs.clone()).unwrap_or_default());
+        let chosen_anew = before.is_some_and(|before| before != (by.clone(), sorted.clone()));
+        let all_known = order.with_untracked(|order| {
+            let is_listed = |key: &String| key.strip_prefix(':').is_none_or(|id| runs.iter().any(|run| run.id == id));
+            !order.is_empty() && order.iter().all(is_listed)
+        });
+        if !held.get() || chosen_anew || !all_known {
+            let new = keys(runs, &by, &sorted, page.server_now());
+            if order.with_untracked(|order| *order != new) {
+                order.set(new);
+            }
+        }
+        (by, sorted)
+    });
+    let with = move |of: fn(&Known) -> usize| known.with(|known| known.as_ref().map_or(0, of));
+    let more = move || with(|known| known.total.saturating_sub(known.runs.len()));
+    let is_empty = move || known.with(|known| known.as_ref().is_some_and(|known| known.states.is_empty()));
+    let asks = move || page.view.with(|view| !view.find.is_empty() || !view.state.is_empty());
+    let row = Callback::new(move |key: String| match key.split_at(1) {
+        ("=", name) => view! { <GroupRow name=name.to_string() known/> }.into_any(),
+        (_, id) => view! { <RunRow id=id.to_string() known chosen/> }.into_any(),
+    });
+    view! {
+        <main id="page" class="fleet runs-page">
+            <p class="wrong" role="status">{text(move || wrong.get())}</p>
+            <If when=flag(move || is_empty() && !asks())>
+                <Nothing/>
+            </If>
+            <If when=flag(move || !is_empty() || asks())>
+                <Tools known/>
+                <section
+                    class="panel flush"
+                    aria-label="Runs"
+                    on:pointerenter=move |_| held.set(true)
+                    on:pointerleave=move |_| held.set(false)
+                >
+                    <div class="scroll" tabindex="0" role="region" aria-label="Table of runs">
+                        <table class="rows runs-table" id="runs">
+                            <thead><tr><td></td>{COLUMNS.map(head).collect_view()}</tr></thead>
+                            <tbody><Each keys=order row/></tbody>
+                        </table>
+                    </div>
+                    <If when=flag(move || is_empty() && asks())>
+                        <p class="below pad">"No run fits. Take a word of the filter away, or choose All."</p>
+                    </If>
+                    <If when=flag(move || more() > 0 && limit.get() < MAX_LISTED)>
+                        <button class="more-rows" data-do="more" on:click=move |_| limit.update(|n| *n = (*n + PAGE).min(MAX_LISTED))>
+                            {text(move || format!("{} more", thousands(more())))}
+                        </button>
+                    </If>
+                    <If when=flag(move || more() > 0 && limit.get() >= MAX_LISTED)>
+                        <p class="below pad">{text(move || format!("{} more: filter them", thousands(more())))}</p>
+                    </If>
+                </section>
+                <Ticked chosen known/>
+            </If>
+        </main>
+    }
+}
+
+/// A heading; a press sorts, a second one turns the order.
+fn head((by, words, class): (&'static str, &'static str, &'static str)) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let now = move || page.view.with(|view| if view.sort.is_empty() { "began".to_string() } else { view.sort.clone() });
+    // What stands first of a name or a state is the smallest; of all else the largest.
+    let rising = matches!(by, "name" | "state");
+    let sorted = text(move || match now().strip_prefix('-') {
+        _ if by.is_empty() => "none",
+        Some(turned) if turned == by => {
+            if rising {
+                "descending"
+            } else {
+                "ascending"
+            }
+        }
+        None if now() == by => {
+            if rising {
+                "ascending"
+            } else {
+                "descending"
+            }
+        }
+        _ => "none",
+    });
+    let press = move |_| {
+        let turned = now() == by;
+        page.step(|view| view.sort = if turned { format!("-{by}") } else { by.to_string() });
+    };
+    match by {
+        "" => view! { <th scope="col" class=class>{words}</th> }.into_any(),
+        _ => view! {
+            <th scope="col" class=class aria-sort=sorted data-column=by><button data-do="sort" on:click=press>{words}</button></th>
+        }
+        .into_any(),
+    }
+}
+
+/// Chips of states, the filter, and by what runs are grouped.
+#[component]
+fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let of = move |states: &'static [RunState]| {
+        known.with(|known| {
+            let own = |(name, _): &&(String, usize)| states.iter().any(|state| state.name() == name);
+            known.as_ref().map_or(0, |known| known.states.iter().filter(own).map(|(_, n)| n).sum::<usize>())
+        })
+    };
+    let chip = move |(words, glyph, states): (&'static str, char, &'static [RunState])| {
+        let names = states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+        let (own, wanted) = (names.clone(), names.clone());
+        let pressed = text(move || page.view.with(|view| view.state == own).to_string());
+        let press =
+            move |_| page.step(|view| view.state = if view.state == wanted { String::new() } else { wanted.clone() });
+        let class = states.first().map_or("", |state| shape(*state));
+        view! {
+            <button class="chip" data-do="state" data-states=names aria-pressed=pressed on:click=press>
+                <span class=class aria-hidden="true">{glyph.to_string()}</span>" "{words}" "<b>{text(move || thousands(of(states)))}</b>
+            </button>
+        }
+    };
+    let group = move |(by, words): (&'static str, &'static str)| {
+        let pressed = text(move || page.view.with(|view| view.by == by).to_string());
+        view! { <button data-do="group" aria-pressed=pressed on:click=move |_| page.step(|view| view.by = by.into())>{words}</button> }
+    };
+    view! {
+        <div class="run-tools">
+            <div class="chips" role="group" aria-label="States">
+                <button
+                    class="chip"
+                    data-do="state"
+                    data-states=""
+                    aria-pressed=text(move || page.view.with(|view| view.state.is_empty()).to_string())
+                    on:click=move |_| page.step(|view| view.state.clear())
+                >
+                    "All "<b>{text(move || thousands(of(&RunState::ALL)))}</b>
+                </button>
+                {CHIPS.map(chip).collect_view()}
+            </div>
+            <label class="filter">
+                <Glass/>
+                <input
+                    id="filter"
+                    type="search"
+                    aria-label="Filter runs: a part of the name, project:NAME, group:NAME, type:NAME, source:NAME"
+                    placeholder="name, project:llm, source:node-1"
+                    autocomplete="off"
+                    spellcheck="false"
+                    prop:value=text(move || page.view.with(|view| view.find.clone()))
+                    on:input=move |event| page.change(|view| view.find = event_target_value(&event))
+                />
+                <kbd aria-hidden="true">"/"</kbd>
+            </label>
+            <span class="choice" role="group" aria-label="Group by">
+                <span class="u">"group by"</span>
+                {GROUPS.map(group).collect_view()}
+            </span>
+        </div>
+    }
+}
+
+/// The heading of a group.
+#[component]
+fn GroupRow(name: String, known: RwSignal<Option<Known>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let own = name.clone();
+    let said = text(move || {
+        let by = page.view.with(|view| view.by.clone());
+        known.with(|known| known.as_ref().map_or(String::new(), |known| gist(&known.runs, &by, &own)))
+    });
+    let name = if name.is_empty() { "without a name".to_string() } else { name };
+    view! {
+        <tr class="group"><th scope="rowgroup" colspan=COLUMNS.len() + 1><b class="source-name">{name}</b>" "<span class="u">{said}</span></th></tr>
+    }
+}
+
+/// One run.
+#[component]
+fn RunRow(id: String, known: RwSignal<Option<Known>>, chosen: RwSignal<Vec<String>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let own = StoredValue::new(id.clone());
+    let run = Memo::new(move |_| {
+        known.with(|known| {
+            let all = &known.as_ref()?.runs;
+            own.with_value(|id| all.iter().find(|run| run.id == *id).cloned())
+        })
+    });
+    let of =
+        move |read: fn(&Listed) -> String| text(move || run.with(|run| run.as_ref().map(read).unwrap_or_default()));
+    let lasted = text(move || {
+        page.beat.track();
+        run.with(|run| run.as_ref().map_or(String::new(), |run| duration(run.lasted(page.server_now()))))
+    });
+    let idle = move || run.with(|run| run.as_ref().and_then(|run| run.figures.idle));
+    let much = move || idle().is_some_and(|idle| idle >= MUCH_IDLE);
+    let bar =
+        move || idle().map(|idle| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i> });
+    let ticked = flag(move || chosen.with(|chosen| own.with_value(|id| chosen.contains(id))));
+    let spark = move || {
+        let values = run.with(|run| run.as_ref().map(|run| run.spark.clone()).unwrap_or_default());
+        (!values.is_empty()).then(|| view! { <Small values most=100.0/> })
+    };
+    let to = page.address_of_runs(std::slice::from_ref(&id));
+    view! {
+        <tr data-run=id data-state=of(|run| run.state.name().to_string()) class:ticked=ticked>
+            <td>
+                <input
+                    type="checkbox"
+                    aria-label=of(|run| format!("Compare {}", run.name))
+                    prop:checked=ticked
+                    on:change=move |_| toggle(chosen, own.get_value())
+                />
+            </td>
+            <td class="l state">
+                <span class=of(|run| shape(run.state).to_string()) aria-hidden="true">{of(|run| run.state.shape().to_string())}</span>
+                " "{of(|run| word(run.state))}
+            </td>
+            <th scope="row" class="l">
+                <a class="source-name" href=to>{of(|run| run.name.clone())}</a>" "
+                <span class="u">{of(about)}</span>
+                <span class="u short"><span class=of(|run| shape(run.state).to_string()) aria-hidden="true">{of(|run| run.state.shape().to_string())}</span>" "{of(|run| word(run.state))}", "{lasted}</span>
+            </th>
+            <td class="l spark">{spark}</td>
+            <td class="mean"><b>{of(|run| figure(run.figures.utilisation.map(f64::round), "%"))}</b></td>
+            <td>{lasted}</td>
+            <td title=of(where_it_ran)>{of(|run| if run.ranks > 0 { run.ranks.to_string() } else { "–".into() })}</td>
+            <td>{of(|run| figure(run.figures.gpu_hours, ""))}</td>
+            <td>{of(|run| { let (number, unit) = energy(&run.figures); format!("{number} {unit}") })}</td>
+            <td class="idle" class:is-much=much>{bar}" "{of(|run| percent(run.figures.idle))}</td>
+            <td>{of(|run| clock(run.began / 1_000))}</td>
+        </tr>
+    }
+}
+
+/// What stands faint behind the name of a run: its group, and how it ended where that was not well.
+fn about(run: &Listed) -> String {
+    let group = [&run.group, &run.job_type].into_iter().find(|name| !name.is_empty()).cloned();
+    let how = (!matches!(run.state, RunState::Running | RunState::Finished)).then(|| run.sentence.clone());
+    group.into_iter().chain(how).collect::<Vec<_>>().join(", ")
+}
+
+/// The runs that are ticked, and the way to compare them.
+#[component]
+fn Ticked(chosen: RwSignal<Vec<String>>, known: RwSignal<Option<Known>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let n = move || chosen.with(Vec::len);
+    let names = text(move || {
+        known.with(|known| {
+            let all = known.as_ref().map(|known| known.runs.as_slice()).unwrap_or_default();
+            let name =
+                |id: &String| all.iter().find(|run| run.id == *id).map_or_else(|| id.clone(), |run| run.name.clone());
+            chosen.with(|chosen| chosen.iter().map(name).collect::<Vec<_>>().join(", "))
+        })
+    });
+    let to = text(move || page.address_of_runs(&chosen.get()));
+    view! {
+        <If when=flag(move || n() > 0)>
+            <div class="ticked" role="status">
+                <b>{text(move || count(n(), "run", "runs"))}</b>
+                <span class="source-name u">{names}</span>
+                <If when=flag(move || (2..=MAX_OPENED).contains(&n()))>
+                    <a class="btn primary" data-do="compare" href=to>"Compare"</a>
+                </If>
+                <If when=flag(move || n() == 1)>
+                    <span class="u">"tick another one to compare"</span>
+                </If>
+                <If when=flag(move || n() > MAX_OPENED)>
+                    <span class="u">"at most 8 can be compared"</span>
+                </If>
+                <button class="plain" data-do="untick" on:click=move |_| chosen.set(Vec::new())>"Clear"</button>
+            </div>
+        </If>
+    }
+}
+
+/// The page before there is a run.
+#[component]
+fn Nothing() -> impl IntoView {
+    view! {
+        <section class="empty">
+            <h2>"No training job yet"</h2>
+            <p>"Put two words before the line that starts yours. It runs as before, and stands here at once."</p>
+            <p class="codeline"><code>"watchglass run -- python train.py"</code></p>
+            <p class="below">"With torchrun, Slurm, MPI and others its ranks are found by themselves."</p>
+        </section>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(id: &str, project: &str, began: i64, hours: Option<f64>) -> Listed {
+        Listed {
+            id: id.into(),
+            name: id.into(),
+            project: project.into(),
+            group: String::new(),
+            job_type: String::new(),
+            state: if began > 2 { RunState::Running } else { RunState::Finished },
+            sentence: String::new(),
+            began,
+            ended: (began <= 2).then_some(began + 10),
+            hosts: Vec::new(),
+            ranks: 0,
+            figures: Figures { gpu_hours: hours, idle: hours.map(|_| 0.5), ..Figures::default() },
+            spark: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_and_grouped() {
+        let all = || vec![run("a", "llm", 1, Some(2.0)), run("b", "", 2, None), run("c", "llm", 3, Some(6.0))];
+        assert_eq!(keys(all(), "none", "", 100), [":c", ":b", ":a"], "the newest first");
+        assert_eq!(keys(all(), "none", "-began", 100), [":a", ":b", ":c"]);
+        assert_eq!(keys(all(), "none", "gpu_hours", 100), [":c", ":a", ":b"], "what is not known is last");
+        assert_eq!(keys(all(), "", "name", 100), ["=llm", ":a", ":c", "=", ":b"]);
+        assert_eq!(gist(&all(), "", "llm"), "1 running, 2 runs; 8 GPU-h, 50 % of it idle");
+        assert_eq!(gist(&all(), "", ""), "1 run");
+    }
+}

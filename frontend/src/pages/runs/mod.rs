@@ -1,0 +1,11 @@
+//! Training jobs: [`list`] of all of them, the [`page`] of `one` with its ranks, several beside each other in `side`, and those
+//! of one machine in its [`panel`]. [`read`] reads what the server says of them.
+
+pub mod list;
+mod one;
+pub mod page;
+pub mod panel;
+mod parts;
+mod ranks;
+mod read;
+mod side;

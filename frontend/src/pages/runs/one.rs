@@ -1,0 +1,402 @@
+//! The page of one training job: how it stands or ended, what it held and used, its charts over its own time, and its ranks.
+
+use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
+use super::ranks::{Multiples, RankLanes};
+use super::read::{Measured, Whole, ms};
+use crate::address::{Route, View};
+use crate::browser::document;
+use crate::fetch::{self, Json};
+use crate::pages::team::list::clock;
+use crate::panels::curves::{CurveChart, Curves};
+use crate::state::{LinkState, Page};
+use crate::store::fleet::words::count;
+use crate::widgets::parts::{Each, If, flag, text};
+use charts::axis::duration;
+use charts::marks::CellMark;
+use leptos::prelude::*;
+use shared::unit::number;
+use std::sync::Arc;
+
+/// Seconds between two questions while the run goes on, and once it is over: late samples may come.
+const REFRESH_SECONDS: u32 = 5;
+const OVER_SECONDS: u32 = 60;
+/// Markers that are listed; all are drawn.
+const MAX_LISTED: usize = 100;
+/// How much longer than the run the span is that a machine's page shows: a tenth on either side.
+const MARGIN: i64 = 10;
+
+/// What is known of a run, and what is wrong with asking for it.
+#[derive(Clone, Copy)]
+pub struct AskedRun {
+    /// The run.
+    pub whole: RwSignal<Option<Whole>>,
+    /// Why there is none; empty while it is asked for.
+    pub wrong: RwSignal<String>,
+}
+
+impl AskedRun {
+    /// Asks for a run again and again, as long as the component that calls this is there.
+    pub fn follow(page: Page, id: String) -> AskedRun {
+        let (whole, wrong) = (RwSignal::new(None::<Whole>), RwSignal::new(String::new()));
+        let since = StoredValue::new(None::<u32>);
+        let path = format!("api/v1/runs/{}", String::from(js_sys::encode_uri_component(&id)));
+        Effect::new(move || {
+            page.beat.track();
+            let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
+            let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
+            let due = since.get_value().is_none_or(|since| since >= wait && page.state.get() == LinkState::Live);
+            if !due || document().hidden() {
+                return since.update_value(|since| *since = since.map(|n| n + 1));
+            }
+            since.set_value(Some(0));
+            fetch::ask("GET", &path, None, move |answer| {
+                let read = answer.is_ok().then(|| Whole::read(&answer.body, page.server_now())).flatten();
+                // The page may have gone meanwhile.
+                match read {
+                    Some(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {
+                        wrong.set(String::new());
+                        whole.set(Some(new));
+                    }
+                    Some(_) => {}
+                    None => drop(wrong.try_update(|wrong| *wrong = answer.problem())),
+                }
+            });
+        });
+        AskedRun { whole, wrong }
+    }
+}
+
+/// The way from the list to a run: its project, group and type, each a filter of the list.
+#[component]
+pub fn Crumbs(
+    /// The run.
+    #[prop(into)]
+    whole: Signal<Option<Whole>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let list = move |find: String| {
+        let theme = page.view_now().theme;
+        page.query(&View { place: Some(Route::Runs), find, theme, window: page.view_now().window, ..View::default() })
+    };
+    let parts = move || {
+        whole.with(|whole| {
+            let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return Vec::new() };
+            let all = [("project", &run.project), ("group", &run.group), ("type", &run.job_type)];
+            all.into_iter()
+                // A word with a space would be two words of the filter.
+                .filter(|(_, name)| !name.is_empty())
+                .map(|(word, name)| (name.clone(), (!name.contains(' ')).then(|| format!("{word}:{name}"))))
+                .collect::<Vec<_>>()
+        })
+    };
+    let part = move |(name, find): (String, Option<String>)| match find {
+        Some(find) => view! { " / "<a href=list(find)>{name}</a> }.into_any(),
+        None => view! { " / "{name} }.into_any(),
+    };
+    view! {
+        <p class="crumbs">
+            <a href=list(String::new())>"Runs"</a>
+            {move || parts().into_iter().map(part).collect_view()}
+        </p>
+    }
+}
+
+/// The page of one run.
+#[component]
+pub fn OnePage(
+    /// Its id.
+    id: String,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
+    let marks = Markers::follow(page, id, whole);
+    let at = RwSignal::new(None::<i64>);
+    let of = move |read: fn(&Whole) -> String| {
+        text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
+    };
+    let is_known = flag(move || whole.with(Option::is_some));
+    Effect::new(move || {
+        let name = whole.with(|whole| whole.as_ref().map(|whole| whole.run.name.clone()));
+        name.into_iter().for_each(|name| document().set_title(&format!("{name} – Watchglass")));
+    });
+    let machine = text(move || {
+        whole.with(|whole| {
+            let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return String::new() };
+            let to = run.ended.unwrap_or_else(|| page.server_now());
+            let margin = (to - run.began) / MARGIN;
+            let span = (run.began - margin, to + margin);
+            let theme = page.view_now().theme;
+            page.query(&View {
+                source: run.hosts.first().cloned(),
+                frozen: Some(span),
+                theme,
+                window: page.view_now().window,
+                ..View::default()
+            })
+        })
+    });
+    let report = text(move || {
+        let id = whole.with(|whole| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default());
+        format!("api/v1/runs/{}/report", String::from(js_sys::encode_uri_component(&id)))
+    });
+    let compare = text(move || {
+        let view = page.view_now();
+        let find = whole.with(|whole| whole.as_ref().map(|whole| whole.run.project.clone()).unwrap_or_default());
+        let find = if find.is_empty() || find.contains(' ') { String::new() } else { format!("project:{find}") };
+        page.query(&View {
+            place: Some(Route::Runs),
+            find,
+            theme: view.theme,
+            window: view.window,
+            runs: view.runs,
+            ..View::default()
+        })
+    });
+    let ids = Memo::new(move |_| {
+        whole.with(|whole| {
+            let all =
+                whole.as_ref().map(|whole| whole.measures.iter().map(|measure| measure.id.clone()).collect::<Vec<_>>());
+            all.unwrap_or_default()
+        })
+    });
+    let measure = move |id: String| {
+        Signal::derive(move || whole.with(|whole| whole.as_ref()?.measures.iter().find(|m| m.id == id).cloned()))
+    };
+    let chart =
+        Callback::new(move |id: String| view! { <MeasureCard measured=measure(id) marks=marks.drawn at/> }.into_any());
+    let first = measure("gpu".into());
+    let has_ranks = flag(move || first.with(|m| m.as_ref().is_some_and(|m| m.chart.curves.len() > 1)));
+    view! {
+        <main id="page" class="fleet run-page" data-state=of(|w| w.run.state.name().to_string())>
+            <p class="wrong" role="status">{text(move || wrong.get())}</p>
+            <If when=is_known>
+                <header class="run-head" data-run=of(|w| w.run.id.clone()) data-state=of(|w| w.run.state.name().to_string())>
+                    <div>
+                        <Crumbs whole/>
+                        <h2 class="source-name">{of(|w| w.run.name.clone())}</h2>
+                        <p class="how">
+                            <span class=of(|w| shape(w.run.state).to_string()) aria-hidden="true">{of(|w| w.run.state.shape().to_string())}</span>
+                            " "<b>{of(|w| sentence(&w.run.sentence))}</b>
+                            <span class="u">{of(steps)}</span>
+                        </p>
+                    </div>
+                    <div class="acts">
+                        <span class="u">{of(|w| where_it_ran(&w.run))}</span>
+                        <a class="btn" data-do="machine" href=machine>"On its machine"</a>
+                        <a class="btn" data-do="compare" href=compare>"Compare…"</a>
+                        <a class="btn" data-do="report" href=report target="_blank" rel="noopener">"Report"</a>
+                    </div>
+                </header>
+                <Strip whole/>
+                <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.left_out > 0)))>
+                    <p class="below">{of(|w| format!("{} of its processes are not shown: there are too many.", w.left_out))}</p>
+                </If>
+                <div class="run-body" class:has-ranks=has_ranks>
+                    <div class="run-charts">
+                        <If when=flag(move || ids.with(Vec::is_empty))>
+                            <p class="panel below">"No sample of its time is kept: it was too short, or too long ago."</p>
+                        </If>
+                        <Each keys=ids row=chart/>
+                    </div>
+                    <If when=has_ranks>
+                        <Multiples measured=first whole/>
+                    </If>
+                </div>
+                <If when=flag(move || marks.listed.with(|listed| !listed.is_empty()))>
+                    <MarkerList marks at/>
+                </If>
+                <RankLanes whole/>
+            </If>
+        </main>
+    }
+}
+
+/// How far it came, by its markers: ` 1,240 steps, 4.1 a second`.
+fn steps(whole: &Whole) -> String {
+    let Some(step) = whole.step else { return String::new() };
+    let rate = whole.per_second.map(|rate| format!(", {} a second", number(rate))).unwrap_or_default();
+    format!(" {}{rate}", count(step as usize, "step", "steps"))
+}
+
+/// The figures of a run, beside each other.
+#[component]
+fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let tile = move |id: &'static str, title: Signal<String>, read: fn(&Whole, i64) -> (String, String, String)| {
+        let said = Memo::new(move |_| {
+            page.beat.track();
+            whole.with(|whole| whole.as_ref().map(|whole| read(whole, page.server_now())).unwrap_or_default())
+        });
+        view! {
+            <div data-figure=id>
+                <h3>{title}</h3>
+                <p class="value"><b>{text(move || said.get().0)}</b>" "<span class="u">{text(move || said.get().1)}</span></p>
+                <p class="u note">{text(move || said.get().2)}</p>
+            </div>
+        }
+    };
+    let fixed = |title: &'static str| Signal::derive(move || title.to_string());
+    let lasted = text(move || {
+        whole.with(|whole| match whole.as_ref().is_some_and(|whole| whole.run.ended.is_none()) {
+            true => "Running for",
+            false => "Lasted",
+        })
+    });
+    view! {
+        <section class="strip" aria-label="Figures">
+            {tile("lasted", lasted, |w, now| (duration(w.run.lasted(now)), String::new(), format!("since {}", clock(w.run.began / 1_000))))}
+            {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
+                let gpus = w.run.figures.gpus.map_or_else(|| "no GPU known".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
+                let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
+                (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed)
+            })}
+            {tile("energy", fixed("Energy"), |w, _| {
+                let (number, unit) = energy(&w.run.figures);
+                let note = match (w.run.figures.energy_kwh, w.run.figures.estimated) {
+                    (None, _) => "not counted",
+                    (_, true) => "power × time",
+                    (_, false) => "of its GPUs",
+                };
+                (number, unit.into(), note.into())
+            })}
+            {tile("mean", fixed("Mean use"), |w, _| {
+                let mean = w.run.figures.utilisation.map(|mean| (mean * 10.0).round() / 10.0);
+                (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the time held".into())
+            })}
+            {tile("idle", fixed("Idle"), |w, _| {
+                let hours = w.run.figures.idle.zip(w.run.figures.gpu_hours).map(|(idle, hours)| idle * hours);
+                let note = hours.map_or_else(|| "below 5 %".into(), |hours| format!("{} below 5 %", figure(Some(hours), "GPU-h")));
+                (percent(w.run.figures.idle), String::new(), note)
+            })}
+            {tile("memory", fixed("Peak memory"), |w, _| (size(w.run.figures.memory_peak), String::new(), "of one GPU".into()))}
+            {tile("coverage", fixed("Measured"), |w, _| (percent(w.run.figures.coverage), String::new(), "of the GPU time".into()))}
+        </section>
+    }
+}
+
+/// One chart of a run.
+#[component]
+fn MeasureCard(
+    #[prop(into)] measured: Signal<Option<Measured>>,
+    marks: RwSignal<Arc<Vec<CellMark>>>,
+    at: RwSignal<Option<i64>>,
+) -> impl IntoView {
+    let chart = Memo::new(move |_| measured.with(|m| m.as_ref().map(|m| Arc::new(m.chart.clone()))));
+    let title = text(move || measured.with(|m| m.as_ref().map(|m| m.title.clone()).unwrap_or_default()));
+    let said = text(move || {
+        measured.with(|m| {
+            let Some(m) = m.as_ref() else { return String::new() };
+            let symbol = m.chart.symbol();
+            let lines = m.chart.curves.len();
+            let of = match (m.of_gpus.as_str(), lines) {
+                ("", 1) => "of the machine".to_string(),
+                ("", n) => format!("{n} machines"),
+                (_, 1) => "one rank".to_string(),
+                (_, n @ 2..=8) => format!("{n} ranks"),
+                (_, n) => format!("median, p10–p90 of {n} ranks"),
+            };
+            let how = match m.of_gpus.as_str() {
+                "sum" => ", sum of a rank's GPUs",
+                "max" => ", the largest of a rank's GPUs",
+                _ => "",
+            };
+            format!("{symbol}{}{of}{how}", if symbol.is_empty() { "" } else { "; " })
+        })
+    });
+    let id = text(move || measured.with(|m| m.as_ref().map(|m| m.id.clone()).unwrap_or_default()));
+    let lines = text(move || measured.with(|m| m.as_ref().map_or(0, |m| m.chart.curves.len()).to_string()));
+    let label = text(move || format!("{}: {}", title.get(), said.get()));
+    let drawn = flag(move || chart.with(Option::is_some));
+    view! {
+        <article class="panel" data-measure=id data-lines=lines>
+            <header><h2>{title}</h2><span class="u">{said}</span></header>
+            <div class="lines-plot tall">
+                <If when=drawn>
+                    <Curves chart=Signal::derive(move || chart.get().unwrap_or_else(CurveChart::nothing)) marks at label/>
+                </If>
+            </div>
+        </article>
+    }
+}
+
+/// A marker, as it is listed: its id, when it was, and what it says.
+#[derive(Clone, Debug, PartialEq)]
+struct Marker {
+    id: String,
+    t: i64,
+    kind: String,
+    text: String,
+}
+
+impl Marker {
+    fn read(json: &Json) -> Option<Marker> {
+        let step = json.get("step").number().map(|step| format!("step {}", number(step)));
+        let words: Vec<String> =
+            Some(json.get("text").text()).filter(|t| !t.is_empty()).into_iter().chain(step).collect();
+        let kind = json.get("kind").text();
+        let text = if words.is_empty() { kind.clone() } else { words.join(", ") };
+        let id = json.get("id").maybe().or_else(|| json.get("n").number().map(|n| n.to_string()))?;
+        Some(Marker { id, t: ms(&json.get("t"))?, kind, text })
+    }
+}
+
+/// The markers of a run: as they are listed, and as charts draw them.
+#[derive(Clone, Copy)]
+struct Markers {
+    listed: RwSignal<Vec<Marker>>,
+    drawn: RwSignal<Arc<Vec<CellMark>>>,
+}
+
+impl Markers {
+    /// Asks for them whenever the run was read anew.
+    fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
+        let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
+        Effect::new(move || {
+            let Some((from, to)) = whole.with(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
+                return;
+            };
+            let to = to.unwrap_or_else(|| page.server_now()) / 1_000 + 1;
+            let id = String::from(js_sys::encode_uri_component(&id));
+            let path = format!("api/v1/markers?run={id}&from={}&to={to}", from / 1_000);
+            fetch::ask("GET", &path, None, move |answer| {
+                // Whoever may not see markers sees none.
+                let read = answer.body.get("markers").list();
+                let mut new: Vec<Marker> =
+                    read.iter().filter_map(Marker::read).filter(|one| one.kind != "cell").collect();
+                new.sort_by_key(|one| one.t);
+                if listed.try_with_untracked(|old| *old != new) == Some(true) {
+                    let mark = |one: &Marker| CellMark {
+                        from: one.t,
+                        to: one.t,
+                        name: one.text.clone(),
+                        failed: false,
+                        strong: false,
+                    };
+                    drawn.set(Arc::new(new.iter().map(mark).collect()));
+                    listed.set(new);
+                }
+            });
+        });
+        Markers { listed, drawn }
+    }
+}
+
+/// What was marked; a click sets the crosshair there.
+#[component]
+fn MarkerList(marks: Markers, at: RwSignal<Option<i64>>) -> impl IntoView {
+    let row = move |one: Marker| {
+        let t = one.t;
+        view! {
+            <li data-marker=one.id>
+                <button class="plain" on:click=move |_| at.set(Some(t))>{clock(t / 1_000)}</button>" "<span class="source-name">{one.text}</span>
+            </li>
+        }
+    };
+    let heading = text(move || count(marks.listed.with(Vec::len), "marker", "markers"));
+    view! {
+        <section class="panel markers" aria-label="Markers">
+            <header><h2>"Markers"</h2><span class="u">{heading}</span></header>
+            <ol>{move || marks.listed.get().into_iter().rev().take(MAX_LISTED).map(row).collect_view()}</ol>
+        </section>
+    }
+}

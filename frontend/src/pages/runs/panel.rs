@@ -1,0 +1,175 @@
+//! The training jobs of the machine that is shown: lanes over the charts' span, and a list in a section that folds. A click
+//! on a job leads to its page; one on how long it took shows its span in all charts.
+
+use super::parts::{shape, word};
+use super::read::Listed;
+use crate::fetch;
+use crate::pages::team::list::clock;
+use crate::state::{LinkState, Page};
+use crate::widgets::icons::Triangle;
+use crate::widgets::parts::{If, flag, text};
+use charts::axis::duration;
+use leptos::html;
+use leptos::prelude::*;
+
+/// The id of the section.
+const RUNS: &str = "runs";
+/// Seconds between two questions for the list.
+const REFRESH_SECONDS: u32 = 15;
+/// Most runs that are listed.
+const MAX_LISTED: usize = 50;
+/// Most lanes over the charts: the newest that reach into the span.
+const MAX_LANES: usize = 4;
+/// How much longer than the run the span is that a click shows: a tenth on either side.
+const MARGIN: i64 = 10;
+
+/// The jobs of the machine, newest first.
+#[derive(Clone, Copy)]
+pub struct Jobs(RwSignal<Vec<Listed>>);
+
+impl Jobs {
+    /// Asks for them again and again, as long as the component that calls this is there.
+    pub fn follow(page: Page) -> Jobs {
+        let runs = RwSignal::new(Vec::<Listed>::new());
+        // Seconds since the last question; None where nothing is answered: by a share link, or by an older server.
+        let asked = StoredValue::new(Some(REFRESH_SECONDS));
+        Effect::new(move || {
+            page.beat.track();
+            let live = page.state.get() == LinkState::Live && !page.is_recorded();
+            let Some(since) = asked.get_value().filter(|_| live) else { return };
+            if since < REFRESH_SECONDS {
+                return asked.set_value(Some(since + 1));
+            }
+            asked.set_value(Some(0));
+            let machine = js_sys::encode_uri_component(&page.machine());
+            fetch::ask("GET", &format!("api/v1/runs?limit={MAX_LISTED}&source={machine}"), None, move |answer| {
+                match answer.status {
+                    200 => {
+                        let new: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(Listed::read).collect();
+                        if !new.is_empty() {
+                            page.has_runs.set(true);
+                        }
+                        // The page may have gone meanwhile.
+                        if runs.try_with_untracked(|old| *old != new) == Some(true) {
+                            runs.set(new);
+                        }
+                    }
+                    400..500 => drop(asked.try_update_value(|asked| *asked = None)),
+                    _ => {} // It is asked again.
+                }
+            });
+        });
+        Jobs(runs)
+    }
+}
+
+/// A lane for each job that reaches into the span of the charts, from its begin to its end.
+#[component]
+pub fn Lanes() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let Jobs(runs) = expect_context::<Jobs>();
+    let shown = Memo::new(move |_| {
+        page.beat.track();
+        page.view.track();
+        let (from, to) = page.span();
+        let now = page.server_now();
+        let place =
+            |t: i64| ((t - from) as f64 / (to - from).max(1) as f64 * 1_000.0).clamp(0.0, 1_000.0).round() as i32;
+        let reaches = |run: &&Listed| run.began < to && run.ended.unwrap_or(now) > from;
+        runs.with(|runs| {
+            let lanes = runs.iter().filter(reaches).take(MAX_LANES);
+            lanes.map(|run| (run.clone(), place(run.began), place(run.ended.unwrap_or(now)))).collect::<Vec<_>>()
+        })
+    });
+    let lane = move |(run, begin, end): (Listed, i32, i32)| {
+        let percent = |part: i32| format!("{}%", f64::from(part) / 10.0);
+        let (left, wide) = (percent(begin), percent((end - begin).max(2)));
+        let to = page.address_of_runs(std::slice::from_ref(&run.id));
+        let title = format!("{}: {}", run.name, run.sentence);
+        view! {
+            <a class="lane" href=to title=title data-run=run.id.clone() data-state=run.state.name()>
+                <span class="who">{run.name.clone()}</span>
+                <span class="track"><i class=shape(run.state) style:left=left style:width=wide></i></span>
+                <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{word(run.state)}</span>
+            </a>
+        }
+    };
+    view! {
+        <If when=flag(move || shown.with(|shown| !shown.is_empty()))>
+            <section class="run-lanes" aria-label="Training jobs in this span">
+                {move || shown.get().into_iter().map(lane).collect_view()}
+            </section>
+        </If>
+    }
+}
+
+/// The list in a section that folds; nothing while there are no runs.
+#[component]
+pub fn Runs() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let Jobs(runs) = expect_context::<Jobs>();
+    let open = Memo::new(move |_| page.is_open(RUNS, false));
+    let gist = text(move || {
+        runs.with(|runs| runs.first().map_or(String::new(), |run| format!("{}: {}", run.name, run.sentence)))
+    });
+    let details = NodeRef::<html::Details>::new();
+    let toggled = move |_| {
+        let now = details.get_untracked().is_some_and(|details| details.open());
+        if now != open.get_untracked() {
+            page.fold(RUNS, false, now);
+        }
+    };
+    let rows = move || open.get().then(|| runs.get().into_iter().map(|run| row(page, run)).collect_view());
+    view! {
+        <Show when=move || runs.with(|runs| !runs.is_empty())>
+            <details node_ref=details class="fold runs" open=move || open.get() data-section=RUNS on:toggle=toggled>
+                <summary>
+                    <Triangle/>
+                    <span class="name">"Training jobs"</span>
+                    <span class="n">{move || runs.with(Vec::len)}</span>
+                    <span class="gist">{gist}</span>
+                </summary>
+                <div class="scroll">
+                    <table>
+                        <thead>
+                            <tr>
+                                <th class="l" scope="col">"Name"</th>
+                                <th class="l" scope="col">"State"</th>
+                                <th scope="col">"Ranks"</th>
+                                <th scope="col">"Took"</th>
+                                <th scope="col">"Began"</th>
+                                <th class="l" scope="col">"Project"</th>
+                            </tr>
+                        </thead>
+                        <tbody>{rows}</tbody>
+                    </table>
+                </div>
+            </details>
+        </Show>
+    }
+}
+
+fn row(page: Page, run: Listed) -> impl IntoView {
+    let to = page.address_of_runs(std::slice::from_ref(&run.id));
+    let Listed { id, name, project, state, sentence, began, ended, ranks, .. } = run;
+    let took = text(move || {
+        page.beat.track();
+        duration(ended.unwrap_or_else(|| page.server_now()) - began)
+    });
+    let show = move |_| {
+        let to = ended.unwrap_or_else(|| page.server_now());
+        let margin = (to - began) / MARGIN;
+        page.begin_step();
+        page.show(began - margin, to + margin);
+    };
+    view! {
+        <tr data-run=id data-state=state.name()>
+            <td class="l cmd"><a href=to><b>{name}</b></a></td>
+            <td class="l"><span class=shape(state) aria-hidden="true">{state.shape().to_string()}</span>" "{sentence}</td>
+            <td>{(ranks > 0).then_some(ranks)}</td>
+            <td><button class="pid" title="Show its span in all charts" on:click=show>{took}</button></td>
+            <td>{clock(began / 1_000)}</td>
+            <td class="l">{project}</td>
+        </tr>
+    }
+}

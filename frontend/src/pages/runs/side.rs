@@ -1,0 +1,328 @@
+//! Several training jobs beside each other: a line each over the time since its start, and what differs.
+
+use super::one::AskedRun;
+use super::parts::{energy, figure, percent, shape, size, where_it_ran, word};
+use super::read::{Listed, Measured, Whole};
+use crate::address::Route;
+use crate::pages::team::list::clock;
+use crate::panels::curves::{Curve, CurveChart, Curves};
+use crate::state::Page;
+use crate::widgets::parts::{Each, If, flag, text};
+use charts::axis::duration;
+use charts::marks::CellMark;
+use leptos::prelude::*;
+use shared::unit::number;
+use shared::wire::MAX_OPENED;
+use std::sync::Arc;
+
+/// Columns of a line.
+const POINTS: i64 = 480;
+
+/// One line of a run since its start: at each column the lines of its ranks as one.
+fn since_start(measured: &Measured, step: i64, points: usize) -> Vec<Option<f64>> {
+    let own = &measured.chart;
+    let fold = |values: Vec<f64>| {
+        let n = values.len() as f64;
+        let all = values.into_iter().reduce(match measured.of_gpus.as_str() {
+            "max" => f64::max,
+            _ => |a: f64, b: f64| a + b,
+        })?;
+        Some(if matches!(measured.of_gpus.as_str(), "sum" | "max") { all } else { all / n })
+    };
+    let one = |column: usize| {
+        let (begin, end) = (column as i64 * step, (column as i64 + 1) * step);
+        // The columns of the run that lie in this one, at least the one under it.
+        let first = (begin / own.step) as usize;
+        let last = ((end - 1) / own.step) as usize;
+        let mean = |curve: &Curve| {
+            let values: Vec<f64> = (first..=last).filter_map(|at| *curve.values.get(at)?).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        fold(own.curves.iter().filter_map(mean).collect())
+    };
+    (0..points).map(one).collect()
+}
+
+/// What several runs have of one measure, aligned at their starts; None where fewer than two of them have it.
+fn aligned(runs: &[(String, &Measured)]) -> Option<CurveChart> {
+    let length = runs.iter().map(|(_, m)| m.chart.to - m.chart.from).max().filter(|_| runs.len() > 1)?;
+    let coarsest = runs.iter().map(|(_, m)| m.chart.step).max().unwrap_or(1_000);
+    let step = (length / POINTS).max(coarsest).max(1);
+    let points = (length / step + 1) as usize;
+    let curve = |(name, m): &(String, &Measured)| Curve { name: name.clone(), values: since_start(m, step, points) };
+    let chart = &runs.first()?.1.chart;
+    let curves = runs.iter().map(curve).collect();
+    Some(CurveChart { unit: chart.unit, range: chart.range, from: 0, to: length, step, curves })
+}
+
+/// A row of the table: what is compared, as text of each run, and as a number with what its difference is said in.
+struct Compared {
+    what: &'static str,
+    said: fn(&Listed, i64) -> String,
+    value: fn(&Listed, i64) -> Option<f64>,
+    /// Shares differ by points, all else by a part of itself.
+    points: bool,
+}
+
+static ROWS: [Compared; 7] = [
+    Compared {
+        what: "Lasted",
+        said: |run, now| duration(run.lasted(now)),
+        value: |run, now| Some(run.lasted(now) as f64),
+        points: false,
+    },
+    Compared {
+        what: "Mean GPU use",
+        said: |run, _| figure(run.figures.utilisation.map(|v| (v * 10.0).round() / 10.0), "%"),
+        value: |run, _| run.figures.utilisation,
+        points: true,
+    },
+    Compared {
+        what: "Idle share",
+        said: |run, _| percent(run.figures.idle),
+        value: |run, _| run.figures.idle.map(|v| v * 100.0),
+        points: true,
+    },
+    Compared {
+        what: "Energy",
+        said: |run, _| {
+            let (number, unit) = energy(&run.figures);
+            format!("{number} {unit}")
+        },
+        value: |run, _| run.figures.energy_kwh,
+        points: false,
+    },
+    Compared {
+        what: "Peak memory",
+        said: |run, _| size(run.figures.memory_peak),
+        value: |run, _| run.figures.memory_peak,
+        points: false,
+    },
+    Compared {
+        what: "GPU-hours",
+        said: |run, _| figure(run.figures.gpu_hours, ""),
+        value: |run, _| run.figures.gpu_hours,
+        points: false,
+    },
+    Compared {
+        what: "GPUs",
+        said: |run, _| figure(run.figures.gpus, ""),
+        value: |run, _| run.figures.gpus,
+        points: false,
+    },
+];
+
+/// How the first differs from the second: `+11 %`, `−2.9 points`; a dash where one is not known.
+fn difference(row: &Compared, a: Option<f64>, b: Option<f64>) -> String {
+    let Some((a, b)) = a.zip(b) else { return "–".into() };
+    let sign = |v: f64| if v < 0.0 { "−" } else { "+" };
+    match row.points {
+        true if (a - b).abs() < 0.05 => "same".into(),
+        true => format!("{}{} points", sign(a - b), number((a - b).abs())),
+        false if b == 0.0 => "–".into(),
+        false if ((a - b) / b).abs() < 0.005 => "same".into(),
+        false => format!("{}{:.0} %", sign(a - b), ((a - b) / b * 100.0).abs()),
+    }
+}
+
+/// The page of several runs.
+#[component]
+pub fn SidePage(
+    /// Their ids.
+    ids: Vec<String>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let left_out = ids.len().saturating_sub(MAX_OPENED);
+    let asked: Vec<AskedRun> = ids.into_iter().take(MAX_OPENED).map(|id| AskedRun::follow(page, id)).collect();
+    let asked = StoredValue::new(asked);
+    let wholes = Memo::new(move |_| {
+        asked.with_value(|asked| asked.iter().map(|one| one.whole.get()).collect::<Vec<Option<Whole>>>())
+    });
+    let names = Memo::new(move |_| {
+        let names = wholes.with(|all| all.iter().flatten().map(|w| w.run.name.clone()).collect::<Vec<_>>());
+        // Runs of one name are told apart by their ids.
+        let ids = wholes.with(|all| all.iter().flatten().map(|w| w.run.id.clone()).collect::<Vec<_>>());
+        let twice = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+        let tail = |id: &str| id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+        names
+            .iter()
+            .zip(ids)
+            .map(|(n, id)| if twice(n) { format!("{n} {}", tail(&id)) } else { n.clone() })
+            .collect::<Vec<_>>()
+    });
+    let wrong = text(move || {
+        asked.with_value(|asked| {
+            let mut all: Vec<String> =
+                asked.iter().map(|one| one.wrong.get()).filter(|wrong| !wrong.is_empty()).collect();
+            all.extend(
+                (left_out > 0).then(|| format!("{left_out} more are not shown: at most {MAX_OPENED} can be compared.")),
+            );
+            all.join(" ")
+        })
+    });
+    let measures = Memo::new(move |_| {
+        wholes.with(|all| {
+            let mut ids: Vec<(String, usize)> = Vec::new();
+            for measured in all.iter().flatten().flat_map(|whole| &whole.measures) {
+                match ids.iter_mut().find(|(id, _)| *id == measured.id) {
+                    Some((_, n)) => *n += 1,
+                    None => ids.push((measured.id.clone(), 1)),
+                }
+            }
+            ids.into_iter().filter(|(_, n)| *n > 1).map(|(id, _)| id).collect::<Vec<_>>()
+        })
+    });
+    let at = RwSignal::new(None::<i64>);
+    let chart = Callback::new(move |id: String| view! { <SideChart id wholes names at/> }.into_any());
+    let list = page.address_of(Some(Route::Runs), &[]);
+    view! {
+        <main id="page" class="fleet run-page side-page">
+            <p class="wrong" role="status">{wrong}</p>
+            <header class="run-head">
+                <div>
+                    <p class="crumbs"><a href=list>"Runs"</a>" / compare"</p>
+                    <h2 class="source-name">{text(move || names.with(|names| names.join(" against ")))}</h2>
+                    <p class="how u">"Aligned at their starts."</p>
+                </div>
+            </header>
+            {move || wholes.with(|all| key(page, &names.get(), all))}
+            <div class="side-body">
+                <div class="run-charts">
+                    <If when=flag(move || measures.with(Vec::is_empty) && wholes.with(|all| all.iter().all(Option::is_some)))>
+                        <p class="panel below">"These runs have no measure in common."</p>
+                    </If>
+                    <Each keys=measures row=chart/>
+                </div>
+                {move || wholes.with(|all| table(page, &names.get(), all))}
+            </div>
+        </main>
+    }
+}
+
+/// Which line is whose, and how each run stands.
+fn key(page: Page, names: &[String], all: &[Option<Whole>]) -> impl IntoView + use<> {
+    let rows = all.iter().flatten().zip(names).enumerate().map(|(i, (whole, name))| {
+        let class = format!("hue-{}{}", i % 8, if i % 8 > 3 { " dashed" } else { "" });
+        let run = &whole.run;
+        let said = format!("{}, {}, {}", word(run.state), where_it_ran(run), clock(run.began / 1_000));
+        let to = page.address_of_runs(std::slice::from_ref(&run.id));
+        view! {
+            <li data-run=run.id.clone() data-state=run.state.name()>
+                <svg viewBox="0 0 14 8" class=class aria-hidden="true"><path d="M0 4h14"/></svg>
+                <a class="source-name" href=to><b>{name.clone()}</b></a>
+                <span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>
+                <span class="u">{said}</span>
+            </li>
+        }
+    });
+    view! { <ul class="key">{rows.collect_view()}</ul> }
+}
+
+#[component]
+fn SideChart(
+    id: String,
+    wholes: Memo<Vec<Option<Whole>>>,
+    names: Memo<Vec<String>>,
+    at: RwSignal<Option<i64>>,
+) -> impl IntoView {
+    let own = id.clone();
+    let made = Memo::new(move |_| {
+        wholes.with(|all| {
+            let names = names.get();
+            let of = |(whole, name): (&Whole, String)| {
+                Some((name, whole.measures.iter().find(|measured| measured.id == own)?.clone()))
+            };
+            let found: Vec<(String, Measured)> = all.iter().flatten().zip(names).filter_map(of).collect();
+            let borrowed: Vec<(String, &Measured)> = found.iter().map(|(name, m)| (name.clone(), m)).collect();
+            let first = &found.first()?.1;
+            let how = match first.of_gpus.as_str() {
+                "sum" => "sum of all ranks",
+                "max" => "the largest of all ranks",
+                "" => "mean of its machines",
+                _ => "mean of all ranks",
+            };
+            let chart = aligned(&borrowed)?;
+            Some((first.title.clone(), format!("{}; {how}", chart.symbol()), Arc::new(chart)))
+        })
+    });
+    let title = text(move || made.with(|made| made.as_ref().map(|(title, ..)| title.clone()).unwrap_or_default()));
+    let said = text(move || made.with(|made| made.as_ref().map(|(_, said, _)| said.clone()).unwrap_or_default()));
+    let marks: RwSignal<Arc<Vec<CellMark>>> = RwSignal::new(Arc::new(Vec::new()));
+    let chart = Signal::derive(move || made.with(|made| made.as_ref().map(|(.., chart)| chart.clone())));
+    view! {
+        <article class="panel" data-measure=id>
+            <header><h2>{title}</h2><span class="u">{said}</span></header>
+            <div class="lines-plot tall">
+                <If when=flag(move || chart.with(Option::is_some))>
+                    <Curves chart=Signal::derive(move || chart.get().unwrap_or_else(CurveChart::nothing)) marks at label=title/>
+                </If>
+            </div>
+        </article>
+    }
+}
+
+/// What differs: a column each, and of two the difference.
+fn table(page: Page, names: &[String], all: &[Option<Whole>]) -> impl IntoView + use<> {
+    let runs: Vec<Listed> = all.iter().flatten().map(|whole| whole.run.clone()).collect();
+    let now = page.server_now();
+    let pair = runs.len() == 2;
+    let heads =
+        names.iter().map(|name| view! { <th scope="col" class="source-name">{name.clone()}</th> }).collect_view();
+    let row = |row: &'static Compared| {
+        let differs = pair.then(|| {
+            let said = difference(row, (row.value)(&runs[0], now), (row.value)(&runs[1], now));
+            view! { <td><b>{said}</b></td> }
+        });
+        let cells = runs.iter().map(|run| view! { <td>{(row.said)(run, now)}</td> }).collect_view();
+        view! { <tr><th scope="row" class="l">{row.what}</th>{cells}{differs}</tr> }
+    };
+    let rows = ROWS.iter().map(row).collect_view();
+    view! {
+        <section class="panel flush differs" aria-label="What differs">
+            <header><h2>"What differs"</h2><span class="u">"the whole of each"</span></header>
+            <div class="scroll" tabindex="0" role="region" aria-label="Table of what differs">
+                <table class="rows">
+                    <thead><tr><th scope="col" class="l">"measure"</th>{heads}{pair.then(|| view! { <th scope="col">"difference"</th> })}</tr></thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+        </section>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::Range;
+    use shared::unit::Unit;
+
+    fn measured(of_gpus: &str, from: i64, step: i64, lines: &[&[f64]]) -> Measured {
+        let curve = |values: &&[f64]| Curve { name: String::new(), values: values.iter().map(|v| Some(*v)).collect() };
+        let to = from + step * lines.iter().map(|values| values.len() as i64).max().unwrap_or(0);
+        let curves = lines.iter().map(curve).collect();
+        let chart = CurveChart { unit: Unit::Watts, range: Range::FromZero, from, to, step, curves };
+        Measured { id: "x".into(), title: "X".into(), of_gpus: of_gpus.into(), chart }
+    }
+
+    #[test]
+    fn runs_are_aligned_at_their_starts_whenever_they_were() {
+        let a = measured("sum", 5_000, 1_000, &[&[1.0, 2.0, 3.0, 4.0], &[10.0, 10.0]]);
+        let b = measured("sum", 90_000, 2_000, &[&[7.0]]);
+        let chart = aligned(&[("a".into(), &a), ("b".into(), &b)]).expect("a chart");
+        assert_eq!((chart.from, chart.to, chart.step), (0, 4_000, 2_000), "as coarse as the coarser");
+        assert_eq!(chart.curves[0].values, [Some(11.5), Some(3.5), None]);
+        assert_eq!(chart.curves[1].values, [Some(7.0), None, None]);
+        let mean = measured("mean", 0, 1_000, &[&[1.0], &[3.0]]);
+        assert_eq!(since_start(&mean, 1_000, 1), [Some(2.0)]);
+        assert_eq!(aligned(&[("a".into(), &a)]), None);
+    }
+
+    #[test]
+    fn differences_are_parts_or_points() {
+        let (lasted, used) = (&ROWS[0], &ROWS[1]);
+        assert_eq!(difference(lasted, Some(111.0), Some(100.0)), "+11 %");
+        assert_eq!(difference(used, Some(90.0), Some(92.9)), "−2.9 points");
+        assert_eq!(difference(used, None, Some(1.0)), "–");
+        assert_eq!(difference(lasted, Some(100.1), Some(100.0)), "same");
+    }
+}

@@ -1,0 +1,292 @@
+//! A chart of lines that the server made: one a rank, or one a run. Where there are too many for lines, they are drawn as a band
+//! with those by name that are unlike the others.
+
+use super::fleet::{Brush, follow};
+use crate::browser::offset;
+use crate::panels::board::layer::Layer;
+use crate::state::Page;
+use charts::axis::Axis;
+use charts::band::quantile;
+use charts::labels::Label;
+use charts::marks::CellMark;
+use charts::over::Said;
+use charts::reduce::{Column, Reducer};
+use charts::{Band, Chart, Frame, Hue, Line, Measures, axis};
+use leptos::ev::PointerEvent;
+use leptos::html;
+use leptos::prelude::*;
+use shared::catalog::Range;
+use shared::unit::Unit;
+use std::sync::Arc;
+
+/// So many lines are told apart by their hues.
+const MAX_HUES: usize = 8;
+/// Lines that are named where there is a band.
+const MAX_ODD: usize = 2;
+/// A line is unlike the others when it is so many times as far from their median as they are on the whole.
+const ODD_TIMES: f64 = 4.0;
+/// And by this share of what the chart spans.
+const ODD_SHARE: f64 = 0.06;
+
+/// One line: its name, and a value for each column; None where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// Its name.
+    pub name: String,
+    /// Its values, in the base unit.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What a chart shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveChart {
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Range of the axis.
+    pub range: Range,
+    /// Where the lines begin, ms since the epoch; 0 where they show the time since a start.
+    pub from: i64,
+    /// Where the span ends.
+    pub to: i64,
+    /// Width of a column, ms.
+    pub step: i64,
+    /// The lines.
+    pub curves: Vec<Curve>,
+}
+
+/// What follows from the lines, made once.
+struct Prepared {
+    columns: Vec<Vec<Column>>,
+    hues: Vec<Option<Hue>>,
+    band: Vec<Band>,
+}
+
+impl CurveChart {
+    /// A chart of nothing, for the moment in which one goes.
+    pub fn nothing() -> Arc<CurveChart> {
+        Arc::new(CurveChart { unit: Unit::Percent, range: Range::PERCENT, from: 0, to: 1, step: 1, curves: Vec::new() })
+    }
+
+    /// The axis on which all lines find room.
+    fn axis(&self) -> Axis {
+        let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten());
+        let (lo, hi) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+        axis::values(self.unit, self.range, lo, hi)
+    }
+
+    /// The symbol of the unit in which its values are shown: that which fits the largest.
+    pub fn symbol(&self) -> &'static str {
+        self.axis().scale.symbol
+    }
+
+    fn columns(&self, values: &[Option<f64>]) -> Vec<Column> {
+        let mut reducer = Reducer::new(self.step, self.step * 3 / 2);
+        for (i, value) in (0..).zip(values) {
+            reducer.push(self.from + i * self.step + self.step / 2, value.unwrap_or(f64::NAN));
+        }
+        reducer.columns().to_vec()
+    }
+
+    /// The values of all lines in a column, sorted.
+    fn sorted(&self, column: usize) -> Vec<f64> {
+        let mut all: Vec<f64> = self.curves.iter().filter_map(|curve| *curve.values.get(column)?).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    }
+
+    fn prepared(&self) -> Prepared {
+        let columns = self.curves.iter().map(|curve| self.columns(&curve.values)).collect();
+        let n = self.curves.len();
+        if n <= MAX_HUES {
+            let hue = |i: usize| Some(if n == 1 { Hue::Ink } else { Hue::Of(i as u8) });
+            return Prepared { columns, hues: (0..n).map(hue).collect(), band: Vec::new() };
+        }
+        let length = self.curves.iter().map(|curve| curve.values.len()).max().unwrap_or(0);
+        let mut band: Vec<Band> = Vec::new();
+        let mut apart = vec![(0.0, 0u32); n];
+        for column in 0..length {
+            let sorted = self.sorted(column);
+            if sorted.is_empty() {
+                continue;
+            }
+            let values = [0.0, 0.1, 0.5, 0.9, 1.0].map(|share| quantile(&sorted, share));
+            let t = self.from + column as i64 * self.step + self.step / 2;
+            let slot = t.div_euclid(self.step);
+            let joined = band.last().is_some_and(|before| slot - before.slot <= 1);
+            band.push(Band { slot, t, values, joined });
+            for ((sum, count), curve) in apart.iter_mut().zip(&self.curves) {
+                if let Some(Some(value)) = curve.values.get(column) {
+                    *sum += (value - values[2]).abs();
+                    *count += 1;
+                }
+            }
+        }
+        let apart: Vec<f64> = apart.iter().map(|(sum, count)| sum / f64::from((*count).max(1))).collect();
+        let mut usual = apart.clone();
+        usual.sort_by(f64::total_cmp);
+        let height = band.iter().map(|b| b.values[4]).fold(0.0, f64::max);
+        let least = (quantile(&usual, 0.5) * ODD_TIMES).max(height * ODD_SHARE);
+        let mut far: Vec<usize> = (0..n).filter(|i| apart[*i] > least).collect();
+        far.sort_by(|a, b| apart[*b].total_cmp(&apart[*a]));
+        let place = |i: usize| far.iter().take(MAX_ODD).position(|odd| *odd == i).map(|at| Hue::Odd(at as u8));
+        Prepared { columns, hues: (0..n).map(place).collect(), band }
+    }
+}
+
+/// The chart. `at` is the instant that all charts beside it show, in ms as the chart counts them; None for the newest.
+#[component]
+pub fn Curves(
+    /// What it shows.
+    #[prop(into)]
+    chart: Signal<Arc<CurveChart>>,
+    /// What happened meanwhile.
+    #[prop(into)]
+    marks: Signal<Arc<Vec<CellMark>>>,
+    /// The crosshair of all charts of the page.
+    at: RwSignal<Option<i64>>,
+    /// What it says to who does not see it.
+    #[prop(into)]
+    label: Signal<String>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let canvas = NodeRef::<html::Canvas>::new();
+    let prepared = StoredValue::new_local(None::<Prepared>);
+    // The plot in the CSS pixels of the canvas.
+    let plot = StoredValue::new((0.0, 0.0));
+    Effect::new(move || {
+        let made = chart.with(|chart| chart.prepared());
+        prepared.set_value(Some(made));
+        marks.track();
+        at.track();
+        page.redraw();
+    });
+    follow(page, canvas, move |layer, brush| {
+        let now = at.get_untracked();
+        let edges = prepared.with_value(|made| {
+            let made = made.as_ref()?;
+            Some(
+                chart
+                    .with_untracked(|chart| marks.with_untracked(|marks| paint(layer, brush, chart, made, marks, now))),
+            )
+        });
+        plot.set_value(edges.unwrap_or_default());
+    });
+    let moved = move |event: PointerEvent| {
+        let Some(element) = canvas.get_untracked() else { return };
+        let rect = element.get_bounding_client_rect();
+        let (left, right) = plot.get_value();
+        let share = (f64::from(event.client_x()) - rect.left() - left) / (right - left).max(1.0);
+        let (from, to) = chart.with_untracked(|chart| (chart.from, chart.to));
+        let t = from + (share * (to - from) as f64) as i64;
+        at.set((0.0..=1.0).contains(&share).then_some(t));
+    };
+    view! {
+        <canvas
+            node_ref=canvas
+            role="img"
+            aria-label=label
+            on:pointermove=moved
+            on:pointerdown=moved
+            on:pointerleave=move |_| at.set(None)
+        ></canvas>
+    }
+}
+
+/// Draws all, and returns where the plot begins and ends.
+fn paint(
+    layer: &mut Layer,
+    brush: &Brush,
+    chart: &CurveChart,
+    made: &Prepared,
+    marks: &[CellMark],
+    at: Option<i64>,
+) -> (f64, f64) {
+    let all = || made.columns.iter().flatten();
+    let axis = chart.axis();
+    let drawn = || made.columns.iter().zip(&made.hues).enumerate().filter_map(|(i, (c, hue))| Some((i, c, (*hue)?)));
+    let lines: Vec<Line> = drawn().map(|(_, columns, hue)| Line { columns, hue, bright: true }).collect();
+    let kind = Chart::for_series(chart.curves.len());
+    let frame = Frame {
+        chart: kind,
+        size: layer.units(),
+        css: brush.css(),
+        device: brush.device(),
+        theme: brush.theme,
+        measures: Measures { left: brush.measures.left.max(46.0), ..brush.measures },
+        from: chart.from,
+        to: chart.to,
+        offset: if chart.from == 0 { 0 } else { offset(chart.to) },
+        axis: &axis,
+        step: chart.step,
+        interval: chart.step,
+        lines: &lines,
+        band: &made.band,
+        heat: None,
+        lanes: &[],
+        limits: &[],
+        gaps: &[],
+        live: false,
+        age: "",
+    };
+    let newest = all().map(|c| c.t).max().unwrap_or(chart.to);
+    let then = at.unwrap_or(newest);
+    let of = |columns: &[Column]| {
+        let near = columns.iter().min_by_key(|c| (c.t - then).abs());
+        near.filter(|c| (c.t - then).abs() <= chart.step * 3 / 2).map_or(f64::NAN, Column::mean)
+    };
+    let said = |name: String, value: f64, hue| Label {
+        name,
+        value,
+        text: if value.is_finite() { axis.number(value) } else { "–".into() },
+        hue,
+        bright: true,
+    };
+    let mut labels: Vec<Label> =
+        drawn().map(|(i, columns, hue)| said(chart.curves[i].name.clone(), of(columns), hue)).collect();
+    if !made.band.is_empty() {
+        let near = made.band.iter().min_by_key(|b| (b.t - then).abs());
+        labels.insert(0, said("median".into(), near.map_or(f64::NAN, |b| b.values[2]), Hue::Ink));
+    }
+    // This backend never returns an error.
+    layer.draw(Some(brush.theme), |area| {
+        drop(charts::marks::draw(area, &frame, marks));
+        drop(charts::draw(area, &frame));
+        let said = Said { labels: &labels, unit: axis.scale.symbol, joined_as: Some("lines"), before: &[] };
+        drop(charts::over::draw(area, &frame, at, newest, said));
+    });
+    let plot = frame.plot();
+    (f64::from(plot.left) / brush.css(), f64::from(plot.right) / brush.css())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(values: &[f64]) -> CurveChart {
+        let curve = |(i, v): (usize, &f64)| Curve { name: format!("rank {i}"), values: vec![Some(*v), None, Some(*v)] };
+        let curves = values.iter().enumerate().map(curve).collect();
+        CurveChart { unit: Unit::Percent, range: Range::PERCENT, from: 500, to: 3_500, step: 1_000, curves }
+    }
+
+    #[test]
+    fn few_lines_have_hues_and_many_are_a_band_that_names_who_is_unlike() {
+        let few = chart(&[1.0, 2.0]).prepared();
+        assert_eq!((few.hues, few.band.len()), (vec![Some(Hue::Of(0)), Some(Hue::Of(1))], 0));
+        assert_eq!(few.columns[0].iter().map(|c| c.joined).collect::<Vec<_>>(), [false, false], "the gap stays one");
+        let mut values = vec![90.0; 12];
+        values[5] = 20.0;
+        let many = chart(&values).prepared();
+        assert_eq!(many.band.iter().map(|b| b.values[2]).collect::<Vec<_>>(), [90.0, 90.0]);
+        let odd: Vec<usize> = (0..12).filter(|i| many.hues[*i] == Some(Hue::Odd(0))).collect();
+        assert_eq!(odd, [5]);
+        assert!(chart(&[90.0; 12]).prepared().hues.iter().all(Option::is_none), "equals have no name");
+    }
+
+    #[test]
+    fn the_unit_is_that_of_the_numbers_at_its_axis() {
+        let of = |unit, values: &[f64]| CurveChart { unit, range: Range::FromZero, ..chart(values) }.symbol();
+        assert_eq!(of(Unit::Bytes, &[64.0 * (1u64 << 30) as f64, 1.0]), "GiB");
+        assert_eq!((of(Unit::Watts, &[635.0]), of(Unit::Watts, &[4_940.0])), ("W", "kW"));
+        assert_eq!(of(Unit::Percent, &[]), "%");
+    }
+}
