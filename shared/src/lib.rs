@@ -39,6 +39,7 @@ pub mod crc32c;
 pub mod csv;
 pub mod date;
 pub mod enrol;
+pub mod finding;
 pub mod hub;
 pub mod me;
 pub mod people;

@@ -12,6 +12,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/collectors", &["shared", "client"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Findings: the same code on a server, in a command and in the page.
+    ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     // It is handed what comes: sockets and clocks are the program's.
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // It is there beside the job: small, and without a runtime of its own.
@@ -19,7 +21,19 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     (
         "backend",
-        &["shared", "imports", "charts", "client", "collectors", "history", "launch", "records", "top", "viewer"],
+        &[
+            "shared",
+            "imports",
+            "charts",
+            "client",
+            "collectors",
+            "history",
+            "insight",
+            "launch",
+            "records",
+            "top",
+            "viewer",
+        ],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),

@@ -1,0 +1,160 @@
+//! Findings: what is wrong, on which machine and device, since when, and how it is known; from its onset to its end.
+
+use serde::{Deserialize, Serialize};
+
+/// The kind of the records that carry findings: one when it is raised, one when its severity or cause changes, one when it
+/// has ended. Each has the whole finding, so that the last one of an id says all.
+pub const FINDING_KIND: &str = "finding";
+
+/// The most that one finding takes as JSON, bytes.
+pub const MAX_FINDING_BYTES: usize = 2 << 10;
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It stands in the list only.
+    Note,
+    /// It stands on top of the page.
+    Warning,
+    /// It stands on top of the page, and people are told.
+    Critical,
+}
+
+impl Severity {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// GPUs of one machine, or the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Name of the machine.
+    pub source: String,
+    /// Numbers of its GPUs, ascending; empty where the machine itself is meant.
+    pub gpus: Vec<u32>,
+}
+
+/// One condition of the rule with its value when the finding was raised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The tag with its placeholder, as `gpu.{i}.powerWatts`.
+    pub tag: String,
+    /// Name of the machine.
+    pub source: String,
+    /// What stands in the placeholder's place; empty where there is none.
+    pub instance: String,
+    /// What it says, as `power 21 % of the limit, usually 88 %`.
+    pub words: String,
+    /// The value, in the tag's unit; None where it is not there, which the words say.
+    pub value: Option<f64>,
+    /// What it usually is in work, in the tag's unit.
+    pub level: Option<f64>,
+    /// The span on which a chart shows it, milliseconds since the Unix epoch.
+    pub from: i64,
+    #[allow(missing_docs, reason = "see from")]
+    pub to: i64,
+}
+
+/// What else moved when it began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Name of the machine.
+    pub source: String,
+    /// The tag with its placeholder.
+    pub tag: String,
+    /// What stands in the placeholder's place.
+    pub instance: String,
+    /// Its value before and after, in the tag's unit.
+    pub before: f64,
+    #[allow(missing_docs, reason = "see before")]
+    pub after: f64,
+    /// How far it moved, as a multiple of its own spread.
+    pub score: f64,
+    /// It moved before the onset.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first: bool,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// `kind:machine:first GPU:onset in seconds`: the same after a restart and in a replay.
+    pub id: String,
+    /// What is told, as `hang`.
+    pub kind: String,
+    /// By which way it was seen, as `hang.spin`.
+    pub rule: String,
+    /// How much it matters now.
+    pub severity: Severity,
+    /// Who has it.
+    pub subject: Vec<Place>,
+    /// Who suffers from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affects: Vec<Place>,
+    /// The device that is no GPU, as `nvme0n1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Its onset, seconds since the Unix epoch: when the first condition began to hold.
+    pub since: i64,
+    /// When it was raised, seconds since the Unix epoch.
+    pub told: i64,
+    /// When it ended, seconds since the Unix epoch; None while it is open.
+    #[serde(default)]
+    pub until: Option<i64>,
+    /// What people read: the subject, the onset, the two strongest numbers. Its onset stands in it as `{since}`, which
+    /// who shows it replaces by that time in the reader's zone; see [`Finding::told_at`].
+    pub sentence: String,
+    /// Every condition of the rule.
+    pub evidence: Vec<Evidence>,
+    /// What else moved, at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Change>,
+    /// The id of the finding of which this is a consequence.
+    #[serde(default)]
+    pub because: Option<String>,
+    /// The lower 95 % bound of this rule's precision, from 0 to 1, as measured; None where it had fewer than 20 cases.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+}
+
+impl Finding {
+    /// The sentence with the onset as `time` writes it.
+    pub fn told_at(&self, time: impl Fn(i64) -> String) -> String {
+        self.sentence.replace("{since}", &time(self.since))
+    }
+
+    /// Whether it stands on top of a page: open, above note, and no consequence of another.
+    pub fn is_on_top(&self) -> bool {
+        self.until.is_none() && self.severity > Severity::Note && self.because.is_none()
+    }
+}
+
+/// Whether a rule can see what it looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Watch {
+    /// All that it reads is there.
+    Watching,
+    /// Something is not there; it goes on with less, as the words say.
+    Weaker,
+    /// It cannot work without what the words name.
+    Needs,
+}
+
+/// What a rule can see on the machines that are here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleState {
+    /// Its name, as `hang.spin`.
+    pub rule: String,
+    #[allow(missing_docs, reason = "see Watch")]
+    pub state: Watch,
+    /// What it lacks, as `weaker without NVLink counters`; empty where nothing is.
+    pub words: String,
+}
