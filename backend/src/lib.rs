@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod export;
 mod figure;
 pub mod file;
+pub mod findings;
 pub mod follow;
 pub mod http;
 pub mod ingest;

@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
+        Ok(Command::Findings { config, task }) => list_findings(&config, &task),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
         Ok(Command::Say(text)) => say(&text),
@@ -188,6 +189,21 @@ fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
         Err(failed) => {
             complain(&format!("watchglass: {failed}"));
             ExitCode::from(failed.status())
+        }
+    }
+}
+
+/// `watchglass findings`.
+fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
+    match backend::findings::command::run(config, task) {
+        Ok(listed) => {
+            listed.notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
+            let said = say(&listed.text);
+            if listed.found { ExitCode::from(1) } else { said }
+        }
+        Err(failed) => {
+            complain(&format!("watchglass: {}", failed.sentence));
+            ExitCode::from(failed.status)
         }
     }
 }

@@ -130,6 +130,11 @@ impl Finding {
         self.sentence.replace("{since}", &time(self.since))
     }
 
+    /// The sentence with the onset in UTC, as `14:03 UTC`.
+    pub fn sentence_utc(&self) -> String {
+        self.told_at(|since| format!("{} UTC", &crate::date::text(since * 1000)[11..16]))
+    }
+
     /// Whether it stands on top of a page: open, above note, and no consequence of another.
     pub fn is_on_top(&self) -> bool {
         self.until.is_none() && self.severity > Severity::Note && self.because.is_none()

@@ -75,6 +75,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "control", &[]),
     // Training jobs: what is told of them, and the list that records make.
     ("backend/src", "runs", &["config", "figure", "live", "markers"]),
+    // What is wrong with the machines.
+    ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
@@ -97,6 +99,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "doctor",
             "export",
             "figure",
+            "findings",
             "live",
             "markers",
             "providers",
@@ -122,6 +125,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "data",
             "demo",
             "file",
+            "findings",
             "http",
             "ingest",
             "live",

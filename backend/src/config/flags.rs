@@ -11,7 +11,10 @@ use super::run::{self, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::written::Takes;
-use super::{AgentTask, ConfigError, Export, Fail, Fleet, RecordingTask, When, export, fleet, value, when};
+use super::{
+    AgentTask, ConfigError, Export, Fail, FindingsTask, Fleet, RecordingTask, When, export, findings, fleet, value,
+    when,
+};
 use crate::build_info::BUILD;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -68,6 +71,9 @@ pub enum Word {
     /// Write what is stored as text: CSV, JSON lines or OpenMetrics; also while a server runs
     #[command(after_help = export::AFTER)]
     Export(Export),
+    /// Say what is wrong, and what was: of this machine, of a recording, or of what others recorded
+    #[command(after_help = findings::AFTER)]
+    Findings(FindingsTask),
     /// Write what is stored to one file that plays back anywhere
     Record {
         /// The file to write
@@ -415,8 +421,8 @@ fn concerns(flag: &str, command: &str) -> bool {
         None if HUB_FLAGS.contains(&flag) => ["serve", "agent", "doctor"].contains(&command),
         None if ["completions", "man"].contains(&command) => false,
         None if command == "run" => flag == CONFIG,
-        // An export prints no configuration.
-        None => flag != PRINT_CONFIG || command != "export",
+        // These print no configuration.
+        None => flag != PRINT_CONFIG || !["export", "findings"].contains(&command),
     }
 }
 

@@ -13,11 +13,13 @@ mod endpoints;
 mod export;
 mod file;
 mod file_error;
+mod findings;
 mod flags;
 mod fleet;
 mod group_roles;
 mod hub;
 mod hub_url;
+mod insight;
 mod keep;
 mod nearest;
 mod option;
@@ -42,6 +44,7 @@ mod value;
 mod when;
 mod written;
 
+pub use self::insight::InsightSettings;
 pub use administer::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UsageTask, UserTask, ViewTask,
@@ -50,6 +53,7 @@ pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use export::Export;
 pub use file::read_file;
+pub use findings::{CheckFrom, FindingsTask};
 pub use flags::command;
 pub use fleet::{Fail, Fleet};
 pub use group_roles::GroupRoles;
@@ -108,6 +112,13 @@ pub enum Command {
         config: Config,
         /// What to write.
         export: Export,
+    },
+    /// Say what is wrong.
+    Findings {
+        /// What the server would run with, the data folder in it.
+        config: Config,
+        /// What to look at.
+        task: FindingsTask,
     },
     /// Simulate a fleet and serve the page.
     Demo {
@@ -356,6 +367,7 @@ fn parse_with(
         (Some(Word::Agent(agent)), _) => Command::Agent { config, task: agent.task() },
         (Some(Word::Hub), _) => Command::Hub(config),
         (Some(Word::Export(export)), _) => Command::Export { config, export },
+        (Some(Word::Findings(task)), _) => Command::Findings { config, task },
         (Some(Word::Doctor { json, bundle }), _) => Command::Doctor { config, json, bundle },
         _ => Command::Serve(config),
     })

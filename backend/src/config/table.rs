@@ -6,6 +6,7 @@ use super::collector::{CollectorConfig, Collectors, defaults};
 use super::database::DatabaseSettings;
 use super::endpoints::Endpoints;
 use super::hub::{HUB, HubEntry, Hubs};
+use super::insight::InsightSettings;
 use super::option::{Row, Texts, field};
 use super::proxy::ProxyEnvironment;
 use super::remote_write::{RemoteWrite, RemoteWrites};
@@ -188,6 +189,11 @@ options! {
         flag: "", key: "runs", value: "TABLE", section: MEASURED, commands: &[],
         help: "How training jobs are followed",
     }
+    /// What is looked for in the samples.
+    insight: InsightSettings = InsightSettings::default(), Tables {
+        flag: "", key: "insight", value: "TABLE", section: MEASURED, commands: &[],
+        help: "What is looked for in the samples, and after how long it is told",
+    }
     /// When people of a hub have to sign in again.
     sessions: SessionSettings = SessionSettings::default(), Tables {
         flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
@@ -246,7 +252,7 @@ options! {
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
-        commands: &["serve", "agent", "hub", "doctor", "export", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "runs", "top"],
+        commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "runs", "top"],
         help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
     }
     /// Sync the log every second, not every five.

@@ -37,6 +37,7 @@ mod write_timeout;
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 
+use crate::findings::FindingBook;
 use crate::ingest::NoAnswer;
 use crate::live::Live;
 use crate::markers::Markers;
@@ -93,6 +94,8 @@ pub struct App {
     markers: Arc<Markers>,
     /// The runs of all machines.
     runs: Arc<RunBook>,
+    /// What is wrong with the machines.
+    findings: Arc<FindingBook>,
     /// What lists say of runs.
     briefs: Briefs,
     /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
@@ -125,6 +128,7 @@ impl App {
             answers: AnswerLimits::new(),
             markers: Arc::default(),
             runs: Arc::default(),
+            findings: Arc::default(),
             briefs: Briefs::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
@@ -140,6 +144,11 @@ impl App {
     /// The runs of all machines, for who keeps them.
     pub fn runs(&self) -> Arc<RunBook> {
         self.runs.clone()
+    }
+
+    /// What is wrong with the machines, for who looks for it.
+    pub fn findings(&self) -> Arc<FindingBook> {
+        self.findings.clone()
     }
 
     /// What a hub has beside the stream.

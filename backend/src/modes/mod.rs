@@ -15,6 +15,7 @@ pub use bind::bind;
 use crate::archive::{self, Archive};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
+use crate::findings::{self, Following};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
@@ -107,7 +108,9 @@ async fn serve(
     });
     let remote = remote_writer(config, &live);
     let base = config.base_path.clone();
+    let of_others = hub.is_some();
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
+    look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
@@ -126,6 +129,30 @@ async fn serve(
         tokio::join!(serving, local, joined, named, within);
     };
     keep(live, archive, remote, work, serving).await;
+}
+
+/// Looks for what is wrong: in what comes, and in a recording in all that there is.
+fn look_for_findings(
+    config: &Config,
+    live: &Arc<Live>,
+    app: &http::App,
+    of_others: bool,
+    folder: Option<PathBuf>,
+    stop: &watch::Receiver<bool>,
+) {
+    if !config.insight.enabled {
+        return;
+    }
+    let (live, book, settings) = (live.clone(), app.findings(), config.insight.settings());
+    match live.provenance.recorded {
+        Some(_) => {
+            tokio::task::spawn_blocking(move || findings::look_through(&live, &book, settings, None));
+        }
+        None => {
+            let following = Following { live, book, runs: app.runs(), settings, of_others, folder };
+            tokio::spawn(findings::follow(following, stop.clone()));
+        }
+    }
 }
 
 async fn serve_unix(bound: Option<Bound>, socket: FolderSocket, router: axum::Router, stop: watch::Receiver<bool>) {

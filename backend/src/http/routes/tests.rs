@@ -137,6 +137,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/markers", ""),
     ("/api/v1/cells", ""),
     ("/api/v1/doctor", ""),
+    ("/api/v1/findings", ""),
     ("/api/v1/runs", ""),
     ("/api/v1/runs/{id}", ""),
     ("/api/v1/runs/{id}/report", ""),

@@ -1,0 +1,286 @@
+//! What was found on all machines, with who may see it.
+
+use shared::finding::{Finding, RuleState, Severity};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most findings that are kept; of more the ended ones go that ended first.
+const MAX_KEPT: usize = 20_000;
+
+/// A finding, with the keys of the machines that it names, by their names.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Entry {
+    #[serde(flatten)]
+    pub finding: Finding,
+    pub machines: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_id: HashMap<String, Entry>,
+    /// A finding that was open when this program started goes on under its old id.
+    renamed: HashMap<String, String>,
+    rules: Vec<RuleState>,
+    /// Raised since the start, by kind and severity.
+    totals: BTreeMap<(String, Severity), u64>,
+    left_out: u64,
+}
+
+/// What was found on all machines.
+#[derive(Debug, Default)]
+pub struct FindingBook {
+    inner: Mutex<Inner>,
+}
+
+/// Which findings are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Those that were open at some time of this span, milliseconds since the Unix epoch, both ends included.
+    pub span: Option<(i64, i64)>,
+    /// Those of one of these machines; of all where none is named.
+    pub sources: Vec<String>,
+    /// Of one of these kinds or rules; of all where none is named.
+    pub kinds: Vec<String>,
+    /// Those alone that have not ended.
+    pub active: bool,
+}
+
+impl Wanted {
+    /// Whether a finding is among those.
+    pub fn wants(&self, finding: &Finding) -> bool {
+        let overlaps = self.span.is_none_or(|(from, to)| {
+            let until = finding.until.map_or(i64::MAX, |until| until.saturating_mul(1000));
+            finding.since.saturating_mul(1000) <= to && until >= from
+        });
+        let of_source = self.sources.is_empty() || machines(finding).any(|name| self.sources.iter().any(|s| s == name));
+        let of_kind = self.kinds.is_empty() || self.kinds.iter().any(|k| *k == finding.kind || *k == finding.rule);
+        overlaps && of_source && of_kind && !(self.active && finding.until.is_some())
+    }
+}
+
+/// The names of all machines that a finding speaks of.
+pub(super) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
+    let places = finding.subject.iter().chain(&finding.affects).map(|place| place.source.as_str());
+    let evidence = finding.evidence.iter().map(|evidence| evidence.source.as_str());
+    places.chain(evidence).chain(finding.changed.iter().map(|change| change.source.as_str()))
+}
+
+impl FindingBook {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a finding as it is now; `key` says the key of a machine by its name. The finding as it is kept, to be written
+    /// down; None where nothing of it has changed.
+    pub(super) fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
+        let mut inner = self.inner();
+        if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
+            (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
+        } else if let Some(old) = inner.continued(&finding) {
+            inner.renamed.insert(finding.id.clone(), old.0.clone());
+            (finding.id, finding.since, finding.told) = old;
+        }
+        if let Some(because) = finding.because.as_ref().and_then(|id| inner.renamed.get(id)) {
+            finding.because = Some(because.clone());
+        }
+        let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
+        let entry = Entry { finding, machines };
+        let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
+        if old.as_ref() == Some(&entry) {
+            return None;
+        }
+        if old.is_none() {
+            *inner.totals.entry((entry.finding.kind.clone(), entry.finding.severity)).or_default() += 1;
+        }
+        inner.bound();
+        Some(entry)
+    }
+
+    /// Takes what was written down by an earlier life.
+    pub(super) fn restore(&self, entries: impl IntoIterator<Item = Entry>) {
+        let mut inner = self.inner();
+        for entry in entries {
+            inner.by_id.insert(entry.finding.id.clone(), entry);
+        }
+        inner.bound();
+    }
+
+    /// Ends what an earlier life left open and what is not among `open` now, at `now`, seconds; those that were ended.
+    pub(super) fn end_others(&self, open: &[String], now: i64) -> Vec<Entry> {
+        let mut inner = self.inner();
+        let open: Vec<String> = open.iter().map(|id| inner.renamed.get(id).unwrap_or(id).clone()).collect();
+        let left =
+            inner.by_id.values_mut().filter(|entry| entry.finding.until.is_none() && !open.contains(&entry.finding.id));
+        left.map(|entry| {
+            entry.finding.until = Some(now);
+            entry.clone()
+        })
+        .collect()
+    }
+
+    /// Forgets what ended before `before`, seconds, and what is of machines that were removed.
+    pub(super) fn forget(&self, before: i64, removed: impl Fn(&str) -> bool) -> bool {
+        let mut inner = self.inner();
+        let count = inner.by_id.len();
+        inner.by_id.retain(|_, entry| {
+            entry.finding.until.is_none_or(|until| until >= before) && !entry.machines.values().any(|key| removed(key))
+        });
+        let Inner { by_id, renamed, .. } = &mut *inner;
+        renamed.retain(|_, old| by_id.contains_key(old));
+        inner.by_id.len() != count
+    }
+
+    /// Everything, oldest first.
+    pub(super) fn all(&self) -> Vec<Entry> {
+        let mut all: Vec<Entry> = self.inner().by_id.values().cloned().collect();
+        all.sort_unstable_by(|a, b| (a.finding.told, &a.finding.id).cmp(&(b.finding.told, &b.finding.id)));
+        all
+    }
+
+    /// Sets what each rule sees, and how many findings were left out.
+    pub(super) fn set_rules(&self, rules: Vec<RuleState>, left_out: u64) {
+        let mut inner = self.inner();
+        (inner.rules, inner.left_out) = (rules, left_out);
+    }
+
+    /// What each rule sees.
+    pub fn rules(&self) -> Vec<RuleState> {
+        self.inner().rules.clone()
+    }
+
+    /// How many were raised since the start, by kind and severity, and how many were left out because there were too many.
+    pub fn totals(&self) -> (BTreeMap<(String, Severity), u64>, u64) {
+        let inner = self.inner();
+        (inner.totals.clone(), inner.left_out)
+    }
+
+    /// Findings of the machines that `sees` says yes to, by their keys: the newest told first. One that speaks of a machine
+    /// that may not be seen is not there, since its sentence names it.
+    pub fn seen(&self, wanted: &Wanted, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
+        let inner = self.inner();
+        let may =
+            |entry: &Entry| machines(&entry.finding).all(|name| entry.machines.get(name).is_some_and(|key| sees(key)));
+        let all = inner.by_id.values().filter(|entry| wanted.wants(&entry.finding) && may(entry));
+        let mut seen: Vec<Finding> = all.map(|entry| entry.finding.clone()).collect();
+        seen.sort_unstable_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
+        seen
+    }
+}
+
+impl Inner {
+    /// The id, onset and time of telling of what an earlier life left open, and this is.
+    fn continued(&self, finding: &Finding) -> Option<(String, i64, i64)> {
+        if self.by_id.contains_key(&finding.id) {
+            return None;
+        }
+        let same = |entry: &&Entry| {
+            let old = &entry.finding;
+            old.until.is_none()
+                && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
+        };
+        self.by_id.values().find(same).map(|old| (old.finding.id.clone(), old.finding.since, old.finding.told))
+    }
+
+    fn bound(&mut self) {
+        if self.by_id.len() <= MAX_KEPT {
+            return;
+        }
+        let mut ends: Vec<(i64, String)> = self
+            .by_id
+            .values()
+            .map(|entry| (entry.finding.until.unwrap_or(i64::MAX), entry.finding.id.clone()))
+            .collect();
+        ends.sort_unstable();
+        // Some more than needed, so that this is not done for each that comes.
+        ends.iter().take(MAX_KEPT / 10).for_each(|(_, id)| drop(self.by_id.remove(id)));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use shared::finding::Place;
+
+    pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
+        Finding {
+            id: format!("{kind}:{source}:0:{since}"),
+            kind: kind.into(),
+            rule: format!("{kind}.one"),
+            severity: Severity::Warning,
+            subject: vec![Place { source: source.into(), gpus: vec![0] }],
+            affects: Vec::new(),
+            device: None,
+            since,
+            told: since + 60,
+            until,
+            sentence: format!("{source} is wrong since {{since}}"),
+            evidence: Vec::new(),
+            changed: Vec::new(),
+            because: None,
+            confidence: None,
+        }
+    }
+
+    fn key(name: &str) -> Option<String> {
+        Some(format!("key of {name}"))
+    }
+
+    fn ids(book: &FindingBook, wanted: &Wanted) -> Vec<String> {
+        book.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn what_names_a_machine_that_may_not_be_seen_is_not_there() {
+        let book = FindingBook::default();
+        book.take(finding("hang", "a", 10, None), key);
+        let mut both = finding("lost", "a", 20, None);
+        both.affects = vec![Place { source: "b".into(), gpus: vec![1] }];
+        book.take(both, key);
+        assert_eq!(ids(&book, &Wanted::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
+        let seen = book.seen(&Wanted::default(), |key| key == "key of a");
+        assert_eq!(seen.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["hang:a:0:10"]);
+        book.take(finding("idle", "gone", 30, None), |_| None);
+        assert_eq!(ids(&book, &Wanted::default()).len(), 2, "a machine that nobody knows is nobody's to see");
+    }
+
+    #[test]
+    fn they_are_chosen_by_time_machine_kind_and_whether_they_last() {
+        let book = FindingBook::default();
+        book.take(finding("hang", "a", 10, Some(100)), key);
+        book.take(finding("idle", "b", 50, None), key);
+        let wanted = |change: fn(&mut Wanted)| {
+            let mut wanted = Wanted::default();
+            change(&mut wanted);
+            ids(&book, &wanted)
+        };
+        assert_eq!(wanted(|w| w.active = true), ["idle:b:0:50"]);
+        assert_eq!(wanted(|w| w.span = Some((0, 20_000))), ["hang:a:0:10"]);
+        assert_eq!(wanted(|w| w.span = Some((101_000, 200_000))), ["idle:b:0:50"]);
+        assert_eq!(wanted(|w| w.sources = vec!["a".into()]), ["hang:a:0:10"]);
+        assert_eq!(wanted(|w| w.kinds = vec!["hang.one".into()]), ["hang:a:0:10"]);
+        assert_eq!(wanted(|w| w.kinds = vec!["ecc".into()]), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_was_open_at_a_restart_goes_on_or_ends() {
+        let first = FindingBook::default();
+        first.take(finding("hang", "a", 10, None), key);
+        first.take(finding("idle", "b", 20, None), key);
+        let second = FindingBook::default();
+        second.restore(first.all());
+        // The history that is fed again begins later than the onset.
+        let kept = second.take(finding("hang", "a", 700, None), key).expect("it was told anew");
+        assert_eq!((kept.finding.id.as_str(), kept.finding.since), ("hang:a:0:10", 10));
+        let ended = second.end_others(&["hang:a:0:700".into()], 900);
+        assert_eq!(ended.iter().map(|e| e.finding.id.as_str()).collect::<Vec<_>>(), ["idle:b:0:20"]);
+        second.take(finding("hang", "a", 700, Some(1000)), key);
+        let seen = second.seen(&Wanted::default(), |_| true);
+        let ends: Vec<_> = seen.iter().map(|f| (f.id.as_str(), f.until)).collect();
+        assert_eq!(ends, [("idle:b:0:20", Some(900)), ("hang:a:0:10", Some(1000))]);
+        // The next one of its kind is another one.
+        second.take(finding("hang", "a", 2000, None), key);
+        assert_eq!(ids(&second, &Wanted { active: true, ..Wanted::default() }), ["hang:a:0:2000"]);
+        assert!(second.forget(950, |_| false), "what ended long ago goes");
+        assert_eq!(ids(&second, &Wanted::default()).len(), 2);
+    }
+}

@@ -1,0 +1,148 @@
+//! `watchglass findings`: what is wrong in a recording, in what others recorded, or in the data folder.
+
+use super::{FindingBook, Wanted, look_through};
+use crate::clock::{Clock, System};
+use crate::config::{CheckFrom, Config, FindingsTask};
+use crate::live::Live;
+use crate::recording;
+use crate::store::{Limits, Store};
+use crate::{file, terminal};
+use history::Folder;
+use serde_json::{Value, json as object};
+use shared::finding::{Finding, RuleState, Severity};
+use shared::wire::Recorded;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why nothing was looked at: the exit status, and the sentence.
+#[derive(Debug)]
+pub struct FindingsFailed {
+    /// 2: what was asked cannot be. 4: the data folder cannot be read. 1: the file cannot.
+    pub status: u8,
+    /// The sentence.
+    pub sentence: String,
+}
+
+/// What was found, written.
+#[derive(Debug)]
+pub struct Listed {
+    /// For standard output.
+    pub text: String,
+    /// For standard error: what could not be read.
+    pub notes: Vec<String>,
+    /// Something was found that `--check` asks for.
+    pub found: bool,
+}
+
+/// Looks at what was asked for.
+///
+/// # Errors
+/// [`FindingsFailed`].
+pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFailed> {
+    let now = System.wall();
+    let (from, to) = (task.from.map(|from| from.at(now)), task.to.map(|to| to.at(now)));
+    if from.zip(to).is_some_and(|(from, to)| from > to) {
+        return Err(FindingsFailed { status: 2, sentence: "--from is later than --to".into() });
+    }
+    let (live, notes) = match &task.file {
+        Some(file) => of_file(file)?,
+        None => of_folder(config)?,
+    };
+    let sources = live.store().sources();
+    if let Some(unknown) = task.sources.iter().find(|name| !sources.iter().any(|source| source.name == **name)) {
+        let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+        let sentence = format!("--source {unknown:?}: there is no such machine; there are {}", names.join(", "));
+        return Err(FindingsFailed { status: 2, sentence });
+    }
+    let span = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(i64::MIN / 4), to.unwrap_or(i64::MAX / 4)));
+    let book = FindingBook::default();
+    look_through(&live, &book, config.insight.settings(), span);
+    let wanted = Wanted { span, sources: task.sources.clone(), kinds: task.kinds.clone(), active: false };
+    let findings = book.seen(&wanted, |_| true);
+    let found = task.check.is_some_and(|check| {
+        let least = match check {
+            CheckFrom::Warning => Severity::Warning,
+            CheckFrom::Critical => Severity::Critical,
+        };
+        findings.iter().any(|finding| finding.severity >= least)
+    });
+    let last = sources.iter().filter_map(|source| live.store().newest(source.id)).map(|(t, _)| t).max().unwrap_or(now);
+    let text = match task.json {
+        true => format!("{}\n", json(last, &findings, &book.rules())),
+        false => lines(&findings, last / 1000),
+    };
+    Ok(Listed { text, notes, found })
+}
+
+/// The object that the API answers with.
+pub fn json(at: i64, findings: &[Finding], rules: &[RuleState]) -> Value {
+    let one = |finding: &Finding| {
+        let mut object = serde_json::to_value(finding).expect("texts and numbers");
+        object["sentence"] = finding.sentence_utc().into();
+        object
+    };
+    object!({ "at": at as f64 / 1000.0, "findings": findings.iter().map(one).collect::<Vec<_>>(), "rules": rules })
+}
+
+/// A line each, the oldest first; `at` is the last instant that was looked at, seconds.
+fn lines(findings: &[Finding], at: i64) -> String {
+    let mut text = String::new();
+    for finding in findings.iter().rev() {
+        let lasted = finding.until.unwrap_or(at) - finding.since;
+        let lasted = match finding.until {
+            Some(_) => length(lasted),
+            None => format!("{} so far", length(lasted)),
+        };
+        let indent = if finding.because.is_some() { "  " } else { "" };
+        let sentence = finding.sentence_utc();
+        let sentence = terminal::visible(&sentence);
+        let since = shared::date::text(finding.since * 1000);
+        let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.word());
+    }
+    if text.is_empty() {
+        text.push_str("Nothing was found.\n");
+    }
+    text
+}
+
+fn length(seconds: i64) -> String {
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+fn of_file(path: &Path) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {
+    let failed = |sentence: String| FindingsFailed { status: 1, sentence };
+    let opened = imports::open(path, file::open, collectors::catalog());
+    let opened = opened.map_err(|error| failed(format!("cannot open {}: {error}", path.display())))?;
+    let notes = opened.notes.iter().map(|note| format!("{}: {note}", path.display())).collect();
+    let (Some(recorded), simulated) = (opened.told(), opened.simulated()) else {
+        return Err(failed(format!("there is nothing in {}", path.display())));
+    };
+    let store = recording::store(opened, &collectors::catalog());
+    Ok((Live::of_recording(store, 0, recorded, simulated), notes))
+}
+
+fn of_folder(config: &Config) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {
+    let failed = |sentence: String| FindingsFailed { status: 4, sentence };
+    let Some(folder) = config.data_dir.as_deref().filter(|folder| !config.memory && folder.is_dir()) else {
+        return Err(failed(
+            "there is no data folder to read; name a file, or the server's folder with --data-dir".into(),
+        ));
+    };
+    let shown = folder.display();
+    let found = Folder::read_only(folder)
+        .map_err(|error| failed(format!("the data folder {shown} cannot be read: {error}")))?;
+    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("left out: {damage}")).collect();
+    if found.sources.is_empty() {
+        notes.push(format!("there is no history in {shown}; name the server's folder with --data-dir"));
+    }
+    let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
+    let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
+    let last = store.sources().iter().filter_map(|source| store.newest(source.id)).map(|(t, _)| t).max();
+    let recorded = Recorded { from: 0, to: last.unwrap_or_default(), title: String::new(), notes: Vec::new() };
+    Ok((Live::of_recording(store, 0, recorded, false), notes))
+}

@@ -1,0 +1,253 @@
+//! Looks at what comes, each second.
+
+use super::book::{Entry, FindingBook};
+use super::feed::{announce, feed, running};
+use super::kept::KeptFindings;
+use crate::live::Live;
+use crate::runs::RunBook;
+use crate::store::{Cursor, Frame, News};
+use insight::{Insight, Settings};
+use shared::finding::Finding;
+use shared::run::Run;
+use shared::series::SeriesId;
+use shared::standing::Standing;
+use shared::wire::{CheckState, Source, SourceId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long a tick may take to come, milliseconds: from this machine, and from others.
+const LATENESS_MS: (i64, i64) = (1_500, 5_000);
+
+/// How much of the history is looked at first, so that it is known what is usual, milliseconds: of this machine, and of
+/// others, of which there may be many.
+const LEARN_MS: (i64, i64) = (60 * 60_000, 15 * 60_000);
+
+/// Time between two looks at which jobs run, and at what is too old, in looks.
+const RARELY: u64 = 5;
+
+/// What is followed, and what is done with what is found.
+pub struct Following {
+    #[allow(missing_docs, reason = "what is followed")]
+    pub live: Arc<Live>,
+    /// Takes what is found.
+    pub book: Arc<FindingBook>,
+    /// Which jobs run.
+    pub runs: Arc<RunBook>,
+    #[allow(missing_docs, reason = "see insight")]
+    pub settings: Settings,
+    /// The machines are others, which may fall silent.
+    pub of_others: bool,
+    /// The data folder, where there is one.
+    pub folder: Option<PathBuf>,
+}
+
+/// One source, as it is followed.
+struct Followed {
+    key: String,
+    name: String,
+    cursor: Cursor,
+    checks: u64,
+    processes: i64,
+    stopped: bool,
+}
+
+struct Follower {
+    following: Following,
+    insight: Insight,
+    kept: Option<KeptFindings>,
+    sources: HashMap<SourceId, Followed>,
+    looks: u64,
+    /// Until when what an earlier life left open may be found again, milliseconds.
+    settled: Option<i64>,
+}
+
+/// Looks at what comes until `stop` becomes true.
+pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
+    let begun = tokio::task::spawn_blocking(move || Arc::new(Mutex::new(Follower::begin(following)))).await;
+    let Ok(follower) = begun else {
+        return tracing::error!("nothing is looked for: looking through the history failed");
+    };
+    let mut due = tokio::time::interval(PERIOD);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let theirs = follower.clone();
+        let look = move || theirs.lock().unwrap_or_else(PoisonError::into_inner).look();
+        if tokio::task::spawn_blocking(look).await.is_err() {
+            return tracing::error!("nothing is looked for any more: a look failed");
+        }
+    }
+}
+
+impl Follower {
+    /// Reads what an earlier life found, and feeds the newest history, so that what is usual is known.
+    fn begin(following: Following) -> Self {
+        let (kept, old) = following.folder.as_deref().map(KeptFindings::open).unzip();
+        following.book.restore(old.into_iter().flatten());
+        let mut insight = Insight::new(following.settings.clone());
+        insight.follow(following.of_others);
+        let now = following.live.clock.wall();
+        let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
+        let mut follower =
+            Follower { following, insight, kept, sources: HashMap::new(), looks: 0, settled: Some(now + 120_000) };
+        let sources = follower.following.live.store().sources();
+        // The cursors stand where the history ends that is fed.
+        let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
+        let Some(to) = newest.into_iter().max() else { return follower };
+        let live = follower.following.live.clone();
+        let jobs: Vec<Run> = follower.following.runs.newest_first(&live, &sources, (from, now)).collect();
+        let mut found = Vec::new();
+        feed(&mut follower.insight, &live, &sources, (from, to), &jobs, |finding| found.push(finding));
+        follower.take(found);
+        follower
+    }
+
+    /// Begins to follow a source at its newest tick, whose time this is.
+    fn enter(&mut self, source: &Arc<Source>) -> Option<i64> {
+        let mut cursor = Cursor::new(source.id).with_state();
+        let newest = {
+            let store = self.following.live.store();
+            cursor.begin_newest(&store);
+            store.newest(source.id).map(|(t, _)| t)
+        };
+        let (key, name) = (source.key.clone(), source.name.clone());
+        let followed = Followed { key, name, cursor, checks: 0, processes: 0, stopped: false };
+        self.sources.insert(source.id, followed);
+        newest
+    }
+
+    /// What came since the look before, and what is wrong in it.
+    fn look(&mut self) {
+        let live = self.following.live.clone();
+        let sources = live.store().sources();
+        self.looks += 1;
+        for source in &sources {
+            match self.sources.get(&source.id) {
+                Some(followed) if followed.key == source.key && followed.name == source.name => {}
+                Some(followed) if followed.key == source.key => {
+                    self.insight.source(source.id.into(), &source.name, source.interval);
+                    self.sources.entry(source.id).and_modify(|followed| followed.name = source.name.clone());
+                }
+                other => {
+                    if other.is_some() {
+                        self.insight.remove(source.id.into());
+                    }
+                    self.enter(source);
+                    announce(&mut self.insight, &live, source, 0);
+                }
+            }
+            self.read_on(&live, source);
+        }
+        let there: HashSet<SourceId> = sources.iter().map(|source| source.id).collect();
+        let gone: Vec<SourceId> = self.sources.keys().filter(|id| !there.contains(id)).copied().collect();
+        for id in gone {
+            self.insight.remove(id.into());
+            self.sources.remove(&id);
+        }
+        let now = live.clock.wall();
+        if self.looks % RARELY == 1 {
+            let by_name: BTreeMap<&str, SourceId> = sources.iter().map(|s| (s.name.as_str(), s.id)).collect();
+            let open: Vec<Run> = self.following.runs.open(&live, &sources).collect();
+            self.insight.jobs(&running(&open, &by_name, now));
+            let removed = live.store().removed().clone();
+            if self.following.book.forget((now - live.retention) / 1000, |key| removed.contains(key)) {
+                self.write(&[], true);
+            }
+        }
+        let lateness = if self.following.of_others { LATENESS_MS.1 } else { LATENESS_MS.0 };
+        let mut found = Vec::new();
+        self.insight.judge(now - lateness, &mut found);
+        self.take(found);
+        if self.settled.is_some_and(|at| now >= at) {
+            self.settled = None;
+            let open: Vec<String> = self.insight.open().into_iter().map(|finding| finding.id.clone()).collect();
+            let ended = self.following.book.end_others(&open, now / 1000);
+            self.write(&ended, false);
+        }
+    }
+
+    fn read_on(&mut self, live: &Live, source: &Source) {
+        let id = source.id;
+        let Some(followed) = self.sources.get_mut(&id) else { return };
+        let (news, checks, changed) = {
+            let store = live.store();
+            let news = followed.cursor.news(&store);
+            let (checks, version) = store.checks(id);
+            (news, checks, std::mem::replace(&mut followed.checks, version) != version)
+        };
+        match news {
+            News::Ticks(frames, series) => {
+                tell(&mut self.insight, live, id, &series);
+                frames.iter().for_each(|frame| tick(&mut self.insight, id, &mut followed.cursor, frame));
+            }
+            News::Lost => {
+                followed.cursor.begin_newest(&live.store());
+                announce(&mut self.insight, live, source, 0);
+            }
+        }
+        let state = live.source(id);
+        if let Some(table) = state.processes.newest().filter(|table| table.t > followed.processes) {
+            followed.processes = table.t;
+            self.insight.processes(id.into(), &table);
+        }
+        let (standing, since) = state.standing();
+        let stopped = matches!(standing, Standing::Stopped(_) | Standing::Ended);
+        if stopped && !std::mem::replace(&mut followed.stopped, stopped) {
+            self.insight.goodbye(id.into(), since);
+        }
+        followed.stopped = stopped;
+        for check in checks.iter().filter(|check| changed && check.state == CheckState::Failed) {
+            self.insight.said(id.into(), live.clock.wall(), &check.id, &check.reason);
+        }
+    }
+
+    /// Puts what was found into the book, and writes down what that changed.
+    fn take(&mut self, found: Vec<Finding>) {
+        let keys: HashMap<&str, &str> =
+            self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
+        let key = |name: &str| keys.get(name).map(|key| (*key).to_string());
+        let changed: Vec<Entry> =
+            found.into_iter().filter_map(|finding| self.following.book.take(finding, key)).collect();
+        self.following.book.set_rules(self.insight.rules(), self.insight.left_out());
+        for Entry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
+            tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());
+        }
+        self.write(&changed, false);
+    }
+
+    fn write(&mut self, changed: &[Entry], anew: bool) {
+        let Some(kept) = self.kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
+        kept.write(changed, || self.following.book.all());
+    }
+}
+
+/// Tells of series that are new, or others than before.
+fn tell(insight: &mut Insight, live: &Live, source: SourceId, series: &[SeriesId]) {
+    if series.is_empty() {
+        return;
+    }
+    let store = live.store();
+    let defs = store.series(source, 0);
+    for id in series {
+        let def = defs.get(*id as usize);
+        if let Some((def, metric)) = def.and_then(|def| Some((def, store.catalog().metric(def)?))) {
+            insight.series(source.into(), *id, metric, &def.instance);
+        }
+    }
+}
+
+fn tick(insight: &mut Insight, source: SourceId, cursor: &mut Cursor, frame: &Arc<Frame>) {
+    cursor.take(frame);
+    let Some(state) = cursor.state() else { return };
+    let present = state.values().iter().enumerate().filter(|(_, value)| value.is_finite());
+    insight.tick(source.into(), frame.t, present.map(|(id, value)| (id as SeriesId, *value)));
+}

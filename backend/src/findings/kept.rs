@@ -1,0 +1,125 @@
+//! What was found, as a file in the data folder: a line each time that something is raised, changed or ended.
+
+use super::book::Entry;
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the file in the data folder.
+const FILE: &str = "findings.jsonl";
+
+/// The most of it that is read, and beyond half of which it is written anew, bytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The file. Where it cannot be written, what is found is known until this program ends, which is said once.
+#[derive(Debug)]
+pub(super) struct KeptFindings {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    failing: bool,
+}
+
+impl KeptFindings {
+    /// Reads the file of a data folder; of each finding the last line counts. A line that cannot be read, as the last one
+    /// after a power cut, is left out.
+    pub fn open(folder: &Path) -> (Self, Vec<Entry>) {
+        let path = folder.join(FILE);
+        let mut by_id = HashMap::new();
+        if let Ok(file) = File::open(&path) {
+            for line in BufReader::new(file.take(MAX_BYTES)).split(b'\n').map_while(Result::ok) {
+                if let Ok(entry) = serde_json::from_slice::<Entry>(&line) {
+                    by_id.insert(entry.finding.id.clone(), entry);
+                }
+            }
+        }
+        let kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
+        (kept, by_id.into_values().collect())
+    }
+
+    /// Writes what has changed; `all` is what there is, for when the file has grown too long.
+    pub fn write(&mut self, changed: &[Entry], all: impl FnOnce() -> Vec<Entry>) {
+        let written = match self.bytes > MAX_BYTES / 2 {
+            true => self.write_anew(&all()),
+            false => self.append(changed),
+        };
+        match written {
+            Ok(()) => self.failing = false,
+            Err(error) => {
+                // What is lacking is written with all the rest once it can be.
+                (self.bytes, self.file) = (MAX_BYTES, None);
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::warn!(%error, "{} cannot be written: findings are lost at a restart", self.path.display());
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, changed: &[Entry]) -> io::Result<()> {
+        let text = lines(changed)?;
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(OpenOptions::new().append(true).create(true).open(&self.path)?),
+        };
+        file.write_all(&text)?;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    fn write_anew(&mut self, all: &[Entry]) -> io::Result<()> {
+        let (text, new) = (lines(all)?, self.path.with_extension("new"));
+        let mut file = File::create(&new)?;
+        file.write_all(&text)?;
+        file.sync_data()?;
+        fs::rename(&new, &self.path)?;
+        (self.bytes, self.file) = (text.len() as u64, None);
+        Ok(())
+    }
+}
+
+fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for entry in entries {
+        serde_json::to_writer(&mut text, entry)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::book::tests::finding;
+    use super::*;
+
+    fn entry(kind: &str, until: Option<i64>) -> Entry {
+        Entry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
+    }
+
+    #[test]
+    fn the_last_line_of_each_counts_and_a_torn_one_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut kept, none) = KeptFindings::open(folder.path());
+        assert_eq!(none, []);
+        kept.write(&[], || vec![entry("hang", None)]);
+        kept.write(&[entry("idle", None)], Vec::new);
+        kept.write(&[entry("hang", Some(99))], Vec::new);
+        let path = folder.path().join(FILE);
+        let mut file = OpenOptions::new().append(true).open(&path).expect("there");
+        file.write_all(b"{\"id\":\"to").expect("written");
+        let (_, mut all) = KeptFindings::open(folder.path());
+        all.sort_by(|a, b| a.finding.id.cmp(&b.finding.id));
+        assert_eq!(all, [entry("hang", Some(99)), entry("idle", None)]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_nothing_and_is_caught_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("later");
+        let (mut kept, _) = KeptFindings::open(&inner);
+        kept.write(&[entry("hang", None)], || vec![entry("hang", None)]);
+        fs::create_dir(&inner).expect("made");
+        kept.write(&[entry("idle", None)], || vec![entry("hang", None), entry("idle", None)]);
+        assert_eq!(KeptFindings::open(&inner).1.len(), 2);
+    }
+}

@@ -1,0 +1,16 @@
+//! Findings: what is wrong with the machines, as the crate `insight` sees it in their samples. [`follow`] looks at what
+//! comes, [`look_through`] at what was kept, and [`FindingBook`] has what was found.
+//!
+//! They follow from the samples alone, so that a replay finds the same again; what is kept of them is a file beside the
+//! history, which is read after a restart.
+
+mod book;
+pub mod command;
+mod feed;
+mod follow;
+mod kept;
+
+pub use book::{FindingBook, Wanted};
+pub use command::json;
+pub use feed::look_through;
+pub use follow::{Following, follow};

@@ -1,0 +1,39 @@
+//! `GET /api/v1/findings`: what is wrong with the machines, and what was.
+
+use super::params::Params;
+use crate::findings::{self, Wanted};
+use crate::http::admit::Asker;
+use crate::http::{App, Refusal};
+use axum::Json;
+use axum::extract::State;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// `?from=`, `to=`, `source=`, `kind=` choose, the last two also repeated; `active=1` those that have not ended. The newest
+/// told comes first; what is a consequence of another has the id of that in `because`. `rules` says what each rule can see.
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Json<Value>, Refusal> {
+    let now = app.live.clock.wall();
+    let (from, to) = (params.instant("from", now)?, params.instant("to", now)?);
+    if from.zip(to).is_some_and(|(from, to)| from > to) {
+        return Err(Refusal::bad("from is later than to"));
+    }
+    let active = match params.last("active") {
+        None | Some("0" | "false") => false,
+        Some("1" | "true") => true,
+        Some(other) => return Err(Refusal::bad(format!("active is 1 or 0, not {other:?}"))),
+    };
+    let span = asker.within(now, from.unwrap_or(0), to.unwrap_or(now))?;
+    let wanted = Wanted {
+        span: Some(span),
+        sources: params.each("source").map(String::from).collect(),
+        kinds: params.each("kind").map(String::from).collect(),
+        active,
+    };
+    let reader = asker.reader(&app);
+    let seen = app.findings.seen(&wanted, |key| reader.scope().sees(key));
+    Ok(Json(findings::json(now, &seen, &app.findings.rules())))
+}

@@ -1,0 +1,99 @@
+//! Findings for Prometheus: which are open, and how many were raised since the start.
+
+use crate::export::openmetrics::escape;
+use crate::findings::{FindingBook, Wanted};
+use crate::live::Reader;
+use shared::finding::Finding;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The rows of all findings that a reader may see.
+pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String) {
+    let open = book.seen(&Wanted { active: true, ..Wanted::default() }, |key| reader.scope().sees(key));
+    write_open(&open, text);
+    let (totals, left_out) = book.totals();
+    text.push_str(
+        "# HELP watchglass_findings_total Findings raised since the start.\n# TYPE watchglass_findings_total counter\n",
+    );
+    for ((kind, severity), count) in totals {
+        let _ = writeln!(
+            text,
+            "watchglass_findings_total{{kind=\"{}\",severity=\"{}\"}} {count}",
+            escape(&kind, true),
+            severity.word()
+        );
+    }
+    let _ = write!(
+        text,
+        "# HELP watchglass_self_findings_left_out_total Findings that were not told because there were too many.\n\
+         # TYPE watchglass_self_findings_left_out_total counter\nwatchglass_self_findings_left_out_total {left_out}\n"
+    );
+}
+
+fn write_open(open: &[Finding], text: &mut String) {
+    // Two of one rule may be open on one device; a row is there once.
+    let mut rows: BTreeMap<String, ()> = BTreeMap::new();
+    for finding in open {
+        for place in &finding.subject {
+            let labels = format!(
+                "source=\"{}\",kind=\"{}\",rule=\"{}\",severity=\"{}\"",
+                escape(&place.source, true),
+                escape(&finding.kind, true),
+                escape(&finding.rule, true),
+                finding.severity.word()
+            );
+            match place.gpus.is_empty() {
+                true => _ = rows.insert(labels, ()),
+                false => rows.extend(place.gpus.iter().map(|gpu| (format!("{labels},gpu=\"{gpu}\""), ()))),
+            }
+        }
+    }
+    if !rows.is_empty() {
+        text.push_str("# HELP watchglass_finding A finding that is open.\n# TYPE watchglass_finding gauge\n");
+    }
+    for labels in rows.into_keys() {
+        let _ = writeln!(text, "watchglass_finding{{{labels}}} 1");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::finding::{Place, Severity};
+
+    #[test]
+    fn an_open_finding_has_a_row_for_each_device() {
+        let finding = Finding {
+            id: "hang:n1:0:5".into(),
+            kind: "hang".into(),
+            rule: "hang.spin".into(),
+            severity: Severity::Critical,
+            subject: vec![
+                Place { source: "n\"1".into(), gpus: vec![0, 1] },
+                Place { source: "n2".into(), gpus: Vec::new() },
+            ],
+            affects: Vec::new(),
+            device: None,
+            since: 5,
+            told: 65,
+            until: None,
+            sentence: String::new(),
+            evidence: Vec::new(),
+            changed: Vec::new(),
+            because: None,
+            confidence: None,
+        };
+        let mut text = String::new();
+        write_open(&[finding.clone(), finding], &mut text);
+        let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let labels = "kind=\"hang\",rule=\"hang.spin\",severity=\"critical\"";
+        assert_eq!(
+            rows,
+            [
+                format!("watchglass_finding{{source=\"n2\",{labels}}} 1"),
+                format!("watchglass_finding{{source=\"n\\\"1\",{labels},gpu=\"0\"}} 1"),
+                format!("watchglass_finding{{source=\"n\\\"1\",{labels},gpu=\"1\"}} 1"),
+            ]
+        );
+    }
+}
