@@ -34,6 +34,7 @@ pub mod address;
 pub mod agent;
 pub mod audit;
 pub mod catalog;
+pub mod changed;
 pub mod column;
 pub mod crc32c;
 pub mod csv;

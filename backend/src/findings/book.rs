@@ -1,5 +1,7 @@
 //! What was found on all machines, with who may see it.
 
+use super::changed::explain;
+use crate::live::Live;
 use shared::finding::{Finding, RuleState, Severity};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -94,6 +96,25 @@ impl FindingBook {
         }
         inner.bound();
         Some(entry)
+    }
+
+    /// Likewise, and says with what is new what else moved then, which reads the history.
+    pub(super) fn take_explained(
+        &self,
+        live: &Live,
+        mut finding: Finding,
+        key: impl Fn(&str) -> Option<String>,
+    ) -> Option<Entry> {
+        let known = {
+            let inner = self.inner();
+            let id = inner.renamed.get(&finding.id).unwrap_or(&finding.id);
+            inner.by_id.get(id).map(|old| old.finding.changed.clone())
+        };
+        match known {
+            Some(changed) => finding.changed = changed,
+            None => explain(live, &mut finding),
+        }
+        self.take(finding, key)
     }
 
     /// Takes what was written down by an earlier life.

@@ -122,7 +122,7 @@ pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: O
     let keys: BTreeMap<String, String> = sources.iter().map(|s| (s.name.clone(), s.key.clone())).collect();
     let mut insight = Insight::new(settings);
     feed(&mut insight, live, &sources, (from, to), &jobs, |finding| {
-        book.take(finding, |name| keys.get(name).cloned());
+        book.take_explained(live, finding, |name| keys.get(name).cloned());
     });
     book.set_rules(insight.rules(), insight.left_out());
 }

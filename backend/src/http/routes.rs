@@ -3,7 +3,7 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, figure, findings, markers, metrics, query, record, report, runs, series, uplink};
+use super::api::{self, changed, figure, findings, markers, metrics, query, record, report, runs, series, uplink};
 use super::need::{Carries, Need};
 use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
@@ -91,6 +91,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/runs/{id}/report", READ, NOTHING, report::get;
     GET "/api/v1/runs/{id}", READ, NOTHING, runs::one;
     GET "/api/v1/findings", READ, NOTHING, findings::get;
+    GET "/api/v1/changed", READ, NOTHING, changed::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/kernels", READ, NOTHING, markers::kernels;
     GET "/api/v1/cells", READ, NOTHING, markers::cells;

@@ -18,6 +18,7 @@ const NAMES: &[(&str, &[&str])] = &[
         "/api/v1/runs",
         &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit", "sums"],
     ),
+    ("/api/v1/changed", &["from", "to", "source"]),
     ("/api/v1/findings", &["from", "to", "source", "kind", "active"]),
     ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
     ("/api/v1/processes", &["at", "source"]),

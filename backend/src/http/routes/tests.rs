@@ -138,6 +138,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/cells", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/findings", ""),
+    ("/api/v1/changed", "?from=1699999990&to=1700000000"),
     ("/api/v1/runs", ""),
     ("/api/v1/runs/{id}", ""),
     ("/api/v1/runs/{id}/report", ""),
