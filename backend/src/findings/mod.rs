@@ -11,6 +11,8 @@ mod feed;
 mod follow;
 mod kept;
 
+#[cfg(test)]
+pub(crate) use book::tests::finding;
 pub use book::{FindingBook, Wanted};
 pub use changed::{Spans, changes};
 pub use command::json;

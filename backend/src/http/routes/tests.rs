@@ -4,6 +4,7 @@ use super::*;
 use crate::accounts::Network;
 use crate::clock::Manual;
 use crate::config::Config;
+use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::live::Live;
@@ -35,8 +36,9 @@ fn live() -> Arc<Live> {
     for ((key, name), value) in [(HIDDEN, SECRET), (GRANTED, 12.0)] {
         let source = store.add_source(key.into(), 1_000, vec![("name".into(), name.into())]);
         store.intern(source, SeriesDef { metric: 0, instance: String::new() }).expect("a row");
-        for t in [NOW - 2_000, NOW - 1_000, NOW] {
-            store.append(source, t, false, &[value]).expect("a source");
+        for ago in (0..=20).rev() {
+            let value = if ago > 10 { value / 2.0 } else { value };
+            store.append(source, NOW - ago * 1_000, false, &[value]).expect("a source");
         }
     }
     let check = Check {
@@ -95,6 +97,9 @@ fn reads(route: &Route) -> bool {
 fn readers(scope: Scope) -> Router {
     let (_, stop) = watch::channel(false);
     let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
+    for (key, name) in [GRANTED, HIDDEN] {
+        app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
+    }
     let bounds = shared::scope::Bounds::All;
     let asker = Asker {
         who: None,
