@@ -8,6 +8,7 @@ use shared::finding::{Change, Finding};
 use shared::rollup::rate;
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
+use std::collections::BTreeSet;
 
 /// The most changes that a finding is told with.
 const MAX_OF_FINDING: usize = 5;
@@ -95,6 +96,9 @@ pub(super) fn explain(live: &Live, finding: &mut Finding) {
         all.extend(changes(live, source, spans, |metric| !read(metric)));
     }
     all.sort_by(|a, b| b.first.cmp(&a.first).then(b.score.total_cmp(&a.score)));
+    // Of one tag the device that moved most says it for all.
+    let mut told = BTreeSet::new();
+    all.retain(|change| told.insert(change.tag.clone()));
     all.truncate(MAX_OF_FINDING);
     finding.changed = all;
 }

@@ -114,7 +114,10 @@ fn all(flags: &Flags) -> Vec<Outcome> {
 fn one(seed: u64, flags: &Flags, text: &mut String) {
     let (world, judge) = trace(seed, flags);
     let outcome = score::outcome(seed, &world, &judge.found);
-    *text += &format!("seed {seed}: {} ({:?}), {:.0} s, {:.1} GPU-hours\n", world.name, outcome.class, world.seconds, outcome.gpu_hours);
+    *text += &format!(
+        "seed {seed}: {} ({:?}), {:.0} s, {:.1} GPU-hours\n",
+        world.name, outcome.class, world.seconds, outcome.gpu_hours
+    );
     for host in &world.hosts {
         let models: Vec<&str> = host.cards.iter().map(|c| c.model.name).collect();
         *text += &format!("  {}: {models:?} {:.0} cores, {:?}\n", host.name, host.cores, host.eyes);
@@ -222,23 +225,41 @@ fn summary(outcomes: &[Outcome], text: &mut String) {
         let right = claims.iter().filter(|c| c.right).count();
         let (p, low, high) = wilson(right, claims.len());
         let (per, from, to) = rate(claims.len() - right, hours);
-        *text += &format!("{rule} | {} | {right} | {p:.2} ({low:.2}-{high:.2}) | {per:.2} ({from:.2}-{to:.2})\n", claims.len());
+        *text += &format!(
+            "{rule} | {} | {right} | {p:.2} ({low:.2}-{high:.2}) | {per:.2} ({from:.2}-{to:.2})\n",
+            claims.len()
+        );
     }
     let claims: Vec<_> = outcomes.iter().flat_map(|o| &o.claims).collect();
     let right = claims.iter().filter(|c| c.right).count();
     let told = labels.iter().filter(|t| t.after.is_some()).count();
     let (p, pl, ph) = wilson(right, claims.len());
     let (r, rl, rh) = wilson(told, labels.len());
-    *text += &format!("\noverall: precision {p:.3} ({pl:.3}-{ph:.3}) of {}, recall {r:.3} ({rl:.3}-{rh:.3}) of {}\n\nmissed:\n", claims.len(), labels.len());
+    *text += &format!(
+        "\noverall: precision {p:.3} ({pl:.3}-{ph:.3}) of {}, recall {r:.3} ({rl:.3}-{rh:.3}) of {}\n\nmissed:\n",
+        claims.len(),
+        labels.len()
+    );
     for outcome in outcomes {
         for told in outcome.told.iter().filter(|t| t.after.is_none() && !t.label.optional) {
-            *text += &format!("  seed {}: {} {} ({}) at {:.0}\n", outcome.seed, outcome.name, told.label.kind, told.label.name, told.label.onset);
+            *text += &format!(
+                "  seed {}: {} {} ({}) at {:.0}\n",
+                outcome.seed, outcome.name, told.label.kind, told.label.name, told.label.onset
+            );
         }
     }
     *text += "\nfalse:\n";
     for outcome in outcomes {
         for claim in outcome.claims.iter().filter(|c| !c.right) {
-            *text += &format!("  seed {} {}: {} {} at {:.0}: {}\n", outcome.seed, outcome.name, claim.rule, claim.worst.word(), claim.at, claim.sentence);
+            *text += &format!(
+                "  seed {} {}: {} {} at {:.0}: {}\n",
+                outcome.seed,
+                outcome.name,
+                claim.rule,
+                claim.worst.word(),
+                claim.at,
+                claim.sentence
+            );
         }
     }
 }
