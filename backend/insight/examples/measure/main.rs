@@ -10,12 +10,15 @@ mod random;
 mod score;
 mod set;
 mod world;
+mod write;
 
 use judge::Judge;
 use score::{Outcome, rate, wilson};
 use set::Class;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +32,7 @@ measure [FLAGS]
   --alter P     constants of the simulation moved by up to P percent
   --one SEED    one trace: its labels and findings
   --quick       120 traces
+  --write DIR   each trace as a file for `watchglass import`, and labels.json, in place of the score
 ";
 
 struct Flags {
@@ -38,10 +42,11 @@ struct Flags {
     kind: Option<String>,
     alter: f64,
     one: Option<u64>,
+    write: Option<PathBuf>,
 }
 
 fn flags() -> Result<Flags, String> {
-    let mut flags = Flags { seeds: 480, odd: false, hours: None, kind: None, alter: 0.0, one: None };
+    let mut flags = Flags { seeds: 480, odd: false, hours: None, kind: None, alter: 0.0, one: None, write: None };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
@@ -54,6 +59,7 @@ fn flags() -> Result<Flags, String> {
             "--kind" => flags.kind = Some(value()?),
             "--alter" => flags.alter = number(value()?)? / 100.0,
             "--one" => flags.one = Some(number(value()?)? as u64),
+            "--write" => flags.write = Some(PathBuf::from(value()?)),
             other => return Err(format!("{other} is not known\n\n{HELP}")),
         }
     }
@@ -76,7 +82,12 @@ fn main() -> ExitCode {
         }
     };
     let mut text = String::new();
-    if let Some(seed) = flags.one {
+    if let Some(folder) = &flags.write {
+        if let Err(error) = files(folder, &flags) {
+            eprintln!("{}: {error}", folder.display());
+            return ExitCode::FAILURE;
+        }
+    } else if let Some(seed) = flags.one {
         one(seed, &flags, &mut text);
     } else {
         let outcomes = all(&flags);
@@ -88,11 +99,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn all(flags: &Flags) -> Vec<Outcome> {
-    let seeds: Vec<u64> = (0..flags.seeds as u64)
+fn seeds(flags: &Flags) -> Vec<u64> {
+    if let Some(one) = flags.one {
+        return vec![one];
+    }
+    (0..flags.seeds as u64)
         .map(|n| 2 * n + u64::from(flags.odd))
         .filter(|&seed| flags.kind.as_ref().is_none_or(|kind| set::plan(seed).1.contains(kind.as_str())))
-        .collect();
+        .collect()
+}
+
+fn files(folder: &Path, flags: &Flags) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut labels = Vec::new();
+    for seed in seeds(flags) {
+        let mut world = set::world(seed, flags.hours, flags.alter);
+        let name = format!("trace-{seed}.jsonl");
+        let mut lines = write::Lines::new(BufWriter::new(File::create(folder.join(&name))?), &world);
+        world.run(&mut lines);
+        lines.end()?;
+        let mut truth = write::truth(seed, &world);
+        truth["file"] = name.into();
+        labels.push(truth);
+    }
+    std::fs::write(folder.join("labels.json"), serde_json::to_vec_pretty(&labels)?)
+}
+
+fn all(flags: &Flags) -> Vec<Outcome> {
+    let seeds = seeds(flags);
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     let work = || {

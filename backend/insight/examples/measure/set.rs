@@ -874,7 +874,7 @@ impl Maker {
         let mut label = self.label("host_memory", "leak", Some(job), t, self.world.seconds);
         label.places = vec![(h, Vec::new())];
         (label.mild, label.before_end) = (mild, true);
-        let act = if self.random.chance(0.5) { Act::HostLeak(job, h, rate) } else { Act::Other(h, rate) };
+        let act = if self.random.chance(0.5) { Act::HostLeak(job, rate) } else { Act::Other(h, rate) };
         self.at(t, act);
         let label = self.add(label);
         let again = self.random.between(60.0, 200.0);
