@@ -187,7 +187,7 @@ impl Maker {
             lanes: random.chance(0.9),
             throttle: random.chance(0.93),
             xid: random.chance(0.7),
-            power: random.chance(0.98),
+            power: true,
             pressure: random.chance(0.85),
             watched: random.chance(0.6),
             processes: random.chance(0.75),
@@ -231,6 +231,7 @@ impl Maker {
         let cards: Vec<Card> = (0..count).map(|_| Card::new(model, &mut self.random, altered)).collect();
         let mut eyes = self.eyes;
         // Older cards have profile counters where DCGM runs.
+        eyes.power = !model.fan || self.random.chance(0.9);
         eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
         // Machines of one job are bought together.
