@@ -367,7 +367,7 @@ impl Card {
         if self.brake {
             bits |= 8 | 128;
         }
-        if busy > 0.0 && self.warm_clock < 0.995 * self.model.clock && self.warm_clock <= clock + 1.0 {
+        if busy > 0.0 && self.warm_clock < 0.995 * self.model.clock && !capped {
             bits |= 32;
         }
         if self.temp >= self.model.hard {
@@ -410,7 +410,6 @@ impl Card {
         Reading {
             used: 100.0 * (seen + (1.0 - seen) * rest_used),
             power: (self.power * (1.0 + 0.004 * random.normal())).max(1.0),
-            mean,
             clock: shown.clamp(self.model.low.min(shown), self.model.clock),
             temp: (self.temp + 0.2 * random.normal()).round(),
             active: 100.0 * active,
@@ -419,7 +418,6 @@ impl Card {
             occupancy: 100.0 * mean_of(l.sm * 0.35, 0.6, l.waiting_sm * 0.25, l.waiting_sm * 0.3),
             dram: 100.0 * mean_of(l.dram, 0.8, 0.002, 0.1).min(1.0),
             tensor: 100.0 * mean_of(l.tensor, 0.02, 0.0, 0.0),
-            rest: parts.rest / dt,
         }
     }
 }
@@ -429,7 +427,6 @@ impl Card {
 pub struct Reading {
     pub used: f64,
     pub power: f64,
-    pub mean: f64,
     pub clock: f64,
     pub temp: f64,
     pub active: f64,
@@ -438,5 +435,4 @@ pub struct Reading {
     pub occupancy: f64,
     pub dram: f64,
     pub tensor: f64,
-    pub rest: f64,
 }

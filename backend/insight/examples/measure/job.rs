@@ -454,7 +454,11 @@ impl Job {
         let forever = 1e9;
         let (what, amounts, spins, cores) = match hang {
             Hang::Spin => (What::Spin, self.all(forever), true, Some(self.recipe.cores)),
-            Hang::Odd(member, cores) => (What::Rest, self.one(member, forever), true, Some(cores)),
+            Hang::Odd(member, own) => {
+                let others = self.members.len() as f64 - 1.0;
+                let cores = (others * self.recipe.cores + own) / (others + 1.0);
+                (What::Rest, self.one(member, forever), true, Some(cores))
+            }
             Hang::Idle => (What::Rest, self.all(forever), false, Some(0.02)),
         };
         self.push(vec![(what, amounts)], spins, Effect { cores, ..Effect::default() });

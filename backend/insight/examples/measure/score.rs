@@ -45,7 +45,6 @@ pub struct Told {
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub rule: String,
-    pub kind: String,
     pub right: bool,
     pub worst: Severity,
     pub sentence: String,
@@ -154,7 +153,6 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
         if is_claim(found) {
             claims.push(Claim {
                 rule: finding.rule.clone(),
-                kind: finding.kind.clone(),
                 right,
                 worst: found.worst,
                 sentence: finding.sentence.clone(),

@@ -186,7 +186,7 @@ impl Maker {
             lanes: random.chance(0.9),
             throttle: random.chance(0.93),
             xid: random.chance(0.7),
-            power: random.chance(0.98),
+            power: true,
             pressure: random.chance(0.85),
             watched: random.chance(0.6),
             processes: random.chance(0.75),
@@ -230,6 +230,7 @@ impl Maker {
         let cards: Vec<Card> = (0..count).map(|_| Card::new(model, &mut self.random, altered)).collect();
         let mut eyes = self.eyes;
         // Older cards have profile counters where DCGM runs.
+        eyes.power = !model.fan || self.random.chance(0.9);
         eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
         // Machines of one job are bought together.
@@ -887,7 +888,7 @@ impl Maker {
         let mut label = self.label("host_memory", "leak", Some(job), t, self.world.seconds);
         label.places = vec![(h, Vec::new())];
         (label.mild, label.before_end) = (mild, true);
-        let act = if self.random.chance(0.5) { Act::HostLeak(job, h, rate) } else { Act::Other(h, rate) };
+        let act = if self.random.chance(0.5) { Act::HostLeak(job, rate) } else { Act::Other(h, rate) };
         self.at(t, act);
         let label = self.add(label);
         let again = self.random.between(60.0, 200.0);

@@ -147,6 +147,8 @@ pub struct Host {
     pub silent: bool,
     pub blind: bool,
     pub eyes: Eyes,
+    /// The container of its job has fewer cores than the job wants.
+    short: bool,
     /// Share of its memory that is in use.
     full: f64,
     wants: f64,
@@ -196,7 +198,7 @@ pub enum Act {
     /// Label by number: its onset is when the job stops.
     Stall(usize, Hang, usize),
     Leak(usize, f64),
-    HostLeak(usize, usize, f64),
+    HostLeak(usize, f64),
     OwnCpu(usize, usize, f64),
     Hog(usize, f64),
     Quota(usize, Option<f64>),
@@ -213,7 +215,6 @@ pub enum Act {
     Goodbye(usize),
     Blind(usize, bool),
     Restart(usize),
-    Ambient(usize, f64),
 }
 
 /// What is wrong in truth.
@@ -332,6 +333,7 @@ impl Host {
             silent: false,
             blind: false,
             eyes,
+            short: false,
             full: 0.0,
             wants: 0.0,
             share: 1.0,
@@ -393,7 +395,7 @@ impl Host {
     fn provide(&mut self, jobs: &[Job], own: usize, dt: f64) {
         let mut cores = self.hog + 0.6;
         let (mut reads, mut writes, mut sent, mut received) = (0.0, self.disk_others, 0.0, 0.0);
-        let mut limited_disk = false;
+        let (mut limited_disk, mut short) = (false, false);
         self.using.resize(jobs.len(), 0.0);
         for (number, job) in jobs.iter().enumerate() {
             let Some(place) = job.hosts.iter().position(|&h| h == own) else { continue };
@@ -426,6 +428,7 @@ impl Host {
                 let own_room =
                     ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
                 let by_cores = full * got.min(own_room);
+                short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
                 let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
                 let by_bytes = if r.batch_bytes > 0.0 { left / (r.batch_bytes * members) } else { f64::INFINITY };
                 if by_bytes < by_cores && by_bytes < job.need() * 1.1 && job.stage == Stage::Running {
@@ -434,6 +437,7 @@ impl Host {
                 by_cores.min(by_bytes)
             })
             .collect();
+        self.short = short;
         self.waits_io = if limited_disk { 1.0 } else { ((reads + writes) / disk).min(1.0).powf(2.0) * 0.6 };
         self.counters[READ] += reads.min(disk) * dt;
         self.counters[WRITTEN] += writes.min(disk) * dt;
@@ -453,7 +457,6 @@ impl World {
         let ms = BEGIN + (t * 1000.0) as i64;
         match act {
             Act::Cooling(h, g, factor) => self.hosts[h].cards[g].cooling *= factor,
-            Act::Ambient(h, by) => self.hosts[h].cards.iter_mut().for_each(|card| card.ambient += by),
             Act::Stuck(h, g, clock) => self.hosts[h].cards[g].stuck = clock,
             Act::Brake(h, g, on) => self.hosts[h].cards[g].brake = on,
             Act::Limit(h, g, watts) => self.hosts[h].cards[g].limit = watts,
@@ -485,7 +488,7 @@ impl World {
             }
             Act::Stall(job, hang, _) => self.jobs[job].stall(hang),
             Act::Leak(job, rate) => self.jobs[job].leak = rate,
-            Act::HostLeak(job, _, rate) => self.jobs[job].host_leak = rate,
+            Act::HostLeak(job, rate) => self.jobs[job].host_leak = rate,
             Act::OwnCpu(job, member, speed) => self.jobs[job].own_cpu[member] = speed,
             Act::Hog(h, cores) => self.hosts[h].hog = cores,
             Act::Quota(h, cores) => self.hosts[h].quota = cores,
@@ -772,7 +775,7 @@ impl World {
         let memory_full = ((used / host.memory - 0.965) / 0.033).clamp(0.0, 1.0);
         let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
         let quota = host.quota.unwrap_or(host.cores);
-        let throttled = ((watched_cores / quota - 0.95) * 4.0).clamp(0.0, 1.0);
+        let throttled = if host.short { random.between(0.6, 0.97) } else { 0.0 };
         let hostly = [
             busy,
             (io * 6.0 * random.unit()).min(100.0 - busy),
