@@ -5,11 +5,11 @@ use crate::config::{Fail, Fleet};
 use shared::standing::Standing;
 
 /// How long the memory takes to fill up, milliseconds.
-const FILL_MS: i64 = 90_000;
+const FILL_MS: i64 = 150_000;
 /// How long a link was cut whose samples are missing still, milliseconds.
 const FILLED_MS: i64 = 120_000;
 /// How long the memory of a machine takes to fill up, milliseconds.
-const HOST_FILL_MS: i64 = 260_000;
+const HOST_FILL_MS: i64 = 215_000;
 /// How long after its begin a memory that fails loses something, milliseconds.
 const FAILING_MS: i64 = 45_000;
 /// How long the ranks of a job wait for one that is gone, milliseconds: as long as collective libraries do.
