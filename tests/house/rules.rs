@@ -46,7 +46,11 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
-    ("tests", &["shared", "collectors", "history", "records", "backend", "charts", "top"], &["plotters", "leptos"]),
+    (
+        "tests",
+        &["shared", "collectors", "history", "insight", "records", "backend", "charts", "top"],
+        &["plotters", "leptos"],
+    ),
 ];
 
 /// Folder of sources, room, and the rooms beside it that it may import.
