@@ -316,7 +316,14 @@ impl Job {
 
     /// Works from `from` to `to`. `ring` is how many times longer an exchange takes than over sound links; `supply` the
     /// batches a second that each machine can make.
-    pub fn advance(&mut self, (from, to): (f64, f64), speeds: &[Speed], ring: f64, supply: &[f64], random: &mut Random) {
+    pub fn advance(
+        &mut self,
+        (from, to): (f64, f64),
+        speeds: &[Speed],
+        ring: f64,
+        supply: &[f64],
+        random: &mut Random,
+    ) {
         self.parts.fill(Parts::default());
         for sums in [&mut self.cores, &mut self.written, &mut self.sent, &mut self.batches] {
             sums.fill(0.0);
@@ -493,7 +500,11 @@ impl Job {
             }
             Shape::Notebook { think, cell } => {
                 let (think, cell) = (think * random.about_one(0.7), cell * random.about_one(0.9));
-                self.push(vec![(What::Rest, self.all(think))], false, Effect { cores: Some(0.02), ..Effect::default() });
+                self.push(
+                    vec![(What::Rest, self.all(think))],
+                    false,
+                    Effect { cores: Some(0.02), ..Effect::default() },
+                );
                 let steps = (cell / self.recipe.step).ceil().clamp(1.0, 3000.0) as usize;
                 for _ in 0..steps {
                     self.step(now, ring, supply, random);

@@ -425,7 +425,8 @@ impl Host {
                 // Those who want cores share them alike: what others take, the loaders lack.
                 let wanted = full * r.batch_cores * members + members * r.cores + self.hog + 0.6;
                 let got = (self.cores / wanted).min(1.0);
-                let own_room = ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
+                let own_room =
+                    ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
                 let by_cores = full * got.min(own_room);
                 short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
                 let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
@@ -572,7 +573,8 @@ impl World {
                     let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
                     // Work that is launched too slowly waits for its launches.
                     let tensor = tensor * (0.35 + 0.65 * (cpu * 1.6).min(1.0));
-                    let lanes = card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
+                    let lanes =
+                        card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
                     speeds.push(Speed { tensor, stream, cpu, copy: lanes });
                     let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
                     ring = ring.max(1.0 / bridge);
@@ -716,8 +718,8 @@ impl World {
             }
             let members = job.members.iter().filter(|m| m.host == h).count() as f64;
             rss += job.recipe.resident * members + job.host_leaked;
-            watched_cores +=
-                job.cores[place] / dt + host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members;
+            watched_cores += job.cores[place] / dt
+                + host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members;
         }
         host.other_memory = (host.other_memory + host.other_rate * dt).max(0.0);
         let used = (host.base_memory + rss + host.other_memory).min(host.memory * 0.998);
@@ -741,8 +743,9 @@ impl World {
                 }
             }
             card.has_context = context;
-            card.used = (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
-                .min(card.model.memory * 0.997);
+            card.used =
+                (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
+                    .min(card.model.memory * 0.997);
             parts.fit(dt);
             readings.push(card.pass(&parts, dt, random));
         }
@@ -766,7 +769,8 @@ impl World {
         let busy = (100.0 * wants / host.cores + 0.8 * random.normal().abs()).clamp(0.1, 100.0);
         let crowd = (wants / host.cores - 0.9).max(0.0);
         let io = host.waits_io;
-        host.counters[RESENT] += (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
+        host.counters[RESENT] +=
+            (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
         let c = &host.counters;
         let memory_full = ((used / host.memory - 0.965) / 0.033).clamp(0.0, 1.0);
         let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
@@ -915,12 +919,38 @@ impl World {
 
 fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
     let mut rows = vec![
-        Process { pid: 1, name: "systemd".into(), user: "root".into(), cpu: Some(0.1), rss: 12 << 20, threads: 1, ..Process::default() },
-        Process { pid: 900, parent: 1, name: "dcgm".into(), user: "root".into(), cpu: Some(1.2), rss: 60 << 20, threads: 9, ..Process::default() },
+        Process {
+            pid: 1,
+            name: "systemd".into(),
+            user: "root".into(),
+            cpu: Some(0.1),
+            rss: 12 << 20,
+            threads: 1,
+            ..Process::default()
+        },
+        Process {
+            pid: 900,
+            parent: 1,
+            name: "dcgm".into(),
+            user: "root".into(),
+            cpu: Some(1.2),
+            rss: 60 << 20,
+            threads: 9,
+            ..Process::default()
+        },
     ];
     if host.hog > 0.0 {
         let cpu = (100.0 * host.hog * host.share) as f32;
-        rows.push(Process { pid: 7777, parent: 1, name: "make".into(), user: "li".into(), cpu: Some(cpu), rss: 4 << 30, threads: 64, ..Process::default() });
+        rows.push(Process {
+            pid: 7777,
+            parent: 1,
+            name: "make".into(),
+            user: "li".into(),
+            cpu: Some(cpu),
+            rss: 4 << 30,
+            threads: 64,
+            ..Process::default()
+        });
     }
     for (number, job) in jobs.iter().enumerate() {
         let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
@@ -945,7 +975,8 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
         rows.push(row(parent, 1, "torchrun", 0.01, 3e8));
         let members = job.members.iter().filter(|m| m.host == h).count() as f64;
         let each = job.cores[place] / dt / pids.len() as f64;
-        let loading = host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
+        let loading =
+            host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
         for pid in pids {
             rows.push(row(pid, parent, "python3", each, job.recipe.resident));
             if loading > 0.001 {
@@ -956,7 +987,17 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
     for (g, card) in host.cards.iter().enumerate() {
         if card.tenant > 0.0 {
             let memory = Some((0.12 * card.model.memory) as u64);
-            rows.push(Process { pid: 9100 + g as u32, parent: 1, name: "python".into(), user: "kim".into(), cpu: Some(100.0), rss: 3 << 30, threads: 20, gpu_memory: memory, ..Process::default() });
+            rows.push(Process {
+                pid: 9100 + g as u32,
+                parent: 1,
+                name: "python".into(),
+                user: "kim".into(),
+                cpu: Some(100.0),
+                rss: 3 << 30,
+                threads: 20,
+                gpu_memory: memory,
+                ..Process::default()
+            });
         }
     }
     ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
