@@ -1,11 +1,11 @@
 //! Links that are slower than they can be: PCIe with fewer lanes, NVLink that is not used, networks that resend.
 
 use crate::device::Device;
+use crate::device::NVLINK;
 use crate::finding::{Draft, Key};
 use crate::levels::median;
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::straggler::NVLINK;
 use crate::words::{begin, bytes, devices, evidence, host as machine, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;
@@ -143,10 +143,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
     let working = group.is_working() && now - group.course.since >= 45.max(2 * step) && group.members.len() >= 3;
-    let minute = |device: &Device| {
-        let (tx, rx) = (device.recent(Sig::NvTx), device.recent(Sig::NvRx));
-        (tx.is_some() || rx.is_some()).then(|| tx.map_or(0.0, |s| s.minute) + rx.map_or(0.0, |s| s.minute))
-    };
+    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| device.recent(Sig::NvTx).is_some());
     let values: Vec<Option<f64>> = group
         .members
         .iter()
@@ -164,7 +161,13 @@ fn nvlink(scene: &mut Scene, at: usize) {
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);
-        let low = known.map(|(own, peers)| own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8));
+        // Among peers that are alike one that hardly sends from the start has never had its links.
+        let alike = others.len() >= 3
+            && peers.is_some_and(|peers| others.iter().all(|other| (0.75..=1.33).contains(&(other / peers))));
+        let low = known.map(|(own, peers)| {
+            let fell = own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8);
+            fell || (own < 0.15 * peers && alike)
+        });
         let high = known.map(|(own, peers)| own >= 0.8 * peers);
         device.marks.nvlink.step(now, low, patience);
         device.marks.nvlink_back.step(now, high, patience);
