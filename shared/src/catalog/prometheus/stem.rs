@@ -88,6 +88,7 @@ const NAMED: &[(&str, &str)] = &[
     ("proc.memory.percent", "process_memory_used"),
     ("proc.cpu.threads", "process_threads"),
     ("proc.processes", "process_members"),
+    ("proc.processes_uninterruptible", "process_members_uninterruptible"),
     ("proc.memory.oomKills", "process_oom_kills"),
     ("proc.", "process"),
     ("openmetrics.{sample}", "scraped_sample"),
