@@ -36,7 +36,8 @@ const TESTS: &[&str] = &[
 const SLOW: &[&str] = &["cut_and_altered"];
 
 /// Collectors of the host; `tests/linux` has their golden tests, and the same rule.
-const HOST: &[&str] = &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "processes"];
+const HOST: &[&str] =
+    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
 
 /// Rows that no golden test can put, and why.
 const EXEMPT: &[(&MetricDef, &str)] = &[

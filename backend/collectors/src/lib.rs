@@ -271,6 +271,14 @@ pub static COLLECTORS: &[Entry] = &[
         open: host::network::open,
     },
     Entry {
+        name: "infiniband",
+        about: "Traffic, state and errors of the ports of InfiniBand and RoCE adapters.",
+        systems: LINUX,
+        metrics: &[rows::infiniband::ROWS],
+        options: &[],
+        open: host::infiniband::open,
+    },
+    Entry {
         name: "process",
         about: "The watched processes with all their descendants.",
         systems: ALL,

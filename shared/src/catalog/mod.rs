@@ -20,6 +20,7 @@ pub mod gpu;
 pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
+pub mod infiniband;
 pub mod ipu;
 pub mod kernel;
 pub mod link;
@@ -386,6 +387,7 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     disk::ROWS,
     disk::USAGE_ROWS,
     network::ROWS,
+    infiniband::ROWS,
     apple::ROWS,
     kernel::ROWS,
     process::ROWS,

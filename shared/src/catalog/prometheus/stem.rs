@@ -79,6 +79,8 @@ const NAMED: &[(&str, &str)] = &[
     ("network.sentBps", "network_transmit"),
     ("network.{dev}.recv", "network_device_receive"),
     ("network.{dev}.sent", "network_device_transmit"),
+    ("infiniband.{port}.recv", "infiniband_receive"),
+    ("infiniband.{port}.sent", "infiniband_transmit"),
     ("kernel.{kernel}.cpu_percent", "jupyter_kernel_cpu_utilization"),
     ("kernel.{kernel}.memory", "jupyter_kernel_memory"),
     ("kernel.{kernel.gpu.i}.memory", "jupyter_kernel_gpu_memory"),
