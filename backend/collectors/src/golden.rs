@@ -23,6 +23,7 @@ const TESTS: &[&str] = &[
     "devices::nvidia::tests::a_watched_process",
     "devices::nvidia::tests::all_of_a_gpu",
     "devices::nvidia::tests::critical_errors",
+    "devices::nvidia::tests::how_a_gpu_is",
     "devices::tpu::",
     "devices::trainium::tests::recordings",
     "host::monitor::",

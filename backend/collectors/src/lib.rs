@@ -317,6 +317,7 @@ pub static COLLECTORS: &[Entry] = &[
         metrics: &[
             rows::gpu::ROWS,
             rows::gpu::MORE,
+            rows::gpu_health::ROWS,
             rows::gpu_profile::ROWS,
             rows::gpu_profile::PCIE,
             rows::gpu_process::ROWS,

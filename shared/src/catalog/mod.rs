@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod disk;
 pub mod fleet;
 pub mod gpu;
+pub mod gpu_health;
 pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
@@ -365,6 +366,7 @@ impl Catalog {
 pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::ROWS,
     gpu::MORE,
+    gpu_health::ROWS,
     gpu_profile::ROWS,
     gpu_profile::PCIE,
     gpu_process::ROWS,

@@ -5,7 +5,7 @@ pub(crate) mod facts;
 pub(crate) mod kernel_list;
 pub mod monitor;
 pub(crate) mod processes;
-mod total;
+pub(crate) mod total;
 
 #[cfg(unix)]
 pub(crate) mod disk_usage;
