@@ -62,6 +62,8 @@ pub struct View {
     pub state: String,
     /// The column by which runs are sorted; empty for the usual one.
     pub sort: String,
+    /// Id of the finding that is shown; None for the first.
+    pub finding: Option<String>,
     /// The team whose people, keys and machines are shown, by id; None for the first.
     pub team: Option<String>,
     /// Id of the saved view that was opened; None for none.
@@ -91,6 +93,8 @@ pub enum Route {
     Runs,
     /// One training job, or several beside each other.
     Run,
+    /// What is wrong, and what was.
+    Findings,
     /// The machines of a team: their keys, names and labels.
     Machines,
     /// The people of a team.
@@ -108,12 +112,13 @@ pub enum Route {
 }
 
 impl Route {
-    const ALL: [Route; 12] = [
+    const ALL: [Route; 13] = [
         Route::Host,
         Route::Fleet,
         Route::Compare,
         Route::Runs,
         Route::Run,
+        Route::Findings,
         Route::Machines,
         Route::Team,
         Route::Keys,
@@ -131,6 +136,7 @@ impl Route {
             Route::Compare => "compare",
             Route::Runs => "runs",
             Route::Run => "run",
+            Route::Findings => "findings",
             Route::Machines => "machines",
             Route::Team => "team",
             Route::Keys => "keys",
@@ -143,7 +149,7 @@ impl Route {
 
     /// True where machines are drawn, so that their values are needed.
     pub fn draws(self) -> bool {
-        matches!(self, Route::Host | Route::Fleet | Route::Compare | Route::Runs | Route::Run)
+        matches!(self, Route::Host | Route::Fleet | Route::Compare | Route::Runs | Route::Run | Route::Findings)
     }
 }
 
@@ -167,9 +173,9 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 28] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "team", "view", "share", "kernel",
+    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "finding", "team", "view", "share", "kernel",
 ];
 /// The view for little room; else a view is a saved one.
 const COMPACT: &str = "compact";
@@ -221,6 +227,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "run" => view.runs.push(value),
             "state" => view.state = value,
             "sort" => view.sort = value,
+            "finding" => view.finding = Some(value),
             "team" => view.team = Some(value),
             "view" => view.saved = Some(value),
             "share" => view.share = Some(value),
@@ -304,7 +311,8 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
             pairs.push((name, text.clone()));
         }
     }
-    for (name, id) in [("team", &view.team), ("view", &view.saved), ("share", &view.share)] {
+    for (name, id) in [("finding", &view.finding), ("team", &view.team), ("view", &view.saved), ("share", &view.share)]
+    {
         pairs.extend(id.iter().map(|id| (name, id.clone())));
     }
     match view.versus {
@@ -351,6 +359,7 @@ mod tests {
             runs: vec!["a-1".into(), "b-2".into()],
             state: "failed,crashed".into(),
             sort: "gpu_hours".into(),
+            finding: Some("hang:node-7:3:1795219200".into()),
             team: Some("t1".into()),
             saved: Some("v1".into()),
             share: Some("s1".into()),

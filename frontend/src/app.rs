@@ -10,6 +10,9 @@ use crate::link::Link;
 use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
 use crate::pages::cells;
+use crate::pages::findings::follow as findings;
+use crate::pages::findings::heard::Heard;
+use crate::pages::findings::list::FindingsPage;
 use crate::pages::fleet::FleetPage;
 use crate::pages::fleet::bar::FleetBar;
 use crate::pages::fleet::compare::ComparePage;
@@ -58,6 +61,7 @@ pub fn App() -> impl IntoView {
     roving::start(board);
     recording::listen(page);
     cells::follow(page);
+    findings::follow(page, access);
     follow_window(board);
     let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
     on_cleanup(move || arrived.remove());
@@ -92,6 +96,7 @@ pub fn App() -> impl IntoView {
         Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
         Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
         Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
+        Some(Route::Findings) => view! { <FleetBar/> <Stripes/> <FindingsPage/> }.into_any(),
         Some(route) => {
             let page = move || match route {
                 Route::Team => view! { <MembersPage/> }.into_any(),
@@ -112,6 +117,7 @@ pub fn App() -> impl IntoView {
         <OpeningBar/>
         <Tooltip tip=board.tip/>
         <Said said=board.said/>
+        <Heard/>
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
         <AgainDialog/>
         <p id="how" class="away">

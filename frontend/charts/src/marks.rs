@@ -1,5 +1,6 @@
 //! Runs of a notebook's cells under the data: a hairline where each begins, its number, a bar along the top for its time. One
-//! that runs, or that a person chose, has a ground of its own. One that failed has a square, for who sees no colours.
+//! that runs, or that a person chose, has a ground of its own. One that failed has a square, for who sees no colours. And times in
+//! which something was wrong.
 
 use crate::frame::{Frame, Plot};
 use crate::paint::{block, faint, width, words};
@@ -7,7 +8,7 @@ use crate::{Area, Drawn};
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// One run of a cell.
+/// One run of a cell, or a time in which something was wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellMark {
     /// When it began, ms since the epoch.
@@ -20,6 +21,8 @@ pub struct CellMark {
     pub failed: bool,
     /// It runs, or a person chose it.
     pub strong: bool,
+    /// It is a time in which something was wrong.
+    pub fault: bool,
 }
 
 /// Draws the runs that lie in the span of a frame, beneath what is drawn later.
@@ -33,6 +36,10 @@ pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, marks: &[CellMar
     let (mut name_end, mut line_end) = (plot.left, i32::MIN);
     for mark in marks.iter().filter(|mark| mark.to >= plot.from && mark.from <= plot.to) {
         let (a, b) = (plot.x_within(mark.from), plot.x_within(mark.to));
+        if mark.fault {
+            fault(area, frame, &plot, mark)?;
+            continue;
+        }
         let ink = if mark.failed { theme.warn } else { theme.ink };
         if mark.strong {
             block(area, (a, plot.top), (b.max(a + hair), plot.bottom), faint(theme.ink, 0.09))?;
@@ -65,4 +72,16 @@ fn square<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, x: i3
     let side = frame.px(7.0);
     let left = (x - side).max(plot.left);
     block(area, (left, plot.top), (left + side, plot.top + side), frame.theme.warn)
+}
+
+/// A time in which something was wrong: a hairline at its begin; of a strong one a ground as well.
+fn fault<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, mark: &CellMark) -> Drawn<DB> {
+    let (a, b) = (plot.x_within(mark.from), plot.x_within(mark.to));
+    if mark.strong {
+        block(area, (a, plot.top), (b.max(a + frame.hair()), plot.bottom), faint(frame.theme.warn, 0.08))?;
+    }
+    if mark.from >= plot.from {
+        block(area, (a, plot.top), (a + frame.hair(), plot.bottom), faint(frame.theme.warn, 0.75))?;
+    }
+    Ok(())
 }

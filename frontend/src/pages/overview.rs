@@ -1,6 +1,7 @@
 //! The page of one machine: tiles, the charts on top, the families below, and what is not available.
 
 use super::cells::{Cells, KernelLine};
+use super::findings::say::FindingLine;
 use super::processes::Processes;
 use super::runs::panel::{Jobs, Lanes, Runs};
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
@@ -49,6 +50,7 @@ pub fn Overview() -> impl IntoView {
                     children=|id| view! { <TileCard id/> }
                 />
             </section>
+            <FindingLine/>
             <section class="charts" id="charts" aria-label="Charts" tabindex="-1">
                 <For
                     each=move || page.plan.with(|p| p.top.clone())

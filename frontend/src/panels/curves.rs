@@ -11,7 +11,7 @@ use charts::labels::Label;
 use charts::marks::CellMark;
 use charts::over::Said;
 use charts::reduce::{Column, Reducer};
-use charts::{Band, Chart, Frame, Hue, Line, Measures, axis};
+use charts::{Band, Chart, Frame, Hue, Limit, Line, Measures, axis};
 use leptos::ev::PointerEvent;
 use leptos::html;
 use leptos::prelude::*;
@@ -52,6 +52,10 @@ pub struct CurveChart {
     pub step: i64,
     /// The lines.
     pub curves: Vec<Curve>,
+    /// Positions of those that the chart is about: they stand out, and all others are their peers. Empty where none is.
+    pub subjects: Vec<usize>,
+    /// Limits to draw.
+    pub limits: Vec<Limit>,
 }
 
 /// What follows from the lines, made once.
@@ -64,12 +68,22 @@ struct Prepared {
 impl CurveChart {
     /// A chart of nothing, for the moment in which one goes.
     pub fn nothing() -> Arc<CurveChart> {
-        Arc::new(CurveChart { unit: Unit::Percent, range: Range::PERCENT, from: 0, to: 1, step: 1, curves: Vec::new() })
+        Arc::new(CurveChart {
+            unit: Unit::Percent,
+            range: Range::PERCENT,
+            from: 0,
+            to: 1,
+            step: 1,
+            curves: Vec::new(),
+            subjects: Vec::new(),
+            limits: Vec::new(),
+        })
     }
 
     /// The axis on which all lines find room.
     fn axis(&self) -> Axis {
-        let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten());
+        let limits = self.limits.iter().map(|limit| &limit.value);
+        let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten()).chain(limits);
         let (lo, hi) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
         axis::values(self.unit, self.range, lo, hi)
     }
@@ -87,23 +101,19 @@ impl CurveChart {
         reducer.columns().to_vec()
     }
 
-    /// The values of all lines in a column, sorted.
+    /// The values of all lines in a column, sorted; without those of its subjects.
     fn sorted(&self, column: usize) -> Vec<f64> {
-        let mut all: Vec<f64> = self.curves.iter().filter_map(|curve| *curve.values.get(column)?).collect();
+        let peers = self.curves.iter().enumerate().filter(|(i, _)| !self.subjects.contains(i));
+        let mut all: Vec<f64> = peers.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
         all.sort_by(f64::total_cmp);
         all
     }
 
-    fn prepared(&self) -> Prepared {
-        let columns = self.curves.iter().map(|curve| self.columns(&curve.values)).collect();
-        let n = self.curves.len();
-        if n <= MAX_HUES {
-            let hue = |i: usize| Some(if n == 1 { Hue::Ink } else { Hue::Of(i as u8) });
-            return Prepared { columns, hues: (0..n).map(hue).collect(), band: Vec::new() };
-        }
+    /// The spread in each column, and for each line the sum of how far it is from the median, with the number of columns.
+    fn spread(&self) -> (Vec<Band>, Vec<(f64, u32)>) {
         let length = self.curves.iter().map(|curve| curve.values.len()).max().unwrap_or(0);
         let mut band: Vec<Band> = Vec::new();
-        let mut apart = vec![(0.0, 0u32); n];
+        let mut apart = vec![(0.0, 0u32); self.curves.len()];
         for column in 0..length {
             let sorted = self.sorted(column);
             if sorted.is_empty() {
@@ -121,6 +131,32 @@ impl CurveChart {
                 }
             }
         }
+        (band, apart)
+    }
+
+    /// The lines of its subjects, and their peers: one as a line, more of them as a band.
+    fn against_peers(&self, columns: Vec<Vec<Column>>) -> Prepared {
+        let n = self.curves.len();
+        let alone = n == self.subjects.len() + 1;
+        let hue = |i: usize| match self.subjects.iter().position(|subject| *subject == i) {
+            Some(at) => Some(Hue::Odd(at as u8)),
+            None => alone.then_some(Hue::Ink),
+        };
+        let band = if alone { Vec::new() } else { self.spread().0 };
+        Prepared { columns, hues: (0..n).map(hue).collect(), band }
+    }
+
+    fn prepared(&self) -> Prepared {
+        let columns = self.curves.iter().map(|curve| self.columns(&curve.values)).collect();
+        let n = self.curves.len();
+        if !self.subjects.is_empty() {
+            return self.against_peers(columns);
+        }
+        if n <= MAX_HUES {
+            let hue = |i: usize| Some(if n == 1 { Hue::Ink } else { Hue::Of(i as u8) });
+            return Prepared { columns, hues: (0..n).map(hue).collect(), band: Vec::new() };
+        }
+        let (band, apart) = self.spread();
         let apart: Vec<f64> = apart.iter().map(|(sum, count)| sum / f64::from((*count).max(1))).collect();
         let mut usual = apart.clone();
         usual.sort_by(f64::total_cmp);
@@ -205,7 +241,9 @@ fn paint(
     let axis = chart.axis();
     let drawn = || made.columns.iter().zip(&made.hues).enumerate().filter_map(|(i, (c, hue))| Some((i, c, (*hue)?)));
     let lines: Vec<Line> = drawn().map(|(_, columns, hue)| Line { columns, hue, bright: true }).collect();
-    let kind = Chart::for_series(chart.curves.len());
+    // A band is drawn as of many, however few its lines are.
+    let least = if made.band.is_empty() { 0 } else { MAX_HUES + 1 };
+    let kind = Chart::for_series(lines.len().max(least));
     let frame = Frame {
         chart: kind,
         size: layer.units(),
@@ -223,7 +261,7 @@ fn paint(
         band: &made.band,
         heat: None,
         lanes: &[],
-        limits: &[],
+        limits: &chart.limits,
         gaps: &[],
         live: false,
         age: "",
@@ -245,7 +283,8 @@ fn paint(
         drawn().map(|(i, columns, hue)| said(chart.curves[i].name.clone(), of(columns), hue)).collect();
     if !made.band.is_empty() {
         let near = made.band.iter().min_by_key(|b| (b.t - then).abs());
-        labels.insert(0, said("median".into(), near.map_or(f64::NAN, |b| b.values[2]), Hue::Ink));
+        let peers = if chart.subjects.is_empty() { "median" } else { "others" };
+        labels.insert(0, said(peers.into(), near.map_or(f64::NAN, |b| b.values[2]), Hue::Ink));
     }
     // This backend never returns an error.
     layer.draw(Some(brush.theme), |area| {
@@ -265,7 +304,15 @@ mod tests {
     fn chart(values: &[f64]) -> CurveChart {
         let curve = |(i, v): (usize, &f64)| Curve { name: format!("rank {i}"), values: vec![Some(*v), None, Some(*v)] };
         let curves = values.iter().enumerate().map(curve).collect();
-        CurveChart { unit: Unit::Percent, range: Range::PERCENT, from: 500, to: 3_500, step: 1_000, curves }
+        CurveChart {
+            unit: Unit::Percent,
+            range: Range::PERCENT,
+            from: 500,
+            to: 3_500,
+            step: 1_000,
+            curves,
+            ..CurveChart::clone(&CurveChart::nothing())
+        }
     }
 
     #[test]
@@ -280,6 +327,15 @@ mod tests {
         let odd: Vec<usize> = (0..12).filter(|i| many.hues[*i] == Some(Hue::Odd(0))).collect();
         assert_eq!(odd, [5]);
         assert!(chart(&[90.0; 12]).prepared().hues.iter().all(Option::is_none), "equals have no name");
+    }
+
+    #[test]
+    fn whom_the_chart_is_about_stands_out_and_its_peers_are_one() {
+        let odd = CurveChart { subjects: vec![1], ..chart(&[90.0, 20.0, 92.0]) }.prepared();
+        assert_eq!(odd.hues, [None, Some(Hue::Odd(0)), None]);
+        assert_eq!(odd.band.iter().map(|b| b.values[2]).collect::<Vec<_>>(), [91.0, 91.0], "it is none of its peers");
+        let two = CurveChart { subjects: vec![0], ..chart(&[20.0, 92.0]) }.prepared();
+        assert_eq!((two.hues, two.band.len()), (vec![Some(Hue::Odd(0)), Some(Hue::Ink)], 0));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
 //! and the board draws that. [`view`] changes what is shown, [`folds`] what is
 //! folded and hidden, [`notices`] what was dismissed, [`recorded`] plays a recording, [`received`] takes in the
-//! messages of the server, [`wanted`] asks for history that the page lacks, [`place`] says which page is shown.
+//! messages of the server, [`wanted`] asks for history that the page lacks, [`findings`] is what is wrong, [`place`] says which page is shown.
 
+mod findings;
 mod folds;
 mod notebook;
 mod notices;
@@ -16,6 +17,7 @@ mod steps;
 mod view;
 mod wanted;
 
+pub use findings::{Findings, mark as finding_mark};
 pub use notebook::{CellRun, KernelState, Notebook};
 pub use place::FEW;
 pub use received::Received;
@@ -144,6 +146,12 @@ pub struct Page {
     pub notebook: RwSignal<Notebook>,
     /// Runs of its cells as charts draw them, in order of time.
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
+    /// What is wrong, as it was said last.
+    pub findings: RwSignal<Findings>,
+    /// True once a finding is known, so that there is a way to their page.
+    pub has_findings: RwSignal<bool>,
+    /// The findings of the shown machine as charts draw them, in order of time.
+    faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What the processes are searched for; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
@@ -235,6 +243,9 @@ impl Page {
             has_runs: RwSignal::new(false),
             notebook: RwSignal::default(),
             marks: StoredValue::new_local(Rc::default()),
+            findings: RwSignal::default(),
+            has_findings: RwSignal::new(false),
+            faults: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),
             player: RwSignal::new(None),

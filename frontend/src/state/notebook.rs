@@ -77,6 +77,7 @@ impl Notebook {
             name: run.name.clone(),
             failed: run.error.is_some(),
             strong: run.to.is_none() || self.chosen == Some(run.from),
+            fault: false,
         };
         self.cells.iter().rev().map(mark).collect()
     }

@@ -110,6 +110,19 @@ impl Page {
         self.query(&View { window: view.window, theme: view.theme, place, runs: runs.to_vec(), ..View::default() })
     }
 
+    /// The address of the page of findings, with this one chosen; None for the first of them.
+    pub fn address_of_finding(&self, id: Option<String>) -> String {
+        let View { window, theme, .. } = self.view_now();
+        self.query(&View { window, theme, place: Some(Route::Findings), finding: id, ..View::default() })
+    }
+
+    /// Goes to the page of findings, with that one chosen that leads this page.
+    pub fn go_to_findings(&self) {
+        let id = self.lead().map(|finding| finding.id);
+        // A person can use the link where the browser refuses this call.
+        let _ = window().location().assign(&self.address_of_finding(id));
+    }
+
     /// Goes to the list of runs.
     pub fn go_to_runs(&self) {
         self.go_to(Some(Route::Runs), &[]);

@@ -39,6 +39,8 @@ pub enum Action {
     Changed,
     /// Lists the devices that are unlike their peers.
     Differs,
+    /// Goes to the page of what is wrong.
+    Findings,
     /// Saves the span as a recording.
     Record,
     /// Opens a recording.
@@ -150,6 +152,7 @@ pub static KEYS: [Group; 4] = [
                 "what changed in this span, who differs in it",
                 &[("d", Action::Changed), ("w", Action::Differs)],
             ),
+            row("F", "what is wrong, and what was", &[("f", Action::Findings)]),
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
             row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
@@ -179,7 +182,7 @@ fn all(recorded: bool) -> impl Iterator<Item = &'static (&'static str, Action)> 
 impl Action {
     /// True when the action makes sense on every page, not only on that of one machine.
     pub fn anywhere(self) -> bool {
-        matches!(self, Action::Find | Action::Keys | Action::Theme | Action::Go | Action::Leave)
+        matches!(self, Action::Find | Action::Keys | Action::Theme | Action::Go | Action::Findings | Action::Leave)
     }
 
     /// By what name the action is offered, and other words by which it is looked for. None when it needs a chart, or is
@@ -199,6 +202,7 @@ impl Action {
             Action::Compare => ("Compare with the span before", "earlier, overlay, yesterday"),
             Action::Changed => ("What changed in this span", "difference, before and after"),
             Action::Differs => ("Who differs in this span", "outlier, straggler, unlike its peers"),
+            Action::Findings => ("What is wrong, and what was", "findings, problems, faults, diagnosis"),
             Action::Record => ("Record this span to a file", "save, download, export"),
             Action::Open => ("Open a recording", "load a file, import, W&B, CSV"),
             Action::Theme => ("Dark or light", "theme, colours, mode"),

@@ -19,6 +19,7 @@ pub fn FleetBar() -> impl IntoView {
         Route::Compare => "Compare",
         Route::Runs => "Runs",
         Route::Run => "Run",
+        Route::Findings => "Findings",
         Route::Machines => "Machines",
         Route::Host | Route::Fleet => "Fleet",
         Route::Team => "Members",
@@ -201,15 +202,28 @@ pub fn Nav() -> impl IntoView {
     // A machine alone has a way to its runs once it has one, and back.
     let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
     let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
-    let alone = flag(move || runs.get() && !several.get() && !signed_in.get());
+    // Likewise to what is wrong, or was.
+    let is_of_findings = move || page.place() == Route::Findings;
+    let findings = flag(move || {
+        let told = !page.player.with(Option::is_some) || !page.over.get();
+        told && (page.has_findings.get() || is_of_findings())
+    });
+    let open = text(move || {
+        page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
+            0 => String::new(),
+            n => n.to_string(),
+        })
+    });
+    let alone = flag(move || (runs.get() || findings.get()) && !several.get() && !signed_in.get());
     let home = flag(move || several.get() || signed_in.get());
     let host = text(move || page.address_of(None, &[]));
     let fleet = text(move || page.address_of(Some(Route::Fleet), &[]));
+    let wrong = text(move || page.address_of_finding(None));
     let jobs = text(move || page.address_of(Some(Route::Runs), &[]));
     let to = text(move || page.address_of(Some(people()), &[]));
     let mark = |here: bool| if here { "page" } else { "false" };
     view! {
-        <If when=flag(move || home.get() || runs.get())>
+        <If when=flag(move || home.get() || runs.get() || findings.get())>
             <nav class="nav" aria-label="Pages">
                 <If when=home>
                     <a href=fleet aria-current=text(move || mark(page.place() == Route::Fleet))>"Fleet"</a>
@@ -219,6 +233,11 @@ pub fn Nav() -> impl IntoView {
                 </If>
                 <If when=flag(move || home.get() || runs.get())>
                     <a href=jobs aria-current=text(move || mark(is_of_runs()))>"Runs"</a>
+                </If>
+                <If when=flag(move || home.get() || findings.get())>
+                    <a href=wrong aria-current=text(move || mark(is_of_findings()))>
+                        "Findings"<If when=flag(move || !open.get().is_empty())><b class="count" aria-label=text(move || format!("{} open", open.get()))>{open}</b></If>
+                    </a>
                 </If>
                 <If when=signed_in>
                     <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>

@@ -7,6 +7,7 @@ pub mod few;
 pub mod table;
 mod tiles;
 
+use crate::pages::findings::say::FindingSay;
 use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown};
 use crate::state::{FEW, LinkState, Page};
@@ -115,6 +116,8 @@ fn Nobody() -> impl IntoView {
 fn Say() -> impl IntoView {
     let page = expect_context::<Page>();
     let crowd = expect_context::<Crowd>();
+    // What is wrong with a machine's devices matters more than that one is late.
+    let found = Memo::new(move |_| page.leads());
     let said = Memo::new(move |_| {
         page.beat.track();
         let totals = crowd.totals.get();
@@ -125,27 +128,34 @@ fn Say() -> impl IntoView {
     let about = move || said.with(|said| said.about.clone());
     let lost = "state:lost";
     let troubled = flag(move || !calm.get() && about().is_none());
+    let is_found = flag(move || found.with(Option::is_some));
+    let says = move || {
+        view! {
+            <section
+                class=text(move || if calm.get() { "say calm" } else { "say" })
+                data-calm=text(move || calm.get().to_string())
+            >
+                <span class=text(move || if calm.get() { "shape is-ok" } else { "shape is-warn" }) aria-hidden="true">
+                    {text(move || if calm.get() { "●" } else { "▲" })}
+                </span>
+                <div>
+                    <p><b>{words(|s| &s.head)}</b>" "{words(|s| &s.rest)}</p>
+                    <p class="below">{words(|s| &s.below)}</p>
+                </div>
+                <If when=flag(move || about().is_some())>
+                    <a class="btn" href=text(move || page.address_of(None, &about().into_iter().collect::<Vec<_>>()))>
+                        {text(move || format!("Open {}", about().unwrap_or_default()))}
+                    </a>
+                </If>
+                <If when=troubled>
+                    <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show the lost"</button>
+                </If>
+            </section>
+        }
+    };
     view! {
-        <section
-            class=text(move || if calm.get() { "say calm" } else { "say" })
-            data-calm=text(move || calm.get().to_string())
-        >
-            <span class=text(move || if calm.get() { "shape is-ok" } else { "shape is-warn" }) aria-hidden="true">
-                {text(move || if calm.get() { "●" } else { "▲" })}
-            </span>
-            <div>
-                <p><b>{words(|s| &s.head)}</b>" "{words(|s| &s.rest)}</p>
-                <p class="below">{words(|s| &s.below)}</p>
-            </div>
-            <If when=flag(move || about().is_some())>
-                <a class="btn" href=text(move || page.address_of(None, &about().into_iter().collect::<Vec<_>>()))>
-                    {text(move || format!("Open {}", about().unwrap_or_default()))}
-                </a>
-            </If>
-            <If when=troubled>
-                <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show the lost"</button>
-            </If>
-        </section>
+        <If when=is_found><FindingSay lead=found/></If>
+        <If when=flag(move || !is_found.get())>{says()}</If>
     }
 }
 

@@ -5,7 +5,7 @@ pub mod list;
 mod one;
 pub mod page;
 pub mod panel;
-mod parts;
+pub mod parts;
 mod ranks;
 mod read;
 mod side;

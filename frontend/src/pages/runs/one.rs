@@ -371,6 +371,7 @@ impl Markers {
                         name: one.text.clone(),
                         failed: false,
                         strong: false,
+                        fault: false,
                     };
                     drawn.set(Arc::new(new.iter().map(mark).collect()));
                     listed.set(new);

@@ -199,7 +199,7 @@ impl Whole {
             } else {
                 measure.get("of_gpus").text()
             };
-            let chart = CurveChart { unit, range, from, to, step, curves };
+            let chart = CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits: Vec::new() };
             Some(Measured { id, title: measure.get("title").text(), of_gpus, chart })
         };
         let further = |json: Json| json.number().unwrap_or(0.0) as usize;

@@ -52,7 +52,16 @@ fn aligned(runs: &[(String, &Measured)]) -> Option<CurveChart> {
     let curve = |(name, m): &(String, &Measured)| Curve { name: name.clone(), values: since_start(m, step, points) };
     let chart = &runs.first()?.1.chart;
     let curves = runs.iter().map(curve).collect();
-    Some(CurveChart { unit: chart.unit, range: chart.range, from: 0, to: length, step, curves })
+    Some(CurveChart {
+        unit: chart.unit,
+        range: chart.range,
+        from: 0,
+        to: length,
+        step,
+        curves,
+        subjects: Vec::new(),
+        limits: Vec::new(),
+    })
 }
 
 /// A row of the table: what is compared, as text of each run, and as a number with what its difference is said in.
@@ -300,7 +309,8 @@ mod tests {
         let curve = |values: &&[f64]| Curve { name: String::new(), values: values.iter().map(|v| Some(*v)).collect() };
         let to = from + step * lines.iter().map(|values| values.len() as i64).max().unwrap_or(0);
         let curves = lines.iter().map(curve).collect();
-        let chart = CurveChart { unit: Unit::Watts, range: Range::FromZero, from, to, step, curves };
+        let nothing = CurveChart::clone(&CurveChart::nothing());
+        let chart = CurveChart { unit: Unit::Watts, range: Range::FromZero, from, to, step, curves, ..nothing };
         Measured { id: "x".into(), title: "X".into(), of_gpus: of_gpus.into(), chart }
     }
 

@@ -339,7 +339,7 @@ impl Drawn {
             now: page.reads_as_now(),
             live: !frozen && page.state.get_untracked() == LinkState::Live,
             frozen,
-            marks: page.marks.get_value(),
+            marks: page.drawn_marks(),
         }
     }
 }

@@ -173,6 +173,9 @@ impl Picture {
         self.gaps = source.map_or_else(Vec::new, |s| self.find_gaps(s, look, wide, (&all, &seen)));
         self.traces = traces;
         self.find_states();
+        if wide && !matches!(self.shows(), Some(Shows::States | Shows::Rows)) {
+            self.lanes.extend(states::fault_lane(&look.marks, look.span));
+        }
     }
 
     /// Takes the traces of the present step; those of the step before are kept for a while. Returns false when the step

@@ -3,10 +3,14 @@
 use super::Picture;
 use crate::store::source::Source;
 use crate::store::trace::Trace;
+use charts::marks::CellMark;
 use charts::reduce::Column;
 use charts::{Bar, Chart, Shows, order};
 use shared::catalog::{self, Lane};
 use shared::series::SeriesId;
+
+/// The word of a time in which nothing was wrong.
+const NOTHING: &str = "none";
 
 impl Picture {
     /// Makes the lanes from the traces of states.
@@ -37,6 +41,36 @@ impl Picture {
         }
         self.lanes = lanes;
     }
+}
+
+/// The lane of times in which something was wrong; None where there was none in the span, ms since the epoch.
+pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::Lane> {
+    let bar = |from: i64, to: i64, word: &str, strength: f64| Bar {
+        from,
+        to,
+        word: word.into(),
+        strength,
+        alert: strength > 0.0,
+    };
+    let (mut bars, mut end) = (Vec::new(), from);
+    for mark in marks.iter().filter(|mark| mark.fault && mark.to > from && mark.from < to) {
+        // Where two overlap, the second stands where the first has ended.
+        let begin = mark.from.max(end);
+        if begin > end {
+            bars.push(bar(end, begin, NOTHING, 0.0));
+        }
+        if mark.to > begin {
+            bars.push(bar(begin, mark.to, &mark.name, 0.6));
+            end = mark.to;
+        }
+    }
+    if bars.is_empty() {
+        return None;
+    }
+    if end < to {
+        bars.push(bar(end, to, NOTHING, 0.0));
+    }
+    Some(charts::Lane { name: "finding".into(), bars })
 }
 
 /// The lanes of a chart, with the series of each. A chart of states has a lane of its own series; other charts have the
@@ -172,6 +206,24 @@ mod tests {
         let all: Vec<&[Column]> = all.iter().map(Vec::as_slice).collect();
         let words: Vec<String> = bars(&lane(), &all, 1, 1000).into_iter().map(|b| b.word).collect();
         assert_eq!(words, ["power, all", "heat, 1 of 3"]);
+    }
+
+    #[test]
+    fn what_was_wrong_has_a_lane_where_it_was_in_the_span_and_there_alone() {
+        let mark =
+            |from, to, name: &str, fault| CellMark { from, to, name: name.into(), failed: false, strong: false, fault };
+        let marks = [mark(0, 900, "[7]", false), mark(200, 400, "hang", true), mark(300, 500, "throttle", true)];
+        let lane = fault_lane(&marks, (100, 600)).expect("a lane");
+        let said: Vec<(i64, i64, &str, bool)> =
+            lane.bars.iter().map(|b| (b.from, b.to, b.word.as_str(), b.alert)).collect();
+        let expected = [
+            (100, 200, "none", false),
+            (200, 400, "hang", true),
+            (400, 500, "throttle", true),
+            (500, 600, "none", false),
+        ];
+        assert_eq!(said, expected);
+        assert!(fault_lane(&marks, (500, 600)).is_none() && fault_lane(&marks[..1], (0, 600)).is_none());
     }
 
     #[test]

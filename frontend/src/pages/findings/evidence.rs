@@ -1,0 +1,315 @@
+//! The evidence of a finding as charts: who has it, against its peers, over the time around its onset. [`Sketch`] is the first
+//! of them as a small line, for the sentence that leads a page.
+
+use super::say;
+use crate::browser::document;
+use crate::fetch::{self, Json};
+use crate::pages::runs::parts::paths;
+use crate::panels::curves::{Curve, CurveChart};
+use crate::state::{LinkState, Page};
+use crate::store::Store;
+use crate::widgets::parts::{If, flag, text};
+use charts::Limit;
+use charts::band::quantile;
+use leptos::prelude::*;
+use shared::catalog::{Kind, Range};
+use shared::finding::Finding;
+use shared::series::SeriesDef;
+use shared::unit::Unit;
+use std::sync::Arc;
+
+/// Seconds between two questions while it is open.
+const REFRESH_SECONDS: u32 = 5;
+/// Columns of a chart, and of a small line.
+const POINTS: i64 = 240;
+const SMALL_POINTS: i64 = 60;
+/// Most charts of one finding, most machines on one, and most devices that are told from their peers.
+const MAX_CHARTS: usize = 4;
+const MAX_MACHINES: usize = 4;
+const MAX_SUBJECTS: usize = 4;
+
+/// What is drawn of one tag.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The tag with its placeholder.
+    pub tag: String,
+    /// The title of what it measures.
+    pub title: String,
+    /// The lines.
+    pub chart: Arc<CurveChart>,
+}
+
+/// A tag that is asked for, and how its values are drawn.
+#[derive(Clone, Debug, PartialEq)]
+struct Wanted {
+    tag: String,
+    title: String,
+    /// The label of a line, with a place for its instance.
+    position: u16,
+    unit: Unit,
+    /// By which values are multiplied for the unit.
+    factor: f64,
+    range: Range,
+    path: String,
+}
+
+/// Text before and after the placeholder of a tag; None where it has none.
+fn sides(tag: &str) -> Option<(&str, &str)> {
+    let (before, rest) = tag.split_once('{')?;
+    Some((before, rest.split_once('}')?.1))
+}
+
+/// What stands in the placeholder's place of a series.
+fn instance<'a>(tag: &str, series: &'a str) -> &'a str {
+    let inner = sides(tag).and_then(|(before, after)| series.strip_prefix(before)?.strip_suffix(after));
+    inner.unwrap_or_default()
+}
+
+/// The machines whose devices are drawn: those that have it first, then those that suffer from it.
+fn machines(finding: &Finding) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let places = finding.subject.iter().chain(&finding.affects).map(|place| &place.source);
+    for name in places.chain(finding.evidence.iter().map(|evidence| &evidence.source)) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names.truncate(MAX_MACHINES);
+    names
+}
+
+/// Whether a finding is about this device.
+fn is_subject(finding: &Finding, tag: &str, source: &str, instance: &str) -> bool {
+    let shown = |e: &shared::finding::Evidence| e.tag == tag && e.source == source && e.instance == instance;
+    let held = |place: &shared::finding::Place| {
+        let gpu = instance.parse().is_ok_and(|n: u32| place.gpus.contains(&n));
+        place.source == source && tag.starts_with("gpu.{i}") && gpu
+    };
+    finding.evidence.iter().any(shown) || finding.subject.iter().any(held)
+}
+
+/// What is asked for, of at most so many tags; each tag once, in the order of the evidence. States are no lines.
+fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i64), i64)) -> Vec<Wanted> {
+    let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
+    let sources: String = machines(finding).iter().map(|name| format!("&source={}", encode(name))).collect();
+    let mut found: Vec<Wanted> = Vec::new();
+    for evidence in &finding.evidence {
+        let Some(position) = store.catalog.position(&evidence.tag) else { continue };
+        let metric = &store.catalog.metrics[usize::from(position)];
+        if metric.kind == Kind::State || found.iter().any(|one| one.tag == evidence.tag) || found.len() == most {
+            continue;
+        }
+        let rate = metric.kind == Kind::Counter;
+        let pattern = sides(&metric.tag).map_or(metric.tag.clone(), |(before, after)| format!("{before}*{after}"));
+        let (from, to) = span;
+        let path = format!(
+            "api/v1/query?tag={}{sources}&from={}&to={}&step={}s{}",
+            encode(&pattern),
+            from / 1_000,
+            to / 1_000,
+            step / 1_000,
+            if rate { "&fn=rate" } else { "" }
+        );
+        found.push(Wanted {
+            tag: metric.tag.clone(),
+            title: metric.title.clone(),
+            position,
+            unit: if rate { metric.unit.per_second() } else { metric.unit.base() },
+            factor: metric.unit.to_base(),
+            range: metric.range,
+            path,
+        });
+    }
+    found
+}
+
+/// The chart of an answer; None where nothing of it is kept.
+fn piece(
+    store: &Store,
+    finding: &Finding,
+    wanted: &Wanted,
+    answer: &Json,
+    (span, step): ((i64, i64), i64),
+) -> Option<Piece> {
+    let (from, to) = span;
+    let columns = ((to - from) / step + 1).max(1) as usize;
+    let several = machines(finding).len() > 1;
+    let (mut curves, mut subjects) = (Vec::new(), Vec::new());
+    for series in answer.get("series").list() {
+        let (tag, source) = (series.get("tag").text(), series.get("source").text());
+        let instance = instance(&wanted.tag, &tag);
+        let mut values = vec![None; columns];
+        for bucket in series.get("buckets").list() {
+            let (Some(t), Some(mean)) = (bucket.get("t").number(), bucket.get("mean").number()) else { continue };
+            let column = ((t * 1_000.0) as i64 - from).div_euclid(step);
+            if let Some(value) = usize::try_from(column).ok().and_then(|column| values.get_mut(column)) {
+                *value = Some(mean * wanted.factor);
+            }
+        }
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        if is_subject(finding, &wanted.tag, &source, instance) {
+            subjects.push(curves.len());
+        }
+        let def = SeriesDef { metric: wanted.position, instance: instance.to_string() };
+        let label = store.catalog.label(&def);
+        let name = match (several, instance.is_empty()) {
+            (true, true) => source,
+            (true, false) => format!("{label} of {source}"),
+            (false, _) => label,
+        };
+        curves.push(Curve { name, values });
+    }
+    if curves.is_empty() {
+        return None;
+    }
+    if subjects.len() > MAX_SUBJECTS || subjects.len() == curves.len() {
+        subjects.clear();
+    }
+    // What is usual in work, where it is said of one device alone.
+    let mut levels = finding.evidence.iter().filter(|e| e.tag == wanted.tag).filter_map(|e| e.level);
+    let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
+    let limits = level.map(|value| Limit { value, text: "usual".into() }).into_iter().collect();
+    let (unit, range) = (wanted.unit, wanted.range);
+    let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits });
+    Some(Piece { tag: wanted.tag.clone(), title: wanted.title.clone(), chart })
+}
+
+/// The span of a finding in whole columns, and the width of one in ms.
+fn columns(finding: &Finding, now: i64, points: i64) -> ((i64, i64), i64) {
+    let (from, to) = say::span(finding, now);
+    let step = ((to - from) / points + 999) / 1_000 * 1_000;
+    let step = step.max(1_000);
+    ((from.div_euclid(step) * step, to), step)
+}
+
+/// Asks for the evidence of a finding again and again, as long as the component that calls this is there.
+pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSignal<Vec<Piece>> {
+    let pieces = RwSignal::new(Vec::<Piece>::new());
+    let (most, points) = if small { (1, SMALL_POINTS) } else { (MAX_CHARTS, POINTS) };
+    // The id and end of what was asked for, and how many seconds ago.
+    let asked = StoredValue::new((None::<(String, Option<i64>)>, 0u32));
+    let turn = StoredValue::new(0u32);
+    Effect::new(move || {
+        page.beat.track();
+        page.fleet.track();
+        page.plan.track();
+        let Some(one) = finding.get() else { return };
+        let now = Some((one.id.clone(), one.until));
+        let same = asked.with_value(|(id, _)| *id == now);
+        let live = page.state.get() == LinkState::Live && one.until.is_none();
+        let due = !same || (live && asked.with_value(|(_, since)| *since >= REFRESH_SECONDS));
+        if !due || document().hidden() {
+            return asked.update_value(|(_, since)| *since += 1);
+        }
+        let shape = columns(&one, page.newest(), points);
+        let list = page.store.with_value(|store| wanted(store, &one, most, shape));
+        if list.is_empty() {
+            // The catalogue may be on its way.
+            return;
+        }
+        if !same {
+            pieces.set(Vec::new());
+        }
+        asked.set_value((now, 0));
+        let mine = turn.with_value(|turn| turn + 1);
+        turn.set_value(mine);
+        for wanted in list {
+            let (one, list) = (one.clone(), wanted.clone());
+            fetch::ask("GET", &wanted.path, None, move |answer| {
+                // The page may have gone meanwhile, or another finding is shown.
+                if turn.try_with_value(|turn| *turn == mine) != Some(true) || !answer.is_ok() {
+                    return;
+                }
+                let made = page.store.with_value(|store| piece(store, &one, &list, &answer.body, shape));
+                let Some(new) = made else { return };
+                let order = |tag: &str| one.evidence.iter().position(|e| e.tag == tag);
+                pieces.update(|pieces| {
+                    pieces.retain(|old| old.tag != new.tag);
+                    pieces.push(new);
+                    pieces.sort_by_key(|piece| order(&piece.tag));
+                });
+            });
+        }
+    });
+    pieces
+}
+
+/// The mean of the subjects, and the median of their peers, in each column.
+fn two_lines(chart: &CurveChart) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
+    let columns = chart.curves.iter().map(|curve| curve.values.len()).max().unwrap_or(0);
+    let at = |column: usize, wanted: bool| {
+        let own = chart.curves.iter().enumerate().filter(|(i, _)| chart.subjects.contains(i) == wanted);
+        let mut values: Vec<f64> = own.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
+        values.sort_by(f64::total_cmp);
+        (!values.is_empty()).then(|| quantile(&values, 0.5))
+    };
+    ((0..columns).map(|i| at(i, true)).collect(), (0..columns).map(|i| at(i, false)).collect())
+}
+
+/// The first evidence as a small line, with the newest values of both sides.
+#[component]
+pub fn Sketch(
+    /// The finding.
+    finding: Signal<Option<Finding>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let pieces = follow(page, finding, true);
+    let piece =
+        Memo::new(move |_| pieces.with(|pieces| pieces.first().filter(|p| !p.chart.subjects.is_empty()).cloned()));
+    let drawn = move || {
+        let piece = piece.get()?;
+        let chart = &piece.chart;
+        let (own, peers) = two_lines(chart);
+        let all = || own.iter().chain(&peers).flatten();
+        let (lo, hi) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+        // A line that hardly moves is flat.
+        let lo = if chart.range == Range::Fit { lo - (hi - lo) * 0.1 } else { lo.min(0.0) };
+        let scale = chart.unit.scale(hi);
+        let moved = |values: &[Option<f64>]| -> String {
+            let values: Vec<Option<f64>> = values.iter().map(|v| v.map(|v| v - lo)).collect();
+            paths(&values, hi - lo).0
+        };
+        let newest = |values: &[Option<f64>]| {
+            values.iter().rev().flatten().next().map_or_else(|| "–".to_string(), |v| scale.number(*v))
+        };
+        let subject = match &chart.subjects[..] {
+            [one] => chart.curves[*one].name.split(" of ").next().unwrap_or_default().to_string(),
+            several => format!("{} of them", several.len()),
+        };
+        let symbol = if scale.symbol.is_empty() { String::new() } else { format!(", {}", scale.symbol) };
+        Some(view! {
+            <svg viewBox="0 0 120 22" preserveAspectRatio="none" aria-hidden="true">
+                <path class="peers" d=moved(&peers)/>
+                <path class="own" d=moved(&own)/>
+            </svg>
+            <dl>
+                <div class="u">{piece.title.clone()}{symbol}</div>
+                <div><i class="own"></i><dt>{subject}</dt>" "<dd>{newest(&own)}</dd></div>
+                <div><i></i><dt>"others"</dt>" "<dd>{newest(&peers)}</dd></div>
+            </dl>
+        })
+    };
+    view! { <div class="sketch" data-tag=text(move || piece.with(|p| p.as_ref().map(|p| p.tag.clone()).unwrap_or_default()))><If when=flag(move || piece.with(Option::is_some))>{drawn}</If></div> }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_of_a_series_is_what_stands_in_the_placeholder_of_its_tag() {
+        assert_eq!(instance("gpu.{i}.powerWatts", "gpu.12.powerWatts"), "12");
+        assert_eq!(instance("disk.{mount}.usagePercent", "disk./a.b.usagePercent"), "/a.b");
+        assert_eq!(instance("memory_percent", "memory_percent"), "");
+    }
+
+    #[test]
+    fn both_sides_are_one_line_each() {
+        let curve = |values: &[Option<f64>]| Curve { name: String::new(), values: values.into() };
+        let curves = vec![curve(&[Some(1.0), None]), curve(&[Some(9.0), Some(7.0)]), curve(&[Some(5.0), None])];
+        let chart = CurveChart { curves, subjects: vec![0], ..CurveChart::clone(&CurveChart::nothing()) };
+        assert_eq!(two_lines(&chart), (vec![Some(1.0), None], vec![Some(7.0), Some(7.0)]));
+    }
+}

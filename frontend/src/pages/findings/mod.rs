@@ -1,0 +1,12 @@
+//! What is wrong, and what was: [`follow`] asks for it again and again; [`say`] is the sentence that leads a page, [`list`] the
+//! page of all of them with the evidence of one. [`heard`] tells screen readers. [`words`] is how it is said.
+
+mod evidence;
+pub mod follow;
+pub mod heard;
+pub mod list;
+mod one;
+mod read;
+mod rules;
+pub mod say;
+pub mod words;

@@ -1,0 +1,115 @@
+//! The sentence that leads the page of a machine: what is wrong, who waits, and the way to where it began. There is nothing
+//! where nothing is wrong.
+
+use super::evidence::Sketch;
+use super::words;
+use crate::browser;
+use crate::state::Page;
+use crate::widgets::parts::{If, flag, text};
+use leptos::html;
+use leptos::prelude::*;
+use shared::finding::{Finding, Severity};
+
+/// Before the onset the charts show a third of the time since then, but so much at least and at most, ms.
+const BEFORE_MS: (i64, i64) = (60_000, 1_800_000);
+
+/// The span of charts that shows how it began; `now` is ms since the epoch.
+pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
+    let since = finding.since * 1_000;
+    let end = finding.until.map_or(now, |until| until * 1_000).max(since);
+    let margin = ((end - since) / 3).clamp(BEFORE_MS.0, BEFORE_MS.1);
+    let to = if finding.until.is_some() { (end + margin).min(now) } else { end };
+    (since - margin, to)
+}
+
+/// How many more there are: `and 2 more`.
+fn more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!("and {others} more") }
+}
+
+/// The sentence in its row.
+#[component]
+pub fn FindingLine() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let lead = Memo::new(move |_| page.leads());
+    let is_there = flag(move || lead.with(Option::is_some));
+    view! { <If when=is_there><FindingSay lead/></If> }
+}
+
+/// The sentence itself. On the page of a machine its button shows the onset in the charts; elsewhere it leads to the finding.
+#[component]
+pub fn FindingSay(
+    /// The finding, and how many more there are.
+    lead: Memo<Option<(Finding, usize)>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let of = move |read: fn(&Finding, i64) -> String| {
+        text(move || {
+            page.beat.track();
+            lead.with(|lead| lead.as_ref().map(|(one, _)| read(one, page.server_now())).unwrap_or_default())
+        })
+    };
+    let shape = move || {
+        lead.with(|lead| {
+            let over = |one: &Finding| one.until.is_some();
+            lead.as_ref().map_or(("", ""), |(one, _)| words::shape(one.severity, over(one)))
+        })
+    };
+    let class = text(move || {
+        let of = |one: &Finding| if one.severity == Severity::Critical { "say is-critical" } else { "say" };
+        lead.with(|lead| lead.as_ref().map_or("say", |(one, _)| of(one)))
+    });
+    let further = text(move || lead.with(|lead| lead.as_ref().map(|(_, n)| more(*n)).unwrap_or_default()));
+    let to = text(move || page.address_of_finding(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
+    let list = text(move || page.address_of_finding(None));
+    let show = move |_| {
+        let Some((one, _)) = lead.get_untracked() else { return };
+        let (from, to) = span(&one, page.newest());
+        page.begin_step();
+        page.show(from, to);
+    };
+    let row = NodeRef::<html::Section>::new();
+    // What lies below gives way to it smoothly, from where it was.
+    row.on_load(move |row| {
+        let high = row.get_bounding_client_rect().height();
+        if let Some(main) = row.parent_element() {
+            browser::set_style(&main, "--gives-way", &format!("{high}px"));
+        }
+    });
+    view! {
+        <section
+            node_ref=row
+            class=class
+            aria-label="What is wrong"
+            data-finding=text(move || lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()).unwrap_or_default()))
+        >
+            <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
+            <div>
+                <p><a class="plain" href=to><b>{of(|one, _| words::told(one).0)}</b>" "{of(|one, _| words::told(one).1)}</a></p>
+                <p class="below">
+                    {of(words::below)}
+                    <If when=flag(move || !further.get().is_empty())>" "<a href=list data-do="findings">{further}</a></If>
+                </p>
+            </div>
+            <Sketch finding=Signal::derive(move || lead.get().map(|(one, _)| one))/>
+            <If when=flag(move || page.is_of_one_machine())>
+                <button class="btn" data-do="show-finding" on:click=show>
+                    {of(|one, _| format!("Show {}", words::clock(one.since, false)))}
+                </button>
+            </If>
+            <If when=flag(move || !page.is_of_one_machine())>
+                <a class="btn" data-do="open-finding" href=to>{of(|one, _| format!("Open at {}", words::clock(one.since, false)))}</a>
+            </If>
+        </section>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::more;
+
+    #[test]
+    fn what_is_alone_has_nothing_behind_it() {
+        assert_eq!((more(0), more(2)), (String::new(), "and 2 more".into()));
+    }
+}

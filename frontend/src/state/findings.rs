@@ -1,0 +1,173 @@
+//! What is wrong with the machines: what the server said of it last, what leads the page, and what charts draw of it.
+
+use super::Page;
+use charts::marks::CellMark;
+use leptos::prelude::*;
+use shared::finding::{Finding, RuleState, Severity};
+use std::cmp::Reverse;
+use std::rc::Rc;
+
+/// An instant after all others that are drawn, ms since the epoch.
+const FAR: i64 = i64::MAX / 4;
+
+/// What is wrong, and what was, as the server said it last.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// The machine of which it was said; empty for all.
+    pub machine: String,
+    /// The newest told first.
+    pub all: Vec<Finding>,
+    /// What each rule can see.
+    pub rules: Vec<RuleState>,
+    /// False until the first answer.
+    pub known: bool,
+}
+
+impl Findings {
+    /// Those that lead a page, out of those that `shown` names: the most severe first, then those that follow from no other,
+    /// then the oldest. Notes are never among them.
+    pub fn leading<'a>(&'a self, shown: impl Fn(&Finding) -> bool) -> Vec<&'a Finding> {
+        let mut found: Vec<&Finding> =
+            self.all.iter().filter(|one| one.severity > Severity::Note && shown(one)).collect();
+        found.sort_by_key(|one| (Reverse(one.severity), one.because.is_some(), one.since));
+        // What follows from one that is here is told with that.
+        let follows = |one: &Finding| one.because.as_ref().is_some_and(|id| found.iter().any(|root| root.id == *id));
+        let own: Vec<&Finding> = found.iter().copied().filter(|one| !follows(one)).collect();
+        if own.is_empty() { found } else { own }
+    }
+
+    /// Whether it is this machine's, or this machine suffers from it.
+    fn of_machine(finding: &Finding, machine: &str) -> bool {
+        let named = finding.subject.iter().chain(&finding.affects);
+        machine.is_empty() || named.into_iter().any(|place| place.source == machine)
+    }
+
+    /// What charts draw: a hairline at the begin of each, and its time; in order of time.
+    fn marks(&self) -> Rc<[CellMark]> {
+        let found = self.leading(|one| Findings::of_machine(one, &self.machine));
+        let mut marks: Vec<CellMark> = found.into_iter().map(|one| mark(one, false)).collect();
+        marks.sort_by_key(|mark| mark.from);
+        marks.into()
+    }
+}
+
+/// A finding as charts draw it; with `strong` its time has a ground of its own.
+pub fn mark(finding: &Finding, strong: bool) -> CellMark {
+    CellMark {
+        from: finding.since * 1_000,
+        to: finding.until.map_or(FAR, |until| until * 1_000),
+        name: finding.kind.replace('_', " "),
+        failed: finding.severity == Severity::Critical,
+        strong,
+        fault: true,
+    }
+}
+
+impl Page {
+    /// Takes in what the server said of what is wrong.
+    pub fn set_findings(self, new: Findings) {
+        if !new.all.is_empty() && !self.has_findings.get_untracked() {
+            self.has_findings.set(true);
+        }
+        if self.findings.with_untracked(|old| *old != new) {
+            self.faults.set_value(new.marks());
+            self.findings.set(new);
+            self.redraw();
+        }
+    }
+
+    /// Whether a finding counts for what the page shows: while it is live those that are open now, of a recording those that
+    /// were open at its clock, of a span that stands still all that were open in it.
+    fn counts(self, finding: &Finding) -> bool {
+        let (since, until) = (finding.since * 1_000, finding.until.map_or(i64::MAX, |until| until * 1_000));
+        match (self.view.with(|view| view.frozen), self.player.with(|player| player.as_ref().map(|p| p.t))) {
+            (Some((from, to)), _) => since <= to && until >= from,
+            (None, Some(t)) => finding.told * 1_000 <= t && t < until,
+            (None, None) => finding.until.is_none(),
+        }
+    }
+
+    /// The finding that leads the page, and how many more would.
+    pub fn leads(self) -> Option<(Finding, usize)> {
+        self.findings.with(|findings| {
+            let of_here = |one: &Finding| self.counts(one) && Findings::of_machine(one, &findings.machine);
+            let found = findings.leading(of_here);
+            found.first().map(|first| ((*first).clone(), found.len() - 1))
+        })
+    }
+
+    /// The same without being told when it changes.
+    pub(super) fn lead(self) -> Option<Finding> {
+        untrack(|| self.leads()).map(|(finding, _)| finding)
+    }
+
+    /// What is drawn under the lines of all charts, in order of time.
+    pub fn drawn_marks(self) -> Rc<[CellMark]> {
+        let faults = self.faults.get_value();
+        if faults.is_empty() {
+            return self.marks.get_value();
+        }
+        // The clock of a recording has not come to all of them.
+        let told = self.player.with_untracked(|player| player.as_ref().map(|p| p.t)).unwrap_or(i64::MAX);
+        let mut all: Vec<CellMark> = faults.iter().filter(|mark| mark.from <= told).cloned().collect();
+        all.extend(self.marks.get_value().iter().cloned());
+        all.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::finding::Place;
+
+    fn finding(id: &str, severity: Severity, since: i64, because: Option<&str>) -> Finding {
+        Finding {
+            id: id.into(),
+            kind: "lost_gpu".into(),
+            rule: String::new(),
+            severity,
+            subject: vec![Place { source: "a".into(), gpus: vec![3] }],
+            affects: Vec::new(),
+            device: None,
+            since,
+            told: since,
+            until: None,
+            sentence: String::new(),
+            evidence: Vec::new(),
+            changed: Vec::new(),
+            because: because.map(String::from),
+            confidence: None,
+        }
+    }
+
+    fn of(all: Vec<Finding>) -> Findings {
+        Findings { all, known: true, ..Findings::default() }
+    }
+
+    #[test]
+    fn the_most_severe_leads_then_what_follows_from_nothing_then_the_oldest() {
+        use Severity::{Critical, Note, Warning};
+        let ids = |all: &Findings| all.leading(|_| true).iter().map(|one| one.id.clone()).collect::<Vec<_>>();
+        let all = of(vec![
+            finding("late", Warning, 30, None),
+            finding("old", Warning, 10, None),
+            finding("note", Note, 1, None),
+            finding("follows", Critical, 5, Some("worst")),
+            finding("worst", Critical, 20, None),
+        ]);
+        assert_eq!(ids(&all), ["worst", "old", "late"], "a consequence is told with its cause, a note nowhere");
+        let of_other = of(vec![finding("follows", Critical, 5, Some("of another machine"))]);
+        assert_eq!(ids(&of_other), ["follows"], "where its cause is not here, it leads itself");
+        assert_eq!(ids(&of(vec![finding("note", Note, 1, None)])), [""; 0]);
+    }
+
+    #[test]
+    fn charts_draw_each_that_leads_in_order_of_time() {
+        let mut over = finding("over", Severity::Warning, 30, None);
+        over.until = Some(50);
+        let marks = of(vec![over, finding("open", Severity::Critical, 10, None)]).marks();
+        let drawn: Vec<(i64, i64, &str)> = marks.iter().map(|m| (m.from, m.to, m.name.as_str())).collect();
+        assert_eq!(drawn, [(10_000, FAR, "lost gpu"), (30_000, 50_000, "lost gpu")]);
+        assert!(marks.iter().all(|mark| mark.fault && !mark.strong));
+    }
+}
