@@ -70,6 +70,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/api/v1/changed", "/api/v1/changed", "VMAOHpd", 200),
     ("GET", "/api/v1/runs", "/api/v1/runs", "VMAOHpd", 200),
     ("GET", "/api/v1/runs/{id}", "/api/v1/runs/none", "VMAOHpd", 404),
+    ("GET", "/api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "MAOH", 404),
     ("GET", "/api/v1/runs/{id}/report", "/api/v1/runs/none/report", "VMAOHpd", 404),
     ("GET", "/api/v1/uplink", "/api/v1/uplink", "VMAOHpd", 200),
     ("GET", "/api/v1/live", "/api/v1/live", "SVMAOHpd", 400),

@@ -13,6 +13,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/figure", &["run", "tag", "source", "from", "to", "step", "fn", "width", "height", "theme"]),
     ("/api/v1/export", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
     ("/report", &["format"]),
+    ("/logs", &["from", "to", "rank", "stream", "text", "limit", "format"]),
     ("/api/v1/record", &["from", "to"]),
     (
         "/api/v1/runs",

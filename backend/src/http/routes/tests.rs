@@ -93,13 +93,24 @@ fn reads(route: &Route) -> bool {
     of_data && route.carries == NOTHING && route.path != "/api/v1/views"
 }
 
+/// What a job on the hidden machine printed, in a folder.
+fn printed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join(shared::output::FOLDER).join("run");
+    std::fs::create_dir_all(&run).expect("a folder");
+    let row = format!("{{\"t\":{NOW},\"n\":1,\"s\":\"out\",\"x\":\"{}\"}}\n", HIDDEN.1);
+    std::fs::write(run.join(format!("{NOW}-1.0000.jsonl")), row).expect("written");
+    folder
+}
+
 /// All routes that read, for who sees this.
-fn readers(scope: Scope) -> Router {
+fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
     for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
     }
+    app.runs().logs.open(folder.path(), 0);
     let bounds = shared::scope::Bounds::All;
     let asker = Asker {
         who: None,
@@ -147,6 +158,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/runs", ""),
     ("/api/v1/runs/{id}", ""),
     ("/api/v1/runs/{id}/report", ""),
+    ("/api/v1/runs/{id}/logs", ""),
     ("/api/v1/uplink", ""),
     ("/metrics", ""),
 ];
@@ -154,7 +166,9 @@ const ALL: &[(&str, &str)] = &[
 #[tokio::test]
 async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     let scope = Scope::only(["t".to_string()], [GRANTED.0.to_string()]);
-    let (some, all, none) = (readers(scope), readers(Scope::All), readers(Scope::nothing()));
+    let folder = printed();
+    let of = |scope| readers(scope, &folder);
+    let (some, all, none) = (of(scope), of(Scope::All), of(Scope::nothing()));
     let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
     for route in ROUTES.iter().filter(|route| reads(route)) {
         assert!(asked.contains(&route.path), "{} is not asked here", route.path);
@@ -163,7 +177,9 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     for (path, query) in ALL {
         let question = format!("{path}{query}").replace("{id}", "run");
         let (status, text) = ask(&some, &question).await;
-        assert_eq!(status, 200, "{question}: {text}");
+        // What was printed is there for who sees its machine.
+        let expected = if path.ends_with("/logs") { 404 } else { 200 };
+        assert_eq!(status, expected, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");
         let knows = ["/api/v1/catalog", "/api/v1/record", "/api/v1/uplink"].contains(path)
             || secrets(&ask(&all, &question).await.1);
@@ -175,7 +191,8 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
 
 #[tokio::test]
 async fn a_hidden_machine_is_answered_like_one_that_was_never_there() {
-    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]));
+    let folder = printed();
+    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]), &folder);
     for called in [HIDDEN.0, HIDDEN.1, "bet*", "*eta", "b*"] {
         for (path, query) in [
             ("/api/v1/query", "?tag=*&source="),

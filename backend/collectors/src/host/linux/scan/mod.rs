@@ -2,10 +2,9 @@
 //!
 //! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
 //! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`]):
-//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`args`]), the
+//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`shared::redact`]), the
 //! environment never.
 
-mod args;
 mod fdinfo;
 mod held;
 
@@ -240,7 +239,7 @@ impl Scan {
         row.container.clone_from(container);
         if self.show_args {
             if known.args.as_ref().is_none_or(|(name, _)| *name != row.name) {
-                let args = read(&dir().join("cmdline"), buffer).map(args::redacted).unwrap_or_default();
+                let args = read(&dir().join("cmdline"), buffer).map(shared::redact::arguments).unwrap_or_default();
                 known.args = Some((row.name.clone(), args));
             }
             row.args = known.args.as_ref().map(|(_, args)| args.clone()).unwrap_or_default();
