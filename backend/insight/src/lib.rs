@@ -160,6 +160,11 @@ impl Insight {
         }
     }
 
+    /// Whether samples of such a series are looked at: others need not be read.
+    pub fn reads(metric: &Metric, instance: &str) -> bool {
+        signal::place_of(metric, instance).is_some()
+    }
+
     /// What a series of a machine is, before its first sample. The same number again is another series from now on.
     pub fn series(&mut self, source: Source, id: SeriesId, metric: &Metric, instance: &str) {
         if let Some(host) = self.hosts.get_mut(&source) {

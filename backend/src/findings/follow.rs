@@ -142,7 +142,7 @@ impl Follower {
                         self.insight.remove(source.id.into());
                     }
                     self.enter(source);
-                    announce(&mut self.insight, &live, source, 0);
+                    announce(&mut self.insight, &live, source);
                 }
             }
             self.read_on(&live, source);
@@ -191,7 +191,7 @@ impl Follower {
             }
             News::Lost => {
                 followed.cursor.begin_newest(&live.store());
-                announce(&mut self.insight, live, source, 0);
+                announce(&mut self.insight, live, source);
             }
         }
         let state = live.source(id);

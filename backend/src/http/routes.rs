@@ -3,7 +3,9 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink};
+use super::api::{
+    self, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
+};
 use super::need::{Carries, Need};
 use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
