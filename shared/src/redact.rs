@@ -106,7 +106,8 @@ pub fn secrets(line: &str) -> Vec<Range<usize>> {
                 found.push(at..at + word.len());
                 continue;
             }
-            if !ends_open && !(counted && is_number(word)) && !word.starts_with('-') {
+            let is_no_value = ends_open || word.starts_with('-') || counted && is_number(word);
+            if !is_no_value {
                 found.push(at..at + word.len());
                 told = false;
                 continue;
