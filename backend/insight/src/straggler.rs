@@ -56,7 +56,7 @@ fn gather(scene: &mut Scene, at: usize) {
     let group = &mut scene.groups[at];
     let step = group.step(scene.hosts);
     let length = step.max(10);
-    let settled = group.is_working() && now - group.course.since >= 15.max(step);
+    let settled = group.has_worked(now, 15.max(step));
     if group.marks.work.is_none() || now % 60 < step {
         let levels = |sig: &Sig| {
             let mut known = group.members.iter().filter_map(|(source, at)| scene.hosts.get(source)?.devices.get(*at));
@@ -222,7 +222,7 @@ fn group(scene: &mut Scene, at: usize) {
     let key = Key::new("straggler", own.first(), format!("g{}", own.id));
     let open = scene.ledger.is_open(&key);
     let patience = (3 * step).max(5);
-    let working = own.is_working() && now - own.course.since >= 45.max(2 * step);
+    let working = own.has_worked(now, 45.max(2 * step));
     if n < 2 || !working {
         let idle = now - own.course.last_work >= 60.max(3 * step);
         scene.groups[at].marks.suspect.clear();
@@ -242,6 +242,7 @@ fn group(scene: &mut Scene, at: usize) {
     let slowed = pace.is_some_and(|(pace, _)| pace <= 0.96);
     let stopped = pace.is_some_and(|(pace, _)| pace <= 0.90);
     let mut suspect = false;
+    let mut doubts = vec![false; stands.len()];
     let mut candidates: Vec<(f64, usize, Slow)> = Vec::new();
     let mut even = true;
     for (member, stand) in stands.iter().enumerate() {
@@ -251,6 +252,9 @@ fn group(scene: &mut Scene, at: usize) {
         let below = slow(stand, device, n);
         let waits = if stopped && n >= 3 { awaited(stand, device) } else { None };
         suspect |= below.is_some() || waits.is_some();
+        // Who may be about to be off teaches no habit.
+        doubts[member] =
+            [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
         if scene.groups[at].marks.slow.contains(&(source, position)) {
             let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
             even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
@@ -285,11 +289,11 @@ fn group(scene: &mut Scene, at: usize) {
         let group = scene.groups[at].clone();
         group.freeze(scene.hosts, now + 1 + step);
     } else {
-        learn(scene, at, &stands, step as f64);
+        learn(scene, at, &stands, step as f64, &doubts);
     }
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(worst, ..)) = candidates.first() else { return };
-    if !scene.groups[at].course.is_settled(now) || candidates.len() * 2 >= n.max(3) {
+    if candidates.len() * 2 >= n.max(3) {
         return;
     }
     let worst: Vec<_> = candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect();
@@ -301,13 +305,18 @@ fn own_members(scene: &Scene, at: usize) -> Vec<(Source, usize)> {
     all.filter(|(source, position)| scene.hosts.get(source).is_some_and(|h| h.devices.len() > *position)).collect()
 }
 
-fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64) {
+fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64, doubts: &[bool]) {
     for (member, stand) in stands.iter().enumerate() {
         let (source, position) = scene.groups[at].members[member];
         let Some(stand) = stand else { continue };
         let Some(host) = scene.hosts.get_mut(&source).filter(|host| host.newest == scene.now) else { continue };
         let device = &mut host.devices[position];
+        device.marks.doubted.step(scene.now, Some(doubts[member]), 60);
+        let doubted = doubts[member] && !device.marks.doubted.held(SETTLES);
         for of in 0..CHANNELS {
+            if doubted {
+                continue;
+            }
             if let Some(ratio) = stand.ratio[of].filter(|_| device.work.frozen < scene.now) {
                 device.habits[of].learn(ratio, dt);
             }
