@@ -8,6 +8,7 @@ mod begin;
 mod control;
 mod downloads;
 mod erase;
+mod findings;
 mod forgery;
 mod healing;
 mod hostile;
