@@ -87,6 +87,7 @@ fn draft(scene: &Scene, (source, at): (Source, usize), rule: &'static str, sever
         sentence: String::new(),
         evidence: Vec::new(),
         group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
     })
 }
 

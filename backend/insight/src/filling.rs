@@ -105,6 +105,32 @@ impl Filling {
         Some((slope / self.length as f64, fit, mean + slope * middle))
     }
 
+    /// A rise over the last `n` buckets that never fell, by steps as well as straight, and has gone higher than before.
+    pub fn climb(&self, n: usize) -> Option<Rise> {
+        let (slope, fit, _) = self.line(n)?;
+        let mut values = self.last(n)?;
+        let share = values.next_back()?;
+        (slope > 0.0 && fit >= 0.7 && self.began_before(n) && share > self.fell_from).then(|| Rise {
+            slope,
+            left: (100.0 - share) / slope,
+            share,
+            fit,
+        })
+    }
+
+    /// Whether it has not fallen within the last `n` buckets.
+    fn began_before(&self, n: usize) -> bool {
+        self.last(n).is_some_and(|values| {
+            let all: Vec<f64> = values.collect();
+            all.windows(2).all(|pair| pair[1] >= pair[0] - 0.05)
+        })
+    }
+
+    /// Where the rise that goes on began, percent.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
     /// A rise over the last `n` buckets that is straight, is no tooth of a saw, and does not flatten before it is full.
     pub fn rise(&self, n: usize) -> Option<Rise> {
         let (slope, fit, share) = self.line(n)?;

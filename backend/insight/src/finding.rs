@@ -46,6 +46,8 @@ pub(crate) struct Draft {
     pub sentence: String,
     pub evidence: Vec<Evidence>,
     pub group: Option<u64>,
+    /// Further keys that it is open under: it ends when all have ended.
+    pub also: Vec<Key>,
 }
 
 #[derive(Clone, Debug)]
@@ -118,6 +120,7 @@ impl Ledger {
             let Some(mut open) = self.past.remove(at) else { return };
             open.finding.until = None;
             open.keys = vec![key];
+            open.keys.extend(draft.also);
             self.out.push(open.finding.clone());
             self.open.push(open);
             return;
@@ -157,6 +160,7 @@ impl Ledger {
         };
         let Some(open) = self.open.iter_mut().find(alike) else { return false };
         open.keys.push(key.clone());
+        open.keys.extend(draft.also.iter().cloned());
         open.add(draft, hosts);
         self.out.push(open.finding.clone());
         true
@@ -302,7 +306,9 @@ impl Open {
         }
         let mut sources: Vec<Source> = subject.iter().map(|(source, _)| *source).collect();
         sources.dedup();
-        let mut open = Open { finding, keys: vec![key], group: draft.group, sources, subject, own: draft.sentence };
+        let mut keys = vec![key];
+        keys.extend(draft.also);
+        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence };
         open.place(hosts);
         fit(&mut open.finding);
         open

@@ -3,7 +3,7 @@
 
 use crate::hold::{Hold, Share};
 use crate::host::Host;
-use crate::levels::NEVER;
+use crate::levels::{NEVER, median};
 use crate::phase::{Course, Phase, Seen};
 use crate::signal::{Family, Sig};
 use crate::words::At;
@@ -28,12 +28,14 @@ pub(crate) struct GroupMarks {
     pub spin: Hold,
     pub odd: Hold,
     pub works: Hold,
-    pub idle: Hold,
     pub low: Hold,
     pub cause: Share,
-    pub unknown: Hold,
     pub well: Hold,
     pub bursts: Share,
+    /// One is slow, and who; and that it is over.
+    pub even: Hold,
+    pub suspect: Hold,
+    pub slow: Vec<(Source, usize)>,
     pub lived: i64,
 }
 
@@ -139,6 +141,34 @@ impl Group {
             let dt = if ticked.len() == 1 { dt.max().unwrap_or(1) } else { (now - self.marks.lived).clamp(1, 60) };
             self.marks.lived = now;
             self.course.step(now, dt, self.look(hosts, now));
+        }
+    }
+
+    /// How much its members do of what they usually do, 1 for all of it: the median of their cores' work, else of their
+    /// memory's traffic, else of their power; and by which it is known. `except` is left out.
+    pub fn pace(&self, hosts: &Hosts, except: Option<usize>, now: i64) -> Option<(f64, Sig)> {
+        for sig in [Sig::Tensor, Sig::Sm, Sig::Dram, Sig::Activity, Sig::Power, Sig::PowerShare] {
+            let least = if matches!(sig, Sig::Activity) { 8.0 } else { 3.0 };
+            let part = |(at, (source, position)): (usize, &(Source, usize))| {
+                let host = hosts.get(source).filter(|host| host.is_recent(now) && Some(at) != except)?;
+                let slot = host.devices.get(*position)?.recent(sig)?;
+                Some(slot.minute / slot.level().filter(|level| *level >= least)?)
+            };
+            let mut parts: Vec<f64> = self.members.iter().enumerate().filter_map(part).collect();
+            let members = self.members.len() - usize::from(except.is_some());
+            if !parts.is_empty() && parts.len() * 2 >= members {
+                return median(&mut parts).map(|pace| (pace, sig));
+            }
+        }
+        None
+    }
+
+    /// Nothing is learned of its members for so many seconds.
+    pub fn freeze(&self, hosts: &mut Hosts, until: i64) {
+        for (source, at) in &self.members {
+            if let Some(device) = hosts.get_mut(source).and_then(|host| host.devices.get_mut(*at)) {
+                device.work.frozen = device.work.frozen.max(until);
+            }
         }
     }
 

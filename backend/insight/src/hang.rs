@@ -323,6 +323,7 @@ fn draft(scene: &Scene, at: usize, rule: &'static str, severity: Severity) -> (D
         sentence: String::new(),
         evidence: Vec::new(),
         group: Some(group.id),
+        also: Vec::new(),
     };
     (draft, all)
 }

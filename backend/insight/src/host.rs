@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::filling::Filling;
-use crate::hold::{Hold, Share};
+use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
 use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, Place, SIGNALS, Sig, place_of, slots};
 use shared::catalog::Metric;
@@ -33,7 +33,8 @@ pub(crate) struct Named {
     pub hold: Hold,
     pub back: Hold,
     /// It was as full when it was first seen.
-    pub full_from_start: bool,
+    pub full_from_start: Option<bool>,
+    /// The most while a finding is open.
     pub top: f64,
 }
 
@@ -49,16 +50,16 @@ struct GpuProcess {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostMarks {
     pub filling: Filling,
+    pub filled: Hold,
+    pub flat: Hold,
+    pub slope: f64,
     pub pressed: Hold,
-    pub pressed_over: Hold,
+    pub eased: Hold,
     pub killed: Option<i64>,
     pub kills: f64,
-    pub kills_last: i64,
     pub resends: Hold,
-    pub resends_over: Hold,
-    pub lost: Option<i64>,
-    pub recv_top: f64,
-    pub busy: Share,
+    pub clean: Hold,
+    pub received_most: f64,
 }
 
 /// One machine.
@@ -199,7 +200,7 @@ impl Host {
                             filling: Filling::default(),
                             hold: Hold::default(),
                             back: Hold::default(),
-                            full_from_start: false,
+                            full_from_start: None,
                             top: 0.0,
                         });
                         self.named.len() - 1
@@ -355,6 +356,9 @@ impl Host {
             self.changed |= device.work.began != began || known != (device.work.worked >= 60);
         }
         self.claim(t);
+        if let Some(received) = self.recent(HostSig::NetIn).map(|slot| slot.minute) {
+            self.marks.received_most = self.marks.received_most.max(received);
+        }
         let works = self.devices.iter().any(|d| d.work.on);
         let frozen = self.devices.iter().any(|d| d.work.frozen >= t);
         if works && !frozen {

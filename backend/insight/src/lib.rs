@@ -3,7 +3,9 @@
 //! The crate is pure: it reads no clock and does no I/O, and the same samples give the same findings, byte by byte. So a
 //! server, a replay, `watchglass findings FILE` and a file that is dropped on a page run the same code.
 
+mod away;
 mod device;
+mod disk;
 mod ecc;
 mod filling;
 mod finding;
@@ -11,11 +13,16 @@ mod group;
 mod hang;
 mod hold;
 mod host;
+mod idle;
 mod levels;
+mod link;
 mod lost;
+mod memory;
 mod phase;
 mod scene;
 mod signal;
+mod starvation;
+mod straggler;
 mod throttle;
 mod words;
 
@@ -90,7 +97,19 @@ struct Entry {
 }
 
 /// In the order in which they are asked: causes come before consequences.
-static DETECTORS: &[&Entry] = &[&lost::DETECTOR, &ecc::DETECTOR, &throttle::DETECTOR, &hang::DETECTOR];
+static DETECTORS: &[&Entry] = &[
+    &lost::DETECTOR,
+    &ecc::DETECTOR,
+    &away::DETECTOR,
+    &hang::DETECTOR,
+    &throttle::DETECTOR,
+    &link::DETECTOR,
+    &memory::DETECTOR,
+    &straggler::DETECTOR,
+    &starvation::DETECTOR,
+    &idle::DETECTOR,
+    &disk::DETECTOR,
+];
 
 /// All machines that are looked at together.
 #[derive(Debug, Default)]

@@ -104,6 +104,7 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
         sentence,
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
     };
     let key = scene.key("lost_gpu", source, at);
     scene.raise(key, draft);

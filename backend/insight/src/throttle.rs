@@ -133,6 +133,7 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         sentence,
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
     };
     scene.raise(key, draft);
 }
@@ -260,6 +261,7 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         sentence,
         evidence: facts,
         group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
     };
     scene.raise(key, draft);
 }

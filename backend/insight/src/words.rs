@@ -53,6 +53,12 @@ pub(crate) fn bytes(value: f64) -> String {
     }
 }
 
+/// Bytes of memory, which comes in powers of two.
+pub(crate) fn gib(value: f64) -> String {
+    let gib = value / f64::from(1 << 30);
+    if gib < 100.0 { format!("{gib:.1}") } else { whole(gib) }
+}
+
 /// A time as people say it.
 pub(crate) fn lasting(seconds: f64) -> String {
     match seconds {
