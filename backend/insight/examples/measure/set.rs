@@ -100,6 +100,9 @@ const HARD: &[(&str, usize, Make)] = &[
     ("busy cpu", 1, Maker::busy_cpu),
     ("agent restarted", 1, Maker::restarted),
     ("brief throttling", 1, Maker::brief_heat),
+    ("work changes", 2, Maker::work_changes),
+    ("experts", 1, Maker::experts),
+    ("lone loader", 1, Maker::lone_loader),
 ];
 
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
@@ -361,6 +364,8 @@ impl Maker {
         let recipe = self.recipe(model, all, hosts.len(), shape, want.exchange);
         let members = self.members(&hosts, &gpus);
         let begin = if self.random.chance(0.5) { None } else { Some(self.random.between(5.0, 90.0)) };
+        let plain = self.random.chance(0.35);
+        self.world.hosts.iter_mut().for_each(|host| host.plain_network = plain);
         if hosts.len() > 2 {
             self.world.told_jobs |= self.random.chance(0.8);
         }
@@ -835,6 +840,7 @@ impl Maker {
         let mut label = self.label("slow_link", "network", Some(job), t, end);
         label.places = vec![(victim.host, Vec::new())];
         (label.device, label.clears) = (true, true);
+        self.world.hosts.iter_mut().for_each(|host| host.plain_network = true);
         let (times, resent) = (self.random.between(1.5, 4.0), self.random.scaled(100.0, 4000.0));
         self.at(t, Act::Wire(victim.host, times, resent));
         self.at(end, Act::Wire(victim.host, 1.0, 0.0));
@@ -1266,6 +1272,35 @@ impl Maker {
             self.at(t + self.eyes.interval.max(2.0), Act::Brake(h, g, false));
             t += self.random.between(60.0, 900.0);
         }
+    }
+
+    /// Longer texts, larger batches, another stage of the schedule: all members alike.
+    fn work_changes(&mut self) {
+        let hosts = self.some_hosts(0.7, 0.2);
+        let job = self.train(Want { hosts, ..Want::ANY });
+        let mut t = self.random.between(400.0, 1200.0);
+        let mut last = 1.0;
+        while t < self.world.seconds {
+            let times = self.random.scaled(0.4, 2.5);
+            let heavy = self.random.between(0.6, 1.05);
+            self.at(t, Act::Work(job, times / last, heavy));
+            last = times;
+            t += self.random.scaled(200.0, 1500.0);
+        }
+    }
+
+    /// Which member has more to do changes every few seconds, as texts go to experts.
+    fn experts(&mut self) {
+        let job = self.train(Want { gpus: (4, 8), ..Want::ANY });
+        self.world.jobs[job].recipe.own_jitter = self.random.between(0.05, 0.12);
+    }
+
+    /// One process alone reads, and hands out: its processor time is not the others'.
+    fn lone_loader(&mut self) {
+        let job = self.train(Want { gpus: (2, 8), ..Want::ANY });
+        self.world.jobs[job].shares[0] = 0.9;
+        self.world.jobs[job].recipe.batch_cores *= 2.0;
+        self.even_out(job);
     }
 
     fn healthy(&mut self) {

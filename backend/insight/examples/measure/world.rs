@@ -142,6 +142,10 @@ pub struct Host {
     /// How many times longer exchanges between machines take, and segments resent per second.
     pub wire: f64,
     pub resent: f64,
+    /// Exchanges between machines go over the network that is measured; else by RDMA, which is not.
+    pub plain_network: bool,
+    /// Bytes per second that are always on it.
+    pub chatter: f64,
     pub volumes: Vec<Volume>,
     /// Nobody hears of it; its GPUs' collector does not answer.
     pub silent: bool,
@@ -207,6 +211,8 @@ pub enum Act {
     Network(usize, f64),
     /// A job makes batches this many times as fast as before.
     Headroom(usize, f64),
+    /// A step of a job takes this many times as long as before, and this much power.
+    Work(usize, f64, f64),
     Wire(usize, f64, f64),
     Fills(usize, usize, f64),
     Other(usize, f64),
@@ -326,6 +332,8 @@ impl Host {
             quota: None,
             wire: 1.0,
             resent: 0.0,
+            plain_network: false,
+            chatter: random.scaled(2e3, 6e5),
             volumes: vec![
                 Volume { path: "/", size: 400.0 * GIB, used: random.between(60.0, 250.0) * GIB, fills: 2e3 },
                 Volume { path: "/data", size: 7000.0 * GIB, used: random.between(700.0, 5600.0) * GIB, fills: 5e4 },
@@ -392,7 +400,7 @@ impl Host {
     }
 
     /// Shares its processor, disk and network among what wants them, for the next interval.
-    fn provide(&mut self, jobs: &[Job], own: usize, dt: f64) {
+    fn provide(&mut self, jobs: &[Job], own: usize, dt: f64, random: &mut Random) {
         let mut cores = self.hog + 0.6;
         let (mut reads, mut writes, mut sent, mut received) = (0.0, self.disk_others, 0.0, 0.0);
         let (mut limited_disk, mut short) = (false, false);
@@ -407,6 +415,13 @@ impl Host {
             cores += job.cores[place] / dt + making * job.recipe.batch_cores * members;
             writes += job.written[place] / dt;
             sent += job.sent[place] / dt;
+            if self.plain_network && job.hosts.len() > 1 {
+                // Of a ring over machines one member's share leaves the machine, and as much comes in.
+                let crossing = job.parts.iter().zip(&job.members).filter(|(_, m)| m.host == own);
+                let bytes = crossing.map(|(parts, _)| parts.peers).sum::<f64>() / members / dt;
+                sent += bytes;
+                received += bytes;
+            }
             let bytes = making * job.recipe.batch_bytes * members;
             if job.recipe.remote { received += bytes } else { reads += bytes }
         }
@@ -440,8 +455,8 @@ impl Host {
         self.waits_io = if limited_disk { 1.0 } else { ((reads + writes) / disk).min(1.0).powf(2.0) * 0.6 };
         self.counters[READ] += reads.min(disk) * dt;
         self.counters[WRITTEN] += writes.min(disk) * dt;
-        self.counters[RECEIVED] += (received.min(network) + 2e4) * dt;
-        self.counters[SENT] += (sent + received * 0.01 + 1e4) * dt;
+        self.counters[RECEIVED] += (received.min(network) + self.chatter * random.about_one(0.4)) * dt;
+        self.counters[SENT] += (sent + received * 0.01 + 0.6 * self.chatter * random.about_one(0.4)) * dt;
         self.cached = (self.cached + (reads + received * 0.2) * dt).min(self.memory * 0.6);
         self.volumes[1].used += writes * dt * 0.02;
         for volume in &mut self.volumes {
@@ -495,6 +510,13 @@ impl World {
             Act::DiskOthers(h, rate) => self.hosts[h].disk_others = rate,
             Act::Network(h, left) => self.hosts[h].network_left = left,
             Act::Headroom(job, times) => self.jobs[job].recipe.headroom *= times,
+            Act::Work(job, times, heavy) => {
+                let r = &mut self.jobs[job].recipe;
+                for part in [&mut r.step, &mut r.optimizer, &mut r.copy, &mut r.batch_cores, &mut r.batch_bytes] {
+                    *part *= times;
+                }
+                r.load.heavy = heavy;
+            }
             Act::Wire(h, times, resent) => {
                 self.hosts[h].wire = times;
                 self.hosts[h].resent = resent;
@@ -505,7 +527,8 @@ impl World {
             Act::Silent(h, silent) => self.hosts[h].silent = silent,
             Act::Goodbye(h) => {
                 self.hosts[h].silent = true;
-                sink.goodbye(h as u32, ms);
+                // It says so after its last tick.
+                sink.goodbye(h as u32, ms + self.late as i64 + 20);
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
             Act::Restart(h) => self.hosts[h].counters = [0.0; 8],
@@ -603,7 +626,7 @@ impl World {
                 None => true,
             });
             for h in 0..self.hosts.len() {
-                self.hosts[h].provide(&self.jobs, h, dt);
+                self.hosts[h].provide(&self.jobs, h, dt, &mut self.random);
                 self.look(h, to, dt, sink);
             }
             self.watch(to, sink);
