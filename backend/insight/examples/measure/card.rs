@@ -335,7 +335,11 @@ impl Card {
         let (clock, capped) = self.work_clock();
         let whole = parts.shares();
         let mean = whole.iter().map(|&(what, s)| s * self.watts(what)).sum::<f64>() / dt
-            + if self.tenant > 0.0 { self.tenant * 0.5 * (self.model.limit - self.model.held) * parts.rest / dt } else { 0.0 };
+            + if self.tenant > 0.0 {
+                self.tenant * 0.5 * (self.model.limit - self.model.held) * parts.rest / dt
+            } else {
+                0.0
+            };
         let mean = mean.min(self.limit_now() * 1.02);
         self.energy += mean * dt;
         // Heat is followed by the second, however long the interval is.

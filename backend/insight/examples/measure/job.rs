@@ -316,7 +316,14 @@ impl Job {
 
     /// Works from `from` to `to`. `ring` is how many times longer an exchange takes than over sound links; `supply` the
     /// batches a second that each machine can make.
-    pub fn advance(&mut self, (from, to): (f64, f64), speeds: &[Speed], ring: f64, supply: &[f64], random: &mut Random) {
+    pub fn advance(
+        &mut self,
+        (from, to): (f64, f64),
+        speeds: &[Speed],
+        ring: f64,
+        supply: &[f64],
+        random: &mut Random,
+    ) {
         self.parts.fill(Parts::default());
         for sums in [&mut self.cores, &mut self.written, &mut self.sent, &mut self.batches] {
             sums.fill(0.0);
@@ -365,8 +372,7 @@ impl Job {
         let Some(section) = self.current.take() else { return to };
         let count = self.members.len();
         let (mut end, mut done) = (now, true);
-        let mut ends = [0.0; 8].to_vec();
-        ends.resize(count, now);
+        let mut ends = vec![now; count];
         for (member, speed) in speeds.iter().enumerate() {
             let (mut piece, mut left) = self.cursor[member];
             let mut at = now;
@@ -407,8 +413,8 @@ impl Job {
             end = end.max(at);
         }
         let until = if done { end } else { to };
-        for member in 0..count {
-            let wait = until - ends[member];
+        for (member, end) in ends.into_iter().enumerate() {
+            let wait = until - end;
             self.parts[member].add(if section.spins { What::Spin } else { What::Rest }, wait);
             let cores = section.effect.cores.unwrap_or(self.recipe.cores);
             self.cores[self.place[member]] += cores * (until - now);
@@ -493,7 +499,11 @@ impl Job {
             }
             Shape::Notebook { think, cell } => {
                 let (think, cell) = (think * random.about_one(0.7), cell * random.about_one(0.9));
-                self.push(vec![(What::Rest, self.all(think))], false, Effect { cores: Some(0.02), ..Effect::default() });
+                self.push(
+                    vec![(What::Rest, self.all(think))],
+                    false,
+                    Effect { cores: Some(0.02), ..Effect::default() },
+                );
                 let steps = (cell / self.recipe.step).ceil().clamp(1.0, 3000.0) as usize;
                 for _ in 0..steps {
                     self.step(now, ring, supply, random);

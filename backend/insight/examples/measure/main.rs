@@ -95,7 +95,11 @@ fn trace(seed: u64, flags: &Flags) -> (world::World, Judge) {
 
 fn main() -> ExitCode {
     if std::env::args().any(|arg| arg == "--help") {
-        return if std::io::stdout().write_all(HELP.as_bytes()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if std::io::stdout().write_all(HELP.as_bytes()).is_ok() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
     }
     let flags = match flags() {
         Ok(flags) => flags,
@@ -200,7 +204,10 @@ fn all(flags: &Flags) -> Vec<Outcome> {
 fn one(seed: u64, flags: &Flags, text: &mut String) {
     let (world, judge) = trace(seed, flags);
     let outcome = score::outcome(seed, &world, &judge.found);
-    *text += &format!("seed {seed}: {} ({:?}), {:.0} s, {:.1} GPU-hours\n", world.name, outcome.class, world.seconds, outcome.gpu_hours);
+    *text += &format!(
+        "seed {seed}: {} ({:?}), {:.0} s, {:.1} GPU-hours\n",
+        world.name, outcome.class, world.seconds, outcome.gpu_hours
+    );
     for host in &world.hosts {
         let models: Vec<&str> = host.cards.iter().map(|c| c.model.name).collect();
         *text += &format!("  {}: {models:?} {:.0} cores, {:?}\n", host.name, host.cores, host.eyes);

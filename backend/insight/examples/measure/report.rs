@@ -49,7 +49,10 @@ impl Figure {
         let (value, low, high) = self.value;
         let sign = if self.up { ">=" } else { "<=" };
         let holds = if self.holds() { "holds" } else { "**missed**" };
-        format!("| {} | {value:.3} | {low:.3} to {high:.3} | {} | {sign} {} | {holds} |\n", self.name, self.of, self.bar)
+        format!(
+            "| {} | {value:.3} | {low:.3} to {high:.3} | {} | {sign} {} | {holds} |\n",
+            self.name, self.of, self.bar
+        )
     }
 }
 
@@ -208,7 +211,8 @@ impl<'a> Report<'a> {
                 format!("{}, {}", seconds(middle), seconds(worst))
             };
             let aim = aim(kind, name).map_or("-".to_owned(), |(m, w)| format!("{m:.0} s, {w:.0} s"));
-            let cleared = median(&mut cleared).map(|m| format!("{}, {}", seconds(Some(m)), seconds(cleared.last().copied())));
+            let cleared =
+                median(&mut cleared).map(|m| format!("{}, {}", seconds(Some(m)), seconds(cleared.last().copied())));
             let name = if name.is_empty() { format!("**{kind}**") } else { format!("- {name}") };
             let recall = interval(wilson(told.len(), of.len()));
             let cleared = cleared.unwrap_or_else(|| "-".into());
@@ -304,7 +308,10 @@ impl<'a> Report<'a> {
             for told in outcome.told.iter().filter(|t| t.after.is_none() && !t.label.optional) {
                 let l = &told.label;
                 let device = if told.device == Some(false) { ", another device named" } else { "" };
-                text += &format!("  seed {} {}: {} ({}) at {:.0}{device}\n", outcome.seed, outcome.name, l.kind, l.name, l.onset);
+                text += &format!(
+                    "  seed {} {}: {} ({}) at {:.0}{device}\n",
+                    outcome.seed, outcome.name, l.kind, l.name, l.onset
+                );
             }
         }
         text += "\nfalse:\n";

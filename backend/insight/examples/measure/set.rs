@@ -108,8 +108,7 @@ const HARD: &[(&str, usize, Make)] = &[
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
     // One of each, then those again that are met more often.
     let most = table.iter().map(|(_, weight, _)| *weight).max().unwrap_or(1);
-    let order: Vec<usize> =
-        (0..most).flat_map(|round| (0..table.len()).filter(move |&i| table[i].1 > round)).collect();
+    let order: Vec<usize> = (0..most).flat_map(|round| (0..table.len()).filter(move |&i| table[i].1 > round)).collect();
     let (name, _, make) = table[order[at % order.len()]];
     (name, make)
 }
@@ -256,7 +255,13 @@ impl Maker {
     fn recipe(&mut self, model: &Model, count: usize, hosts: usize, shape: Shape, exchange: bool) -> Recipe {
         let a = self.altered;
         let r = &mut self.random;
-        let slow = if count > 64 { 0.8 } else if count > 8 { 0.3 } else { 0.1 };
+        let slow = if count > 64 {
+            0.8
+        } else if count > 8 {
+            0.3
+        } else {
+            0.1
+        };
         let longest = if r.chance(0.2) { 20.0 } else { 3.0 };
         let step = a.of("step", r.scaled(slow, longest));
         let share = if exchange { r.between(0.2, 0.5) } else { r.between(0.04, 0.4) };
@@ -408,7 +413,11 @@ impl Maker {
     /// When something shall go wrong.
     fn moment(&mut self) -> f64 {
         let seconds = self.world.seconds;
-        if self.random.chance(0.12) { self.random.between(300.0, 600.0) } else { self.random.between(0.25, 0.6) * seconds }
+        if self.random.chance(0.12) {
+            self.random.between(300.0, 600.0)
+        } else {
+            self.random.between(0.25, 0.6) * seconds
+        }
     }
 
     fn label(&mut self, kind: &'static str, name: &'static str, job: Option<usize>, onset: f64, end: f64) -> Label {
@@ -558,7 +567,7 @@ impl Maker {
         let which = self.random.whole(0, 5);
         let hosts = self.world.jobs[job].hosts.clone();
         let hosts = if self.random.chance(0.5) { hosts } else { vec![hosts[0]] };
-        label.places = label.places.into_iter().filter(|(h, _)| hosts.contains(h)).collect();
+        label.places.retain(|(h, _)| hosts.contains(h));
         let need = self.world.jobs[job].need();
         for h in hosts {
             let members = self.world.jobs[job].members.iter().filter(|m| m.host == h).count() as f64;
@@ -611,7 +620,10 @@ impl Maker {
                     self.world.hosts[h].eyes.watched = true;
                     self.world.hosts[h].quota = Some((own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores));
                     self.at(t, Act::Quota(h, Some(own + loaders * (1.0 - lost))));
-                    self.at(end, Act::Quota(h, Some((own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores))));
+                    self.at(
+                        end,
+                        Act::Quota(h, Some((own + loaders * r.headroom * 1.1).min(self.world.hosts[h].cores))),
+                    );
                 }
                 _ => {
                     // A service that is slow to answer: nothing of it is measured here.
@@ -778,7 +790,8 @@ impl Maker {
         let (h, g) = (victim.host, victim.gpu);
         let lanes = self.random.pick(&[8.0, 8.0, 4.0, 1.0]);
         let t = if boot { 0.0 } else { self.moment() };
-        let mut label = self.label("slow_link", if boot { "lanes since boot" } else { "lanes" }, Some(job), t, self.world.seconds);
+        let mut label =
+            self.label("slow_link", if boot { "lanes since boot" } else { "lanes" }, Some(job), t, self.world.seconds);
         label.places = vec![(h, vec![g as u32])];
         label.device = true;
         (label.mild, label.note) = (lanes == 8.0, boot);
@@ -908,7 +921,8 @@ impl Maker {
         let job = self.train(Want::ANY);
         let t = self.moment().min(self.world.seconds - 1500.0);
         let members = self.world.jobs[job].members.clone();
-        let recipe = Recipe { shape: Shape::Held, start: 0.0, habits: Vec::new(), ..self.world.jobs[job].recipe.clone() };
+        let recipe =
+            Recipe { shape: Shape::Held, start: 0.0, habits: Vec::new(), ..self.world.jobs[job].recipe.clone() };
         let held = self.world.jobs.len();
         self.world.jobs.push(Job::new(format!("run-{held}"), members, recipe));
         self.at(t, Act::End(job));
@@ -1023,7 +1037,8 @@ impl Maker {
         let h = self.host(model, count);
         let together = self.random.chance(0.4);
         let (load, lull) = (self.random.between(0.05, 0.9), self.random.scaled(5.0, 200.0));
-        let groups: Vec<Vec<usize>> = if together { vec![(0..count).collect()] } else { (0..count).map(|g| vec![g]).collect() };
+        let groups: Vec<Vec<usize>> =
+            if together { vec![(0..count).collect()] } else { (0..count).map(|g| vec![g]).collect() };
         for gpus in groups {
             let mut recipe = self.recipe(model, gpus.len(), 1, Shape::Serve { load, lull }, false);
             recipe.step = self.random.scaled(0.1, 4.0);

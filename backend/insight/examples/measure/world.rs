@@ -312,7 +312,7 @@ impl Host {
     pub fn new(name: String, cards: Vec<Card>, eyes: Eyes, random: &mut Random) -> Self {
         let count = cards.len();
         let per_gpu = random.pick(&[8.0, 12.0, 16.0, 24.0]);
-        let cores = (per_gpu * count as f64).max(8.0).min(256.0);
+        let cores = (per_gpu * count as f64).clamp(8.0, 256.0);
         let memory = (random.pick(&[48.0, 96.0, 128.0, 256.0]) * count as f64).clamp(48.0, 2048.0) * GIB;
         let disk = random.scaled(0.4e9, 6e9);
         Host {
@@ -440,7 +440,8 @@ impl Host {
                 // Those who want cores share them alike: what others take, the loaders lack.
                 let wanted = full * r.batch_cores * members + members * r.cores + self.hog + 0.6;
                 let got = (self.cores / wanted).min(1.0);
-                let own_room = ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
+                let own_room =
+                    ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
                 let by_cores = full * got.min(own_room);
                 short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
                 let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
@@ -595,7 +596,8 @@ impl World {
                     let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
                     // Work that is launched too slowly waits for its launches.
                     let tensor = tensor * (0.35 + 0.65 * (cpu * 1.6).min(1.0));
-                    let lanes = card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
+                    let lanes =
+                        card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
                     speeds.push(Speed { tensor, stream, cpu, copy: lanes });
                     let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
                     ring = ring.max(1.0 / bridge);
@@ -739,8 +741,8 @@ impl World {
             }
             let members = job.members.iter().filter(|m| m.host == h).count() as f64;
             rss += job.recipe.resident * members + job.host_leaked;
-            watched_cores +=
-                job.cores[place] / dt + host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members;
+            watched_cores += job.cores[place] / dt
+                + host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members;
         }
         host.other_memory = (host.other_memory + host.other_rate * dt).max(0.0);
         let used = (host.base_memory + rss + host.other_memory).min(host.memory * 0.998);
@@ -764,8 +766,9 @@ impl World {
                 }
             }
             card.has_context = context;
-            card.used = (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
-                .min(card.model.memory * 0.997);
+            card.used =
+                (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
+                    .min(card.model.memory * 0.997);
             parts.fit(dt);
             readings.push(card.pass(&parts, dt, random));
         }
@@ -789,7 +792,8 @@ impl World {
         let busy = (100.0 * wants / host.cores + 0.8 * random.normal().abs()).clamp(0.1, 100.0);
         let crowd = (wants / host.cores - 0.9).max(0.0);
         let io = host.waits_io;
-        host.counters[RESENT] += (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
+        host.counters[RESENT] +=
+            (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
         let c = &host.counters;
         let memory_full = ((used / host.memory - 0.965) / 0.033).clamp(0.0, 1.0);
         let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
@@ -938,12 +942,38 @@ impl World {
 
 fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
     let mut rows = vec![
-        Process { pid: 1, name: "systemd".into(), user: "root".into(), cpu: Some(0.1), rss: 12 << 20, threads: 1, ..Process::default() },
-        Process { pid: 900, parent: 1, name: "dcgm".into(), user: "root".into(), cpu: Some(1.2), rss: 60 << 20, threads: 9, ..Process::default() },
+        Process {
+            pid: 1,
+            name: "systemd".into(),
+            user: "root".into(),
+            cpu: Some(0.1),
+            rss: 12 << 20,
+            threads: 1,
+            ..Process::default()
+        },
+        Process {
+            pid: 900,
+            parent: 1,
+            name: "dcgm".into(),
+            user: "root".into(),
+            cpu: Some(1.2),
+            rss: 60 << 20,
+            threads: 9,
+            ..Process::default()
+        },
     ];
     if host.hog > 0.0 {
         let cpu = (100.0 * host.hog * host.share) as f32;
-        rows.push(Process { pid: 7777, parent: 1, name: "make".into(), user: "li".into(), cpu: Some(cpu), rss: 4 << 30, threads: 64, ..Process::default() });
+        rows.push(Process {
+            pid: 7777,
+            parent: 1,
+            name: "make".into(),
+            user: "li".into(),
+            cpu: Some(cpu),
+            rss: 4 << 30,
+            threads: 64,
+            ..Process::default()
+        });
     }
     for (number, job) in jobs.iter().enumerate() {
         let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
@@ -968,7 +998,8 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
         rows.push(row(parent, 1, "torchrun", 0.01, 3e8));
         let members = job.members.iter().filter(|m| m.host == h).count() as f64;
         let each = job.cores[place] / dt / pids.len() as f64;
-        let loading = host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
+        let loading =
+            host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
         for pid in pids {
             rows.push(row(pid, parent, "python3", each, job.recipe.resident));
             if loading > 0.001 {
@@ -979,8 +1010,120 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
     for (g, card) in host.cards.iter().enumerate() {
         if card.tenant > 0.0 {
             let memory = Some((0.12 * card.model.memory) as u64);
-            rows.push(Process { pid: 9100 + g as u32, parent: 1, name: "python".into(), user: "kim".into(), cpu: Some(100.0), rss: 3 << 30, threads: 20, gpu_memory: memory, ..Process::default() });
+            rows.push(Process {
+                pid: 9100 + g as u32,
+                parent: 1,
+                name: "python".into(),
+                user: "kim".into(),
+                cpu: Some(100.0),
+                rss: 3 << 30,
+                threads: 20,
+                gpu_memory: memory,
+                ..Process::default()
+            });
         }
     }
     ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::set;
+    use super::*;
+    use std::collections::HashMap;
+
+    /// All samples of one row of the first machine, by instance.
+    #[derive(Default)]
+    struct Kept {
+        names: HashMap<(u32, SeriesId), (String, String)>,
+        rows: HashMap<(String, String), Vec<(i64, f64)>>,
+        samples: u64,
+        sum: u64,
+    }
+
+    impl Sink for Kept {
+        fn source(&mut self, _source: u32, _name: &str, _interval_ms: i64) {}
+        fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str) {
+            self.names.insert((source, id), (metric.tag.clone(), instance.to_owned()));
+        }
+        fn tick(&mut self, source: u32, t: i64, samples: &[(SeriesId, f64)]) {
+            for &(id, value) in samples {
+                self.samples += 1;
+                self.sum = self.sum.rotate_left(5) ^ value.to_bits() ^ t as u64 ^ u64::from(id);
+                if source == 0 {
+                    self.rows.entry(self.names[&(source, id)].clone()).or_default().push((t, value));
+                }
+            }
+        }
+        fn processes(&mut self, _source: u32, _table: &ProcessTable) {}
+        fn jobs(&mut self, _jobs: &[insight::Job]) {}
+        fn goodbye(&mut self, _source: u32, _t: i64) {}
+        fn said(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
+        fn now(&mut self, _now: i64) {}
+    }
+
+    impl Kept {
+        fn mean(&self, row: &MetricDef, instance: &str, from: f64, to: f64) -> f64 {
+            let within = |t: i64| (from..to).contains(&((t - BEGIN) as f64 / 1000.0));
+            let all = &self.rows[&(row.tag.to_owned(), instance.to_owned())];
+            let values: Vec<f64> = all.iter().filter(|(t, _)| within(*t)).map(|(_, v)| *v).collect();
+            values.iter().sum::<f64>() / values.len() as f64
+        }
+    }
+
+    fn run(seed: u64) -> (World, Kept) {
+        let (mut world, mut kept) = (set::world(seed, None, 0.0), Kept::default());
+        world.run(&mut kept);
+        (world, kept)
+    }
+
+    fn seed_of(name: &str, skip: usize) -> u64 {
+        (0..4000).filter(|&seed| set::plan(seed).1 == name).nth(skip).expect("the set has it")
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_samples() {
+        let ((_, one), (_, two), (_, three)) = (run(9), run(9), run(11));
+        assert!(one.samples > 100_000);
+        assert_eq!((one.samples, one.sum), (two.samples, two.sum));
+        assert_ne!(one.sum, three.sum);
+    }
+
+    #[test]
+    fn who_waits_in_a_kernel_is_busy_and_takes_less_power_than_who_works() {
+        let (world, kept) = run(seed_of("hang.spin", 0));
+        let onset = world.labels[0].onset;
+        let (before, after) = ((onset - 200.0, onset - 30.0), (onset + 30.0, onset + 200.0));
+        let power = |(from, to)| kept.mean(&gpu::POWER_WATTS, "0", from, to);
+        assert!(kept.mean(&gpu::UTILISATION, "0", after.0, after.1) > 99.0);
+        assert!(power(after) < 0.75 * power(before), "{} {}", power(after), power(before));
+    }
+
+    #[test]
+    fn all_wait_for_the_slow_one_and_its_share_of_memory_time_stays() {
+        // A clock that is stuck: the one works all the time, and its peers less of it.
+        let of = (0..40).map(|skip| seed_of("straggler", skip)).find(|&seed| {
+            let label = &set::world(seed, None, 0.0).labels[0];
+            label.name == "clock" && label.places[0].0 == 0
+        });
+        let (world, kept) = run(of.expect("one is on the first machine"));
+        let (label, victim) = (&world.labels[0], world.labels[0].places[0].1[0]);
+        let peer = u32::from(victim == 0);
+        let clock = |g: u32, from, to| kept.mean(&gpu::SM_CLOCK, &g.to_string(), from, to);
+        let (onset, until) = (label.onset + 20.0, (label.onset + 400.0).min(label.end));
+        assert!(clock(victim, onset, until) < 0.9 * clock(victim, onset - 300.0, label.onset - 5.0));
+        assert!(clock(victim, onset, until) < 0.95 * clock(peer, onset, until));
+    }
+
+    #[test]
+    fn a_set_has_every_fault_and_at_least_a_third_that_only_looks_like_one() {
+        let (mut names, mut hard) = (std::collections::BTreeSet::new(), 0);
+        for seed in (0..1200).map(|n| 2 * n) {
+            let (class, name) = set::plan(seed);
+            names.insert(name);
+            hard += usize::from(class == set::Class::Hard);
+        }
+        assert!(hard * 3 >= 1200, "{hard}");
+        assert!(names.len() > 60, "{}", names.len());
+    }
 }

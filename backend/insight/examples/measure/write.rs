@@ -39,7 +39,9 @@ impl<W: Write> Sink for Lines<W> {
 
     fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str) {
         let tag = match metric.tag.split_once('{') {
-            Some((before, rest)) => format!("{before}{instance}{}", rest.split_once('}').map_or("", |(_, after)| after)),
+            Some((before, rest)) => {
+                format!("{before}{instance}{}", rest.split_once('}').map_or("", |(_, after)| after))
+            }
             None => metric.tag.clone(),
         };
         let label = if self.label { format!("/l:{}", self.names[&source]) } else { String::new() };
