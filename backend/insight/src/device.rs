@@ -41,9 +41,46 @@ pub(crate) struct Habit {
     pub ratio: f64,
     pub spread: f64,
     pub learned: f64,
+    /// Mean over about the last minute of work, and of how many seconds it is made.
+    mean: f64,
+    of: f64,
+    /// The bucket that is gathered, and the one before, which counts once it is known that work went on after it.
+    sum: f64,
+    n: f64,
+    before: Option<f64>,
 }
 
+/// Time constant of the mean over work, seconds.
+const OF_WORK: f64 = 50.0;
+
 impl Habit {
+    /// A value of a tick of work.
+    pub fn gather(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1.0;
+    }
+
+    /// A bucket of `length` seconds of work is over.
+    pub fn close(&mut self, length: f64) {
+        if let Some(before) = self.before.take() {
+            let weight = length / (length + self.of.min(OF_WORK));
+            self.mean += weight * (before - self.mean);
+            self.of += length;
+        }
+        self.before = (self.n > 0.0).then(|| self.sum / self.n);
+        (self.sum, self.n) = (0.0, 0.0);
+    }
+
+    /// Work has stopped: what was gathered last may be of the stop.
+    pub fn discard(&mut self) {
+        (self.sum, self.n, self.before) = (0.0, 0.0, None);
+    }
+
+    /// Mean over the last minute of work, once there was half of one.
+    pub fn mean(&self) -> Option<f64> {
+        (self.of >= 30.0).then_some(self.mean)
+    }
+
     /// Takes in a ratio that held for `dt` seconds of work.
     pub fn learn(&mut self, ratio: f64, dt: f64) {
         let weight = dt / (dt + self.learned.min(866.0));
@@ -92,8 +129,16 @@ pub(crate) struct Marks {
     pub waits: Share,
 }
 
-/// Channels in which members of a group are compared: clock, power, use, work done, memory traffic, NVLink.
+/// Channels in which members of a group are compared.
 pub(crate) const CHANNELS: usize = 6;
+pub(crate) const CLOCK: usize = 0;
+pub(crate) const POWER: usize = 1;
+pub(crate) const USE: usize = 2;
+/// What the cores do.
+pub(crate) const WORK: usize = 3;
+/// What the memory moves.
+pub(crate) const TRAFFIC: usize = 4;
+pub(crate) const NVLINK: usize = 5;
 
 /// One accelerator.
 #[derive(Clone, Debug)]

@@ -39,12 +39,8 @@ impl Filling {
     pub fn add(&mut self, t: i64, length: i64, value: f64) -> bool {
         let bucket = t.div_euclid(length.max(1));
         if length != self.length || bucket < self.bucket || bucket > self.bucket + 3 {
-            let (largest, fell_from) = (self.largest, self.fell_from);
-            let keep = self.length != 0;
-            *self = Filling { length, bucket, began: t, low: value, high: value, ..Filling::default() };
-            if keep {
-                (self.largest, self.fell_from) = (largest, fell_from);
-            }
+            self.restart();
+            (self.length, self.bucket, self.began, self.low, self.high) = (length, bucket, t, value, value);
         }
         let mut closed = false;
         if bucket > self.bucket {
@@ -72,6 +68,12 @@ impl Filling {
             (self.low, self.began) = (self.low.min(value), t);
         }
         self.high = self.high.max(value);
+    }
+
+    /// The course begins anew; earlier rises are remembered.
+    pub fn restart(&mut self) {
+        let (largest, fell_from) = (self.largest, self.fell_from);
+        *self = Filling { largest, fell_from, ..Filling::default() };
     }
 
     /// Nothing is known of earlier rises: another job has begun.

@@ -1,6 +1,7 @@
 //! Devices that work on one job: those of a job that is known, else those whose processes have one root, else those of one
 //! machine and model that began to work at the same time.
 
+use crate::device::{POWER, TRAFFIC, WORK};
 use crate::hold::{Hold, Share};
 use crate::host::Host;
 use crate::levels::{NEVER, median};
@@ -36,6 +37,9 @@ pub(crate) struct GroupMarks {
     pub even: Hold,
     pub suspect: Hold,
     pub slow: Vec<(Source, usize)>,
+    /// The signal by which members' work is compared, and the bucket of seconds that is gathered.
+    pub work: Option<Sig>,
+    pub bucket: i64,
     pub lived: i64,
 }
 
@@ -148,11 +152,20 @@ impl Group {
     /// memory's traffic, else of their power; and by which it is known. `except` is left out.
     pub fn pace(&self, hosts: &Hosts, except: Option<usize>, now: i64) -> Option<(f64, Sig)> {
         for sig in [Sig::Tensor, Sig::Sm, Sig::Dram, Sig::Activity, Sig::Power, Sig::PowerShare] {
-            let least = if matches!(sig, Sig::Activity) { 8.0 } else { 3.0 };
+            let (least, channel) = match sig {
+                Sig::Activity => (8.0, TRAFFIC),
+                Sig::Power | Sig::PowerShare => (3.0, POWER),
+                _ => (3.0, WORK),
+            };
             let part = |(at, (source, position)): (usize, &(Source, usize))| {
                 let host = hosts.get(source).filter(|host| host.is_recent(now) && Some(at) != except)?;
-                let slot = host.devices.get(*position)?.recent(sig)?;
-                Some(slot.minute / slot.level().filter(|level| *level >= least)?)
+                let device = host.devices.get(*position)?;
+                let slot = device.recent(sig)?;
+                let level = slot.level().filter(|level| *level >= least)?;
+                // In work alone where that is gathered, by the signal that it is gathered of.
+                let of_work = (channel != WORK || self.marks.work == Some(sig)).then(|| device.habits[channel].mean());
+                let value = if self.is_working() { of_work.flatten()? } else { slot.minute };
+                Some(value / level)
             };
             let mut parts: Vec<f64> = self.members.iter().enumerate().filter_map(part).collect();
             let members = self.members.len() - usize::from(except.is_some());

@@ -310,7 +310,8 @@ impl Host {
         }
         self.dt = t - self.newest;
         self.newest = t;
-        self.goodbye = None;
+        // Ticks that came before the goodbye may be taken in after it.
+        self.goodbye = self.goodbye.filter(|goodbye| *goodbye >= t);
         self.gaps[self.gaps_seen % 5] = self.dt;
         self.gaps_seen += 1;
         if self.gaps_seen >= 4 {

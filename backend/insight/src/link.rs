@@ -5,7 +5,7 @@ use crate::finding::{Draft, Key};
 use crate::levels::median;
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::straggler::NVLINK;
+use crate::device::NVLINK;
 use crate::words::{begin, bytes, devices, evidence, host as machine, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;
@@ -143,10 +143,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
     let working = group.is_working() && now - group.course.since >= 45.max(2 * step) && group.members.len() >= 3;
-    let minute = |device: &Device| {
-        let (tx, rx) = (device.recent(Sig::NvTx), device.recent(Sig::NvRx));
-        (tx.is_some() || rx.is_some()).then(|| tx.map_or(0.0, |s| s.minute) + rx.map_or(0.0, |s| s.minute))
-    };
+    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| device.recent(Sig::NvTx).is_some());
     let values: Vec<Option<f64>> = group
         .members
         .iter()

@@ -22,8 +22,9 @@ const FROM: f64 = 80.0;
 const WITHIN: f64 = 600.0;
 const SOON: f64 = 120.0;
 /// A rise as young as this is told only near the end: it may be the first tooth of a saw.
-const YOUNG: i64 = 240;
+const YOUNG: i64 = 900;
 const NEAR: f64 = 90.0;
+const CLOSE: f64 = 200.0;
 /// A kill is told for so many seconds.
 const KILLED: i64 = 600;
 
@@ -44,7 +45,7 @@ fn buckets(step: i64) -> (i64, usize) {
 
 /// Whether a rise is worth telling.
 fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
-    rise.filter(|rise| rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR))
+    rise.filter(|rise| rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE))
 }
 
 fn severity(rise: Rise) -> Severity {
@@ -65,6 +66,12 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let starts = !started || device.is_free() || (device.work.worked < 60 && now - device.first < 600);
     if starts && !scene.ledger.is_open(&key) {
         device.marks.filling.forget();
+        device.marks.filled.clear();
+        return;
+    }
+    // What is loaded while nothing is computed is no leak.
+    if now - device.work.last > 60.max(2 * step) && !scene.ledger.is_open(&key) {
+        device.marks.filling.restart();
         device.marks.filled.clear();
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! What is uneven by design or by board is taken out: a member is compared with what it usually is among its peers.
 
-use crate::device::{CHANNELS, Device};
+use crate::device::{CHANNELS, CLOCK, Device, NVLINK, POWER, TRAFFIC, USE, WORK};
 use crate::finding::{Draft, Key};
 use crate::group::Group;
 use crate::hang::counter;
@@ -29,35 +29,64 @@ const HABIT: f64 = 120.0;
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
 /// Below which a channel says nothing.
 const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 2e8];
-/// Channels by their place.
-const CLOCK: usize = 0;
-const POWER: usize = 1;
-const USE: usize = 2;
-const WORK: usize = 3;
-const TRAFFIC: usize = 4;
-/// NVLink, which [`crate::link`] judges.
-pub(crate) const NVLINK: usize = 5;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
 /// After so many seconds what is off is what is usual.
 const SETTLES: i64 = 900;
 
-/// The value of a channel of a device over the last minute.
+/// The value of a channel of a device at this tick.
 fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
-    let minute = |sig: Sig| device.recent(sig).map(|slot| slot.minute);
-    let value = match of {
-        CLOCK => minute(Sig::Clock),
-        POWER => minute(device.power_sig()),
-        USE => minute(Sig::Use),
-        WORK => minute(work?),
-        TRAFFIC => minute(Sig::Activity),
-        _ => match (minute(Sig::NvTx), minute(Sig::NvRx)) {
+    match of {
+        CLOCK => device.now(Sig::Clock),
+        POWER => device.now(device.power_sig()),
+        USE => device.now(Sig::Use),
+        WORK => device.now(work?),
+        TRAFFIC => device.now(Sig::Activity),
+        _ => match (device.now(Sig::NvTx), device.now(Sig::NvRx)) {
             (None, None) => None,
             (tx, rx) => Some(tx.unwrap_or(0.0) + rx.unwrap_or(0.0)),
         },
-    };
-    value.filter(|value| *value > 0.0)
+    }
+}
+
+/// Gathers what the members do in work, and nothing of the seconds around a stop.
+fn gather(scene: &mut Scene, at: usize) {
+    let now = scene.now;
+    let group = &mut scene.groups[at];
+    let step = group.step(scene.hosts);
+    let length = step.max(10);
+    let settled = group.is_working() && now - group.course.since >= 15.max(step);
+    if group.marks.work.is_none() || now % 60 < step {
+        let levels = |sig: &Sig| {
+            let mut known = group.members.iter().filter_map(|(source, at)| scene.hosts.get(source)?.devices.get(*at));
+            known.all(|d| d.recent(*sig).is_some_and(|slot| slot.level().is_some_and(|level| level >= 3.0)))
+        };
+        if group.marks.work.is_none_or(|sig| !levels(&sig)) {
+            group.marks.work = [Sig::Tensor, Sig::Sm, Sig::Dram].into_iter().find(levels);
+        }
+    }
+    let work = group.marks.work;
+    let bucket = now.div_euclid(length);
+    let closes = group.marks.bucket != bucket;
+    group.marks.bucket = bucket;
+    for (source, position) in &group.members {
+        let Some(host) = scene.hosts.get_mut(source) else { continue };
+        let here = host.newest == now;
+        let device = &mut host.devices[*position];
+        for of in 0..CHANNELS {
+            if !settled {
+                device.habits[of].discard();
+                continue;
+            }
+            if closes {
+                device.habits[of].close(length as f64);
+            }
+            if let Some(value) = channel(device, of, work).filter(|_| here) {
+                device.habits[of].gather(value);
+            }
+        }
+    }
 }
 
 /// How a member stands to its peers in each channel: its ratio, and that over its habit; and the peers' value.
@@ -72,6 +101,7 @@ struct Stand {
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {
         if scene.groups[at].is_at(scene.hosts, scene.now) {
+            gather(scene, at);
             group(scene, at);
         }
     }
@@ -96,7 +126,7 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     });
     let mut all: Vec<Option<Stand>> = members.iter().map(|d| d.map(|_| Stand::default())).collect();
     for of in 0..CHANNELS {
-        let values: Vec<Option<f64>> = members.iter().map(|d| d.and_then(|d| channel(d, of, work))).collect();
+        let values: Vec<Option<f64>> = members.iter().map(|d| d.and_then(|d| d.habits[of].mean())).collect();
         let mut known: Vec<f64> = values.iter().flatten().copied().collect();
         if known.len() < 2 || known.len() * 2 < members.len() {
             continue;
@@ -138,7 +168,15 @@ struct Slow {
 fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
     let mut worst: Option<Slow> = None;
     for (of, floor) in FLOORS.iter().enumerate() {
+        // One that does less work or takes less power than it used to, at the same clock and use, is no slower: it has less to do.
+        if matches!(of, WORK | TRAFFIC) || (of == POWER && stand.ratio[CLOCK].is_some()) {
+            continue;
+        }
         let Some((off, spread)) = stand.off[of] else { continue };
+        // Its peers go on as they did: otherwise all do something else.
+        if of != POWER && stand.peers[of] < 0.95 * peers_level(stand, device, of) {
+            continue;
+        }
         let floor = floor.max(spread);
         // Of two nobody knows which is off by their ratio; its own level tells.
         if members == 2 && (!matches!(of, CLOCK | USE) || !below_level(device, of, floor)) {
@@ -151,9 +189,16 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
     worst
 }
 
+/// What its peers usually have, by its own level and habit.
+fn peers_level(stand: &Stand, device: &Device, of: usize) -> f64 {
+    let sig = if of == CLOCK { Sig::Clock } else { Sig::Use };
+    let habit = device.habits[of].known(HABIT).map_or(1.0, |(habit, _)| habit);
+    device.slot(sig).level().map_or(stand.peers[of], |level| level / habit)
+}
+
 fn below_level(device: &Device, of: usize, floor: f64) -> bool {
     let sig = if of == CLOCK { Sig::Clock } else { Sig::Use };
-    device.recent(sig).is_some_and(|slot| slot.level().is_some_and(|level| slot.minute < (1.0 - floor) * level))
+    device.slot(sig).level().zip(device.habits[of].mean()).is_some_and(|(level, mean)| mean < (1.0 - floor) * level)
 }
 
 /// Whether all others wait for a member that does not: they do a tenth less, and it does not.
@@ -165,10 +210,9 @@ fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
         TRAFFIC => Sig::Activity,
         _ => device.power_sig(),
     };
-    let slot = device.recent(sig)?;
-    let level = slot.level()?;
+    let level = device.recent(sig)?.level()?;
     let floor = spread.max(0.08);
-    (off >= floor && slot.minute >= 0.95 * level).then_some(Slow { of, off, floor, waits: true })
+    (off >= floor && stand.own[of] >= 0.95 * level).then_some(Slow { of, off, floor, waits: true })
 }
 
 fn group(scene: &mut Scene, at: usize) {
