@@ -120,7 +120,7 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
             if note && !label.note {
                 continue;
             }
-            let own = finding.kind == label.kind;
+            let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
             if own && at >= label.onset - EARLY && at <= label.end + 120.0 {
                 if label.device && shares(&finding.subject, &label.around, world) {
                     let exact = exact(&finding.subject, label, world);
@@ -231,6 +231,7 @@ mod tests {
         let label = Label {
             kind: "straggler",
             name: "slow",
+            or: None,
             places: vec![(0, vec![3])],
             around: all,
             onset: 1000.0,

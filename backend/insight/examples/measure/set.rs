@@ -425,6 +425,7 @@ impl Maker {
         Label {
             kind,
             name,
+            or: None,
             places: around.clone(),
             around,
             onset,
@@ -667,6 +668,11 @@ impl Maker {
         }
         if end < self.world.seconds {
             self.at(end, Act::Cooling(h, g, 1.0 / factor));
+        }
+        if self.world.hosts[h].cards[g].model.amd || !self.world.hosts[h].eyes.throttle {
+            // Without the reasons of the clocks it is a card that is slower than its peers, where it has some.
+            label.or = Some("straggler");
+            label.optional = self.world.jobs[job].members.len() < 3;
         }
         let label = self.add(label);
         self.world.watches.push(Watch::Heat(label, h, g));

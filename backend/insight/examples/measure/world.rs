@@ -229,6 +229,8 @@ pub struct Label {
     /// What kind of fault, by the kinds of findings; and its name in the set.
     pub kind: &'static str,
     pub name: &'static str,
+    /// Another kind that tells it, where what names this one is not read.
+    pub or: Option<&'static str>,
     /// Machines, each with its GPUs; none of them: the machine itself.
     pub places: Vec<(usize, Vec<u32>)>,
     /// The GPUs that suffer: a finding about them while it lasts is about this.
@@ -490,7 +492,8 @@ impl World {
             Act::Lose(h, g, lost) => {
                 self.hosts[h].cards[g].lost = lost;
                 if lost && self.hosts[h].cards.len() == 1 {
-                    sink.said(h as u32, ms, "nvidia", "GPU is lost");
+                    // The collector says so at the tick at which it fails.
+                    sink.said(h as u32, ms + (self.hosts[h].eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
                 }
             }
             Act::Begin(job, start) => {
@@ -708,6 +711,7 @@ impl World {
                             self.labels.push(Label {
                                 kind: "idle",
                                 name: "lull",
+                                or: None,
                                 places,
                                 around: Vec::new(),
                                 onset: since,
