@@ -1,11 +1,11 @@
 //! Links that are slower than they can be: PCIe with fewer lanes, NVLink that is not used, networks that resend.
 
 use crate::device::Device;
+use crate::device::NVLINK;
 use crate::finding::{Draft, Key};
 use crate::levels::median;
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::device::NVLINK;
 use crate::words::{begin, bytes, devices, evidence, host as machine, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;

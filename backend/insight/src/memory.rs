@@ -45,7 +45,9 @@ fn buckets(step: i64) -> (i64, usize) {
 
 /// Whether a rise is worth telling.
 fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
-    rise.filter(|rise| rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE))
+    rise.filter(|rise| {
+        rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE)
+    })
 }
 
 fn severity(rise: Rise) -> Severity {

@@ -3,7 +3,7 @@
 use super::card::{Card, Load, MODELS, Model};
 use super::job::{Habit, HabitKind, Hang, Job, Member, Memory, Recipe, Shape};
 use super::random::{Altered, Random};
-use super::world::{Act, Eyes, Host, Label, Watch, World};
+use super::world::{Act, Eyes, Host, Label, Port, Watch, World};
 
 /// What a trace is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ const FAULTS: &[(&str, usize, Make)] = &[
     ("host_memory.mild", 1, |m| m.host_leak(true)),
     ("throttle.power.mild", 1, |m| m.power(true)),
     ("pcie.gen", 1, Maker::r#gen),
+    ("port", 2, Maker::port),
 ];
 
 const HARD: &[(&str, usize, Make)] = &[
@@ -194,6 +195,8 @@ impl Maker {
             watched: random.chance(0.6),
             processes: random.chance(0.75),
             collectors: random.chance(0.85),
+            health: random.chance(0.75),
+            kernel: random.chance(0.8),
         };
         let world = World {
             name: name.to_owned(),
@@ -371,6 +374,12 @@ impl Maker {
         let begin = if self.random.chance(0.5) { None } else { Some(self.random.between(5.0, 90.0)) };
         let plain = self.random.chance(0.35);
         self.world.hosts.iter_mut().for_each(|host| host.plain_network = plain);
+        if !plain && hosts.len() > 1 && model.limit >= 300.0 && self.random.chance(0.7) {
+            let ports = count.min(8);
+            for &h in &hosts {
+                self.world.hosts[h].ports = (0..ports).map(|number| Port::new(number, 50e9)).collect();
+            }
+        }
         if hosts.len() > 2 {
             self.world.told_jobs |= self.random.chance(0.8);
         }
@@ -830,7 +839,9 @@ impl Maker {
         let start = self.world.jobs[job].recipe.start;
         self.at(t, Act::Xid(h, g, 74.0));
         self.at(t + 1.0, Act::End(job));
-        self.at(t + 1.0, Act::Links(h, g, 0.0));
+        // Its links are down, or the program cannot use them.
+        let up = if self.random.chance(0.7) { 0.0 } else { self.world.hosts[h].cards[g].model.links() };
+        self.at(t + 1.0, Act::Links(h, g, 0.0, up));
         self.at(t + 20.0, Act::Begin(job, start));
         let works = t + 20.0 + start;
         let mut label = self.label("slow_link", "fallback", Some(job), works, self.world.seconds);
@@ -846,8 +857,21 @@ impl Maker {
         let t = self.moment();
         let mut label = self.label("slow_link", "ring", Some(job), t, self.world.seconds);
         label.mild = true;
-        let left = self.random.between(0.4, 0.8);
-        self.at(t, Act::Links(victim.host, victim.gpu, left));
+        let all = self.world.hosts[victim.host].cards[victim.gpu].model.links();
+        self.world.hosts.iter_mut().for_each(|host| host.eyes.health = true);
+        label.device = true;
+        label.places = vec![(victim.host, vec![victim.gpu as u32])];
+        if self.random.chance(0.5) {
+            label.name = "a link of a ring";
+            let up = all - self.random.whole(1, 4) as f64;
+            self.at(t, Act::Links(victim.host, victim.gpu, up / all, up));
+        } else {
+            label.name = "errors on a ring";
+            let left = self.random.between(0.5, 0.85);
+            let breaking = self.random.scaled(30.0, 3000.0);
+            self.at(t, Act::Links(victim.host, victim.gpu, left, all));
+            self.at(t, Act::Breaking(victim.host, victim.gpu, breaking));
+        }
         self.add(label);
     }
 
@@ -862,6 +886,30 @@ impl Maker {
         self.world.hosts.iter_mut().for_each(|host| host.plain_network = true);
         let (times, resent) = (self.random.between(1.5, 4.0), self.random.scaled(100.0, 4000.0));
         self.at(t, Act::Wire(victim.host, times, resent));
+        self.at(end, Act::Wire(victim.host, 1.0, 0.0));
+        self.add(label);
+    }
+
+    fn port(&mut self) {
+        let job = self.train(Want { gpus: (2, 8), hosts: (2, 6), nvlink: Some(true), even: true, exchange: true });
+        let t = self.moment();
+        let (_, victim) = self.victim(job);
+        let end = (t + self.random.pick(&[700.0, 1500.0, 3600.0])).min(self.world.seconds);
+        let ports = self.world.jobs[job].members.iter().filter(|m| m.host == 0).count().min(8);
+        for host in &mut self.world.hosts {
+            host.plain_network = false;
+            host.ports = (0..ports).map(|number| Port::new(number, 50e9)).collect();
+        }
+        let mut label = self.label("slow_link", "port", Some(job), t, end);
+        label.places = vec![(victim.host, Vec::new())];
+        (label.device, label.clears) = (true, true);
+        // Lanes of it are lost: all rings are as slow as the one that goes over it.
+        let share = self.random.pick(&[0.5, 0.25]);
+        let breaking = if self.random.chance(0.5) { self.random.scaled(1.0, 200.0) } else { 0.0 };
+        let port = self.random.whole(0, ports - 1);
+        self.at(t, Act::Port(victim.host, port, share, breaking));
+        self.at(t, Act::Wire(victim.host, 1.0 / share, 0.0));
+        self.at(end, Act::Port(victim.host, port, 1.0 / share, 0.0));
         self.at(end, Act::Wire(victim.host, 1.0, 0.0));
         self.add(label);
     }
@@ -911,8 +959,10 @@ impl Maker {
         let job = self.train(Want::ANY);
         let h = self.world.jobs[job].hosts[0];
         let host = &mut self.world.hosts[h];
-        host.eyes.watched = true;
-        host.quota = Some(host.cores);
+        if self.random.chance(0.5) || !host.eyes.kernel {
+            host.eyes.watched = true;
+            host.quota = Some(host.cores);
+        }
         let t = self.moment();
         let mut label = self.label("host_memory", "kill", Some(job), t, t + 600.0);
         label.places = vec![(h, Vec::new())];

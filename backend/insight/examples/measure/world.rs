@@ -4,6 +4,7 @@ use super::card::{Card, Parts, Reading};
 use super::job::{Hang, Job, Speed, Stage};
 use super::random::Random;
 use shared::catalog::{Metric, MetricDef, cpu, disk, gpu, gpu_parts, gpu_profile, memory, network, process};
+use shared::catalog::{gpu_health, infiniband};
 use shared::processes::{Process, ProcessTable};
 use shared::series::{SeriesId, quantize};
 
@@ -55,6 +56,16 @@ const GPU_ROWS: &[&MetricDef] = &[
     &gpu_profile::MAX_PCIE_WIDTH,
     &gpu_parts::XID_ERRORS,
     &gpu_parts::LAST_XID,
+    &gpu_health::PERFORMANCE_STATE,
+    &gpu_health::POWER_VIOLATION,
+    &gpu_health::THERMAL_VIOLATION,
+    &gpu_health::PCIE_REPLAYS,
+    &gpu_health::REMAPPED_UNCORRECTED,
+    &gpu_health::REMAP_PENDING,
+    &gpu_health::NVLINKS_ACTIVE,
+    &gpu_health::NVLINKS,
+    &gpu_health::NVLINK_REPLAYS,
+    &gpu_health::NVLINK_CRC_ERRORS,
 ];
 
 const HOST_ROWS: &[&MetricDef] = &[
@@ -81,10 +92,21 @@ const HOST_ROWS: &[&MetricDef] = &[
     &process::THROTTLED,
     &process::RSS,
     &process::OOM_KILLS,
+    &memory::OOM_KILLS,
+    &cpu::TASKS_BLOCKED,
+    &cpu::PROCESSES_UNINTERRUPTIBLE,
 ];
 
 const DISK_ROWS: &[&MetricDef] = &[&disk::DEVICE_READ, &disk::DEVICE_WRITTEN, &disk::DEVICE_BUSY];
 const LINK_ROWS: &[&MetricDef] = &[&network::DEVICE_RECEIVED, &network::DEVICE_SENT];
+const PORT_ROWS: &[&MetricDef] = &[
+    &infiniband::RECEIVED,
+    &infiniband::SENT,
+    &infiniband::STATE,
+    &infiniband::RATE,
+    &infiniband::SYMBOL_ERRORS,
+    &infiniband::LINK_DOWNED,
+];
 const PATH_ROWS: &[&MetricDef] = &[&disk::USAGE_PERCENT, &disk::USAGE_GB];
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -106,6 +128,27 @@ pub struct Eyes {
     pub watched: bool,
     pub processes: bool,
     pub collectors: bool,
+    /// How GPUs and their links are; what the kernel counts.
+    pub health: bool,
+    pub kernel: bool,
+}
+
+/// A port of an adapter that moves memory between machines.
+#[derive(Clone, Debug)]
+pub struct Port {
+    pub name: String,
+    /// Bytes per second that it carries, of how many when it was new; broken symbols a second.
+    pub rate: f64,
+    pub breaking: f64,
+    received: f64,
+    sent: f64,
+    broken: f64,
+}
+
+impl Port {
+    pub fn new(number: usize, rate: f64) -> Self {
+        Port { name: format!("mlx5_{number}/1"), rate, breaking: 0.0, received: 0.0, sent: 0.0, broken: 0.0 }
+    }
 }
 
 /// A file system.
@@ -147,6 +190,7 @@ pub struct Host {
     /// Bytes per second that are always on it.
     pub chatter: f64,
     pub volumes: Vec<Volume>,
+    pub ports: Vec<Port>,
     /// Nobody hears of it; its GPUs' collector does not answer.
     pub silent: bool,
     pub blind: bool,
@@ -191,7 +235,12 @@ pub enum Act {
     Tenant(usize, usize, f64),
     Lanes(usize, usize, f64),
     Gen(usize, usize, Option<f64>),
-    Links(usize, usize, f64),
+    /// Share of its NVLink that is left, and how many of its links are up.
+    Links(usize, usize, f64, f64),
+    /// Broken pieces a minute on its NVLinks.
+    Breaking(usize, usize, f64),
+    /// A port carries this share of what it did, and has broken symbols, a second.
+    Port(usize, usize, f64, f64),
     Correcting(usize, usize, f64),
     Uncorrected(usize, usize, f64),
     Xid(usize, usize, f64),
@@ -297,6 +346,10 @@ fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
         23 | 24 => eyes.pcie && !model.amd,
         25..=28 => eyes.lanes && !model.amd,
         29 | 30 => eyes.xid && !model.amd,
+        31 | 34 => eyes.health && !model.amd,
+        32 | 33 => eyes.health && !model.amd && !model.fan,
+        35 | 36 => eyes.health && !model.amd && model.ecc && model.memory_clock != 877.0,
+        37..=40 => eyes.health && eyes.nvlink && model.nvlink > 0.0,
         _ => true,
     }
 }
@@ -306,6 +359,7 @@ fn host_row(row: usize, eyes: &Eyes, host_quota: bool) -> bool {
         4..=8 => eyes.pressure,
         19 | 21 => eyes.watched,
         20 | 22 => eyes.watched && host_quota,
+        23..=25 => eyes.kernel,
         _ => true,
     }
 }
@@ -340,6 +394,7 @@ impl Host {
                 Volume { path: "/", size: 400.0 * GIB, used: random.between(60.0, 250.0) * GIB, fills: 2e3 },
                 Volume { path: "/data", size: 7000.0 * GIB, used: random.between(700.0, 5600.0) * GIB, fills: 5e4 },
             ],
+            ports: Vec::new(),
             silent: false,
             blind: false,
             eyes,
@@ -375,6 +430,9 @@ impl Host {
         rows.extend(LINK_ROWS.iter().map(|row| (*row, "eth0".to_owned(), true)));
         for volume in &self.volumes {
             rows.extend(PATH_ROWS.iter().map(|row| (*row, volume.path.to_owned(), true)));
+        }
+        for port in &self.ports {
+            rows.extend(PORT_ROWS.iter().map(|row| (*row, port.name.clone(), true)));
         }
         for (g, card) in self.cards.iter().enumerate() {
             for (at, row) in GPU_ROWS.iter().enumerate() {
@@ -417,12 +475,19 @@ impl Host {
             cores += job.cores[place] / dt + making * job.recipe.batch_cores * members;
             writes += job.written[place] / dt;
             sent += job.sent[place] / dt;
-            if self.plain_network && job.hosts.len() > 1 {
+            if job.hosts.len() > 1 {
                 // Of a ring over machines one member's share leaves the machine, and as much comes in.
                 let crossing = job.parts.iter().zip(&job.members).filter(|(_, m)| m.host == own);
                 let bytes = crossing.map(|(parts, _)| parts.peers).sum::<f64>() / members / dt;
-                sent += bytes;
-                received += bytes;
+                let (ports, random) = (self.ports.len() as f64, &mut *random);
+                for port in &mut self.ports {
+                    port.sent += bytes / ports * dt * random.about_one(0.002);
+                    port.received += bytes / ports * dt * random.about_one(0.002);
+                }
+                if self.plain_network {
+                    sent += bytes;
+                    received += bytes;
+                }
             }
             let bytes = making * job.recipe.batch_bytes * members;
             if job.recipe.remote { received += bytes } else { reads += bytes }
@@ -465,6 +530,9 @@ impl Host {
         for volume in &mut self.volumes {
             volume.used = (volume.used + volume.fills * dt).min(volume.size);
         }
+        for port in &mut self.ports {
+            port.broken += (port.breaking * dt * random.about_one(0.2)).floor();
+        }
         self.load1 += (cores - self.load1) * (1.0 - (-dt / 60.0).exp());
     }
 }
@@ -481,9 +549,22 @@ impl World {
             Act::Tenant(h, g, share) => self.hosts[h].cards[g].tenant = share,
             Act::Lanes(h, g, lanes) => self.hosts[h].cards[g].lanes = lanes,
             Act::Gen(h, g, r#gen) => self.hosts[h].cards[g].worst_gen = r#gen,
-            Act::Links(h, g, share) => self.hosts[h].cards[g].links = share,
+            Act::Links(h, g, share, up) => {
+                let card = &mut self.hosts[h].cards[g];
+                (card.links, card.links_up) = (share, up);
+            }
+            Act::Breaking(h, g, a_minute) => self.hosts[h].cards[g].breaking = a_minute,
+            Act::Port(h, port, share, breaking) => {
+                let port = &mut self.hosts[h].ports[port];
+                port.rate *= share;
+                port.breaking = breaking;
+            }
             Act::Correcting(h, g, a_minute) => self.hosts[h].cards[g].correcting = a_minute,
-            Act::Uncorrected(h, g, count) => self.hosts[h].cards[g].uncorrected += count,
+            Act::Uncorrected(h, g, count) => {
+                let card = &mut self.hosts[h].cards[g];
+                card.uncorrected += count;
+                card.pending = true;
+            }
             Act::Xid(h, g, xid) => {
                 let card = &mut self.hosts[h].cards[g];
                 card.xids += 1.0;
@@ -535,7 +616,11 @@ impl World {
                 sink.goodbye(h as u32, ms + self.late as i64 + 20);
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
-            Act::Restart(h) => self.hosts[h].counters = [0.0; 8],
+            Act::Restart(h) => {
+                let host = &mut self.hosts[h];
+                host.counters = [0.0; 8];
+                host.ports.iter_mut().for_each(|port| (port.received, port.sent, port.broken) = (0.0, 0.0, 0.0));
+            }
         }
     }
 
@@ -827,6 +912,9 @@ impl World {
             100.0 * throttled,
             rss / MIB,
             c[KILLS],
+            c[KILLS],
+            (io * 9.0 * random.unit()).round(),
+            (io * 12.0 * random.about_one(0.2)).round(),
             read,
             written,
             if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
@@ -844,6 +932,22 @@ impl World {
         for volume in &host.volumes {
             put(&mut host.values, 100.0 * volume.used / volume.size);
             put(&mut host.values, volume.used / GIB);
+        }
+        // What changes rarely is asked for rarely.
+        let asked = |every: f64, value: f64| {
+            if (t / every).floor() > ((t - interval) / every).floor() || t <= interval { value } else { f64::NAN }
+        };
+        for port in &host.ports {
+            for value in [
+                port.received.round(),
+                port.sent.round(),
+                asked(10.0, 4.0),
+                asked(10.0, port.rate),
+                asked(10.0, port.broken),
+                asked(10.0, 0.0),
+            ] {
+                put(&mut host.values, value);
+            }
         }
         for ((card, r), own) in host.cards.iter().zip(&readings).zip(&host.parts) {
             let model = card.model;
@@ -895,6 +999,16 @@ impl World {
                 card.max_lanes,
                 card.xids,
                 if card.xids > 0.0 { card.last_xid } else { f64::NAN },
+                asked(10.0, if asleep { 8.0 } else { 0.0 }),
+                asked(10.0, 100.0 * card.by_power),
+                asked(10.0, 100.0 * card.by_heat),
+                asked(10.0, 0.0),
+                asked(10.0, card.remapped),
+                asked(10.0, f64::from(u8::from(card.pending))),
+                asked(30.0, card.links_up),
+                asked(30.0, model.links()),
+                asked(60.0, (card.broken * 0.7).floor()),
+                asked(60.0, card.broken),
             ];
             for value in values {
                 put(&mut host.values, value);
