@@ -27,6 +27,8 @@ pub(crate) struct Work {
     pub worked: i64,
     /// When it last worked.
     pub last: i64,
+    /// It is not used.
+    unused: Hold,
     /// When its memory was found free.
     free: Hold,
     /// Something uses it at another level than it used to.
@@ -50,8 +52,10 @@ pub(crate) struct Habit {
     before: Option<f64>,
 }
 
-/// Time constant of the mean over work, seconds.
+/// Time constant of the mean over work, seconds, and ticks; and the longest.
 const OF_WORK: f64 = 50.0;
+const TICKS: f64 = 20.0;
+const LONGEST: f64 = 300.0;
 
 impl Habit {
     /// A value of a tick of work.
@@ -61,9 +65,10 @@ impl Habit {
     }
 
     /// A bucket of `length` seconds of work is over.
-    pub fn close(&mut self, length: f64) {
+    pub fn close(&mut self, length: f64, step: f64) {
         if let Some(before) = self.before.take() {
-            let weight = length / (length + self.of.min(OF_WORK));
+            let most = OF_WORK.max(TICKS * step).min(LONGEST);
+            let weight = length / (length + self.of.min(most));
             self.mean += weight * (before - self.mean);
             self.of += length;
         }
@@ -161,6 +166,8 @@ pub(crate) struct Device {
     pub marks: Marks,
     /// Processes on it, by memory, the largest first.
     pub pids: Vec<u32>,
+    /// The processes that were on it last, when there were any.
+    pub of: Vec<u32>,
     /// The process at the root of their tree, and its parent; where the table names them.
     pub root: Option<(u32, u32)>,
     /// Newest second of its machine, and how old a value may be.
@@ -188,6 +195,7 @@ impl Device {
                 began: NEVER,
                 worked: 0,
                 last: NEVER,
+                unused: Hold::default(),
                 free: Hold::default(),
                 dull: Hold::default(),
                 frozen: NEVER,
@@ -195,6 +203,7 @@ impl Device {
             habits: [Habit::default(); CHANNELS],
             marks: Marks::default(),
             pids: Vec::new(),
+            of: Vec::new(),
             root: None,
             newest: NEVER,
             patience: 5,
@@ -305,7 +314,7 @@ impl Device {
             self.ring.push(watts);
         }
         let usage = self.recent(Sig::Use).map(|slot| (slot.now, slot.short, slot.minute));
-        let power = self.power().map(|(slot, limit)| (slot.now, slot.short, slot.minute, limit));
+        let power = self.power().map(|(slot, limit)| (slot.short, slot.minute, limit));
         let free = self.memory_share().map(|share| share <= 2.0);
         self.work.free.step(t, free, patience);
         if self.work.free.held(10.max(2 * step)) && self.work.began != NEVER {
@@ -313,9 +322,13 @@ impl Device {
         }
         let dt = dt.min(2 * step);
         let used = usage.is_none_or(|(_, short, _)| short >= 5.0);
-        let mut at_work = None;
-        if let Some((now, short, minute, limit)) = power {
-            if usage.is_some_and(|(_, short, minute)| short <= 0.5 && minute <= 1.0) {
+        self.work.by_power = false;
+        if let Some((short, minute, limit)) = power {
+            // A reading of no use between two steps is no idle device.
+            let unused = usage.is_some_and(|(now, short, _)| now <= 0.5 && short <= 0.5);
+            self.work.unused.step(t, Some(unused), patience);
+            let low = !limit.is_finite() || minute <= 0.35 * limit;
+            if low && self.work.unused.held(60.max(3 * step)) {
                 self.work.idle = self.work.idle.min(minute);
             }
             if used {
@@ -331,16 +344,14 @@ impl Device {
             let room = if limit.is_finite() { 0.08 * limit } else { 0.3 * idle };
             if top - idle >= room {
                 self.work.w = (short - idle) / (top - idle);
-                at_work = Some((now - idle) / (top - idle) >= WORKING);
+                self.work.by_power = true;
             }
         }
-        self.work.by_power = at_work.is_some();
         if !self.work.by_power {
             let level = self.slot(Sig::Use).level().unwrap_or(60.0).max(5.0);
             self.work.w = usage.map_or(f64::NAN, |(_, short, _)| short / level);
-            at_work = usage.map(|(now, ..)| now >= WORKING * level);
         }
-        self.work.on = used && self.work.w >= WORKING;
+        self.work.on = used && self.work.w >= WORKING && !self.is_still();
         if self.work.on {
             if self.work.began == NEVER {
                 self.work.began = t;
@@ -353,12 +364,22 @@ impl Device {
         self.work.dull.step(t, Some(dull), patience);
         if self.work.dull.held(900) {
             self.forget_levels();
-            self.work.peak = power.map_or(0.0, |(_, _, minute, _)| minute);
+            self.work.peak = power.map_or(0.0, |(_, minute, _)| minute);
             self.work.dull.clear();
         }
-        if self.work.on && at_work == Some(true) && self.work.frozen < t {
+        if self.work.on && self.work.frozen < t {
             self.learn(dt as f64);
         }
+    }
+
+    /// Whether counters say that nothing is computed, whatever power it takes: a light job takes little more than a wait.
+    fn is_still(&self) -> bool {
+        let part = |sig: Sig, least: f64| {
+            let slot = self.recent(sig)?;
+            Some(slot.short / slot.level().filter(|level| *level >= least)?)
+        };
+        let parts = [part(Sig::Tensor, 3.0), part(Sig::Dram, 3.0), part(Sig::Activity, 8.0)];
+        parts.iter().any(Option::is_some) && parts.iter().flatten().all(|part| *part < 0.12)
     }
 
     fn learn(&mut self, dt: f64) {
@@ -373,7 +394,7 @@ impl Device {
     }
 
     /// The job has ended: what is usual in the next is not known.
-    fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.forget_levels();
         (self.work.peak, self.work.began, self.work.worked) = (0.0, NEVER, 0);
     }

@@ -203,7 +203,13 @@ struct Free {
 }
 
 /// The groups as they are now; those that have the same members go on. The ids of those that are no more.
-pub(crate) fn regroup(groups: &mut Vec<Group>, next_id: &mut u64, hosts: &Hosts, jobs: &[Job], now: i64) -> Vec<u64> {
+pub(crate) fn regroup(
+    groups: &mut Vec<Group>,
+    next_id: &mut u64,
+    hosts: &mut Hosts,
+    jobs: &[Job],
+    now: i64,
+) -> Vec<u64> {
     let mut wanted: Vec<(How, Vec<(Source, usize)>)> = Vec::new();
     let mut taken: Vec<(Source, usize)> = Vec::new();
     for job in jobs {
@@ -221,12 +227,22 @@ pub(crate) fn regroup(groups: &mut Vec<Group>, next_id: &mut u64, hosts: &Hosts,
             wanted.push((How::Job(job.id.clone()), members));
         }
     }
-    for (&source, host) in hosts {
+    for (&source, host) in &*hosts {
         on_host(source, host, groups, &mut taken, &mut wanted, now);
     }
     let mut old = std::mem::take(groups);
     for (how, members) in wanted {
-        let same = old.iter().position(|group| group.members == members);
+        let is_job = |how: &How| matches!(how, How::Job(_));
+        // The same devices under another job are another group, of which nothing is known.
+        let another = |group: &Group| is_job(&group.how) && is_job(&how) && group.how != how;
+        if old.iter().any(|group| another(group) && group.members == members) {
+            for (source, at) in &members {
+                if let Some(device) = hosts.get_mut(source).and_then(|host| host.devices.get_mut(*at)) {
+                    device.forget();
+                }
+            }
+        }
+        let same = old.iter().position(|group| group.members == members && !another(group));
         let same = same.or_else(|| old.iter().position(|group| group.how == how));
         let mut group = match same {
             Some(at) => old.swap_remove(at),

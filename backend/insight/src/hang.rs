@@ -189,6 +189,7 @@ fn group(scene: &mut Scene, at: usize) {
     // One that computes is waited for; ten minutes are no computation between steps.
     let odd_wait = match odd_cpu {
         Some(cores) if cores <= 0.3 => wait,
+        Some(cores) if cores <= 1.3 => wait.max(240),
         Some(_) => wait.max(600),
         None => wait.max(90),
     };
@@ -382,7 +383,8 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     }
     let mut held = true;
     let mut quiet = true;
-    let mut processes: Vec<u32> = Vec::new();
+    let mut processes: Vec<(u32, u32)> = Vec::new();
+    let mut launched = false;
     for (source, position) in &group.members {
         let Some(host) = scene.hosts.get(source) else { return };
         let device = &host.devices[*position];
@@ -394,7 +396,8 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
             (None, Some(cpu)) => cpu.level().is_some_and(|level| cpu.minute <= (0.4 * level).max(1.0)),
             (None, None) => false,
         };
-        processes.extend(device.pids.first());
+        processes.extend(device.pids.first().map(|pid| (*source, *pid)));
+        launched |= device.root.is_some_and(|(root, _)| !device.pids.contains(&root));
     }
     if !held || !quiet {
         return;
@@ -402,7 +405,8 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     processes.sort_unstable();
     processes.dedup();
     // One process may be a notebook whose reader thinks: what is one process alone is not sure.
-    let sure = group.members.len() > 1 && processes.len() != 1;
+    let job = matches!(group.how, crate::group::How::Job(_));
+    let sure = job || launched || (group.members.len() > 1 && processes.len() != 1);
     let (mut draft, members) = draft(scene, at, "hang.idle", if sure { Severity::Warning } else { Severity::Note });
     let group = &scene.groups[at];
     let (source, position) = group.members[0];

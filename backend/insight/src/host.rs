@@ -44,6 +44,8 @@ struct GpuProcess {
     pid: u32,
     bytes: f64,
     at: i64,
+    /// When its series was announced.
+    born: i64,
 }
 
 /// How far each rule has come with a machine.
@@ -207,13 +209,13 @@ impl Host {
                     }) as u32
             }
             Place::Process(gpu, pid) => {
-                let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER };
+                let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
                 let newest = self.newest;
                 let free = self
                     .processes
                     .iter()
                     .position(|p| (p.gpu, p.pid) == (gpu, pid))
-                    .or_else(|| self.processes.iter().position(|p| p.at < newest - 3600));
+                    .or_else(|| self.processes.iter().position(|p| p.at.max(p.born) < newest - 3600));
                 let position = match free {
                     Some(free) => {
                         let taken = PROCESS | free as u32;
@@ -386,6 +388,15 @@ impl Host {
             on.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             if on.iter().map(|(_, pid)| *pid).ne(self.devices[at].pids.iter().copied()) {
                 self.devices[at].pids = on.into_iter().map(|(_, pid)| pid).collect();
+                // Others are on it: another job has begun.
+                let own = &mut self.devices[at];
+                if !own.pids.is_empty() {
+                    let stays = own.of.iter().any(|pid| own.pids.contains(pid));
+                    if !own.of.is_empty() && !stays {
+                        own.forget();
+                    }
+                    own.of = own.pids.clone();
+                }
                 self.root(at);
             }
         }

@@ -244,7 +244,7 @@ impl Insight {
         }
         self.judged = Some(now);
         if self.stale && now - self.regrouped >= 5 {
-            let gone = group::regroup(&mut self.groups, &mut self.next_group, &self.hosts, &self.jobs, now);
+            let gone = group::regroup(&mut self.groups, &mut self.next_group, &mut self.hosts, &self.jobs, now);
             gone.into_iter().for_each(|group| self.ledger.end_group(now, group));
             (self.stale, self.regrouped) = (false, now);
         }

@@ -161,7 +161,13 @@ fn nvlink(scene: &mut Scene, at: usize) {
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);
-        let low = known.map(|(own, peers)| own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8));
+        // Among peers that are alike one that hardly sends from the start has never had its links.
+        let alike = others.len() >= 3
+            && peers.is_some_and(|peers| others.iter().all(|other| (0.75..=1.33).contains(&(other / peers))));
+        let low = known.map(|(own, peers)| {
+            let fell = own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8);
+            fell || (own < 0.15 * peers && alike)
+        });
         let high = known.map(|(own, peers)| own >= 0.8 * peers);
         device.marks.nvlink.step(now, low, patience);
         device.marks.nvlink_back.step(now, high, patience);

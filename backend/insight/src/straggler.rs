@@ -80,7 +80,7 @@ fn gather(scene: &mut Scene, at: usize) {
                 continue;
             }
             if closes {
-                device.habits[of].close(length as f64);
+                device.habits[of].close(length as f64, step as f64);
             }
             if let Some(value) = channel(device, of, work).filter(|_| here) {
                 device.habits[of].gather(value);
@@ -256,11 +256,14 @@ fn group(scene: &mut Scene, at: usize) {
             even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
         }
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
+        // A member that is so much slower costs the job that much, and hardly more: a larger fall is another phase.
+        let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 2.0 * slow.off.abs() + 0.06);
+        let below = below.filter(|slow| fits(*slow));
         marks.slow.step(now, step, Some(below.is_some() && slowed));
         marks.waits.step(now, step, Some(waits.is_some()));
-        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW)) {
+        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(12 * step))) {
             candidates.push((below.off / below.floor, member, below));
-        } else if let Some(waits) = waits.filter(|_| marks.waits.held(SHARE, WINDOW)) {
+        } else if let Some(waits) = waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(12 * step))) {
             candidates.push((-waits.off / waits.floor / 2.0, member, waits));
         }
     }
