@@ -68,8 +68,10 @@ pub struct Habit {
 pub enum Memory {
     /// To a share, within seconds, and stays.
     Flat(f64),
-    /// Up and down between two shares.
+    /// Up evenly, and down at once, between two shares: what is kept to be worked off together.
     Saw { low: f64, high: f64, period: f64 },
+    /// Up ever more slowly, and down at once: longest texts are met more rarely, and what they left is freed at times.
+    Records { low: f64, high: f64, period: f64 },
     /// In steps, up to a share.
     Steps { first: f64, last: f64, every: f64, count: f64 },
     /// Ever slower towards a share.
@@ -82,6 +84,9 @@ impl Memory {
         match self {
             Memory::Flat(share) => share * (1.0 - 0.25 * (-age / 8.0).exp()),
             Memory::Saw { low, high, period } => low + (high - low) * (age / period).fract(),
+            Memory::Records { low, high, period } => {
+                low + (high - low) * (1.0 + 30.0 * (age / period).fract()).ln() / 31f64.ln()
+            }
             Memory::Steps { first, last, every, count } => {
                 first + (last - first) * ((age / every).floor() / count).min(1.0)
             }
@@ -265,6 +270,13 @@ impl Job {
     pub fn need(&self) -> f64 {
         let r = &self.recipe;
         1.0 / (r.step + r.optimizer + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
+    }
+
+    /// Batches a second that a machine's members take at the speed that its cards have.
+    pub fn pace(&self, speed: (f64, f64)) -> f64 {
+        let r = &self.recipe;
+        let work = r.step / speed.0 + r.optimizer / speed.1;
+        1.0 / (work + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
     }
 
     /// It begins, the first step `start` later; 0: it has run before the trace began.

@@ -60,10 +60,14 @@ const HARD: &[(&str, usize, Make)] = &[
     ("recompile", 1, |m| m.habit(HabitKind::Recompile, 20.0, 110.0)),
     ("memory flat", 1, |m| m.memory(|r| Memory::Flat(r.between(0.93, 0.978)))),
     ("memory saw", 2, |m| {
-        m.memory(|r| Memory::Saw {
-            low: r.between(0.4, 0.7),
-            high: r.between(0.85, 0.97),
-            period: r.scaled(60.0, 900.0),
+        m.memory(|r| {
+            let (low, period) = (r.between(0.4, 0.7), r.scaled(60.0, 900.0));
+            if r.chance(0.35) {
+                // Who keeps things to work them off together knows how many fit.
+                Memory::Saw { low, high: r.between(0.75, 0.93), period }
+            } else {
+                Memory::Records { low, high: r.between(0.85, 0.97), period }
+            }
         })
     }),
     ("memory steps", 1, |m| {
@@ -237,6 +241,7 @@ impl Maker {
         let mut eyes = self.eyes;
         // Older cards have profile counters where DCGM runs.
         eyes.power = !model.fan || self.random.chance(0.9);
+        eyes.pcie |= !eyes.power;
         eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
         // Machines of one job are bought together.
@@ -578,7 +583,7 @@ impl Maker {
         let hosts = self.world.jobs[job].hosts.clone();
         let hosts = if self.random.chance(0.5) { hosts } else { vec![hosts[0]] };
         label.places.retain(|(h, _)| hosts.contains(h));
-        let need = self.world.jobs[job].need();
+        let need = self.world.jobs[job].pace(self.world.hosts[0].cards[0].speed());
         for h in hosts {
             let members = self.world.jobs[job].members.iter().filter(|m| m.host == h).count() as f64;
             let recipe = &mut self.world.jobs[job].recipe;
@@ -604,7 +609,7 @@ impl Maker {
                 }
                 2 => {
                     label.name = "processor";
-                    let full = need * r.headroom;
+                    let full = self.world.jobs[job].need() * r.headroom;
                     let cores = self.world.hosts[h].cores;
                     let recipe = &mut self.world.jobs[job].recipe;
                     recipe.batch_cores = recipe.batch_cores.max(0.4 * step);
@@ -614,12 +619,13 @@ impl Maker {
                     self.at(end, Act::Hog(h, 0.0));
                 }
                 3 => {
+                    // Others fill the machine's link.
                     label.name = "network";
                     self.world.jobs[job].recipe.remote = true;
                     let network = self.world.hosts[h].network.max(need * r.batch_bytes * members * 1.6);
                     self.world.hosts[h].network = network;
-                    self.at(t, Act::Network(h, allowed * r.batch_bytes * members / network));
-                    self.at(end, Act::Network(h, 1.0));
+                    self.at(t, Act::NetworkOthers(h, network - allowed * r.batch_bytes * members));
+                    self.at(end, Act::NetworkOthers(h, 0.0));
                 }
                 4 => {
                     label.name = "quota";
@@ -640,9 +646,9 @@ impl Maker {
                     label.name = "not measured";
                     (label.note, label.optional) = (true, true);
                     if h == self.world.jobs[job].hosts[0] {
-                        let headroom = r.headroom;
-                        self.at(t, Act::Headroom(job, (1.0 - lost) / headroom));
-                        self.at(end, Act::Headroom(job, headroom / (1.0 - lost)));
+                        let times = allowed / (self.world.jobs[job].need() * r.headroom);
+                        self.at(t, Act::Headroom(job, times));
+                        self.at(end, Act::Headroom(job, 1.0 / times));
                         label.places.clone_from(&label.around);
                     }
                 }
@@ -710,6 +716,10 @@ impl Maker {
             self.world.hosts.iter_mut().for_each(|host| host.eyes.throttle = true);
             self.at(t, Act::Brake(h, g, true));
             self.at(end, Act::Brake(h, g, false));
+        }
+        if self.world.hosts[h].cards[g].model.amd {
+            label.or = Some("straggler");
+            label.optional = self.world.jobs[job].members.len() < 3;
         }
         self.add(label);
     }
@@ -1135,7 +1145,7 @@ impl Maker {
 
     fn capped(&mut self) {
         let hosts = self.some_hosts(0.6, 0.3);
-        let job = self.train(Want { hosts, ..Want::ANY });
+        let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
         self.world.jobs[job].recipe.load.heavy = self.random.between(0.9, 1.1);
         self.even_out(job);
         let share = self.random.between(0.5, 0.85);

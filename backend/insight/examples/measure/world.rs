@@ -175,7 +175,8 @@ pub struct Host {
     pub disk: f64,
     pub disk_left: f64,
     pub network: f64,
-    pub network_left: f64,
+    /// What others receive, bytes per second.
+    pub network_others: f64,
     /// What others write to the disk, bytes per second.
     pub disk_others: f64,
     /// Cores that others want.
@@ -257,7 +258,8 @@ pub enum Act {
     Quota(usize, Option<f64>),
     Disk(usize, f64),
     DiskOthers(usize, f64),
-    Network(usize, f64),
+    /// Bytes a second that others receive on the machine.
+    NetworkOthers(usize, f64),
     /// A job makes batches this many times as fast as before.
     Headroom(usize, f64),
     /// A step of a job takes this many times as long as before, and this much power.
@@ -382,7 +384,7 @@ impl Host {
             disk,
             disk_left: 1.0,
             network: random.pick(&[1.2e9, 3e9, 12e9, 24e9]),
-            network_left: 1.0,
+            network_others: 0.0,
             disk_others: 0.0,
             hog: 0.0,
             quota: None,
@@ -496,7 +498,7 @@ impl Host {
         self.wants = cores;
         self.share = ((self.cores - 0.2) / cores).min(1.0);
         let disk = self.disk * self.disk_left;
-        let network = self.network * self.network_left;
+        let network = (self.network - self.network_others).max(0.01 * self.network);
         self.supply = jobs
             .iter()
             .map(|job| {
@@ -523,7 +525,8 @@ impl Host {
         self.waits_io = if limited_disk { 1.0 } else { ((reads + writes) / disk).min(1.0).powf(2.0) * 0.6 };
         self.counters[READ] += reads.min(disk) * dt;
         self.counters[WRITTEN] += writes.min(disk) * dt;
-        self.counters[RECEIVED] += (received.min(network) + self.chatter * random.about_one(0.4)) * dt;
+        self.counters[RECEIVED] +=
+            (received.min(network) + self.network_others + self.chatter * random.about_one(0.4)) * dt;
         self.counters[SENT] += (sent + received * 0.01 + 0.6 * self.chatter * random.about_one(0.4)) * dt;
         self.cached = (self.cached + (reads + received * 0.2) * dt).min(self.memory * 0.6);
         self.volumes[1].used += writes * dt * 0.02;
@@ -593,7 +596,7 @@ impl World {
             Act::Quota(h, cores) => self.hosts[h].quota = cores,
             Act::Disk(h, left) => self.hosts[h].disk_left = left,
             Act::DiskOthers(h, rate) => self.hosts[h].disk_others = rate,
-            Act::Network(h, left) => self.hosts[h].network_left = left,
+            Act::NetworkOthers(h, rate) => self.hosts[h].network_others = rate,
             Act::Headroom(job, times) => self.jobs[job].recipe.headroom *= times,
             Act::Work(job, times, heavy) => {
                 let r = &mut self.jobs[job].recipe;
@@ -1046,6 +1049,22 @@ impl World {
                     samples.push((id, (job.memory(m, t) * card.model.memory + job.leaked).round()));
                 }
             }
+        }
+        // So does a program of others.
+        let crowded = |card: &Card| card.tenant > 0.0 && !card.lost && !host.blind;
+        for (g, card) in host.cards.iter().enumerate().filter(|(_, card)| crowded(card)) {
+            let instance = format!("{g}.proc.{}", 9100 + g);
+            let id = match host.live.iter().find(|(known, _)| *known == instance) {
+                Some((_, id)) => *id,
+                None => {
+                    let id = host.next_id;
+                    host.next_id += 1;
+                    sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
+                    host.live.push((instance, id));
+                    id
+                }
+            };
+            samples.push((id, (0.12 * card.model.memory).round()));
         }
         let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
         sink.tick(source, ms, &samples);
