@@ -122,6 +122,8 @@ pub struct Speed {
     pub stream: f64,
     pub cpu: f64,
     pub copy: f64,
+    /// Share of the time in which work is there, as fast as it is launched.
+    pub launch: f64,
 }
 
 /// What a job is.
@@ -391,7 +393,7 @@ impl Job {
             while piece < section.whats.len() {
                 let what = section.whats[piece];
                 let rate = match what {
-                    What::Tensor => speed.tensor,
+                    What::Tensor => speed.tensor * speed.launch,
                     What::Stream => speed.stream,
                     What::Cpu => speed.cpu,
                     What::Copy => speed.copy,
@@ -400,7 +402,12 @@ impl Job {
                 let takes = left / rate;
                 let spent = takes.min(to - at);
                 let parts = &mut self.parts[member];
-                parts.add(what, spent);
+                if what == What::Tensor && speed.launch < 1.0 {
+                    parts.add(What::Tensor, spent * speed.launch);
+                    parts.add(What::Rest, spent * (1.0 - speed.launch));
+                } else {
+                    parts.add(what, spent);
+                }
                 match what {
                     What::Tensor => parts.peers += spent * self.tensor_rate,
                     What::Comm => parts.peers += spent * self.comm_rate,

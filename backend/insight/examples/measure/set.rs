@@ -588,9 +588,10 @@ impl Maker {
             let members = self.world.jobs[job].members.iter().filter(|m| m.host == h).count() as f64;
             let recipe = &mut self.world.jobs[job].recipe;
             let step = recipe.step;
-            if recipe.batch_bytes < 1e6 * step {
-                recipe.batch_bytes = 40e6 * step;
-            }
+            // Data that is worth reading: a good part of what disk or link can do.
+            let host = &self.world.hosts[h];
+            let most = if which == 3 { host.network } else { host.disk };
+            recipe.batch_bytes = recipe.batch_bytes.max(0.15 * most / (need * members));
             let r = recipe.clone();
             let allowed = need * (1.0 - lost);
             match which {

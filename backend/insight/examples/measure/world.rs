@@ -498,7 +498,7 @@ impl Host {
         self.wants = cores;
         self.share = ((self.cores - 0.2) / cores).min(1.0);
         let disk = self.disk * self.disk_left;
-        let network = (self.network - self.network_others).max(0.01 * self.network);
+        let network = (self.network - self.network_others).max(1e-4 * self.network);
         self.supply = jobs
             .iter()
             .map(|job| {
@@ -513,7 +513,7 @@ impl Host {
                     ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
                 let by_cores = full * got.min(own_room);
                 short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
-                let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
+                let left = if r.remote { network } else { (disk - writes).max(1e-3 * disk) };
                 let by_bytes = if r.batch_bytes > 0.0 { left / (r.batch_bytes * members) } else { f64::INFINITY };
                 if by_bytes < by_cores && by_bytes < job.need() * 1.1 && job.stage == Stage::Running {
                     limited_disk |= !r.remote;
@@ -686,10 +686,10 @@ impl World {
                     let (tensor, stream) = card.speed();
                     let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
                     // Work that is launched too slowly waits for its launches.
-                    let tensor = tensor * (0.35 + 0.65 * (cpu * 1.6).min(1.0));
+                    let launch = 0.3 + 0.7 * (cpu * 1.6).min(1.0);
                     let lanes =
                         card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
-                    speeds.push(Speed { tensor, stream, cpu, copy: lanes });
+                    speeds.push(Speed { tensor, stream, cpu, copy: lanes, launch });
                     let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
                     ring = ring.max(1.0 / bridge);
                     if job.hosts.len() > 1 {
