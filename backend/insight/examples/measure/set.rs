@@ -337,8 +337,8 @@ impl Maker {
     fn job(&mut self, members: Vec<Member>, recipe: Recipe, begin: Option<f64>) -> usize {
         let number = self.world.jobs.len();
         let mut job = Job::new(format!("run-{number}"), members, recipe);
-        // One process lays its model over several GPUs.
-        if job.recipe.shape == Shape::Turns {
+        // One process has several GPUs.
+        if matches!(job.recipe.shape, Shape::Turns | Shape::Notebook { .. }) {
             let pid = job.members[0].pid;
             job.members.iter_mut().for_each(|m| m.pid = pid);
         }
