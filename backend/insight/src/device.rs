@@ -132,6 +132,7 @@ pub(crate) struct Marks {
     pub idle_told: bool,
     pub slow: Share,
     pub waits: Share,
+    pub doubted: Hold,
 }
 
 /// Channels in which members of a group are compared.
@@ -380,6 +381,21 @@ impl Device {
         };
         let parts = [part(Sig::Tensor, 3.0), part(Sig::Dram, 3.0), part(Sig::Activity, 8.0)];
         parts.iter().any(Option::is_some) && parts.iter().flatten().all(|part| *part < 0.12)
+    }
+
+    /// Whether it computes now and then: its counters say so, else its power goes up and down.
+    pub fn is_alive(&self, step: i64) -> bool {
+        let part = |sig: Sig, least: f64| {
+            let slot = self.recent(sig)?;
+            Some(slot.short / slot.level().filter(|level| *level >= least)?)
+        };
+        let parts = [part(Sig::Tensor, 3.0), part(Sig::Dram, 3.0), part(Sig::Activity, 8.0)];
+        if parts.iter().any(Option::is_some) {
+            return parts.iter().flatten().any(|part| *part >= 0.12);
+        }
+        let room = self.work_power() - self.idle_power();
+        let span = (30 / step.max(1)).clamp(4, 30) as usize;
+        self.ring.spread(span).is_some_and(|(_, spread)| spread >= 0.1 * room)
     }
 
     fn learn(&mut self, dt: f64) {

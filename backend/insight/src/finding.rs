@@ -10,7 +10,7 @@ const MOST_OPEN: usize = 1000;
 /// Most findings that a machine raises in an hour.
 const MOST_AN_HOUR: u32 = 200;
 /// What ended less than so many seconds ago and comes again is the same.
-const AGAIN: i64 = 300;
+const AGAIN: i64 = 600;
 /// Findings that begin within so many seconds of each other are one.
 const TOGETHER: i64 = 30;
 /// A cause began at most so many seconds before its consequence.
@@ -153,7 +153,7 @@ impl Ledger {
             let other_host = OVER_HOSTS.contains(&key.kind) && !open.sources.contains(&draft.source);
             open.finding.rule == draft.rule
                 && open.finding.severity == draft.severity
-                && (open.finding.since - draft.since).abs() <= TOGETHER
+                && (open.finding.since - draft.since).abs() <= if key.kind == "gpu_memory" { AGAIN } else { TOGETHER }
                 && open.finding.device.is_none()
                 && draft.device.is_none()
                 && (same_group || same_host || other_host)
@@ -170,7 +170,10 @@ impl Ledger {
         let cause = |other: &Open| {
             let (Some(high), Some(low)) = (rank(&other.finding), rank(&open.finding)) else { return None };
             let after = open.finding.since - other.finding.since;
-            (high > low && (-TOGETHER..=CAUSE_BEFORE).contains(&after) && open.is_related(other)).then_some(high)
+            // Waiting for one goes on as long as what holds it up.
+            let goes_on = other.finding.until.is_none() && matches!(low, 1 | 2);
+            let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > 0);
+            (high > low && in_time && open.is_related(other)).then_some(high)
         };
         let best = |all: &[Option<u8>]| all.iter().flatten().max().copied();
         let ranks: Vec<Option<u8>> = self.open.iter().chain(&self.past).map(cause).collect();

@@ -29,7 +29,9 @@ pub(crate) struct GroupMarks {
     pub spin: Hold,
     pub odd: Hold,
     pub works: Hold,
-    pub low: Hold,
+    /// Most members compute now and then.
+    pub alive: Hold,
+    pub low: Share,
     pub cause: Share,
     pub well: Hold,
     pub bursts: Share,
@@ -53,7 +55,7 @@ pub(crate) struct Group {
     pub course: Course,
     pub marks: GroupMarks,
     /// When its first member began to work.
-    began: i64,
+    pub began: i64,
 }
 
 impl Group {
@@ -145,6 +147,11 @@ impl Group {
             let dt = if ticked.len() == 1 { dt.max().unwrap_or(1) } else { (now - self.marks.lived).clamp(1, 60) };
             self.marks.lived = now;
             self.course.step(now, dt, self.look(hosts, now));
+            let alive = |(source, at): &&(Source, usize)| {
+                hosts.get(source).is_some_and(|host| host.is_recent(now) && host.devices[*at].is_alive(host.step))
+            };
+            let alive = self.members.iter().filter(alive).count() * 5 >= self.members.len() * 4;
+            self.marks.alive.step(now, Some(alive), 10.max(3 * dt));
         }
     }
 
@@ -164,7 +171,7 @@ impl Group {
                 let level = slot.level().filter(|level| *level >= least)?;
                 // In work alone where that is gathered, by the signal that it is gathered of.
                 let of_work = (channel != WORK || self.marks.work == Some(sig)).then(|| device.habits[channel].mean());
-                let value = if self.is_working() { of_work.flatten()? } else { slot.minute };
+                let value = if self.is_working(now) { of_work.flatten()? } else { slot.minute };
                 Some(value / level)
             };
             let mut parts: Vec<f64> = self.members.iter().enumerate().filter_map(part).collect();
@@ -185,9 +192,17 @@ impl Group {
         }
     }
 
-    /// It works, and has for a minute in all.
-    pub fn is_working(&self) -> bool {
-        self.course.phase == Phase::Working && self.course.worked >= 60
+    /// It works, and has for a minute in all: also where its members wait for most of each step.
+    pub fn is_working(&self, now: i64) -> bool {
+        let slowly = self.course.phase == Phase::Pausing && self.marks.alive.held(60);
+        let works = self.course.phase == Phase::Working || slowly || self.course.is_cyclic(now);
+        works && self.course.worked >= 60
+    }
+
+    /// The same for at least so many seconds.
+    pub fn has_worked(&self, now: i64, seconds: i64) -> bool {
+        let steady = self.course.is_cyclic(now) || self.course.phase == Phase::Pausing;
+        self.is_working(now) && (steady || now - self.course.since >= seconds)
     }
 }
 

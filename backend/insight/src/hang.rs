@@ -381,10 +381,14 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     if course.worked < 300 || course.longest < 120 || now - course.since < wait {
         return;
     }
+    // Who works now and then only, as in a notebook, does so again: idle tells of it.
+    let lived = course.since - group.began;
+    if (course.worked as f64) < 0.6 * lived as f64 {
+        return;
+    }
     let mut held = true;
     let mut quiet = true;
     let mut processes: Vec<(u32, u32)> = Vec::new();
-    let mut launched = false;
     for (source, position) in &group.members {
         let Some(host) = scene.hosts.get(source) else { return };
         let device = &host.devices[*position];
@@ -397,7 +401,6 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
             (None, None) => false,
         };
         processes.extend(device.pids.first().map(|pid| (*source, *pid)));
-        launched |= device.root.is_some_and(|(root, _)| !device.pids.contains(&root));
     }
     if !held || !quiet {
         return;
@@ -405,8 +408,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     processes.sort_unstable();
     processes.dedup();
     // One process may be a notebook whose reader thinks: what is one process alone is not sure.
-    let job = matches!(group.how, crate::group::How::Job(_));
-    let sure = job || launched || (group.members.len() > 1 && processes.len() != 1);
+    let sure = group.members.len() > 1 && processes.len() != 1;
     let (mut draft, members) = draft(scene, at, "hang.idle", if sure { Severity::Warning } else { Severity::Note });
     let group = &scene.groups[at];
     let (source, position) = group.members[0];

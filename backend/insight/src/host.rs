@@ -98,6 +98,8 @@ pub(crate) struct Host {
     pub marks: HostMarks,
     /// Groups must be looked at again.
     pub changed: bool,
+    /// Any of its devices has a job.
+    has_job: bool,
 }
 
 impl Host {
@@ -127,6 +129,7 @@ impl Host {
             said: Vec::new(),
             marks: HostMarks::default(),
             changed: false,
+            has_job: false,
         }
     }
 
@@ -341,6 +344,7 @@ impl Host {
         }
         self.touched.clear();
         let whole = self.dt <= patience;
+        self.claim(t);
         let mut answer = [false; 3];
         self.devices.iter().filter(|d| d.seen == t).for_each(|d| answer[d.family as usize] = true);
         for at in 0..self.devices.len() {
@@ -358,9 +362,13 @@ impl Host {
             device.tick(t, self.dt, self.step, patience);
             self.changed |= device.work.began != began || known != (device.work.worked >= 60);
         }
-        self.claim(t);
         if let Some(received) = self.recent(HostSig::NetIn).map(|slot| slot.minute) {
             self.marks.received_most = self.marks.received_most.max(received);
+        }
+        // Without a job on any device what is usual begins anew.
+        let had = std::mem::replace(&mut self.has_job, self.devices.iter().any(|d| d.work.began != NEVER));
+        if had && !self.has_job {
+            self.forget_levels();
         }
         let works = self.devices.iter().any(|d| d.work.on);
         let frozen = self.devices.iter().any(|d| d.work.frozen >= t);
@@ -369,6 +377,12 @@ impl Host {
             self.base.iter_mut().filter(|slot| slot.at == t).for_each(|slot| slot.learn(dt));
             self.named.iter_mut().filter(|n| n.slot.at == t).for_each(|n| n.slot.learn(dt));
         }
+    }
+
+    fn forget_levels(&mut self) {
+        self.base.iter_mut().for_each(Slot::forget);
+        self.named.iter_mut().for_each(|named| named.slot.forget());
+        self.marks.received_most = 0.0;
     }
 
     /// Which process is on which device.

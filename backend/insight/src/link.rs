@@ -142,7 +142,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
     let group = scene.groups[at].clone();
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
-    let working = group.is_working() && now - group.course.since >= 45.max(2 * step) && group.members.len() >= 3;
+    let working = group.has_worked(now, 45.max(2 * step)) && group.members.len() >= 3;
     let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| device.recent(Sig::NvTx).is_some());
     let values: Vec<Option<f64>> = group
         .members

@@ -48,7 +48,7 @@ fn judge(scene: &mut Scene) {
                 let named =
                     words.split("gpu ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
                 let it = named.and_then(|number| number.parse::<u32>().ok()).map_or(alone, |number| number == index);
-                it && known && seen < *t && now - t < 120
+                it && known && now - seen >= 3 * step && now - t < 120
             });
             let said = said.cloned();
             if !(xid || missing || said.is_some()) {

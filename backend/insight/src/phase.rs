@@ -54,7 +54,12 @@ pub(crate) struct Course {
     pauses: VecDeque<(Phase, i64)>,
     /// Longest time in a phase within the pause that goes on.
     pause: [i64; 2],
+    /// When it stopped working the last times.
+    stops: [i64; 4],
 }
+
+/// Work that stops as often as this in so many seconds stops in every step.
+const CYCLE: i64 = 240;
 
 impl Course {
     pub fn new(now: i64) -> Self {
@@ -68,6 +73,7 @@ impl Course {
             changed: now,
             pauses: VecDeque::new(),
             pause: [0; 2],
+            stops: [i64::MIN / 4; 4],
         }
     }
 
@@ -109,6 +115,10 @@ impl Course {
             }
             return;
         }
+        if self.phase == Phase::Working {
+            self.stops.rotate_left(1);
+            self.stops[3] = now;
+        }
         let quiet = |phase| matches!(phase, Phase::Spinning | Phase::Idle | Phase::Off);
         if !quiet(phase) {
             self.changed = now;
@@ -131,6 +141,11 @@ impl Course {
     /// The longest pause remembered in which it did this, seconds.
     pub fn longest_pause(&self, of: Phase) -> i64 {
         self.pauses.iter().filter(|(phase, _)| *phase == of).map(|(_, length)| *length).max().unwrap_or(0)
+    }
+
+    /// Its steps are so long that it works and waits in turn: the waits are part of the work.
+    pub fn is_cyclic(&self, now: i64) -> bool {
+        now - self.stops[0] <= CYCLE && now - self.last_work <= 60
     }
 
     /// Nothing but a loss is told in the half minute after a change among starting, working and pausing.

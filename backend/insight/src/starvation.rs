@@ -6,16 +6,19 @@ use crate::host::Host;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::words::{all, bytes, evidence, whole};
+use crate::words::{At, all as whole_group, begin, bytes, devices, evidence, whole};
 use crate::{Entry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
 pub(crate) static DETECTOR: Entry =
     Entry { rules: &[("starvation", |hosts| sight(hosts, &[Sig::Use], &[(Sig::Power, "power")]))], judge };
 
-/// Use below which a group may starve, percent, and how far below its level it must be.
+/// Use below which a group may starve for what is not measured, percent, and how far below its level it must be then; and
+/// how far, in points and as a share, where a cause is measured.
 const BELOW: f64 = 75.0;
 const LESS: f64 = 15.0;
+const LESS_KNOWN: f64 = 8.0;
+const SHARE_KNOWN: f64 = 0.9;
 /// A cause must hold in this share of so many seconds.
 const SHARE: f64 = 0.6;
 const WINDOW: i64 = 120;
@@ -26,7 +29,6 @@ const LOADED: f64 = 20e6;
 
 /// What keeps the data back.
 struct Cause {
-    source: Source,
     words: String,
     device: Option<String>,
     fact: Evidence,
@@ -40,7 +42,7 @@ fn judge(scene: &mut Scene) {
     }
 }
 
-/// How busy the group's members are: over a minute, now, and at their level; with their power and work as shares of theirs.
+/// How busy the group's members of a machine are: over a minute, now, and at their level; with their power and work as shares of theirs.
 struct Busy {
     minute: f64,
     now: f64,
@@ -50,11 +52,12 @@ struct Busy {
     work: Option<f64>,
 }
 
-fn busy(group: &Group, hosts: &Hosts, now: i64) -> Option<Busy> {
-    let (mut minute, mut instant, mut level, mut n) = (0.0, 0.0, 0.0, 0.0);
-    let mut power = Vec::new();
-    for (source, position) in &group.members {
-        let Some(host) = hosts.get(source).filter(|host| host.is_recent(now)) else { continue };
+fn busy(group: &Group, hosts: &Hosts, source: Source) -> Option<Busy> {
+    let (mut minute, mut instant, mut level, mut n, mut all) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let (mut power, mut work) = (Vec::new(), Vec::new());
+    let host = hosts.get(&source)?;
+    for (_, position) in group.members.iter().filter(|(own, _)| *own == source) {
+        all += 1.0;
         let device = &host.devices[*position];
         let Some((slot, usual)) = device.recent(Sig::Use).and_then(|slot| Some((slot, slot.level()?))) else {
             continue;
@@ -66,106 +69,135 @@ fn busy(group: &Group, hosts: &Hosts, now: i64) -> Option<Busy> {
                 power.push((watts.minute - device.idle_power()) / room);
             }
         }
+        if let Some(slot) = device.work_sig().and_then(|sig| device.recent(sig)) {
+            work.push(slot.minute / slot.level);
+        }
     }
-    let work = group.pace(hosts, None, now).filter(|(_, sig)| !matches!(sig, Sig::Power | Sig::PowerShare));
-    (n * 2.0 >= group.members.len() as f64 && n > 0.0).then(|| Busy {
+    (n * 2.0 >= all && n > 0.0).then(|| Busy {
         minute: minute / n,
         now: instant / n,
         level: level / n,
         power: crate::levels::median(&mut power),
-        work: work.map(|(pace, _)| pace),
+        work: crate::levels::median(&mut work),
     })
+}
+
+impl Busy {
+    /// Power and work fell with the use: where they did not, the GPUs do something else.
+    fn fits(&self) -> bool {
+        let share = self.minute / self.level + 0.15;
+        self.power.is_none_or(|power| power <= share) && self.work.is_none_or(|work| work <= share)
+    }
+
+    fn is_low(&self) -> bool {
+        self.minute <= BELOW && self.minute <= self.level - LESS && self.fits()
+    }
+
+    fn is_lower(&self) -> bool {
+        self.minute <= self.level - LESS_KNOWN && self.minute <= SHARE_KNOWN * self.level && self.fits()
+    }
 }
 
 fn group(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let own = &scene.groups[at];
     let step = own.step(scene.hosts);
-    let patience = (3 * step).max(5);
     let key = Key::new("starvation", own.first(), format!("g{}", own.id));
     let phase = own.course.phase;
-    let Some(busy) = busy(own, scene.hosts, now).filter(|_| own.course.worked >= 120) else { return };
-    let fits = |share: Option<f64>| share.is_none_or(|share| share <= busy.minute / busy.level + 0.15);
-    let low = busy.minute <= BELOW
-        && busy.minute <= busy.level - LESS
-        && matches!(phase, Phase::Working | Phase::Pausing)
-        && fits(busy.power)
-        && fits(busy.work);
-    let cause = if low { own.sources().iter().find_map(|source| cause(scene.hosts, *source)) } else { None };
+    let runs = matches!(phase, Phase::Working | Phase::Pausing) && own.course.worked >= 120;
+    let recent = |source: &Source| scene.hosts.get(source).is_some_and(|host| host.is_recent(now));
+    let sources: Vec<Source> = own.sources().into_iter().filter(recent).collect();
+    let all: Vec<(Source, Busy)> =
+        sources.iter().filter_map(|source| Some((*source, busy(own, scene.hosts, *source)?))).collect();
+    if all.is_empty() {
+        return;
+    }
+    // Of the machines that are lower, those that are at a limit.
+    let lower = all.iter().filter(|(_, busy)| runs && busy.is_lower());
+    let causes: Vec<(Source, Cause)> =
+        lower.filter_map(|(source, _)| Some((*source, cause(scene.hosts, *source)?))).collect();
+    let low = runs && all.iter().all(|(_, busy)| busy.is_low());
+    let one = causes.first().map_or(all[0].0, |(source, _)| *source);
+    let worst = all.iter().find(|(source, _)| *source == one).map_or(&all[0].1, |(_, busy)| busy);
+    let well = all.iter().all(|(_, busy)| busy.minute >= busy.level - 8.0_f64.max(0.08 * busy.level));
     let group = &mut scene.groups[at];
-    group.marks.low.step(now, Some(low), patience);
-    group.marks.cause.step(now, step, Some(cause.is_some()));
+    group.marks.low.step(now, step, Some(low));
+    group.marks.cause.step(now, step, Some(!causes.is_empty()));
     // Data comes in pieces: between them the GPUs work. One long stop is another thing.
-    group.marks.bursts.step(now, step, Some(busy.now >= 0.3 * busy.level));
-    group.marks.well.step(now, Some(busy.minute >= busy.level - 8.0), patience);
+    group.marks.bursts.step(now, step, Some(worst.now >= 0.3 * worst.level));
+    group.marks.well.step(now, Some(well), (3 * step).max(5));
     let works = group.marks.bursts.held(0.1, 30) && group.marks.bursts.held(0.15, WINDOW);
+    let marks = group.marks.clone();
     let open = scene.ledger.get(&key).is_some();
-    if low || open {
+    if open || ((low || !causes.is_empty()) && now - marks.low.since().min(marks.cause.since()) < 900) {
         let group = scene.groups[at].clone();
-        let held = group.marks.low.since().map_or(0, |since| now - since);
-        if open || held < 900 {
-            group.freeze(scene.hosts, now + 1 + step);
-        }
+        group.freeze(scene.hosts, now + 1 + step);
     }
     let group = &scene.groups[at];
     if open {
         let stopped = now - group.course.last_work >= 600.max(3 * step) || phase == Phase::Off;
-        if group.marks.well.held(60.max(2 * step)) || stopped {
+        if marks.well.held(60.max(2 * step)) || stopped {
             scene.end(&key);
         }
         return;
     }
-    let known = group.marks.low.held(60.max(3 * step)) && group.marks.cause.held(SHARE, WINDOW);
-    let unknown = group.marks.low.held(UNKNOWN.max(3 * step));
-    if !works || !(known && cause.is_some() || unknown && cause.is_none()) || !group.course.is_settled(now) && !known {
+    let known = marks.cause.held(SHARE, WINDOW) && !causes.is_empty();
+    let unknown = marks.low.held(0.9, WINDOW) && now - marks.low.began(WINDOW) >= 100 && group.course.is_settled(now);
+    let unknown = unknown && now - marks.low.since() >= UNKNOWN.max(3 * step) && !marks.cause.held(0.2, WINDOW);
+    if !works || !(known || unknown) {
         return;
     }
-    let since = group.marks.low.since().unwrap_or(now);
-    let lag = (60.0 * LESS / (busy.level - busy.minute).max(LESS)) as i64;
-    let members = group.devices(scene.hosts);
-    let waits = whole(100.0 * (1.0 - busy.minute / busy.level));
-    let name = all(scene.hosts, &members);
-    let (severity, why) = match &cause {
+    let hit: Vec<Source> = if known { causes.iter().map(|(source, _)| *source).collect() } else { sources };
+    let since = if known { marks.cause.began(WINDOW) } else { marks.low.since() };
+    let lag = (60.0 * LESS_KNOWN / (worst.level - worst.minute).max(LESS_KNOWN)) as i64;
+    let (members, affects): (Vec<At>, Vec<At>) =
+        group.devices(scene.hosts).into_iter().partition(|(source, ..)| hit.contains(source));
+    let waits = whole(100.0 * (1.0 - worst.minute / worst.level));
+    let name = if affects.is_empty() {
+        begin(&whole_group(scene.hosts, &members))
+    } else {
+        begin(&devices(scene.hosts, &members))
+    };
+    let found = causes.into_iter().next().filter(|_| known).map(|(_, cause)| cause);
+    let (severity, why) = match &found {
         Some(cause) => (Severity::Warning, format!("data: {}", cause.words)),
         None => (Severity::Note, "something that is not measured here".into()),
     };
     let verb = if members.len() == 1 { "has waited" } else { "have waited" };
     let sentence = format!("{name} {verb} {waits} % of the time since {{since}} for {why}");
-    let source = cause.as_ref().map_or(group.first(), |cause| cause.source);
-    let (first, position) = group.members[0];
-    let host = &scene.hosts[&first];
-    let device = &host.devices[position];
+    let Some((_, position)) = group.members.iter().find(|(source, _)| *source == one) else { return };
+    let host = &scene.hosts[&one];
+    let device = &host.devices[*position];
     let mut facts = Vec::new();
     if let Some(row) = device.slot(Sig::Use).row {
-        let words = format!("use {} % over a minute, usually {} %", whole(busy.minute), whole(busy.level));
-        facts.push(evidence(host, row, device.index, words, (busy.minute, Some(busy.level))));
+        let words = format!("use {} % over a minute, usually {} %", whole(worst.minute), whole(worst.level));
+        facts.push(evidence(host, row, device.index, words, (worst.minute, Some(worst.level))));
     }
-    let device_name = cause.as_ref().and_then(|cause| cause.device.clone());
-    match cause {
+    let device_name = found.as_ref().and_then(|cause| cause.device.clone());
+    match found {
         Some(cause) => facts.push(cause.fact),
         None => {
             let words = "disks, processors and networks are not at their limit".to_string();
             facts.push(evidence(host, host_row_of(HostSig::Cpu), "", words, (f64::NAN, None)));
         }
     }
-    if let (Some(share), Some(row)) = (busy.power, device.slot(device.power_sig()).row) {
-        let level = device.work_power();
-        let value = device.slot(device.power_sig()).minute;
-        facts.push(evidence(
-            host,
-            row,
-            device.index,
-            format!("power above idle {} % of what is usual", whole(100.0 * share)),
-            (value, Some(level)),
-        ));
+    match (worst.power, device.slot(device.power_sig()).row) {
+        (Some(share), Some(row)) => {
+            let value = device.slot(device.power_sig()).minute;
+            let words = format!("power above idle {} % of what is usual", whole(100.0 * share));
+            facts.push(evidence(host, row, device.index, words, (value, Some(device.work_power()))));
+        }
+        _ => facts.extend(
+            crate::signal::row_of(device.family, Sig::Power)
+                .map(|row| crate::words::absent(host, row, device.index, "power")),
+        ),
     }
-    let _ = device_name;
     let draft = Draft {
         rule: "starvation",
         severity,
-        source,
+        source: one,
         subject: members,
-        affects: Vec::new(),
+        affects,
         device: device_name,
         since: since - lag,
         sentence,
@@ -181,11 +213,14 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let host = hosts.get(&source)?;
     let reads = match (host.recent(HostSig::DiskIn), host.recent(HostSig::DiskOut)) {
         // What is written is no data to wait for.
-        (Some(read), Some(written)) => read.short >= written.short,
+        (Some(read), Some(written)) => {
+            let goes_on = read.level().is_some_and(|level| level >= 0.5 && read.short >= 0.3 * level);
+            read.short >= written.short || goes_on
+        }
         _ => true,
     };
     let risen = |level: Option<f64>, value: f64, by: f64| level.is_none_or(|level| value >= level + by);
-    let made = |words: String, device: Option<String>, fact: Evidence| Cause { source, words, device, fact };
+    let made = |words: String, device: Option<String>, fact: Evidence| Cause { words, device, fact };
     if reads {
         let busiest = host
             .named(NamedSig::Busy, host.patience())

@@ -25,8 +25,12 @@ pub(crate) static DETECTOR: Entry = Entry {
 
 /// Seconds of habit before a member can be off it.
 const HABIT: f64 = 120.0;
+/// Others must wait for one for so many seconds: the longest answer of a batch is waited for, too.
+const WAITED: i64 = 150;
 /// How far below its habit each channel must be: clock, power, use, work, memory traffic.
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
+/// The same of the clock at the power cap.
+const CAPPED: f64 = 0.15;
 /// Below which a channel says nothing.
 const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 2e8];
 /// 80 of 120 s.
@@ -56,7 +60,7 @@ fn gather(scene: &mut Scene, at: usize) {
     let group = &mut scene.groups[at];
     let step = group.step(scene.hosts);
     let length = step.max(10);
-    let settled = group.is_working() && now - group.course.since >= 15.max(step);
+    let settled = group.has_worked(now, 15.max(step));
     if group.marks.work.is_none() || now % 60 < step {
         let levels = |sig: &Sig| {
             let mut known = group.members.iter().filter_map(|(source, at)| scene.hosts.get(source)?.devices.get(*at));
@@ -173,10 +177,20 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
             continue;
         }
         let Some((off, spread)) = stand.off[of] else { continue };
-        // Its peers go on as they did: otherwise all do something else.
-        if of != POWER && stand.peers[of] < 0.95 * peers_level(stand, device, of) {
+        // Its peers go on as they did, and waiting for it in a kernel they are busy longer: otherwise all do something else.
+        let usual = peers_level(stand, device, of);
+        let goes_on = match of {
+            CLOCK => stand.peers[of] >= 0.95 * usual,
+            USE => stand.peers[of] >= (usual + 1.5).min(97.5),
+            _ => true,
+        };
+        if !goes_on {
             continue;
         }
+        // At the power cap the clock is what the load leaves of it.
+        let capped =
+            device.marks.cap.held(0.3, 60) || device.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit);
+        let floor = if of == CLOCK && capped { &CAPPED } else { floor };
         let floor = floor.max(spread);
         // Of two nobody knows which is off by their ratio; its own level tells.
         if members == 2 && (!matches!(of, CLOCK | USE) || !below_level(device, of, floor)) {
@@ -222,7 +236,7 @@ fn group(scene: &mut Scene, at: usize) {
     let key = Key::new("straggler", own.first(), format!("g{}", own.id));
     let open = scene.ledger.is_open(&key);
     let patience = (3 * step).max(5);
-    let working = own.is_working() && now - own.course.since >= 45.max(2 * step);
+    let working = own.has_worked(now, 45.max(2 * step));
     if n < 2 || !working {
         let idle = now - own.course.last_work >= 60.max(3 * step);
         scene.groups[at].marks.suspect.clear();
@@ -240,8 +254,9 @@ fn group(scene: &mut Scene, at: usize) {
     let stands = stands(own, scene.hosts, now);
     let pace = own.pace(scene.hosts, None, now);
     let slowed = pace.is_some_and(|(pace, _)| pace <= 0.96);
-    let stopped = pace.is_some_and(|(pace, _)| pace <= 0.90);
+    let stopped = pace.is_some_and(|(pace, _)| (0.5..=0.90).contains(&pace));
     let mut suspect = false;
+    let mut doubts = vec![false; stands.len()];
     let mut candidates: Vec<(f64, usize, Slow)> = Vec::new();
     let mut even = true;
     for (member, stand) in stands.iter().enumerate() {
@@ -251,19 +266,24 @@ fn group(scene: &mut Scene, at: usize) {
         let below = slow(stand, device, n);
         let waits = if stopped && n >= 3 { awaited(stand, device) } else { None };
         suspect |= below.is_some() || waits.is_some();
+        // Who may be about to be off teaches no habit.
+        doubts[member] =
+            [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
         if scene.groups[at].marks.slow.contains(&(source, position)) {
             let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
             even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
         }
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         // A member that is so much slower costs the job that much, and hardly more: a larger fall is another phase.
-        let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 2.0 * slow.off.abs() + 0.06);
+        let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 1.3 * slow.off.abs() + 0.05);
         let below = below.filter(|slow| fits(*slow));
         marks.slow.step(now, step, Some(below.is_some() && slowed));
         marks.waits.step(now, step, Some(waits.is_some()));
         if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(12 * step))) {
             candidates.push((below.off / below.floor, member, below));
-        } else if let Some(waits) = waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(12 * step))) {
+        } else if let Some(waits) =
+            waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(12 * step)) && now - marks.waits.since() >= WAITED)
+        {
             candidates.push((-waits.off / waits.floor / 2.0, member, waits));
         }
     }
@@ -285,11 +305,15 @@ fn group(scene: &mut Scene, at: usize) {
         let group = scene.groups[at].clone();
         group.freeze(scene.hosts, now + 1 + step);
     } else {
-        learn(scene, at, &stands, step as f64);
+        learn(scene, at, &stands, step as f64, &doubts);
+    }
+    // Machines that bring no data are what it waits for.
+    if scene.ledger.has_in_group("starvation", scene.groups[at].id) {
+        return;
     }
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some(&(worst, ..)) = candidates.first() else { return };
-    if !scene.groups[at].course.is_settled(now) || candidates.len() * 2 >= n.max(3) {
+    if candidates.len() * 2 >= n.max(3) {
         return;
     }
     let worst: Vec<_> = candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect();
@@ -301,13 +325,18 @@ fn own_members(scene: &Scene, at: usize) -> Vec<(Source, usize)> {
     all.filter(|(source, position)| scene.hosts.get(source).is_some_and(|h| h.devices.len() > *position)).collect()
 }
 
-fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64) {
+fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64, doubts: &[bool]) {
     for (member, stand) in stands.iter().enumerate() {
         let (source, position) = scene.groups[at].members[member];
         let Some(stand) = stand else { continue };
         let Some(host) = scene.hosts.get_mut(&source).filter(|host| host.newest == scene.now) else { continue };
         let device = &mut host.devices[position];
+        device.marks.doubted.step(scene.now, Some(doubts[member]), 60);
+        let doubted = doubts[member] && !device.marks.doubted.held(SETTLES);
         for of in 0..CHANNELS {
+            if doubted {
+                continue;
+            }
             if let Some(ratio) = stand.ratio[of].filter(|_| device.work.frozen < scene.now) {
                 device.habits[of].learn(ratio, dt);
             }

@@ -22,6 +22,9 @@ const POWER_CAP: u32 = 4;
 const HARDWARE: u32 = 8;
 const HEAT: u32 = 32 | 64;
 const BRAKE: u32 = 128;
+/// °C above what is usual, and at all, where the driver gives no reasons.
+const HOTTER: f64 = 6.0;
+const HOT: f64 = 80.0;
 /// Half of so many seconds.
 const WINDOW: i64 = 30;
 /// Over when it was so in less than 3 of so many seconds.
@@ -35,6 +38,16 @@ fn judge(scene: &mut Scene) {
             power(scene, source, at);
         }
     }
+}
+
+/// Where the driver gives no reasons: hotter than usual in work, slower, and with no more power.
+fn is_hot(device: &Device) -> Option<bool> {
+    let (temp, clock) = (device.recent(Sig::Temp)?, device.recent(Sig::Clock)?);
+    let (warm, fast) = (temp.level()?, clock.level()?);
+    let (power, _) = device.power()?;
+    let level = power.level()?;
+    let hot = temp.short >= warm + HOTTER && temp.short >= HOT;
+    Some(hot && clock.short <= 0.94 * fast && power.short <= 1.02 * level && busy(device))
 }
 
 fn bits(device: &Device) -> Option<u32> {
@@ -61,10 +74,10 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let step = host.step;
     let device = &mut host.devices[at];
-    if !device.has(Sig::Throttle) {
-        return;
-    }
-    let hot = bits(device).map(|bits| bits & HEAT != 0 && busy(device));
+    let hot = match device.has(Sig::Throttle) {
+        true => bits(device).map(|bits| bits & HEAT != 0 && busy(device)),
+        false => is_hot(device),
+    };
     device.marks.heat.step(now, step, hot);
     if hot == Some(true) {
         device.work.frozen = device.work.frozen.max(now + 2);
@@ -110,7 +123,16 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
     };
-    fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None);
+    match device.has(Sig::Throttle) {
+        true => fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None),
+        false => {
+            let row = crate::signal::row_of(own.1, Sig::Throttle);
+            facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "what holds the clocks down")));
+        }
+    }
+    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
+        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
+    };
     if let Some(clock) = clock {
         let usually = usual.map_or(String::new(), |usual| format!(", usually {} MHz", whole(usual)));
         fact(Sig::Clock, format!("clock {} MHz{usually}", whole(clock)), clock, usual);
