@@ -46,6 +46,8 @@ pub(crate) struct Habit {
     /// Mean over about the last minute of work, and of how many seconds it is made.
     mean: f64,
     of: f64,
+    /// The newest bucket of it.
+    pub last: f64,
     /// The bucket that is gathered, and the one before, which counts once it is known that work went on after it.
     sum: f64,
     n: f64,
@@ -64,12 +66,13 @@ impl Habit {
         self.n += 1.0;
     }
 
-    /// A bucket of `length` seconds of work is over.
-    pub fn close(&mut self, length: f64, step: f64) {
+    /// A bucket of `length` seconds of work is over. What is to end is followed more quickly.
+    pub fn close(&mut self, length: f64, step: f64, quick: bool) {
         if let Some(before) = self.before.take() {
-            let most = OF_WORK.max(TICKS * step).min(LONGEST);
+            let most = OF_WORK.max(TICKS * step).min(LONGEST) * if quick { 0.4 } else { 1.0 };
             let weight = length / (length + self.of.min(most));
             self.mean += weight * (before - self.mean);
+            self.last = before;
             self.of += length;
         }
         self.before = (self.n > 0.0).then(|| self.sum / self.n);

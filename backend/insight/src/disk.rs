@@ -50,7 +50,8 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
     let key = Key::new("disk_full", source, &named.name);
     let long = named.filling.climb(LONG);
     let short = named.filling.climb(SHORT).filter(|rise| rise.left <= (LONG * 60) as f64 && rise.fit >= 0.9);
-    let rise = long.or(short).filter(|rise| rise.share >= FROM && rise.left <= WITHIN);
+    let rise =
+        long.or(short).filter(|rise| rise.share.min(share) >= FROM && share >= rise.share - 0.5 && rise.left <= WITHIN);
     if let Some(open) = scene.ledger.get(&key) {
         let severity = open.severity;
         named.top = named.top.max(share);

@@ -104,11 +104,6 @@ impl Ledger {
         self.open.iter().any(|open| open.group == Some(group) && open.finding.kind == kind)
     }
 
-    /// Whether an open finding of the kind has this device.
-    pub fn holds(&self, kind: &str, source: Source, index: u32) -> bool {
-        self.open.iter().any(|open| open.finding.kind == kind && open.subject.contains(&(source, Some(index))))
-    }
-
     /// Raises a finding, unless it is open.
     pub fn raise(&mut self, now: i64, key: Key, draft: Draft, hosts: &Hosts, settings: &Settings) {
         let silent = |word: &String| word == key.kind || word == draft.rule;
@@ -252,11 +247,6 @@ impl Ledger {
         let keys: Vec<Key> =
             self.open.iter().flat_map(|open| &open.keys).filter(|key| key.what == what).cloned().collect();
         keys.iter().for_each(|key| self.end(now, key));
-    }
-
-    /// Keys of a kind that are open.
-    pub fn keys(&self, kind: &str) -> Vec<Key> {
-        self.open.iter().flat_map(|open| &open.keys).filter(|key| key.kind == kind).cloned().collect()
     }
 
     /// A second has passed: what ended long ago is forgotten, and what was written is handed out.

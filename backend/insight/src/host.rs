@@ -146,11 +146,6 @@ impl Host {
         (3 * self.step).max(5)
     }
 
-    /// Seconds of a rule: at least three intervals.
-    pub fn span(&self, seconds: i64) -> i64 {
-        seconds.max(3 * self.step)
-    }
-
     /// It ticked at the second that is judged.
     pub fn is_at(&self, now: i64) -> bool {
         self.newest == now

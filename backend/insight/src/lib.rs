@@ -89,10 +89,13 @@ const BETWEEN: i64 = 10;
 /// A clock that goes back by more seconds begins anew.
 const BACK: i64 = 120;
 
+/// What a rule can see on the machines that are here.
+type Sees = fn(&Hosts) -> scene::Sight;
+
 /// One detector: a file.
 struct Entry {
     /// Its rules, and what each can see on the machines that are here.
-    rules: &'static [(&'static str, fn(&Hosts) -> scene::Sight)],
+    rules: &'static [(&'static str, Sees)],
     judge: fn(&mut Scene),
 }
 
@@ -288,7 +291,7 @@ impl Insight {
     /// What each rule can see on the machines that are here, in the order of the rules.
     pub fn rules(&self) -> Vec<RuleState> {
         let rules = DETECTORS.iter().flat_map(|detector| detector.rules);
-        let state = |&(rule, sight): &(&str, fn(&Hosts) -> scene::Sight)| {
+        let state = |&(rule, sight): &(&str, Sees)| {
             let (state, words) = sight(&self.hosts);
             RuleState { rule: rule.into(), state, words }
         };

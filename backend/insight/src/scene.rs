@@ -52,11 +52,6 @@ impl Scene<'_> {
         Key::new(kind, source, format!("{family:?}{index}"))
     }
 
-    /// Whether the group of a device was in the same phase for half a minute; true without group.
-    pub fn is_settled(&self, source: Source, at: usize) -> bool {
-        self.group_of(source, at).is_none_or(|group| group.course.is_settled(self.now))
-    }
-
     pub fn raise(&mut self, key: Key, draft: Draft) {
         self.ledger.raise(self.now, key, draft, self.hosts, self.settings);
     }

@@ -2,13 +2,13 @@
 //!
 //! What is uneven by design or by board is taken out: a member is compared with what it usually is among its peers.
 
-use crate::device::{CHANNELS, CLOCK, Device, NVLINK, POWER, TRAFFIC, USE, WORK};
+use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
 use crate::finding::{Draft, Key};
 use crate::group::Group;
 use crate::hang::counter;
 use crate::levels::median;
 use crate::scene::{Scene, sight};
-use crate::signal::{HostSig, Sig, host_row_of};
+use crate::signal::{HostSig, Sig};
 use crate::words::{At, begin, devices, evidence, whole};
 use crate::{Entry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
@@ -71,6 +71,7 @@ fn gather(scene: &mut Scene, at: usize) {
         }
     }
     let work = group.marks.work;
+    let quick = !group.marks.slow.is_empty();
     let bucket = now.div_euclid(length);
     let closes = group.marks.bucket != bucket;
     group.marks.bucket = bucket;
@@ -84,7 +85,7 @@ fn gather(scene: &mut Scene, at: usize) {
                 continue;
             }
             if closes {
-                device.habits[of].close(length as f64, step as f64);
+                device.habits[of].close(length as f64, step as f64, quick);
             }
             if let Some(value) = channel(device, of, work).filter(|_| here) {
                 device.habits[of].gather(value);
@@ -122,16 +123,10 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     models.sort_unstable();
     let most = models.chunk_by(|a, b| a == b).max_by_key(|chunk| chunk.len()).and_then(|chunk| chunk.first().copied());
     let members: Vec<Option<&Device>> = members.into_iter().map(|d| d.filter(|d| Some(d.model()) == most)).collect();
-    let work = [Sig::Tensor, Sig::Sm, Sig::Dram].into_iter().find(|sig| {
-        members
-            .iter()
-            .flatten()
-            .all(|d| d.recent(*sig).is_some_and(|slot| slot.level().is_some_and(|level| level >= 3.0)))
-    });
     let mut all: Vec<Option<Stand>> = members.iter().map(|d| d.map(|_| Stand::default())).collect();
-    for of in 0..CHANNELS {
+    for (of, least) in LEAST.into_iter().enumerate() {
         let values: Vec<Option<f64>> = members.iter().map(|d| d.and_then(|d| d.habits[of].mean())).collect();
-        let mut known: Vec<f64> = values.iter().flatten().copied().collect();
+        let known: Vec<f64> = values.iter().flatten().copied().collect();
         if known.len() < 2 || known.len() * 2 < members.len() {
             continue;
         }
@@ -146,7 +141,7 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
                     values.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, v)| *v).collect();
                 median(&mut others)
             };
-            let Some(peers) = peers.filter(|peers| *peers >= LEAST[of]) else { continue };
+            let Some(peers) = peers.filter(|peers| *peers >= least) else { continue };
             let ratio = value / peers;
             (stand.own[of], stand.peers[of]) = (*value, peers);
             stand.ratio[of] = Some(ratio);
@@ -154,7 +149,6 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
                 stand.off[of] = Some((ratio / habit - 1.0, 6.0 * spread / habit));
             }
         }
-        known.clear();
     }
     all
 }
@@ -248,6 +242,7 @@ fn group(scene: &mut Scene, at: usize) {
         }
         if open && idle {
             scene.end(&key);
+            scene.groups[at].marks.slow.clear();
         }
         return;
     }
@@ -273,10 +268,12 @@ fn group(scene: &mut Scene, at: usize) {
             let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
             even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
         }
-        let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         // A member that is so much slower costs the job that much, and hardly more: a larger fall is another phase.
         let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 1.3 * slow.off.abs() + 0.05);
-        let below = below.filter(|slow| fits(*slow));
+        let habits = &scene.hosts[&source].devices[position].habits;
+        let recovers = |slow: Slow| habits[slow.of].last > stand.own[slow.of] * (1.0 + 0.5 * slow.off.abs());
+        let below = below.filter(|slow| fits(*slow) && !recovers(*slow));
+        let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         marks.slow.step(now, step, Some(below.is_some() && slowed));
         marks.waits.step(now, step, Some(waits.is_some()));
         if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(12 * step))) {
@@ -412,14 +409,11 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         let level = sig.and_then(|sig| device.slot(sig).level());
         facts.push(evidence(host, row, device.index, words, (stand.own[of], level)));
     }
-    let (words, value) = match group.pace(scene.hosts, Some(member), scene.now) {
-        Some((pace, sig)) => {
-            (format!("the others do {} % of what is usual, by {}", whole(100.0 * pace), counter(sig)), pace)
-        }
-        None => ("the others' work is not measured here".into(), f64::NAN),
+    let words = match group.pace(scene.hosts, Some(member), scene.now) {
+        Some((pace, sig)) => format!("the others do {} % of what is usual, by {}", whole(100.0 * pace), counter(sig)),
+        None => "the others' work is not measured here".into(),
     };
     if let Some(row) = device.slot(device.power_sig()).row {
-        let _ = value;
         facts.push(evidence(host, row, device.index, words, (f64::NAN, None)));
     }
     // The means of a minute have moved by the floor some time after it began.
@@ -469,7 +463,6 @@ fn reason(device: &Device, host: &crate::host::Host) -> String {
         }
         () if device.pids.len() > 1 => format!("process {} uses it too", device.pids[1]),
         () if throttled.is_some_and(|share| share >= 20.0) => {
-            let _ = host_row_of(HostSig::Throttled);
             format!("its process was throttled in {} % of periods", whole(throttled.unwrap_or(0.0)))
         }
         () => "no reason in what is measured".into(),

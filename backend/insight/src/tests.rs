@@ -1,6 +1,9 @@
 //! Traces, and what is said of them.
 
 mod hangs;
+mod holds;
 mod losses;
+mod machines;
+mod stragglers;
 mod throttles;
 mod trace;

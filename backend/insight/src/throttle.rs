@@ -223,7 +223,8 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     if matches!(low, Some(Low::Fell(_))) {
         scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 2;
     }
-    if !by_brake && !(low.is_some() && cap.held(0.5, WINDOW)) {
+    let by_limit = low.is_some() && cap.held(0.5, WINDOW);
+    if !(by_brake || by_limit) {
         return;
     }
     let Some(own) = scene.at(source, at) else { return };

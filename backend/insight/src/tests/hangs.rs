@@ -107,7 +107,8 @@ fn one_condition_short_it_is_none() {
             WORKS
         }
     };
-    let cases: [(&str, &dyn Fn(u32, i64) -> Does); 3] = [("works", &works), ("varies", &varies), ("short", &short)];
+    type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
+    let cases: [Plan; 3] = [("works", &works), ("varies", &varies), ("short", &short)];
     for (name, does) in cases {
         let all = told(1000, 1000, |t| Some(one(8, t, does)));
         assert_eq!(rules(&all), [""; 0], "{name}");

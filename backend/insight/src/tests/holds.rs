@@ -1,0 +1,166 @@
+//! GPUs that are held without work, and what holds for all findings: bounds, clocks, restarts, words that are off.
+
+use super::trace::{Does, IDLES, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
+use crate::{Insight, Settings};
+use shared::catalog::{Metric, gpu};
+use shared::finding::{Severity, Watch};
+
+/// Half an hour of nothing after five minutes in use, with its memory held or not.
+fn held(t: i64, does: Does) -> Sheet {
+    let mut sheet = one(4, t, |_, t| {
+        if t < 60 {
+            OFF
+        } else if t < 360 {
+            WORKS
+        } else {
+            does
+        }
+    });
+    // Something goes on beside it, so that it is no hang.
+    put_host(&mut sheet, t, 40.0, (0.0, 0.0, 0.0));
+    sheet
+}
+
+#[test]
+fn gpus_that_are_held_are_told_once() {
+    for interval in [1000, 60_000] {
+        let all = told(2400, interval, |t| Some(held(t, IDLES)));
+        assert_eq!(rules(&all), ["idle"], "{interval}");
+        check(&all[0]);
+        assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[0, 1, 2, 3][..]));
+        assert!(all[0].told - START - 360 >= 900, "{}", all[0].told - START);
+    }
+    assert_eq!(rules(&told(2400, 1000, |t| Some(held(t, OFF)))), [""; 0], "nothing holds them");
+    let all = told(5000, 5000, |t| Some(held(t, IDLES)));
+    assert_eq!(all[0].severity, Severity::Warning, "after an hour");
+}
+
+fn hangs(t: i64) -> Sheet {
+    one(8, t, |_, t| {
+        if t < 60 {
+            OFF
+        } else if t < 600 {
+            WORKS
+        } else {
+            SPINS
+        }
+    })
+}
+
+#[test]
+fn a_restart_gives_the_same_ids() {
+    let whole = told(1000, 1000, |t| Some(hangs(t)));
+    // The last quarter of an hour is fed again, as after a restart.
+    let mut trace = Trace::new(1, 1000);
+    trace.run(100..1000, 1, |_, t| Some(hangs(t)));
+    let again = last(&trace.told);
+    assert_eq!(whole.len(), 1);
+    assert_eq!(whole.iter().map(|f| &f.id).collect::<Vec<_>>(), again.iter().map(|f| &f.id).collect::<Vec<_>>());
+}
+
+#[test]
+fn ticks_in_any_order_and_clocks_that_are_off_change_nothing() {
+    let run = |order: [u32; 2], off: i64| {
+        let mut trace = Trace::new(2, 1000);
+        for t in 0..900 {
+            for host in order {
+                let shift = if host == 1 { off } else { 0 };
+                trace.tick(host, t + shift, 0, &hangs(t));
+            }
+            trace.judge(t + 1);
+        }
+        trace.judge(920);
+        last(&trace.told)
+    };
+    let text = |all: &[shared::finding::Finding]| serde_json::to_string(all).expect("it is JSON");
+    let straight = run([0, 1], 0);
+    assert_eq!(rules(&straight), ["hang.spin"]);
+    assert_eq!(straight[0].subject.len(), 2, "on both hosts");
+    check(&straight[0]);
+    assert_eq!(text(&straight), text(&run([1, 0], 0)));
+    for off in [-5, 5] {
+        let shifted = run([0, 1], off);
+        assert_eq!(rules(&shifted), ["hang.spin"], "{off}");
+        assert_eq!(shifted[0].subject, straight[0].subject, "{off}");
+    }
+}
+
+#[test]
+fn any_interval_gives_the_same_hang() {
+    for interval in [100, 1000, 10_000, 60_000] {
+        let all = told(1800, interval, |t| Some(hangs(t)));
+        assert_eq!(rules(&all), ["hang.spin"], "{interval}");
+        assert!((all[0].since - START - 600).abs() <= 60, "{interval}: {}", all[0].since - START);
+        assert_eq!(all[0].subject[0].gpus.len(), 8, "{interval}");
+    }
+}
+
+#[test]
+fn what_is_silenced_is_not_told() {
+    for word in ["hang", "hang.spin"] {
+        let mut trace = Trace::new(1, 1000);
+        trace.insight = Insight::new(Settings { silence: vec![word.into()], ..Settings::default() });
+        trace.insight.source(0, "node-0", 1000);
+        trace.run(0..900, 1, |_, t| Some(hangs(t)));
+        assert_eq!(rules(&last(&trace.told)), [""; 0], "{word}");
+    }
+}
+
+#[test]
+fn there_is_a_bound_and_what_is_beyond_is_counted() {
+    let mut trace = Trace::new(1, 1000);
+    trace.run(0..200, 1, |_, t| {
+        let mut sheet = Sheet::default();
+        for gpu in 0..300 {
+            sheet.set(&gpu::UTILISATION, gpu, 0.0);
+            sheet.set(&gpu::UNCORRECTED_ERRORS, gpu, if t < 100 + i64::from(gpu) / 10 * 40 { 0.0 } else { 1.0 });
+        }
+        Some(sheet)
+    });
+    assert!(trace.insight.open().len() <= 200);
+    let told = last(&trace.told);
+    assert!(told.iter().all(|finding| finding.rule == "ecc.uncorrected"), "{:?}", rules(&told));
+}
+
+#[test]
+fn rules_say_what_they_lack() {
+    let mut insight = Insight::new(Settings::default());
+    let state = |insight: &Insight, rule: &str| insight.rules().into_iter().find(|state| state.rule == rule);
+    insight.source(1, "node-1", 1000);
+    let needs = state(&insight, "throttle.heat").expect("it is a rule");
+    assert_eq!((needs.state, needs.words.as_str()), (Watch::Needs, "needs gpu.{i}.throttleReasons"));
+    for (id, row) in [&gpu::UTILISATION, &gpu::POWER_WATTS].into_iter().enumerate() {
+        insight.series(1, id as u32, &Metric::from(row), "0");
+    }
+    insight.tick(1, START * 1000, [(0, 50.0), (1, 300.0)]);
+    insight.judge((START + 5) * 1000, &mut Vec::new());
+    let weaker = state(&insight, "hang.spin").expect("it is a rule");
+    assert_eq!(
+        (weaker.state, weaker.words.as_str()),
+        (Watch::Weaker, "weaker without NVLink counters, profiling counters")
+    );
+    let mut names: Vec<String> = insight.rules().into_iter().map(|state| state.rule).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!((names.len(), all >= 20), (all, true));
+}
+
+#[test]
+fn a_machine_that_is_removed_takes_its_findings_with_it() {
+    let mut trace = Trace::new(1, 1000);
+    trace.run(0..900, 1, |_, t| Some(hangs(t)));
+    assert_eq!(trace.insight.open().len(), 1);
+    trace.insight.remove(0);
+    trace.judge(901);
+    assert!(trace.insight.open().is_empty());
+    assert!(last(&trace.told)[0].until.is_some());
+}
+
+#[test]
+fn a_clock_that_goes_back_begins_anew() {
+    let mut trace = Trace::new(1, 1000);
+    trace.run(5000..5900, 1, |_, t| Some(hangs(t - 5000)));
+    trace.run(0..900, 1, |_, t| Some(hangs(t)));
+    assert_eq!(rules(&last(&trace.told)), ["hang.spin", "hang.spin"]);
+}

@@ -1,0 +1,218 @@
+//! One that is slower than the others, links that are slower than they can be, and what only looks like it.
+
+use super::trace::{Does, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
+use shared::catalog::{gpu, gpu_profile, network};
+use shared::finding::Severity;
+
+/// What all do while one of them takes `slower` times as long: the others wait for it in a kernel.
+fn waits(slower: f64) -> Does {
+    Does { work: 0.95 / slower, spin: 1.0 - 0.95 / slower, ..WORKS }
+}
+
+fn slow_clock(t: i64, slow: u32, share: f64) -> Sheet {
+    one(8, t, |gpu, t| match t {
+        ..60 => OFF,
+        60..900 | 1500.. => WORKS,
+        _ if gpu == slow => Does { clock: 1755.0 * share, work: 0.95, spin: 0.05, ..WORKS },
+        _ => waits(1.0 / share),
+    })
+}
+
+#[test]
+fn a_slow_clock_is_named_however_often_it_is_sampled() {
+    for (share, interval) in [(0.75, 1000), (0.9, 1000), (0.75, 100), (0.75, 10_000)] {
+        let all = told(2000, interval, |t| Some(slow_clock(t, 3, share)));
+        assert_eq!(rules(&all), ["straggler.slow"], "{share} at {interval}");
+        let found = &all[0];
+        check(found);
+        assert_eq!((found.subject[0].gpus.as_slice(), found.affects[0].gpus.len()), (&[3][..], 7));
+        assert_eq!(found.severity, Severity::Warning);
+        assert!((found.since - START - 900).abs() <= 45, "{share} at {interval}: since {}", found.since - START);
+        assert!(found.told - START - 900 <= 300, "told at {}", found.told - START);
+        let until = if interval > 1000 { 1950 } else { 1720 };
+        assert!(found.until.is_some_and(|t| t - START < until), "{share} at {interval}: {:?}", found.until);
+        assert!(found.sentence.starts_with("GPU 3 runs at "), "{}", found.sentence);
+    }
+}
+
+#[test]
+fn one_that_alone_goes_on_is_waited_for() {
+    // Another program takes half of GPU 5: its clock and use are as ever, and all others wait.
+    let does = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        60..900 => WORKS,
+        _ if gpu == 5 => WORKS,
+        _ => waits(1.3),
+    };
+    let all = told(1500, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), ["straggler.waits"]);
+    check(&all[0]);
+    assert_eq!(all[0].subject[0].gpus, [5]);
+}
+
+#[test]
+fn one_condition_short_it_is_none() {
+    // Uneven from the start.
+    let uneven = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        _ if gpu == 3 => Does { clock: 1500.0, ..WORKS },
+        _ => waits(1.1),
+    };
+    // The clock is lower, and nobody waits.
+    let free = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        900.. if gpu == 3 => Does { clock: 1500.0, ..WORKS },
+        _ => WORKS,
+    };
+    // All are slower alike, as under a cap.
+    let all_slow = |_: u32, t: i64| match t {
+        ..60 => OFF,
+        900.. => Does { clock: 1400.0, bits: 4.0, ..WORKS },
+        _ => WORKS,
+    };
+    // For less than the window.
+    let short = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        900..960 if gpu == 3 => Does { clock: 1200.0, ..WORKS },
+        900..960 => waits(1.4),
+        _ => WORKS,
+    };
+    // One evaluates now and then, and the others wait for it.
+    let evaluates = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        _ if t % 600 > 520 && gpu == 0 => Does { work: 0.5, spin: 0.0, ..WORKS },
+        _ if t % 600 > 520 => SPINS,
+        _ => WORKS,
+    };
+    type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
+    let plans: [Plan; 5] =
+        [("uneven", &uneven), ("free", &free), ("all", &all_slow), ("short", &short), ("evaluates", &evaluates)];
+    for (name, does) in plans {
+        let all = told(2500, 1000, |t| Some(one(8, t, does)));
+        assert_eq!(rules(&all), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn heat_is_the_cause_of_what_it_slows() {
+    let does = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        60..900 => WORKS,
+        _ if gpu == 3 => Does { clock: 1300.0, temp: 89.0, bits: 64.0, ..WORKS },
+        _ => waits(1.35),
+    };
+    let all = told(1400, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), ["throttle.heat", "straggler.slow"]);
+    assert_eq!(all[1].because.as_deref(), Some(all[0].id.as_str()));
+    assert!(all[1].sentence.ends_with("heat holds it back"), "{}", all[1].sentence);
+    assert!(all[0].is_on_top() && !all[1].is_on_top());
+}
+
+#[test]
+fn lost_lanes_and_a_low_generation_are_told() {
+    let sheet = |t: i64, lanes: f64| {
+        let mut sheet = one(8, t, |_, t| if t < 60 { OFF } else { WORKS });
+        sheet.set(&gpu_profile::PCIE_WIDTH, 6, if (600..900).contains(&t) { lanes } else { 16.0 });
+        sheet
+    };
+    let all = told(1200, 1000, |t| Some(sheet(t, 8.0)));
+    assert_eq!(rules(&all), ["slow_link.pcie"]);
+    check(&all[0]);
+    assert_eq!((all[0].since - START, all[0].sentence.as_str()), (600, "GPU 6 has 8 of 16 PCIe lanes since {since}"));
+    assert!(all[0].until.is_some_and(|until| until - START < 930));
+    assert_eq!(rules(&told(1200, 1000, |t| Some(sheet(t, 16.0)))), [""; 0]);
+    // Its generation is low under load, its peers' is not.
+    let all = told(1200, 1000, |t| {
+        let mut sheet = sheet(t, 16.0);
+        sheet.set(&gpu_profile::PCIE_GEN, 2, if t >= 600 { 3.0 } else { 5.0 });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["slow_link.pcie"]);
+    // All run slower: the board saves power.
+    let all = told(1200, 1000, |t| {
+        let mut sheet = sheet(t, 16.0);
+        (0..8).for_each(|gpu| {
+            sheet.set(&gpu_profile::PCIE_GEN, gpu, 3.0);
+        });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+    // Lanes that none has had since the start are a note.
+    let all = told(600, 1000, |t| {
+        let mut sheet = sheet(t, 16.0);
+        (0..8).for_each(|gpu| {
+            sheet.set(&gpu_profile::PCIE_WIDTH, gpu, 8.0);
+        });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["slow_link.pcie"]);
+    assert_eq!((all[0].severity, all[0].subject[0].gpus.len()), (Severity::Note, 8));
+}
+
+#[test]
+fn a_link_that_falls_back_is_told_by_its_traffic() {
+    let sheet = |t: i64, share: f64| {
+        let mut sheet = one(8, t, |_, t| if t < 60 { OFF } else { WORKS });
+        if (900..1300).contains(&t) {
+            sheet.set(&gpu_profile::NVLINK_TX, 6, 85e9 * share).set(&gpu_profile::NVLINK_RX, 6, 85e9 * share);
+        }
+        sheet
+    };
+    let all = told(1600, 1000, |t| Some(sheet(t, 0.1)));
+    assert_eq!(rules(&all), ["slow_link.nvlink"]);
+    check(&all[0]);
+    assert!((all[0].since - START - 900).abs() < 45, "{}", all[0].since - START);
+    assert!(all[0].until.is_some());
+    assert_eq!(rules(&told(1600, 1000, |t| Some(sheet(t, 0.8)))), [""; 0]);
+}
+
+#[test]
+fn resent_segments_matter_where_the_job_is_slower() {
+    let sheet = |t: i64, slower: f64| {
+        let mut sheet = one(8, t, |_, t| {
+            if t < 60 {
+                OFF
+            } else if t < 900 {
+                WORKS
+            } else {
+                waits(slower)
+            }
+        });
+        let resent = (t / 7) as f64 + if t >= 900 { 300.0 * (t - 900) as f64 } else { 0.0 };
+        sheet.set(&network::RETRANSMITS, "", resent);
+        sheet
+    };
+    let all = told(1200, 1000, |t| Some(sheet(t, 1.4)));
+    assert_eq!(rules(&all), ["slow_link.net"]);
+    check(&all[0]);
+    assert!(all[0].sentence.contains("TCP segments a second"), "{}", all[0].sentence);
+    assert_eq!(rules(&told(1200, 1000, |t| Some(sheet(t, 1.0)))), [""; 0]);
+}
+
+#[test]
+fn gpus_of_two_models_are_no_peers() {
+    let all = told(1500, 1000, |t| {
+        let mut sheet = Sheet::default();
+        for gpu in 0..4 {
+            let slow = Does { clock: 1100.0, memory: 20.0, ..WORKS };
+            put(
+                &mut sheet,
+                gpu,
+                t,
+                if t < 60 {
+                    OFF
+                } else if gpu < 2 {
+                    WORKS
+                } else {
+                    slow
+                },
+            );
+            if gpu >= 2 {
+                sheet.set(&gpu::MEMORY_TOTAL_BYTES, gpu, 24.0 * super::trace::GIB);
+            }
+        }
+        put_host(&mut sheet, t, 12.0, (t as f64, 0.0, 0.0));
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+}
