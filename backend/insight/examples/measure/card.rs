@@ -33,6 +33,13 @@ pub struct Model {
     pub amd: bool,
 }
 
+impl Model {
+    /// How many NVLinks it has.
+    pub fn links(&self) -> f64 {
+        (self.nvlink / 25e9).min(18.0)
+    }
+}
+
 const GIB: f64 = (1u64 << 30) as f64;
 
 #[rustfmt::skip]
@@ -191,8 +198,17 @@ pub struct Card {
     pub max_lanes: f64,
     pub max_gen: f64,
     pub worst_gen: Option<f64>,
-    /// Share of its NVLink that is left.
+    /// Share of its NVLink that is left, how many of its links are up, and broken pieces a minute.
     pub links: f64,
+    pub links_up: f64,
+    pub breaking: f64,
+    pub broken: f64,
+    /// Memory rows that were replaced, and whether one waits to be.
+    pub remapped: f64,
+    pub pending: bool,
+    /// Share of the interval in which power, and heat held it back.
+    pub by_power: f64,
+    pub by_heat: f64,
     /// Corrected errors, a minute.
     pub correcting: f64,
     pub corrected: f64,
@@ -251,6 +267,13 @@ impl Card {
             max_gen: model.pcie_gen,
             worst_gen: None,
             links: 1.0,
+            links_up: model.links(),
+            breaking: 0.0,
+            broken: random.pick(&[0.0, 0.0, 0.0, 3.0]),
+            remapped: random.pick(&[0.0, 0.0, 0.0, 0.0, 1.0, 2.0]),
+            pending: false,
+            by_power: 0.0,
+            by_heat: 0.0,
             correcting: 0.0,
             corrected: if random.chance(0.2) { random.whole(1, 40) as f64 } else { 0.0 },
             uncorrected: if random.chance(0.02) { 1.0 } else { 0.0 },
@@ -377,6 +400,10 @@ impl Card {
             bits |= 2;
         }
         self.bits = bits;
+        self.by_power = if capped { parts.tensor / dt } else { 0.0 };
+        self.by_heat = if bits & 96 != 0 { busy / dt } else { 0.0 };
+        self.broken += (self.breaking / 60.0 * dt * random.about_one(0.3)).floor()
+            + f64::from(u8::from(random.chance(self.breaking / 60.0 * dt % 1.0)));
         let free = self.warm_clock.min(self.stuck.unwrap_or(self.model.clock));
         let clock_of = |what: What| match what {
             What::Tensor => clock,

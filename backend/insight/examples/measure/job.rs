@@ -68,8 +68,10 @@ pub struct Habit {
 pub enum Memory {
     /// To a share, within seconds, and stays.
     Flat(f64),
-    /// Up and down between two shares.
+    /// Up evenly, and down at once, between two shares: what is kept to be worked off together.
     Saw { low: f64, high: f64, period: f64 },
+    /// Up ever more slowly, and down at once: longest texts are met more rarely, and what they left is freed at times.
+    Records { low: f64, high: f64, period: f64 },
     /// In steps, up to a share.
     Steps { first: f64, last: f64, every: f64, count: f64 },
     /// Ever slower towards a share.
@@ -82,6 +84,9 @@ impl Memory {
         match self {
             Memory::Flat(share) => share * (1.0 - 0.25 * (-age / 8.0).exp()),
             Memory::Saw { low, high, period } => low + (high - low) * (age / period).fract(),
+            Memory::Records { low, high, period } => {
+                low + (high - low) * (1.0 + 30.0 * (age / period).fract()).ln() / 31f64.ln()
+            }
             Memory::Steps { first, last, every, count } => {
                 first + (last - first) * ((age / every).floor() / count).min(1.0)
             }
@@ -117,6 +122,8 @@ pub struct Speed {
     pub stream: f64,
     pub cpu: f64,
     pub copy: f64,
+    /// Share of the time in which work is there, as fast as it is launched.
+    pub launch: f64,
 }
 
 /// What a job is.
@@ -267,6 +274,13 @@ impl Job {
         1.0 / (r.step + r.optimizer + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
     }
 
+    /// Batches a second that a machine's members take at the speed that its cards have.
+    pub fn pace(&self, speed: (f64, f64)) -> f64 {
+        let r = &self.recipe;
+        let work = r.step / speed.0 + r.optimizer / speed.1;
+        1.0 / (work + r.gap + r.copy + (r.exchange - r.hidden).max(0.0))
+    }
+
     /// It begins, the first step `start` later; 0: it has run before the trace began.
     pub fn begin(&mut self, t: f64, start: f64) {
         self.queue.clear();
@@ -372,15 +386,14 @@ impl Job {
         let Some(section) = self.current.take() else { return to };
         let count = self.members.len();
         let (mut end, mut done) = (now, true);
-        let mut ends = [0.0; 8].to_vec();
-        ends.resize(count, now);
+        let mut ends = vec![now; count];
         for (member, speed) in speeds.iter().enumerate() {
             let (mut piece, mut left) = self.cursor[member];
             let mut at = now;
             while piece < section.whats.len() {
                 let what = section.whats[piece];
                 let rate = match what {
-                    What::Tensor => speed.tensor,
+                    What::Tensor => speed.tensor * speed.launch,
                     What::Stream => speed.stream,
                     What::Cpu => speed.cpu,
                     What::Copy => speed.copy,
@@ -389,7 +402,12 @@ impl Job {
                 let takes = left / rate;
                 let spent = takes.min(to - at);
                 let parts = &mut self.parts[member];
-                parts.add(what, spent);
+                if what == What::Tensor && speed.launch < 1.0 {
+                    parts.add(What::Tensor, spent * speed.launch);
+                    parts.add(What::Rest, spent * (1.0 - speed.launch));
+                } else {
+                    parts.add(what, spent);
+                }
                 match what {
                     What::Tensor => parts.peers += spent * self.tensor_rate,
                     What::Comm => parts.peers += spent * self.comm_rate,
@@ -414,8 +432,8 @@ impl Job {
             end = end.max(at);
         }
         let until = if done { end } else { to };
-        for member in 0..count {
-            let wait = until - ends[member];
+        for (member, end) in ends.into_iter().enumerate() {
+            let wait = until - end;
             self.parts[member].add(if section.spins { What::Spin } else { What::Rest }, wait);
             let cores = section.effect.cores.unwrap_or(self.recipe.cores);
             self.cores[self.place[member]] += cores * (until - now);

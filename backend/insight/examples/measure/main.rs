@@ -30,6 +30,7 @@ measure [FLAGS]
   --hours H     length of a trace, where its kind does not say another
   --kind K      only traces whose name holds K
   --alter P     constants of the simulation moved by up to P percent
+  --list        the names of the traces
   --one SEED    one trace: its labels and findings
   --quick       400 traces
   --report F    the report into this file
@@ -43,6 +44,7 @@ struct Flags {
     hours: Option<f64>,
     kind: Option<String>,
     alter: f64,
+    list: bool,
     one: Option<u64>,
     write: Option<PathBuf>,
     report: Option<PathBuf>,
@@ -56,6 +58,7 @@ fn flags() -> Result<Flags, String> {
         hours: None,
         kind: None,
         alter: 0.0,
+        list: false,
         one: None,
         write: None,
         report: None,
@@ -68,6 +71,7 @@ fn flags() -> Result<Flags, String> {
         match arg.as_str() {
             "--seeds" => flags.seeds = number(value()?)? as usize,
             "--quick" => flags.seeds = 400,
+            "--list" => flags.list = true,
             "--odd" => flags.odd = true,
             "--hours" => flags.hours = Some(number(value()?)?),
             "--kind" => flags.kind = Some(value()?),
@@ -124,6 +128,13 @@ fn run(flags: &Flags) -> std::io::Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let mut out = std::io::stdout();
+    if flags.list {
+        for seed in seeds(flags) {
+            let (class, name) = set::plan(seed);
+            writeln!(out, "{seed} {name} ({class:?})")?;
+        }
+        return Ok(Vec::new());
+    }
     if let Some(seed) = flags.one {
         let mut text = String::new();
         one(seed, flags, &mut text);

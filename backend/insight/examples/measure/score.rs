@@ -120,7 +120,7 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
             if note && !label.note {
                 continue;
             }
-            let own = finding.kind == label.kind;
+            let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
             if own && at >= label.onset - EARLY && at <= label.end + 120.0 {
                 if label.device && shares(&finding.subject, &label.around, world) {
                     let exact = exact(&finding.subject, label, world);
@@ -192,4 +192,105 @@ pub fn rate(events: usize, hours: f64) -> (f64, f64, f64) {
     let m = n + 1.0;
     let high = m * (1.0 - 1.0 / (9.0 * m) + z / (3.0 * m.sqrt())).powi(3);
     (n * per, low * per, high * per)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(source: &str, gpus: &[u32]) -> Place {
+        Place { source: source.into(), gpus: gpus.to_vec() }
+    }
+
+    fn found(kind: &str, subject: Vec<Place>, at: f64) -> Found {
+        let ms = BEGIN + (at * 1000.0) as i64;
+        let finding = shared::finding::Finding {
+            id: format!("{kind}:{at}"),
+            kind: kind.into(),
+            rule: kind.into(),
+            severity: Severity::Warning,
+            subject,
+            affects: Vec::new(),
+            device: None,
+            since: ms / 1000,
+            told: ms / 1000,
+            until: None,
+            sentence: String::new(),
+            evidence: Vec::new(),
+            changed: Vec::new(),
+            because: None,
+            confidence: None,
+        };
+        Found { finding, first: ms, above: Some(ms), ended: None, worst: Severity::Warning }
+    }
+
+    /// A machine with 8 GPUs of which number 3 is slow from 1000 to 2000 s.
+    fn slow() -> World {
+        let mut world = set::world(4, Some(1.0), 0.0);
+        let all = vec![(0, (0..8).collect::<Vec<u32>>())];
+        let label = Label {
+            kind: "straggler",
+            name: "slow",
+            or: None,
+            places: vec![(0, vec![3])],
+            around: all,
+            onset: 1000.0,
+            end: 2000.0,
+            mild: false,
+            device: true,
+            before_end: false,
+            optional: false,
+            clears: false,
+            note: false,
+        };
+        world.labels = vec![label];
+        world
+    }
+
+    #[test]
+    fn a_finding_of_the_kind_on_the_device_tells_the_fault() {
+        let world = slow();
+        let outcome = outcome(4, &world, &[found("straggler", vec![place("node-0", &[3])], 1090.0)]);
+        assert_eq!(outcome.told[0].after, Some(90.0));
+        assert_eq!(outcome.told[0].device, Some(true));
+        assert!(outcome.claims[0].right);
+    }
+
+    #[test]
+    fn a_finding_on_another_device_or_at_another_time_or_of_another_kind_is_false() {
+        let world = slow();
+        for (kind, gpu, at) in
+            [("straggler", 4, 1090.0), ("straggler", 3, 900.0), ("straggler", 3, 2200.0), ("hang", 3, 1090.0)]
+        {
+            let outcome = outcome(4, &world, &[found(kind, vec![place("node-0", &[gpu])], at)]);
+            assert_eq!(outcome.told[0].after, None, "{kind} {gpu} {at}");
+            assert!(!outcome.claims[0].right, "{kind} {gpu} {at}");
+        }
+        let other = outcome(4, &world, &[found("straggler", vec![place("node-0", &[4])], 1090.0)]);
+        assert_eq!(other.told[0].device, Some(false));
+    }
+
+    #[test]
+    fn what_a_fault_brings_is_right_and_tells_nothing_and_consequences_are_no_claims() {
+        let world = slow();
+        let brought = found("throttle", vec![place("node-0", &[3])], 1090.0);
+        let outcome_brought = outcome(4, &world, std::slice::from_ref(&brought));
+        assert!(outcome_brought.claims[0].right);
+        assert_eq!((outcome_brought.told[0].after, outcome_brought.told[0].claims), (None, 1));
+        let mut consequence = brought;
+        consequence.finding.because = Some("x".into());
+        assert!(outcome(4, &world, &[consequence]).claims.is_empty());
+    }
+
+    #[test]
+    fn intervals_are_those_of_the_books() {
+        let (p, low, high) = wilson(9, 10);
+        assert_eq!(((p * 1000.0).round(), (low * 1000.0).round(), (high * 1000.0).round()), (900.0, 596.0, 982.0));
+        assert!((wilson(20, 20).1 - 20.0 / (20.0 + 1.96 * 1.96)).abs() < 1e-12);
+        let (none, _, most) = rate(0, 3000.0);
+        assert_eq!(none, 0.0);
+        assert!((1.2..1.3).contains(&most), "{most}");
+        let (_, low, high) = rate(10, 1000.0);
+        assert!((4.7..4.9).contains(&low) && (18.3..18.5).contains(&high), "{low} {high}");
+    }
 }

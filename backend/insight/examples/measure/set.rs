@@ -3,7 +3,7 @@
 use super::card::{Card, Load, MODELS, Model};
 use super::job::{Habit, HabitKind, Hang, Job, Member, Memory, Recipe, Shape};
 use super::random::{Altered, Random};
-use super::world::{Act, Eyes, Host, Label, Watch, World};
+use super::world::{Act, Eyes, Host, Label, Port, Watch, World};
 
 /// What a trace is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ const FAULTS: &[(&str, usize, Make)] = &[
     ("host_memory.mild", 1, |m| m.host_leak(true)),
     ("throttle.power.mild", 1, |m| m.power(true)),
     ("pcie.gen", 1, Maker::r#gen),
+    ("port", 2, Maker::port),
 ];
 
 const HARD: &[(&str, usize, Make)] = &[
@@ -59,10 +60,14 @@ const HARD: &[(&str, usize, Make)] = &[
     ("recompile", 1, |m| m.habit(HabitKind::Recompile, 20.0, 110.0)),
     ("memory flat", 1, |m| m.memory(|r| Memory::Flat(r.between(0.93, 0.978)))),
     ("memory saw", 2, |m| {
-        m.memory(|r| Memory::Saw {
-            low: r.between(0.4, 0.7),
-            high: r.between(0.85, 0.97),
-            period: r.scaled(60.0, 900.0),
+        m.memory(|r| {
+            let (low, period) = (r.between(0.4, 0.7), r.scaled(60.0, 900.0));
+            if r.chance(0.35) {
+                // Who keeps things to work them off together knows how many fit.
+                Memory::Saw { low, high: r.between(0.75, 0.93), period }
+            } else {
+                Memory::Records { low, high: r.between(0.85, 0.97), period }
+            }
         })
     }),
     ("memory steps", 1, |m| {
@@ -100,6 +105,9 @@ const HARD: &[(&str, usize, Make)] = &[
     ("busy cpu", 1, Maker::busy_cpu),
     ("agent restarted", 1, Maker::restarted),
     ("brief throttling", 1, Maker::brief_heat),
+    ("work changes", 2, Maker::work_changes),
+    ("experts", 1, Maker::experts),
+    ("lone loader", 1, Maker::lone_loader),
 ];
 
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
@@ -191,6 +199,8 @@ impl Maker {
             watched: random.chance(0.6),
             processes: random.chance(0.75),
             collectors: random.chance(0.85),
+            health: random.chance(0.75),
+            kernel: random.chance(0.8),
         };
         let world = World {
             name: name.to_owned(),
@@ -231,6 +241,7 @@ impl Maker {
         let mut eyes = self.eyes;
         // Older cards have profile counters where DCGM runs.
         eyes.power = !model.fan || self.random.chance(0.9);
+        eyes.pcie |= !eyes.power;
         eyes.profile = model.profile || (eyes.profile && !model.fan && !model.amd);
         let mut host = Host::new(format!("node-{number}"), cards, eyes, &mut self.random);
         // Machines of one job are bought together.
@@ -326,8 +337,8 @@ impl Maker {
     fn job(&mut self, members: Vec<Member>, recipe: Recipe, begin: Option<f64>) -> usize {
         let number = self.world.jobs.len();
         let mut job = Job::new(format!("run-{number}"), members, recipe);
-        // One process lays its model over several GPUs.
-        if job.recipe.shape == Shape::Turns {
+        // One process has several GPUs.
+        if matches!(job.recipe.shape, Shape::Turns | Shape::Notebook { .. }) {
             let pid = job.members[0].pid;
             job.members.iter_mut().for_each(|m| m.pid = pid);
         }
@@ -366,6 +377,14 @@ impl Maker {
         let recipe = self.recipe(model, all, hosts.len(), shape, want.exchange);
         let members = self.members(&hosts, &gpus);
         let begin = if self.random.chance(0.5) { None } else { Some(self.random.between(5.0, 90.0)) };
+        let plain = self.random.chance(0.35);
+        self.world.hosts.iter_mut().for_each(|host| host.plain_network = plain);
+        if !plain && hosts.len() > 1 && model.limit >= 300.0 && self.random.chance(0.7) {
+            let ports = count.min(8);
+            for &h in &hosts {
+                self.world.hosts[h].ports = (0..ports).map(|number| Port::new(number, 50e9)).collect();
+            }
+        }
         if hosts.len() > 2 {
             self.world.told_jobs |= self.random.chance(0.8);
         }
@@ -420,6 +439,7 @@ impl Maker {
         Label {
             kind,
             name,
+            or: None,
             places: around.clone(),
             around,
             onset,
@@ -562,15 +582,16 @@ impl Maker {
         let which = self.random.whole(0, 5);
         let hosts = self.world.jobs[job].hosts.clone();
         let hosts = if self.random.chance(0.5) { hosts } else { vec![hosts[0]] };
-        label.places = label.places.into_iter().filter(|(h, _)| hosts.contains(h)).collect();
-        let need = self.world.jobs[job].need();
+        label.places.retain(|(h, _)| hosts.contains(h));
+        let need = self.world.jobs[job].pace(self.world.hosts[0].cards[0].speed());
         for h in hosts {
             let members = self.world.jobs[job].members.iter().filter(|m| m.host == h).count() as f64;
             let recipe = &mut self.world.jobs[job].recipe;
             let step = recipe.step;
-            if recipe.batch_bytes < 1e6 * step {
-                recipe.batch_bytes = 40e6 * step;
-            }
+            // Data that is worth reading: a good part of what disk or link can do.
+            let host = &self.world.hosts[h];
+            let most = if which == 3 { host.network } else { host.disk };
+            recipe.batch_bytes = recipe.batch_bytes.max(0.15 * most / (need * members));
             let r = recipe.clone();
             let allowed = need * (1.0 - lost);
             match which {
@@ -589,7 +610,7 @@ impl Maker {
                 }
                 2 => {
                     label.name = "processor";
-                    let full = need * r.headroom;
+                    let full = self.world.jobs[job].need() * r.headroom;
                     let cores = self.world.hosts[h].cores;
                     let recipe = &mut self.world.jobs[job].recipe;
                     recipe.batch_cores = recipe.batch_cores.max(0.4 * step);
@@ -599,12 +620,13 @@ impl Maker {
                     self.at(end, Act::Hog(h, 0.0));
                 }
                 3 => {
+                    // Others fill the machine's link.
                     label.name = "network";
                     self.world.jobs[job].recipe.remote = true;
                     let network = self.world.hosts[h].network.max(need * r.batch_bytes * members * 1.6);
                     self.world.hosts[h].network = network;
-                    self.at(t, Act::Network(h, allowed * r.batch_bytes * members / network));
-                    self.at(end, Act::Network(h, 1.0));
+                    self.at(t, Act::NetworkOthers(h, network - allowed * r.batch_bytes * members));
+                    self.at(end, Act::NetworkOthers(h, 0.0));
                 }
                 4 => {
                     label.name = "quota";
@@ -625,9 +647,9 @@ impl Maker {
                     label.name = "not measured";
                     (label.note, label.optional) = (true, true);
                     if h == self.world.jobs[job].hosts[0] {
-                        let headroom = r.headroom;
-                        self.at(t, Act::Headroom(job, (1.0 - lost) / headroom));
-                        self.at(end, Act::Headroom(job, headroom / (1.0 - lost)));
+                        let times = allowed / (self.world.jobs[job].need() * r.headroom);
+                        self.at(t, Act::Headroom(job, times));
+                        self.at(end, Act::Headroom(job, 1.0 / times));
                         label.places.clone_from(&label.around);
                     }
                 }
@@ -663,6 +685,11 @@ impl Maker {
         if end < self.world.seconds {
             self.at(end, Act::Cooling(h, g, 1.0 / factor));
         }
+        if self.world.hosts[h].cards[g].model.amd || !self.world.hosts[h].eyes.throttle {
+            // Without the reasons of the clocks it is a card that is slower than its peers, where it has some.
+            label.or = Some("straggler");
+            label.optional = self.world.jobs[job].members.len() < 3;
+        }
         let label = self.add(label);
         self.world.watches.push(Watch::Heat(label, h, g));
     }
@@ -690,6 +717,10 @@ impl Maker {
             self.world.hosts.iter_mut().for_each(|host| host.eyes.throttle = true);
             self.at(t, Act::Brake(h, g, true));
             self.at(end, Act::Brake(h, g, false));
+        }
+        if self.world.hosts[h].cards[g].model.amd {
+            label.or = Some("straggler");
+            label.optional = self.world.jobs[job].members.len() < 3;
         }
         self.add(label);
     }
@@ -819,7 +850,9 @@ impl Maker {
         let start = self.world.jobs[job].recipe.start;
         self.at(t, Act::Xid(h, g, 74.0));
         self.at(t + 1.0, Act::End(job));
-        self.at(t + 1.0, Act::Links(h, g, 0.0));
+        // Its links are down, or the program cannot use them.
+        let up = if self.random.chance(0.7) { 0.0 } else { self.world.hosts[h].cards[g].model.links() };
+        self.at(t + 1.0, Act::Links(h, g, 0.0, up));
         self.at(t + 20.0, Act::Begin(job, start));
         let works = t + 20.0 + start;
         let mut label = self.label("slow_link", "fallback", Some(job), works, self.world.seconds);
@@ -835,8 +868,21 @@ impl Maker {
         let t = self.moment();
         let mut label = self.label("slow_link", "ring", Some(job), t, self.world.seconds);
         label.mild = true;
-        let left = self.random.between(0.4, 0.8);
-        self.at(t, Act::Links(victim.host, victim.gpu, left));
+        let all = self.world.hosts[victim.host].cards[victim.gpu].model.links();
+        self.world.hosts.iter_mut().for_each(|host| host.eyes.health = true);
+        label.device = true;
+        label.places = vec![(victim.host, vec![victim.gpu as u32])];
+        if self.random.chance(0.5) {
+            label.name = "a link of a ring";
+            let up = all - self.random.whole(1, 4) as f64;
+            self.at(t, Act::Links(victim.host, victim.gpu, up / all, up));
+        } else {
+            label.name = "errors on a ring";
+            let left = self.random.between(0.5, 0.85);
+            let breaking = self.random.scaled(30.0, 3000.0);
+            self.at(t, Act::Links(victim.host, victim.gpu, left, all));
+            self.at(t, Act::Breaking(victim.host, victim.gpu, breaking));
+        }
         self.add(label);
     }
 
@@ -848,8 +894,33 @@ impl Maker {
         let mut label = self.label("slow_link", "network", Some(job), t, end);
         label.places = vec![(victim.host, Vec::new())];
         (label.device, label.clears) = (true, true);
+        self.world.hosts.iter_mut().for_each(|host| host.plain_network = true);
         let (times, resent) = (self.random.between(1.5, 4.0), self.random.scaled(100.0, 4000.0));
         self.at(t, Act::Wire(victim.host, times, resent));
+        self.at(end, Act::Wire(victim.host, 1.0, 0.0));
+        self.add(label);
+    }
+
+    fn port(&mut self) {
+        let job = self.train(Want { gpus: (2, 8), hosts: (2, 6), nvlink: Some(true), even: true, exchange: true });
+        let t = self.moment();
+        let (_, victim) = self.victim(job);
+        let end = (t + self.random.pick(&[700.0, 1500.0, 3600.0])).min(self.world.seconds);
+        let ports = self.world.jobs[job].members.iter().filter(|m| m.host == 0).count().min(8);
+        for host in &mut self.world.hosts {
+            host.plain_network = false;
+            host.ports = (0..ports).map(|number| Port::new(number, 50e9)).collect();
+        }
+        let mut label = self.label("slow_link", "port", Some(job), t, end);
+        label.places = vec![(victim.host, Vec::new())];
+        (label.device, label.clears) = (true, true);
+        // Lanes of it are lost: all rings are as slow as the one that goes over it.
+        let share = self.random.pick(&[0.5, 0.25]);
+        let breaking = if self.random.chance(0.5) { self.random.scaled(1.0, 200.0) } else { 0.0 };
+        let port = self.random.whole(0, ports - 1);
+        self.at(t, Act::Port(victim.host, port, share, breaking));
+        self.at(t, Act::Wire(victim.host, 1.0 / share, 0.0));
+        self.at(end, Act::Port(victim.host, port, 1.0 / share, 0.0));
         self.at(end, Act::Wire(victim.host, 1.0, 0.0));
         self.add(label);
     }
@@ -899,8 +970,10 @@ impl Maker {
         let job = self.train(Want::ANY);
         let h = self.world.jobs[job].hosts[0];
         let host = &mut self.world.hosts[h];
-        host.eyes.watched = true;
-        host.quota = Some(host.cores);
+        if self.random.chance(0.5) || !host.eyes.kernel {
+            host.eyes.watched = true;
+            host.quota = Some(host.cores);
+        }
         let t = self.moment();
         let mut label = self.label("host_memory", "kill", Some(job), t, t + 600.0);
         label.places = vec![(h, Vec::new())];
@@ -1073,7 +1146,7 @@ impl Maker {
 
     fn capped(&mut self) {
         let hosts = self.some_hosts(0.6, 0.3);
-        let job = self.train(Want { hosts, ..Want::ANY });
+        let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
         self.world.jobs[job].recipe.load.heavy = self.random.between(0.9, 1.1);
         self.even_out(job);
         let share = self.random.between(0.5, 0.85);
@@ -1281,6 +1354,35 @@ impl Maker {
             self.at(t + self.eyes.interval.max(2.0), Act::Brake(h, g, false));
             t += self.random.between(60.0, 900.0);
         }
+    }
+
+    /// Longer texts, larger batches, another stage of the schedule: all members alike.
+    fn work_changes(&mut self) {
+        let hosts = self.some_hosts(0.7, 0.2);
+        let job = self.train(Want { hosts, ..Want::ANY });
+        let mut t = self.random.between(400.0, 1200.0);
+        let mut last = 1.0;
+        while t < self.world.seconds {
+            let times = self.random.scaled(0.4, 2.5);
+            let heavy = self.random.between(0.6, 1.05);
+            self.at(t, Act::Work(job, times / last, heavy));
+            last = times;
+            t += self.random.scaled(200.0, 1500.0);
+        }
+    }
+
+    /// Which member has more to do changes every few seconds, as texts go to experts.
+    fn experts(&mut self) {
+        let job = self.train(Want { gpus: (4, 8), ..Want::ANY });
+        self.world.jobs[job].recipe.own_jitter = self.random.between(0.05, 0.12);
+    }
+
+    /// One process alone reads, and hands out: its processor time is not the others'.
+    fn lone_loader(&mut self) {
+        let job = self.train(Want { gpus: (2, 8), ..Want::ANY });
+        self.world.jobs[job].shares[0] = 0.9;
+        self.world.jobs[job].recipe.batch_cores *= 2.0;
+        self.even_out(job);
     }
 
     fn healthy(&mut self) {

@@ -4,6 +4,7 @@ use super::card::{Card, Parts, Reading};
 use super::job::{Hang, Job, Speed, Stage};
 use super::random::Random;
 use shared::catalog::{Metric, MetricDef, cpu, disk, gpu, gpu_parts, gpu_profile, memory, network, process};
+use shared::catalog::{gpu_health, infiniband};
 use shared::processes::{Process, ProcessTable};
 use shared::series::{SeriesId, quantize};
 
@@ -55,6 +56,16 @@ const GPU_ROWS: &[&MetricDef] = &[
     &gpu_profile::MAX_PCIE_WIDTH,
     &gpu_parts::XID_ERRORS,
     &gpu_parts::LAST_XID,
+    &gpu_health::PERFORMANCE_STATE,
+    &gpu_health::POWER_VIOLATION,
+    &gpu_health::THERMAL_VIOLATION,
+    &gpu_health::PCIE_REPLAYS,
+    &gpu_health::REMAPPED_UNCORRECTED,
+    &gpu_health::REMAP_PENDING,
+    &gpu_health::NVLINKS_ACTIVE,
+    &gpu_health::NVLINKS,
+    &gpu_health::NVLINK_REPLAYS,
+    &gpu_health::NVLINK_CRC_ERRORS,
 ];
 
 const HOST_ROWS: &[&MetricDef] = &[
@@ -81,10 +92,21 @@ const HOST_ROWS: &[&MetricDef] = &[
     &process::THROTTLED,
     &process::RSS,
     &process::OOM_KILLS,
+    &memory::OOM_KILLS,
+    &cpu::TASKS_BLOCKED,
+    &cpu::PROCESSES_UNINTERRUPTIBLE,
 ];
 
 const DISK_ROWS: &[&MetricDef] = &[&disk::DEVICE_READ, &disk::DEVICE_WRITTEN, &disk::DEVICE_BUSY];
 const LINK_ROWS: &[&MetricDef] = &[&network::DEVICE_RECEIVED, &network::DEVICE_SENT];
+const PORT_ROWS: &[&MetricDef] = &[
+    &infiniband::RECEIVED,
+    &infiniband::SENT,
+    &infiniband::STATE,
+    &infiniband::RATE,
+    &infiniband::SYMBOL_ERRORS,
+    &infiniband::LINK_DOWNED,
+];
 const PATH_ROWS: &[&MetricDef] = &[&disk::USAGE_PERCENT, &disk::USAGE_GB];
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -106,6 +128,27 @@ pub struct Eyes {
     pub watched: bool,
     pub processes: bool,
     pub collectors: bool,
+    /// How GPUs and their links are; what the kernel counts.
+    pub health: bool,
+    pub kernel: bool,
+}
+
+/// A port of an adapter that moves memory between machines.
+#[derive(Clone, Debug)]
+pub struct Port {
+    pub name: String,
+    /// Bytes per second that it carries, of how many when it was new; broken symbols a second.
+    pub rate: f64,
+    pub breaking: f64,
+    received: f64,
+    sent: f64,
+    broken: f64,
+}
+
+impl Port {
+    pub fn new(number: usize, rate: f64) -> Self {
+        Port { name: format!("mlx5_{number}/1"), rate, breaking: 0.0, received: 0.0, sent: 0.0, broken: 0.0 }
+    }
 }
 
 /// A file system.
@@ -132,7 +175,8 @@ pub struct Host {
     pub disk: f64,
     pub disk_left: f64,
     pub network: f64,
-    pub network_left: f64,
+    /// What others receive, bytes per second.
+    pub network_others: f64,
     /// What others write to the disk, bytes per second.
     pub disk_others: f64,
     /// Cores that others want.
@@ -142,7 +186,12 @@ pub struct Host {
     /// How many times longer exchanges between machines take, and segments resent per second.
     pub wire: f64,
     pub resent: f64,
+    /// Exchanges between machines go over the network that is measured; else by RDMA, which is not.
+    pub plain_network: bool,
+    /// Bytes per second that are always on it.
+    pub chatter: f64,
     pub volumes: Vec<Volume>,
+    pub ports: Vec<Port>,
     /// Nobody hears of it; its GPUs' collector does not answer.
     pub silent: bool,
     pub blind: bool,
@@ -187,7 +236,12 @@ pub enum Act {
     Tenant(usize, usize, f64),
     Lanes(usize, usize, f64),
     Gen(usize, usize, Option<f64>),
-    Links(usize, usize, f64),
+    /// Share of its NVLink that is left, and how many of its links are up.
+    Links(usize, usize, f64, f64),
+    /// Broken pieces a minute on its NVLinks.
+    Breaking(usize, usize, f64),
+    /// A port carries this share of what it did, and has broken symbols, a second.
+    Port(usize, usize, f64, f64),
     Correcting(usize, usize, f64),
     Uncorrected(usize, usize, f64),
     Xid(usize, usize, f64),
@@ -204,9 +258,12 @@ pub enum Act {
     Quota(usize, Option<f64>),
     Disk(usize, f64),
     DiskOthers(usize, f64),
-    Network(usize, f64),
+    /// Bytes a second that others receive on the machine.
+    NetworkOthers(usize, f64),
     /// A job makes batches this many times as fast as before.
     Headroom(usize, f64),
+    /// A step of a job takes this many times as long as before, and this much power.
+    Work(usize, f64, f64),
     Wire(usize, f64, f64),
     Fills(usize, usize, f64),
     Other(usize, f64),
@@ -223,6 +280,8 @@ pub struct Label {
     /// What kind of fault, by the kinds of findings; and its name in the set.
     pub kind: &'static str,
     pub name: &'static str,
+    /// Another kind that tells it, where what names this one is not read.
+    pub or: Option<&'static str>,
     /// Machines, each with its GPUs; none of them: the machine itself.
     pub places: Vec<(usize, Vec<u32>)>,
     /// The GPUs that suffer: a finding about them while it lasts is about this.
@@ -289,6 +348,10 @@ fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
         23 | 24 => eyes.pcie && !model.amd,
         25..=28 => eyes.lanes && !model.amd,
         29 | 30 => eyes.xid && !model.amd,
+        31 | 34 => eyes.health && !model.amd,
+        32 | 33 => eyes.health && !model.amd && !model.fan,
+        35 | 36 => eyes.health && !model.amd && model.ecc && model.memory_clock != 877.0,
+        37..=40 => eyes.health && eyes.nvlink && model.nvlink > 0.0,
         _ => true,
     }
 }
@@ -298,6 +361,7 @@ fn host_row(row: usize, eyes: &Eyes, host_quota: bool) -> bool {
         4..=8 => eyes.pressure,
         19 | 21 => eyes.watched,
         20 | 22 => eyes.watched && host_quota,
+        23..=25 => eyes.kernel,
         _ => true,
     }
 }
@@ -306,7 +370,7 @@ impl Host {
     pub fn new(name: String, cards: Vec<Card>, eyes: Eyes, random: &mut Random) -> Self {
         let count = cards.len();
         let per_gpu = random.pick(&[8.0, 12.0, 16.0, 24.0]);
-        let cores = (per_gpu * count as f64).max(8.0).min(256.0);
+        let cores = (per_gpu * count as f64).clamp(8.0, 256.0);
         let memory = (random.pick(&[48.0, 96.0, 128.0, 256.0]) * count as f64).clamp(48.0, 2048.0) * GIB;
         let disk = random.scaled(0.4e9, 6e9);
         Host {
@@ -320,16 +384,19 @@ impl Host {
             disk,
             disk_left: 1.0,
             network: random.pick(&[1.2e9, 3e9, 12e9, 24e9]),
-            network_left: 1.0,
+            network_others: 0.0,
             disk_others: 0.0,
             hog: 0.0,
             quota: None,
             wire: 1.0,
             resent: 0.0,
+            plain_network: false,
+            chatter: random.scaled(2e3, 6e5),
             volumes: vec![
                 Volume { path: "/", size: 400.0 * GIB, used: random.between(60.0, 250.0) * GIB, fills: 2e3 },
                 Volume { path: "/data", size: 7000.0 * GIB, used: random.between(700.0, 5600.0) * GIB, fills: 5e4 },
             ],
+            ports: Vec::new(),
             silent: false,
             blind: false,
             eyes,
@@ -366,6 +433,9 @@ impl Host {
         for volume in &self.volumes {
             rows.extend(PATH_ROWS.iter().map(|row| (*row, volume.path.to_owned(), true)));
         }
+        for port in &self.ports {
+            rows.extend(PORT_ROWS.iter().map(|row| (*row, port.name.clone(), true)));
+        }
         for (g, card) in self.cards.iter().enumerate() {
             for (at, row) in GPU_ROWS.iter().enumerate() {
                 rows.push((row, g.to_string(), gpu_row(at, &self.eyes, card)));
@@ -392,7 +462,7 @@ impl Host {
     }
 
     /// Shares its processor, disk and network among what wants them, for the next interval.
-    fn provide(&mut self, jobs: &[Job], own: usize, dt: f64) {
+    fn provide(&mut self, jobs: &[Job], own: usize, dt: f64, random: &mut Random) {
         let mut cores = self.hog + 0.6;
         let (mut reads, mut writes, mut sent, mut received) = (0.0, self.disk_others, 0.0, 0.0);
         let (mut limited_disk, mut short) = (false, false);
@@ -407,6 +477,20 @@ impl Host {
             cores += job.cores[place] / dt + making * job.recipe.batch_cores * members;
             writes += job.written[place] / dt;
             sent += job.sent[place] / dt;
+            if job.hosts.len() > 1 {
+                // Of a ring over machines one member's share leaves the machine, and as much comes in.
+                let crossing = job.parts.iter().zip(&job.members).filter(|(_, m)| m.host == own);
+                let bytes = crossing.map(|(parts, _)| parts.peers).sum::<f64>() / members / dt;
+                let (ports, random) = (self.ports.len() as f64, &mut *random);
+                for port in &mut self.ports {
+                    port.sent += bytes / ports * dt * random.about_one(0.002);
+                    port.received += bytes / ports * dt * random.about_one(0.002);
+                }
+                if self.plain_network {
+                    sent += bytes;
+                    received += bytes;
+                }
+            }
             let bytes = making * job.recipe.batch_bytes * members;
             if job.recipe.remote { received += bytes } else { reads += bytes }
         }
@@ -414,7 +498,7 @@ impl Host {
         self.wants = cores;
         self.share = ((self.cores - 0.2) / cores).min(1.0);
         let disk = self.disk * self.disk_left;
-        let network = self.network * self.network_left;
+        let network = (self.network - self.network_others).max(1e-4 * self.network);
         self.supply = jobs
             .iter()
             .map(|job| {
@@ -429,7 +513,7 @@ impl Host {
                     ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
                 let by_cores = full * got.min(own_room);
                 short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
-                let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
+                let left = if r.remote { network } else { (disk - writes).max(1e-3 * disk) };
                 let by_bytes = if r.batch_bytes > 0.0 { left / (r.batch_bytes * members) } else { f64::INFINITY };
                 if by_bytes < by_cores && by_bytes < job.need() * 1.1 && job.stage == Stage::Running {
                     limited_disk |= !r.remote;
@@ -441,12 +525,16 @@ impl Host {
         self.waits_io = if limited_disk { 1.0 } else { ((reads + writes) / disk).min(1.0).powf(2.0) * 0.6 };
         self.counters[READ] += reads.min(disk) * dt;
         self.counters[WRITTEN] += writes.min(disk) * dt;
-        self.counters[RECEIVED] += (received.min(network) + 2e4) * dt;
-        self.counters[SENT] += (sent + received * 0.01 + 1e4) * dt;
+        self.counters[RECEIVED] +=
+            (received.min(network) + self.network_others + self.chatter * random.about_one(0.4)) * dt;
+        self.counters[SENT] += (sent + received * 0.01 + 0.6 * self.chatter * random.about_one(0.4)) * dt;
         self.cached = (self.cached + (reads + received * 0.2) * dt).min(self.memory * 0.6);
         self.volumes[1].used += writes * dt * 0.02;
         for volume in &mut self.volumes {
             volume.used = (volume.used + volume.fills * dt).min(volume.size);
+        }
+        for port in &mut self.ports {
+            port.broken += (port.breaking * dt * random.about_one(0.2)).floor();
         }
         self.load1 += (cores - self.load1) * (1.0 - (-dt / 60.0).exp());
     }
@@ -464,9 +552,22 @@ impl World {
             Act::Tenant(h, g, share) => self.hosts[h].cards[g].tenant = share,
             Act::Lanes(h, g, lanes) => self.hosts[h].cards[g].lanes = lanes,
             Act::Gen(h, g, r#gen) => self.hosts[h].cards[g].worst_gen = r#gen,
-            Act::Links(h, g, share) => self.hosts[h].cards[g].links = share,
+            Act::Links(h, g, share, up) => {
+                let card = &mut self.hosts[h].cards[g];
+                (card.links, card.links_up) = (share, up);
+            }
+            Act::Breaking(h, g, a_minute) => self.hosts[h].cards[g].breaking = a_minute,
+            Act::Port(h, port, share, breaking) => {
+                let port = &mut self.hosts[h].ports[port];
+                port.rate *= share;
+                port.breaking = breaking;
+            }
             Act::Correcting(h, g, a_minute) => self.hosts[h].cards[g].correcting = a_minute,
-            Act::Uncorrected(h, g, count) => self.hosts[h].cards[g].uncorrected += count,
+            Act::Uncorrected(h, g, count) => {
+                let card = &mut self.hosts[h].cards[g];
+                card.uncorrected += count;
+                card.pending = true;
+            }
             Act::Xid(h, g, xid) => {
                 let card = &mut self.hosts[h].cards[g];
                 card.xids += 1.0;
@@ -475,7 +576,8 @@ impl World {
             Act::Lose(h, g, lost) => {
                 self.hosts[h].cards[g].lost = lost;
                 if lost && self.hosts[h].cards.len() == 1 {
-                    sink.said(h as u32, ms, "nvidia", "GPU is lost");
+                    // The collector says so at the tick at which it fails.
+                    sink.said(h as u32, ms + (self.hosts[h].eyes.interval * 1000.0) as i64, "nvidia", "GPU is lost");
                 }
             }
             Act::Begin(job, start) => {
@@ -494,8 +596,15 @@ impl World {
             Act::Quota(h, cores) => self.hosts[h].quota = cores,
             Act::Disk(h, left) => self.hosts[h].disk_left = left,
             Act::DiskOthers(h, rate) => self.hosts[h].disk_others = rate,
-            Act::Network(h, left) => self.hosts[h].network_left = left,
+            Act::NetworkOthers(h, rate) => self.hosts[h].network_others = rate,
             Act::Headroom(job, times) => self.jobs[job].recipe.headroom *= times,
+            Act::Work(job, times, heavy) => {
+                let r = &mut self.jobs[job].recipe;
+                for part in [&mut r.step, &mut r.optimizer, &mut r.copy, &mut r.batch_cores, &mut r.batch_bytes] {
+                    *part *= times;
+                }
+                r.load.heavy = heavy;
+            }
             Act::Wire(h, times, resent) => {
                 self.hosts[h].wire = times;
                 self.hosts[h].resent = resent;
@@ -506,10 +615,15 @@ impl World {
             Act::Silent(h, silent) => self.hosts[h].silent = silent,
             Act::Goodbye(h) => {
                 self.hosts[h].silent = true;
-                sink.goodbye(h as u32, ms);
+                // It says so after its last tick.
+                sink.goodbye(h as u32, ms + self.late as i64 + 20);
             }
             Act::Blind(h, blind) => self.hosts[h].blind = blind,
-            Act::Restart(h) => self.hosts[h].counters = [0.0; 8],
+            Act::Restart(h) => {
+                let host = &mut self.hosts[h];
+                host.counters = [0.0; 8];
+                host.ports.iter_mut().for_each(|port| (port.received, port.sent, port.broken) = (0.0, 0.0, 0.0));
+            }
         }
     }
 
@@ -572,10 +686,10 @@ impl World {
                     let (tensor, stream) = card.speed();
                     let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
                     // Work that is launched too slowly waits for its launches.
-                    let tensor = tensor * (0.35 + 0.65 * (cpu * 1.6).min(1.0));
+                    let launch = 0.3 + 0.7 * (cpu * 1.6).min(1.0);
                     let lanes =
                         card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
-                    speeds.push(Speed { tensor, stream, cpu, copy: lanes });
+                    speeds.push(Speed { tensor, stream, cpu, copy: lanes, launch });
                     let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
                     ring = ring.max(1.0 / bridge);
                     if job.hosts.len() > 1 {
@@ -605,7 +719,7 @@ impl World {
                 None => true,
             });
             for h in 0..self.hosts.len() {
-                self.hosts[h].provide(&self.jobs, h, dt);
+                self.hosts[h].provide(&self.jobs, h, dt, &mut self.random);
                 self.look(h, to, dt, sink);
             }
             self.watch(to, sink);
@@ -685,6 +799,7 @@ impl World {
                             self.labels.push(Label {
                                 kind: "idle",
                                 name: "lull",
+                                or: None,
                                 places,
                                 around: Vec::new(),
                                 onset: since,
@@ -800,6 +915,9 @@ impl World {
             100.0 * throttled,
             rss / MIB,
             c[KILLS],
+            c[KILLS],
+            (io * 9.0 * random.unit()).round(),
+            (io * 12.0 * random.about_one(0.2)).round(),
             read,
             written,
             if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
@@ -817,6 +935,22 @@ impl World {
         for volume in &host.volumes {
             put(&mut host.values, 100.0 * volume.used / volume.size);
             put(&mut host.values, volume.used / GIB);
+        }
+        // What changes rarely is asked for rarely.
+        let asked = |every: f64, value: f64| {
+            if (t / every).floor() > ((t - interval) / every).floor() || t <= interval { value } else { f64::NAN }
+        };
+        for port in &host.ports {
+            for value in [
+                port.received.round(),
+                port.sent.round(),
+                asked(10.0, 4.0),
+                asked(10.0, port.rate),
+                asked(10.0, port.broken),
+                asked(10.0, 0.0),
+            ] {
+                put(&mut host.values, value);
+            }
         }
         for ((card, r), own) in host.cards.iter().zip(&readings).zip(&host.parts) {
             let model = card.model;
@@ -868,6 +1002,16 @@ impl World {
                 card.max_lanes,
                 card.xids,
                 if card.xids > 0.0 { card.last_xid } else { f64::NAN },
+                asked(10.0, if asleep { 8.0 } else { 0.0 }),
+                asked(10.0, 100.0 * card.by_power),
+                asked(10.0, 100.0 * card.by_heat),
+                asked(10.0, 0.0),
+                asked(10.0, card.remapped),
+                asked(10.0, f64::from(u8::from(card.pending))),
+                asked(30.0, card.links_up),
+                asked(30.0, model.links()),
+                asked(60.0, (card.broken * 0.7).floor()),
+                asked(60.0, card.broken),
             ];
             for value in values {
                 put(&mut host.values, value);
@@ -905,6 +1049,22 @@ impl World {
                     samples.push((id, (job.memory(m, t) * card.model.memory + job.leaked).round()));
                 }
             }
+        }
+        // So does a program of others.
+        let crowded = |card: &Card| card.tenant > 0.0 && !card.lost && !host.blind;
+        for (g, card) in host.cards.iter().enumerate().filter(|(_, card)| crowded(card)) {
+            let instance = format!("{g}.proc.{}", 9100 + g);
+            let id = match host.live.iter().find(|(known, _)| *known == instance) {
+                Some((_, id)) => *id,
+                None => {
+                    let id = host.next_id;
+                    host.next_id += 1;
+                    sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
+                    host.live.push((instance, id));
+                    id
+                }
+            };
+            samples.push((id, (0.12 * card.model.memory).round()));
         }
         let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
         sink.tick(source, ms, &samples);
@@ -1001,4 +1161,106 @@ fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
         }
     }
     ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::set;
+    use super::*;
+    use std::collections::HashMap;
+
+    /// All samples of one row of the first machine, by instance.
+    #[derive(Default)]
+    struct Kept {
+        names: HashMap<(u32, SeriesId), (String, String)>,
+        rows: HashMap<(String, String), Vec<(i64, f64)>>,
+        samples: u64,
+        sum: u64,
+    }
+
+    impl Sink for Kept {
+        fn source(&mut self, _source: u32, _name: &str, _interval_ms: i64) {}
+        fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str) {
+            self.names.insert((source, id), (metric.tag.clone(), instance.to_owned()));
+        }
+        fn tick(&mut self, source: u32, t: i64, samples: &[(SeriesId, f64)]) {
+            for &(id, value) in samples {
+                self.samples += 1;
+                self.sum = self.sum.rotate_left(5) ^ value.to_bits() ^ t as u64 ^ u64::from(id);
+                if source == 0 {
+                    self.rows.entry(self.names[&(source, id)].clone()).or_default().push((t, value));
+                }
+            }
+        }
+        fn processes(&mut self, _source: u32, _table: &ProcessTable) {}
+        fn jobs(&mut self, _jobs: &[insight::Job]) {}
+        fn goodbye(&mut self, _source: u32, _t: i64) {}
+        fn said(&mut self, _source: u32, _t: i64, _collector: &str, _reason: &str) {}
+        fn now(&mut self, _now: i64) {}
+    }
+
+    impl Kept {
+        fn mean(&self, row: &MetricDef, instance: &str, from: f64, to: f64) -> f64 {
+            let within = |t: i64| (from..to).contains(&((t - BEGIN) as f64 / 1000.0));
+            let all = &self.rows[&(row.tag.to_owned(), instance.to_owned())];
+            let values: Vec<f64> = all.iter().filter(|(t, _)| within(*t)).map(|(_, v)| *v).collect();
+            values.iter().sum::<f64>() / values.len() as f64
+        }
+    }
+
+    fn run(seed: u64) -> (World, Kept) {
+        let (mut world, mut kept) = (set::world(seed, None, 0.0), Kept::default());
+        world.run(&mut kept);
+        (world, kept)
+    }
+
+    fn seed_of(name: &str, skip: usize) -> u64 {
+        (0..4000).filter(|&seed| set::plan(seed).1 == name).nth(skip).expect("the set has it")
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_samples() {
+        let ((_, one), (_, two), (_, three)) = (run(9), run(9), run(11));
+        assert!(one.samples > 100_000);
+        assert_eq!((one.samples, one.sum), (two.samples, two.sum));
+        assert_ne!(one.sum, three.sum);
+    }
+
+    #[test]
+    fn who_waits_in_a_kernel_is_busy_and_takes_less_power_than_who_works() {
+        let (world, kept) = run(seed_of("hang.spin", 0));
+        let onset = world.labels[0].onset;
+        let (before, after) = ((onset - 200.0, onset - 30.0), (onset + 30.0, onset + 200.0));
+        let power = |(from, to)| kept.mean(&gpu::POWER_WATTS, "0", from, to);
+        assert!(kept.mean(&gpu::UTILISATION, "0", after.0, after.1) > 99.0);
+        assert!(power(after) < 0.75 * power(before), "{} {}", power(after), power(before));
+    }
+
+    #[test]
+    fn all_wait_for_the_slow_one_and_its_share_of_memory_time_stays() {
+        // A clock that is stuck: the one works all the time, and its peers less of it.
+        let of = (0..40).map(|skip| seed_of("straggler", skip)).find(|&seed| {
+            let label = &set::world(seed, None, 0.0).labels[0];
+            label.name == "clock" && label.places[0].0 == 0
+        });
+        let (world, kept) = run(of.expect("one is on the first machine"));
+        let (label, victim) = (&world.labels[0], world.labels[0].places[0].1[0]);
+        let peer = u32::from(victim == 0);
+        let clock = |g: u32, from, to| kept.mean(&gpu::SM_CLOCK, &g.to_string(), from, to);
+        let (onset, until) = (label.onset + 20.0, (label.onset + 400.0).min(label.end));
+        assert!(clock(victim, onset, until) < 0.9 * clock(victim, onset - 300.0, label.onset - 5.0));
+        assert!(clock(victim, onset, until) < 0.95 * clock(peer, onset, until));
+    }
+
+    #[test]
+    fn a_set_has_every_fault_and_at_least_a_third_that_only_looks_like_one() {
+        let (mut names, mut hard) = (std::collections::BTreeSet::new(), 0);
+        for seed in (0..1200).map(|n| 2 * n) {
+            let (class, name) = set::plan(seed);
+            names.insert(name);
+            hard += usize::from(class == set::Class::Hard);
+        }
+        assert!(hard * 3 >= 1200, "{hard}");
+        assert!(names.len() > 60, "{}", names.len());
+    }
 }
