@@ -92,7 +92,12 @@ impl KernelLog {
 #[cfg(target_os = "linux")]
 fn from_its_end(path: &Path) -> io::Result<File> {
     use std::io::{Seek, SeekFrom};
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+    let about = path.metadata()?;
+    // Containers may have another device in its place, such as a console or one that is always empty.
+    if about.file_type().is_char_device() && about.rdev() != libc::makedev(1, 11) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let mut file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     file.seek(SeekFrom::End(0))?;
     Ok(file)
@@ -213,8 +218,12 @@ mod tests {
             assert_eq!((log.is_open(), log.read()), (false, Vec::new()));
         }
         assert_eq!(denied(path, &io::Error::from_raw_os_error(libc::ENOENT)), None);
-        let mut none = KernelLog::open(Path::new("/nowhere"));
-        assert_eq!((none.is_open(), none.say_denied()), (false, None));
+        let other = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/null", other.path().join("kmsg")).unwrap();
+        for dev in [Path::new("/nowhere"), other.path()] {
+            let mut none = KernelLog::open(dev);
+            assert_eq!((none.is_open(), none.say_denied()), (false, None), "{dev:?}");
+        }
     }
 
     #[test]
