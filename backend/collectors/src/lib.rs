@@ -190,18 +190,20 @@ pub struct Roots {
     pub proc: PathBuf,
     /// /sys
     pub sys: PathBuf,
+    /// /dev
+    pub dev: PathBuf,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Roots { proc: "/proc".into(), sys: "/sys".into() }
+        Roots { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
     }
 }
 
 impl Roots {
-    /// `proc` and `sys` below a folder.
+    /// `proc`, `sys` and `dev` below a folder.
     pub fn below(root: &std::path::Path) -> Self {
-        Roots { proc: root.join("proc"), sys: root.join("sys") }
+        Roots { proc: root.join("proc"), sys: root.join("sys"), dev: root.join("dev") }
     }
 }
 

@@ -24,13 +24,13 @@ pub static PROCESS_SM: MetricDef = MetricDef::gauge("gpu.{process}.smUtilization
 pub static XID_ERRORS: MetricDef = MetricDef::counter("gpu.{i}.xidErrors", Unit::Count)
     .title("GPU critical errors")
     .on("gpu.errors.xid", "GPU {i}")
-    .help("Critical errors (XID) that the driver reported since Watchglass listens; absent where it reports none to us. NVML events, XID critical error.");
+    .help("Critical errors (XID) that the driver reported since Watchglass listens; absent where it reports none to us. NVML events, XID critical error; where no event comes, lines NVRM: Xid of the kernel's log (/dev/kmsg), if it may be read. One that both tell counts once.");
 
 /// The last one.
 pub static LAST_XID: MetricDef = MetricDef::state("gpu.{i}.lastXid")
     .title("GPU last critical error")
     .on("gpu.xid", "GPU {i}")
-    .help("Number of the last critical error (XID) since Watchglass listens, as in NVIDIA's list of XID errors: 48 double-bit ECC error, 63 and 64 row remapping, 74 NVLink, 79 fallen off the bus. NVML events, XID critical error.");
+    .help("Number of the last critical error (XID) since Watchglass listens, as in NVIDIA's list of XID errors: 48 double-bit ECC error, 63 and 64 row remapping, 74 NVLink, 79 fallen off the bus. NVML events, XID critical error; where no event comes, the kernel's log (/dev/kmsg), if it may be read.");
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&XID_ERRORS, &LAST_XID, &PROCESS_MEMORY, &PROCESS_SM];

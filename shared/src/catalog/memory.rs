@@ -109,38 +109,38 @@ pub static PAGED_IN: MetricDef = MetricDef::counter("memory.paged_in", Unit::Byt
     .title("Paged in")
     .on("memory.paging", "in")
     .steps(KIB)
-    .help("Read from block devices into memory since the start, swap included; the column bi of vmstat. Line pgpgin of /proc/vmstat, which counts KiB.");
+    .help("Read from block devices into memory since the start, swap included; the column bi of vmstat. Line pgpgin of /proc/vmstat, which counts KiB, read every 5 s.");
 
 /// Written to disks.
 pub static PAGED_OUT: MetricDef = MetricDef::counter("memory.paged_out", Unit::Bytes)
     .title("Paged out")
     .on("memory.paging", "out")
     .steps(KIB)
-    .help("Written from memory to block devices since the start, swap included; the column bo of vmstat. Line pgpgout of /proc/vmstat, which counts KiB.");
+    .help("Written from memory to block devices since the start, swap included; the column bo of vmstat. Line pgpgout of /proc/vmstat, which counts KiB, read every 5 s.");
 
 /// Brought back from swap.
 pub static SWAPPED_IN: MetricDef =
     MetricDef::counter("swap.in", Unit::Bytes).title("Swapped in").on("swap.paging", "in").steps(KIB).help(
-        "Brought back from swap since the start; the column si of vmstat. Line pswpin of /proc/vmstat x the size of a page.",
+        "Brought back from swap since the start; the column si of vmstat. Line pswpin of /proc/vmstat x the size of a page, read every 5 s.",
     );
 
 /// Put out to swap.
 pub static SWAPPED_OUT: MetricDef =
     MetricDef::counter("swap.out", Unit::Bytes).title("Swapped out").on("swap.paging", "out").steps(KIB).help(
-        "Put out to swap since the start; the column so of vmstat. Line pswpout of /proc/vmstat x the size of a page.",
+        "Put out to swap since the start; the column so of vmstat. Line pswpout of /proc/vmstat x the size of a page, read every 5 s.",
     );
 
 /// Faults that waited for a disk.
 pub static MAJOR_FAULTS: MetricDef = MetricDef::counter("memory.major_faults", Unit::Count)
     .title("Major page faults")
     .on("memory.faults", "faults")
-    .help("Times that a task wanted a page that had to be read from a disk first, since the start. Line pgmajfault of /proc/vmstat.");
+    .help("Times that a task wanted a page that had to be read from a disk first, since the start. Line pgmajfault of /proc/vmstat, read every 5 s.");
 
 /// Killed for want of memory, on the whole machine.
 pub static OOM_KILLS: MetricDef = MetricDef::counter("memory.oom_kills", Unit::Count)
     .title("Out-of-memory kills on the machine")
     .on("memory.oom", "kills")
-    .help("Processes that the kernel killed for want of memory since the start, of the machine or of any control group. Line oom_kill of /proc/vmstat, from Linux 4.13 on.");
+    .help("Processes that the kernel killed for want of memory since the start, of the machine or of any control group. Line oom_kill of /proc/vmstat, from Linux 4.13 on, read every 5 s.");
 
 /// What free and vmstat tell beside those below, on Linux.
 pub static KERNEL_ROWS: &[&MetricDef] =

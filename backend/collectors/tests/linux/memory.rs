@@ -89,6 +89,9 @@ pub fn paging_counts_from_the_start() {
     assert_eq!(names.map(|name| value(&now, name)), [Some(0.0); 6]);
     machine.write("proc/vmstat", vmstat(5_300, 103, 75, 3));
     let now = memory.next();
+    assert_eq!(names.map(|name| value(&now, name)), [None; 6], "it is read every 5 s");
+    assert!(value(&now, "memory.total").is_some());
+    let now = memory.after(4.0);
     // SAFETY: the call takes a number and answers one.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
     let grown = [300.0 * 1024.0, 0.0, 0.0, 3.0 * page, 5.0, 1.0];
@@ -96,7 +99,7 @@ pub fn paging_counts_from_the_start() {
     assert_eq!(memory.trouble(), None);
     // A kernel before 4.13 counts no kills, and one in a kernel nothing at all.
     machine.write("proc/vmstat", "pgpgin 5300\npgpgout many\n");
-    let now = memory.next();
+    let now = memory.after(5.0);
     assert_eq!(names.map(|name| value(&now, name).is_some()), [true, false, false, false, false, false]);
     machine.remove("proc/vmstat");
     let now = machine.open("memory").next();

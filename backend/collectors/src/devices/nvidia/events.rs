@@ -3,7 +3,7 @@
 use super::library::Library;
 #[cfg(target_os = "linux")]
 use nvml_wrapper::{bitmasks::event::EventTypes, enums::event::XidError, error::NvmlError};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 #[cfg(target_os = "linux")]
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +14,36 @@ use std::sync::{Arc, Mutex};
 const WAIT_MS: u32 = 500;
 
 /// How many errors a GPU had since we listen, and the last one's number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Xids {
     pub count: u64,
     pub last: Option<u64>,
+    /// How often each number was told, by each teller.
+    told: BTreeMap<u64, [u64; 2]>,
 }
 
-/// By UUID, for the GPUs that are listened to. It outlives the listener, so that counts go on when the library is
+/// Who tells of errors.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Teller {
+    /// The library's events.
+    Events,
+    /// The kernel's log.
+    KernelLog,
+}
+
+impl Xids {
+    /// Takes in an error. What the other teller has told already, or tells later, is the same one.
+    pub fn told(&mut self, by: Teller, number: u64) {
+        let told = self.told.entry(number).or_default();
+        let (own, other) = (by as usize, 1 - by as usize);
+        told[own] += 1;
+        if told[own] > told[other] {
+            (self.count, self.last) = (self.count + 1, Some(number));
+        }
+    }
+}
+
+/// By UUID, for the GPUs of which errors are heard. It outlives the listener, so that counts go on when the library is
 /// started anew.
 pub(super) type Seen = Arc<Mutex<HashMap<String, Xids>>>;
 
@@ -86,8 +109,7 @@ fn listen(library: &Library, gpus: &[(u32, String)], seen: &Seen, stop: &AtomicB
                 };
                 if let Ok(uuid) = event.device.uuid() {
                     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                    let xids = seen.entry(uuid).or_default();
-                    (xids.count, xids.last) = (xids.count + 1, Some(number));
+                    seen.entry(uuid).or_default().told(Teller::Events, number);
                 }
             }
             Err(NvmlError::Timeout) => {}
@@ -102,5 +124,27 @@ fn retry(library: &Library, gpus: &[(u32, String)], without: &u32, seen: &Seen, 
     let others: Vec<_> = gpus.iter().filter(|(index, _)| index != without).cloned().collect();
     if !others.is_empty() && !stop.load(Ordering::Relaxed) {
         listen(library, &others, seen, stop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_which_both_tell_counts_once() {
+        use Teller::{Events, KernelLog};
+        let mut xids = Xids::default();
+        let mut tell = |by, number| {
+            xids.told(by, number);
+            (xids.count, xids.last)
+        };
+        assert_eq!(tell(Events, 63), (1, Some(63)));
+        assert_eq!(tell(KernelLog, 63), (1, Some(63)));
+        // The log comes first, and of one no event comes.
+        assert_eq!(tell(KernelLog, 31), (2, Some(31)));
+        assert_eq!(tell(KernelLog, 79), (3, Some(79)));
+        assert_eq!(tell(Events, 31), (3, Some(79)));
+        assert_eq!(tell(Events, 63), (4, Some(63)));
     }
 }

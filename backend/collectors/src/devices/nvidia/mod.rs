@@ -13,6 +13,7 @@ mod fleet;
 mod gpm;
 mod gpu;
 mod health;
+mod kernel_log;
 mod library;
 mod mig;
 mod open;
@@ -25,9 +26,10 @@ mod users;
 
 pub(crate) use self::open::{OPTIONS, open};
 
-use self::events::{Listener, Seen};
+use self::events::{Listener, Seen, Teller};
 use self::fleet::{Fleet, State, Survey, survey};
 use self::gpu::Gpu;
+use self::kernel_log::KernelLog;
 use self::library::Library;
 use self::probe::Probe;
 use self::reading::NvidiaReading;
@@ -65,6 +67,9 @@ const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 const BLIND: &str =
     " (when it is back and stays silent here, start Watchglass anew: nvidia-smi, which would tell, was not found)";
 
+/// How long a GPU may be without events before the kernel's log, if that is closed too, is spoken of.
+const DEAF_AFTER: Duration = Duration::from_secs(10);
+
 /// How long no process of the library's list must be found before its numbers count as another namespace's.
 const FOREIGN_AFTER: Duration = Duration::from_secs(10);
 /// Most processes that get series of their own, ever: each series is kept for as long as the history is.
@@ -92,6 +97,9 @@ struct Nvidia {
     watched: Watched,
     listener: Option<Listener>,
     xids: Seen,
+    kernel_log: KernelLog,
+    /// Since when there is a GPU of whose errors nothing would be heard.
+    deaf: Option<Duration>,
     /// Processes that have series.
     processes: HashSet<(u32, u32)>,
     /// Where processes have their folders.
@@ -311,17 +319,29 @@ impl Nvidia {
         self.listener = self.library.clone().map(|library| Listener::start(library, gpus, self.xids.clone()));
     }
 
-    fn put_xids(&self, out: &mut Out) {
-        let seen = self.xids.lock().unwrap_or_else(PoisonError::into_inner);
+    fn put_xids(&mut self, out: &mut Out) {
+        let told = self.kernel_log.read();
+        let mut seen = self.xids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut deaf = false;
         for seat in &self.fleet.seats {
+            let unheard = self.kernel_log.is_open() && !seen.contains_key(&seat.uuid);
+            if (unheard || !told.is_empty())
+                && let Some(place) = self.fleet.numbers.pci(&seat.uuid).and_then(|pci| kernel_log::place(&pci))
+            {
+                let xids = seen.entry(seat.uuid.clone()).or_default();
+                let own = told.iter().filter(|(at, _)| *at == place);
+                own.for_each(|(_, number)| xids.told(Teller::KernelLog, *number));
+            }
             if let Some(xids) = seen.get(&seat.uuid) {
                 out.put(&gpu_parts::XID_ERRORS, seat.number, xids.count as f64);
                 out.put_some(&gpu_parts::LAST_XID, seat.number, xids.last.map(|number| number as f64));
             }
+            deaf |= seat.listed && !seen.contains_key(&seat.uuid);
         }
+        self.deaf = deaf.then(|| self.deaf.unwrap_or(out.at()));
     }
 
-    fn outcome(&self, at: Duration, answered: bool) -> Result<(), CollectError> {
+    fn outcome(&mut self, at: Duration, answered: bool) -> Result<(), CollectError> {
         let mut reasons: Vec<String> = self.failed.iter().cloned().collect();
         if self.library.is_none() {
             reasons.push("NVIDIA's library is being started anew; that is tried every minute".into());
@@ -349,6 +369,9 @@ impl Nvidia {
                  start the container with --pid=host, or name the host's folder with --root"
                     .into(),
             );
+        }
+        if self.deaf.is_some_and(|since| at.saturating_sub(since) >= DEAF_AFTER) {
+            reasons.extend(self.kernel_log.say_denied());
         }
         let more = reasons.len().saturating_sub(4);
         reasons.truncate(4);

@@ -1,6 +1,7 @@
 //! Opening the driver's library, and why it does not open.
 
 use super::fleet::{Fleet, Survey, survey};
+use super::kernel_log::KernelLog;
 use super::library::Library;
 use super::probe::Probe;
 use super::smi::{self, Smi};
@@ -11,7 +12,7 @@ use crate::read::pool::ThreadPool;
 use crate::read::{dylib, exec};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
 use nvml_wrapper::error::NvmlError;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
@@ -39,10 +40,17 @@ pub(crate) static OPTIONS: &[&OptionRow] = &[&LIBRARY_PATH, &COMMAND, &GPUS];
 
 /// Opens the library and asks for GPUs; where it cannot be loaded, NVIDIA's tool.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
+    open_with(options, roots, KernelLog::open(&roots.dev))
+}
+
+/// The same with a kernel's log that is open, or not.
+pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog) -> Result<Vec<Part>, OpenError> {
     let path = dylib::name(options.own.path(&LIBRARY_PATH), LIBRARY);
     let library = match Library::start(&path) {
         Ok(library) => library,
-        Err(error @ NvmlError::LibloadingError(_)) => return tool(options, roots, open_error(&path, &error)),
+        Err(error @ NvmlError::LibloadingError(_)) => {
+            return tool(options, roots, kernel_log, open_error(&path, &error));
+        }
         Err(error) => return Err(open_error(&path, &error)),
     };
     let tried = vec![Path::new(&path).display().to_string()];
@@ -59,6 +67,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         watched: Watched::new(roots, &options.pids),
         listener: None,
         xids: Default::default(),
+        kernel_log,
+        deaf: None,
         processes: HashSet::new(),
         proc: roots.proc.clone(),
         foreign: None,
@@ -94,13 +104,16 @@ fn names(library: &Library, survey: &Survey, numbers: &GpuNumbers) -> Vec<String
 }
 
 /// Opens the tool in the library's place, or says why there is neither.
-fn tool(options: &Options, roots: &Roots, library: OpenError) -> Result<Vec<Part>, OpenError> {
+fn tool(options: &Options, roots: &Roots, kernel_log: KernelLog, library: OpenError) -> Result<Vec<Part>, OpenError> {
     match exec::find(&["nvidia-smi"], smi::DIRS, options.own.path(&COMMAND)) {
         Ok(path) => {
             let tried = vec![library.reason, format!("{} {}", path.display(), smi::FORMS[0].args.join(" "))];
             let (numbers, only) = (options.gpu_numbers.clone(), options.gpus.clone());
             let watched = Watched::new(roots, &options.pids);
-            Ok(Part::only(tried, Smi { path, numbers, only, watched, next: Duration::ZERO, form: 0 }))
+            Ok(Part::only(
+                tried,
+                Smi { path, numbers, only, watched, kernel_log, xids: HashMap::new(), next: Duration::ZERO, form: 0 },
+            ))
         }
         Err(tool) if options.own.path(&COMMAND).is_some() || tool.kind == OpenErrorKind::Denied => Err(tool),
         Err(_) => Err(OpenError { tried: library.tried.into_iter().chain(["nvidia-smi".into()]).collect(), ..library }),

@@ -8,12 +8,15 @@
 mod csv;
 mod text;
 
+use super::events::{Teller, Xids};
+use super::kernel_log::{self, KernelLog};
 use super::reading::{NvidiaReading, Place};
 use crate::devices::numbers::GpuNumbers;
 use crate::host::process::Watched;
 use crate::read::exec::{self, RunLimits};
 use crate::{CollectError, Collector, Out};
 use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts, gpu_profile};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +49,10 @@ pub(super) struct Smi {
     /// Positions to keep; empty: all.
     pub only: Vec<u32>,
     pub watched: Watched,
+    /// The tool tells of no critical errors.
+    pub kernel_log: KernelLog,
+    /// Numbers of the GPUs that were seen, and their errors, by their places on the PCI bus.
+    pub xids: HashMap<kernel_log::PciPlace, (u32, Xids)>,
     /// When it may run again.
     pub next: Duration,
     /// Which of the forms it is asked for.
@@ -58,6 +65,14 @@ impl Collector for Smi {
             return Ok(());
         }
         self.next = out.at() + RUN_INTERVAL;
+        let result = self.run(out);
+        self.put_xids(out);
+        result
+    }
+}
+
+impl Smi {
+    fn run(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let form = &FORMS[self.form];
         let output = exec::run(&self.path, form.args, &RunLimits::within(RUN_TIMEOUT))
             .map_err(|error| CollectError::failed(error.to_string()))?;
@@ -73,9 +88,24 @@ impl Collector for Smi {
                     self.numbers.claim(&gpu.uuid.unwrap_or_else(|| format!("nvidia-smi {position}")), position);
                 let is_watched = gpu.reading.pids.iter().any(|pid| watched.contains(pid));
                 gpu.reading.publish(number, is_watched, &mut |_, _| true, out);
+                if let Some(place) = gpu.place.filter(|_| self.kernel_log.is_open()) {
+                    self.xids.entry(place).or_default().0 = number;
+                }
             }
         }
-        Ok(())
+        self.kernel_log.say_denied().map_or(Ok(()), |reason| Err(CollectError::partial(reason)))
+    }
+
+    fn put_xids(&mut self, out: &mut Out) {
+        for (place, number) in self.kernel_log.read() {
+            if let Some((_, xids)) = self.xids.get_mut(&place) {
+                xids.told(Teller::KernelLog, number);
+            }
+        }
+        for (number, xids) in self.xids.values() {
+            out.put(&gpu_parts::XID_ERRORS, *number, xids.count as f64);
+            out.put_some(&gpu_parts::LAST_XID, *number, xids.last.map(|last| last as f64));
+        }
     }
 }
 
@@ -83,6 +113,7 @@ impl Collector for Smi {
 #[derive(Default)]
 pub(super) struct SmiGpu {
     uuid: Option<String>,
+    place: Option<kernel_log::PciPlace>,
     reading: NvidiaReading,
     power: Option<f64>,
     instant_power: Option<f64>,
@@ -150,6 +181,7 @@ impl SmiGpu {
     fn value(&mut self, inside: &[&str], name: &str, value: &str) {
         match (inside, name) {
             ([], "uuid") => self.uuid = Some(value.to_string()),
+            (["pci"], "pci_bus_id") => self.place = kernel_log::place(value),
             ([], "fan_speed") => self.put(&gpu::FAN_SPEED, number(value, "%", 0.0, 200.0)),
             (["utilization"], "gpu_util") => self.put(&gpu::UTILISATION, percent(value)),
             (["utilization"], "memory_util") => self.put(&gpu::MEMORY_ACTIVITY, percent(value)),
@@ -296,6 +328,13 @@ mod tests {
         present_in(gpus(text))
     }
 
+    /// The collector over this tool.
+    fn tool(path: PathBuf, kernel_log: KernelLog) -> Smi {
+        let watched = Watched::new(&crate::Roots::default(), &[]);
+        let (numbers, only, xids) = (Arc::default(), Vec::new(), HashMap::new());
+        Smi { path, numbers, only, watched, kernel_log, xids, next: Duration::ZERO, form: 0 }
+    }
+
     const OWN: &str = r#"<?xml version="1.0" ?>
 <!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v13.dtd">
 <nvidia_smi_log>
@@ -426,8 +465,7 @@ mod tests {
         let said = "Failed to initialize NVML: Driver/library version mismatch";
         std::fs::write(&path, format!("#!/bin/sh\necho '{said}'\nexit 18\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let watched = Watched::new(&crate::Roots::default(), &[]);
-        let mut smi = Smi { path, numbers: Arc::default(), only: Vec::new(), watched, next: Duration::ZERO, form: 0 };
+        let mut smi = tool(path, KernelLog::default());
         let mut out = Out::default();
         out.begin(Duration::from_secs(1));
         assert!(smi.collect(&mut out).unwrap_err().reason.contains(said));
@@ -435,6 +473,41 @@ mod tests {
         assert_eq!(smi.collect(&mut out), Ok(()));
         out.begin(Duration::from_secs(6));
         assert!(smi.collect(&mut out).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn critical_errors_are_those_of_the_kernels_log() {
+        use std::io::Write;
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvidia-smi");
+        let gpu = |i: u32, bus: &str| {
+            let (uuid, pci) =
+                (format!("<uuid>GPU-{i}</uuid>"), format!("<pci_bus_id>00000000:{bus}:00.0</pci_bus_id>"));
+            format!("<gpu>{uuid}<pci>{pci}</pci><temperature><gpu_temp>41 C</gpu_temp></temperature></gpu>")
+        };
+        let document = format!("<log>{}{}</log>", gpu(0, "3B"), gpu(1, "C1"));
+        std::fs::write(&path, format!("#!/bin/sh\necho '{document}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let kmsg = dir.path().join("kmsg");
+        std::fs::write(&kmsg, "").unwrap();
+        let mut smi = tool(path.clone(), KernelLog::open(dir.path()));
+        let mut out = Out::default();
+        let mut read = |second| {
+            out.begin(Duration::from_secs(second));
+            let result = smi.collect(&mut out).map_err(|error| error.reason);
+            (result.is_ok(), out.present().into_iter().filter(|(tag, _)| tag.contains("id")).collect::<Vec<_>>())
+        };
+        let tags = |all: &[(&str, f64)]| all.iter().map(|(tag, v)| (tag.to_string(), *v)).collect::<Vec<_>>();
+        let none = tags(&[("gpu.0.xidErrors", 0.0), ("gpu.1.xidErrors", 0.0)]);
+        assert_eq!(read(1), (true, none));
+        let mut log = std::fs::OpenOptions::new().append(true).open(&kmsg).unwrap();
+        log.write_all(b"3,7,99,-;NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.\n").unwrap();
+        // The tool may fail as the GPU does.
+        std::fs::write(&path, "#!/bin/sh\necho 'Unable to determine the device handle'\n").unwrap();
+        let one = tags(&[("gpu.0.xidErrors", 0.0), ("gpu.1.lastXid", 79.0), ("gpu.1.xidErrors", 1.0)]);
+        assert_eq!(read(6), (false, one));
     }
 
     #[cfg(unix)]
@@ -447,8 +520,7 @@ mod tests {
                       printf 'uuid, temperature.gpu\\nGPU-a, 41\\n';;\nesac\n";
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let watched = Watched::new(&crate::Roots::default(), &[]);
-        let mut smi = Smi { path, numbers: Arc::default(), only: Vec::new(), watched, next: Duration::ZERO, form: 0 };
+        let mut smi = tool(path, KernelLog::default());
         let mut out = Out::default();
         let mut read = |second| {
             out.begin(Duration::from_secs(second));

@@ -1,6 +1,6 @@
 //! The collector over a library that is really loaded and answers from a scenario.
 
-use super::open::{COMMAND, LIBRARY_PATH};
+use super::open::{COMMAND, LIBRARY_PATH, open_with};
 use super::*;
 use crate::{OpenErrorKind, Options, Out, OwnOptions, Part, Roots, recordings};
 use fake_nvml::Fake;
@@ -63,8 +63,12 @@ impl Bench {
     }
 
     fn with_library(fake: Fake, options: Options) -> Bench {
+        Bench::with_log(fake, options, KernelLog::default())
+    }
+
+    fn with_log(fake: Fake, options: Options, log: KernelLog) -> Bench {
         let options = Options { own: options.own.clone().with(&LIBRARY_PATH, fake.library()), ..options };
-        let part = open(&options, &Roots::default()).map_err(|e| e.reason).expect("it opens").remove(0);
+        let part = open_with(&options, &Roots::default(), log).map_err(|e| e.reason).expect("it opens").remove(0);
         Bench { fake, part, out: Out::default(), at: Duration::from_secs(1000), result: Ok(()) }
     }
 
@@ -697,6 +701,59 @@ fn critical_errors_are_counted_and_the_last_one_kept() {
     assert_eq!(present["gpu.1.lastXid"], 79.0);
     assert_eq!(present["gpu.0.xidErrors"], 0.0);
     assert!(!present.contains_key("gpu.0.lastXid"));
+}
+
+/// Two GPUs at 3b:00.0 and c1:00.0.
+fn placed() -> Value {
+    let at = |i: u32, bus: &str| with(gpu(i), "pci_bus_id", json!(format!("00000000:{bus}:00.0")));
+    machine(&[at(0, "3B"), at(1, "C1")])
+}
+
+#[test]
+fn errors_of_which_no_event_comes_are_those_of_the_kernels_log() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let kmsg = dir.path().join("kmsg");
+    std::fs::write(&kmsg, "").expect("a file");
+    let write = |second: u32, bus: &str, number: u32| {
+        let line = format!("3,7,{second}000000,-;NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=1, text\n");
+        let mut file = std::fs::OpenOptions::new().append(true).open(&kmsg).expect("a file");
+        std::io::Write::write_all(&mut file, line.as_bytes()).expect("a line");
+    };
+    // One GPU has no events.
+    let deaf = json!([{"gpu": "GPU-1", "call": "nvmlDeviceRegisterEvents", "code": 3}]);
+    let scenario = with(placed(), "faults", deaf);
+    let log = KernelLog::open(dir.path());
+    let mut bench = Bench::with_log(Fake::new(&scenario.to_string()), Options::default(), log);
+    let first = bench.tick();
+    assert_eq!((first["gpu.0.xidErrors"], first["gpu.1.xidErrors"]), (0.0, 0.0));
+    write(1, "c1", 31);
+    write(3, "c1", 79);
+    let present = bench.tick();
+    assert_eq!((present["gpu.1.xidErrors"], present["gpu.1.lastXid"]), (2.0, 79.0));
+    assert_eq!(present["gpu.0.xidErrors"], 0.0);
+    // Of the other's error both tell.
+    write(4, "3b", 63);
+    bench.change(&with(scenario, "xids", json!([{"gpu": "GPU-0", "xid": 63}, {"gpu": "GPU-0", "xid": 64}])));
+    let present = bench.until(|present| present.get("gpu.0.lastXid") == Some(&64.0));
+    assert_eq!(present["gpu.0.xidErrors"], 2.0);
+    assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn a_kernels_log_that_may_not_be_read_is_said_once_where_it_is_missed() {
+    let deaf = json!([{"gpu": "GPU-1", "call": "nvmlDeviceRegisterEvents", "code": 3}]);
+    for (faults, said) in [(deaf, 1), (json!([]), 0)] {
+        let scenario = with(placed(), "faults", faults);
+        let log = KernelLog::denied("the kernel's log is closed");
+        let mut bench = Bench::with_log(Fake::new(&scenario.to_string()), Options::default(), log);
+        let heard = |present: &BTreeMap<String, f64>| present.keys().filter(|tag| tag.ends_with("xidErrors")).count();
+        bench.until(|present| heard(present) == 2 - said);
+        let ticks: Vec<_> = (0..60).map(|_| (bench.tick(), bench.reason())).collect();
+        let heard = ticks.iter().filter(|(_, reason)| reason == "the kernel's log is closed").count();
+        assert_eq!(heard, said);
+        assert!(ticks.iter().all(|(present, _)| indices(present) == [0, 1]), "it costs nothing else");
+        assert_eq!(ticks.last().expect("ticks").1, "");
+    }
 }
 
 #[test]

@@ -16,6 +16,10 @@ const KIB: f64 = (1 << 10) as f64;
 /// How often the limits are looked up again: a group's limit can be changed and a process moved.
 const LIMIT_INTERVAL: Duration = Duration::from_secs(10);
 
+/// How often /proc/vmstat is read: the kernel sums each of its numbers over all cores, which takes longer than all the
+/// rest of a reading. A little less, so that a tick that comes early by a hair is not passed over.
+const PAGING_INTERVAL: Duration = Duration::from_millis(4_900);
+
 /// Opens it.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("meminfo");
@@ -115,6 +119,7 @@ impl Group {
 /// What /proc/vmstat counts, since the start.
 struct Paging {
     vmstat: HotFile,
+    read: Option<Duration>,
     counts: [Count; 6],
 }
 
@@ -139,10 +144,14 @@ impl Paging {
             count(b"pgmajfault", &memory::MAJOR_FAULTS, 1),
             count(b"oom_kill", &memory::OOM_KILLS, 1),
         ];
-        Paging { vmstat, counts }
+        Paging { vmstat, read: None, counts }
     }
 
     fn put(&mut self, out: &mut Out, sources: &mut Sources) {
+        if self.read.is_some_and(|then| out.at().saturating_sub(then) < PAGING_INTERVAL) {
+            return;
+        }
+        self.read = Some(out.at());
         let text = match self.vmstat.read() {
             Ok(text) => text,
             // Kernels in a kernel have no such file.

@@ -5,7 +5,7 @@ use super::SmiGpu;
 
 /// What it is asked: fields that every driver of the last ten years knows, for one unknown field fails the whole query.
 pub(in super::super) const ARGS: &[&str] = &[
-    "--query-gpu=uuid,pstate,persistence_mode,pcie.link.gen.current,pcie.link.width.current,fan.speed,memory.total,memory.used,\
+    "--query-gpu=uuid,pci.bus_id,pstate,persistence_mode,pcie.link.gen.current,pcie.link.width.current,fan.speed,memory.total,memory.used,\
      utilization.gpu,utilization.memory,ecc.errors.corrected.volatile.device_memory,\
      ecc.errors.uncorrected.volatile.device_memory,temperature.gpu,temperature.memory,power.draw,\
      enforced.power.limit,clocks.current.graphics,clocks.current.sm,clocks.current.memory",
@@ -15,6 +15,7 @@ pub(in super::super) const ARGS: &[&str] = &[
 /// Columns, and the document's names for them.
 const NAMES: &[(&str, &[&str], &str)] = &[
     ("uuid", &[], "uuid"),
+    ("pci.bus_id", &["pci"], "pci_bus_id"),
     ("pstate", &[], "performance_state"),
     ("persistence_mode", &[], "persistence_mode"),
     ("pcie.link.gen.current", &["pci", "pci_gpu_link_info", "pcie_gen"], "current_link_gen"),

@@ -60,7 +60,7 @@ impl Machine {
 
     fn open(&self) -> (Options, Box<dyn Collector>, Out) {
         let options = Options::default();
-        let roots = Roots { proc: self.path().join("proc"), sys: self.path().join("sys") };
+        let roots = Roots::below(self.path());
         let mut parts = open(&options, &roots).unwrap();
         (options, parts.remove(0).collector, Out::default())
     }

@@ -1,0 +1,243 @@
+//! Critical errors (XID) in the kernel's log, for GPUs whose driver reports no events, and for errors of which no event
+//! came: `NVRM: Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.`
+//!
+//! `/dev/kmsg` gives a record a reading and never waits: where nothing is new, that is one call of a microsecond.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Room for a record; the kernel's own are shorter.
+const RECORD_BYTES: usize = 8 << 10;
+/// Most records of one reading; a log that runs over is read on at the next.
+const MAX_RECORDS: usize = 1_000;
+/// Lines of one GPU and number that stand closer than this are of one error, microseconds.
+const ONE_ERROR_MICROS: u64 = 1_000_000;
+/// Numbers of this size are none of NVIDIA's.
+const MAX_XID: u64 = 10_000;
+
+/// Where a GPU sits on the PCI bus: domain, bus and device.
+pub(super) type PciPlace = [u32; 3];
+
+/// The log from the moment on in which it was opened.
+#[derive(Debug, Default)]
+pub(super) struct KernelLog {
+    /// Absent where there is none, or it may not be read.
+    file: Option<File>,
+    /// Why it may not be read, and what helps; until it was said.
+    denied: Option<String>,
+    /// When each was told last, in the kernel's time.
+    told: HashMap<(PciPlace, u64), u64>,
+}
+
+impl KernelLog {
+    /// Opens `kmsg` in this folder.
+    pub fn open(dev: &Path) -> KernelLog {
+        let path = dev.join("kmsg");
+        match from_its_end(&path) {
+            Ok(file) => KernelLog { file: Some(file), ..KernelLog::default() },
+            Err(error) => KernelLog { denied: denied(&path, &error), ..KernelLog::default() },
+        }
+    }
+
+    /// One that may not be read, for this reason.
+    #[cfg(test)]
+    pub fn denied(reason: &str) -> KernelLog {
+        KernelLog { denied: Some(reason.into()), ..KernelLog::default() }
+    }
+
+    /// Whether errors would be heard of.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Why it may not be read, and what helps; once.
+    pub fn say_denied(&mut self) -> Option<String> {
+        self.denied.take()
+    }
+
+    /// Errors since it was read last: of which GPU, and which number.
+    pub fn read(&mut self) -> Vec<(PciPlace, u64)> {
+        let mut errors = Vec::new();
+        let Some(file) = &mut self.file else { return errors };
+        let mut buffer = [0; RECORD_BYTES];
+        for _ in 0..MAX_RECORDS {
+            match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => {
+                    let text = String::from_utf8_lossy(&buffer[..n]);
+                    for (micros, place, number) in text.lines().filter_map(error_in) {
+                        let before = self.told.insert((place, number), micros);
+                        if before.is_none_or(|before| micros.saturating_sub(before) >= ONE_ERROR_MICROS) {
+                            errors.push((place, number));
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // What was not read in time is overwritten (EPIPE), and a record may be longer than any of ours.
+                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::InvalidInput) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.file = None;
+                    break;
+                }
+            }
+        }
+        errors
+    }
+}
+
+/// The file, so that a reading gives what is new.
+#[cfg(target_os = "linux")]
+fn from_its_end(path: &Path) -> io::Result<File> {
+    use std::io::{Seek, SeekFrom};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+    let about = path.metadata()?;
+    // Containers may have another device in its place, such as a console or one that is always empty.
+    if about.file_type().is_char_device() && about.rdev() != libc::makedev(1, 11) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mut file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(file)
+}
+
+/// Only Linux has such a file.
+#[cfg(not(target_os = "linux"))]
+fn from_its_end(_: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+fn denied(path: &Path, error: &io::Error) -> Option<String> {
+    (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
+        format!(
+            "critical errors (XID) are not told: the driver reports none to this process, and the kernel's log may not \
+             be read ({}: {error}); sudo sysctl kernel.dmesg_restrict=0 allows it, or the capability CAP_SYSLOG",
+            path.display()
+        )
+    })
+}
+
+/// Microseconds since boot, GPU and number of a record that tells of an error:
+/// `3,1234,5678901,-;NVRM: Xid (PCI:0000:65:00 GPU-I:05): 94, pid=7194, Contained: SM (0x1).`
+fn error_in(record: &str) -> Option<(u64, PciPlace, u64)> {
+    let (head, message) = record.split_once(';')?;
+    let mut head = head.split(',');
+    let (priority, _, micros) = (head.next()?, head.next()?, head.next()?);
+    // Above 7 it is of a program, not of the kernel.
+    if priority.parse::<u32>().ok()? > 7 {
+        return None;
+    }
+    let (place, rest) = message.strip_prefix("NVRM: Xid (")?.split_once("): ")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    let number = digits.parse().ok().filter(|number| *number < MAX_XID)?;
+    Some((micros.parse().ok()?, self::place(place.strip_prefix("PCI:").unwrap_or(place))?, number))
+}
+
+/// `0000:65:00`, `00000000:65:00.0`, `0000:65:00 GPU-I:05`
+pub(super) fn place(text: &str) -> Option<PciPlace> {
+    let mut parts = text.split([' ', '.']).next()?.split(':').map(|part| u32::from_str_radix(part, 16).ok());
+    let place = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(place)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    #[test]
+    fn records_are_read_as_the_driver_writes_them() {
+        for (record, expected) in [
+            ("3,1,77,-;NVRM: Xid (PCI:0000:65:00): 79, pid=4711, GPU has fallen off the bus.", Some((0x65, 79))),
+            ("4,1,77,-;NVRM: Xid (PCI:0000:c1:00): 31, pid=79749, name=exe, Ch 0000000a, intr 0", Some((0xc1, 31))),
+            ("3,1,77,c;NVRM: Xid (PCI:0000:07:00 GPU-I:05): 94, pid=7194, Contained: SM (0x1).", Some((7, 94))),
+            ("3,1,77,-;NVRM: Xid (0000:01:00): 13, 0003 00000000 0000A0C0", Some((1, 13))),
+            ("3,1,77,-;NVRM: Xid (PCI:0000:01:00.0): 62", Some((1, 62))),
+            // A program that writes into the kernel's log.
+            ("11,1,77,-;NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus.", None),
+            ("6,1,77,-;NVRM: GPU 0000:65:00.0: GPU has fallen off the bus.", None),
+            ("3,1,77,-;NVRM: Xid (PCI:0000:65:00): none", None),
+            ("3,1,77,-;NVRM: Xid (PCI:0000:65): 79", None),
+            ("3,1,77,-;NVRM: Xid (PCI:0000:65:00): 123456", None),
+            (" SUBSYSTEM=pci", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|(bus, number)| (77, [0, bus, 0], number));
+            assert_eq!(error_in(record), expected, "{record}");
+        }
+        assert_eq!(place("00000009:C1:00.0"), Some([9, 0xc1, 0]));
+    }
+
+    /// A log that tests write.
+    struct Log {
+        dir: tempfile::TempDir,
+        log: KernelLog,
+    }
+
+    impl Log {
+        fn new() -> Log {
+            let dir = tempfile::tempdir().expect("a folder");
+            let before = "3,1,5,-;NVRM: Xid (PCI:0000:65:00): 48, before\n";
+            std::fs::write(dir.path().join("kmsg"), before).expect("a file");
+            Log { log: KernelLog::open(dir.path()), dir }
+        }
+
+        fn write(&self, text: &str) {
+            let path = self.dir.path().join("kmsg");
+            let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("a file");
+            file.write_all(text.as_bytes()).expect("lines");
+        }
+    }
+
+    #[test]
+    fn what_stood_there_before_is_not_read_and_lines_of_one_error_count_once() {
+        let mut log = Log::new();
+        assert!(log.log.is_open());
+        assert_eq!(log.log.read(), []);
+        let xid = |second: u64, bus: &str, number: u32| {
+            format!("3,9,{}000000,-;NVRM: Xid (PCI:0000:{bus}:00): {number}, pid=1, text\n SUBSYSTEM=pci\n", second)
+        };
+        log.write(&(xid(20, "65", 13) + &xid(20, "65", 13) + &xid(20, "66", 13) + &xid(20, "65", 43)));
+        assert_eq!(log.log.read(), [([0, 0x65, 0], 13), ([0, 0x66, 0], 13), ([0, 0x65, 0], 43)]);
+        assert_eq!(log.log.read(), []);
+        log.write(&xid(21, "65", 13));
+        assert_eq!(log.log.read(), [([0, 0x65, 0], 13)]);
+    }
+
+    #[test]
+    fn a_log_that_may_not_be_read_is_said_once_and_one_that_is_not_there_never() {
+        let path = Path::new("/dev/kmsg");
+        for error in [libc::EPERM, libc::EACCES] {
+            let denied = denied(path, &io::Error::from_raw_os_error(error)).unwrap();
+            assert!(denied.contains("/dev/kmsg") && denied.contains("sudo sysctl kernel.dmesg_restrict=0"), "{denied}");
+            let mut log = KernelLog { denied: Some(denied.clone()), ..KernelLog::default() };
+            assert_eq!((log.say_denied(), log.say_denied()), (Some(denied), None));
+            assert_eq!((log.is_open(), log.read()), (false, Vec::new()));
+        }
+        assert_eq!(denied(path, &io::Error::from_raw_os_error(libc::ENOENT)), None);
+        let other = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/null", other.path().join("kmsg")).unwrap();
+        for dev in [Path::new("/nowhere"), other.path()] {
+            let mut none = KernelLog::open(dev);
+            assert_eq!((none.is_open(), none.say_denied()), (false, None), "{dev:?}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_own_log_never_keeps_us_waiting() {
+        let mut log = KernelLog::open(Path::new("/dev"));
+        let begin = std::time::Instant::now();
+        (0..100).for_each(|_| drop(log.read()));
+        assert!(begin.elapsed() < std::time::Duration::from_secs(5));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".*", words in "[0-9]{1,3},1,[0-9]{1,22},-;NVRM: Xid \\([A-Z:0-9 ]{0,20}\\): [0-9]{0,25}") {
+            let _ = (error_in(&text), error_in(&words), place(&text));
+        }
+    }
+}
