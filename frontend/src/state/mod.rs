@@ -148,8 +148,6 @@ pub struct Page {
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What is wrong, as it was said last.
     pub findings: RwSignal<Findings>,
-    /// True once a finding is known, so that there is a way to their page.
-    pub has_findings: RwSignal<bool>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What the processes are searched for; empty for all.
@@ -244,7 +242,6 @@ impl Page {
             notebook: RwSignal::default(),
             marks: StoredValue::new_local(Rc::default()),
             findings: RwSignal::default(),
-            has_findings: RwSignal::new(false),
             faults: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),

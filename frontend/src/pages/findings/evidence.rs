@@ -93,7 +93,8 @@ fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i6
     let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
     let sources: String = machines(finding).iter().map(|name| format!("&source={}", encode(name))).collect();
     let mut found: Vec<Wanted> = Vec::new();
-    for evidence in &finding.evidence {
+    // What is absent is said and not drawn.
+    for evidence in finding.evidence.iter().filter(|evidence| evidence.value.is_some()) {
         let Some(position) = store.catalog.position(&evidence.tag) else { continue };
         let metric = &store.catalog.metrics[usize::from(position)];
         if metric.kind == Kind::State || found.iter().any(|one| one.tag == evidence.tag) || found.len() == most {
@@ -284,11 +285,11 @@ pub fn Sketch(
                 <path class="peers" d=moved(&peers)/>
                 <path class="own" d=moved(&own)/>
             </svg>
-            <dl>
-                <div class="u">{piece.title.clone()}{symbol}</div>
-                <div><i class="own"></i><dt>{subject}</dt>" "<dd>{newest(&own)}</dd></div>
-                <div><i></i><dt>"others"</dt>" "<dd>{newest(&peers)}</dd></div>
-            </dl>
+            <div class="key">
+                <p class="u">{piece.title.clone()}{symbol}</p>
+                <p><i class="own"></i>{subject}" "<b>{newest(&own)}</b></p>
+                <p><i></i>"others "<b>{newest(&peers)}</b></p>
+            </div>
         })
     };
     view! { <div class="sketch" data-tag=text(move || piece.with(|p| p.as_ref().map(|p| p.tag.clone()).unwrap_or_default()))><If when=flag(move || piece.with(Option::is_some))>{drawn}</If></div> }

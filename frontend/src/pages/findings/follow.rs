@@ -66,15 +66,20 @@ fn question(page: Page) -> Option<(String, String)> {
     if page.over.get() || shared || !place.draws() {
         return None;
     }
+    let recorded = page.player.with(|player| player.as_ref().map(|p| (p.recorded.from, p.recorded.to)));
     if place == Route::Findings {
-        return Some((String::new(), format!("api/v1/findings?from=-{LISTED_SECONDS}s")));
+        let asked = match recorded {
+            Some((from, to)) => format!("from={}&to={}", range::seconds(from), range::seconds(to)),
+            None => format!("from=-{LISTED_SECONDS}s"),
+        };
+        return Some((String::new(), format!("api/v1/findings?{asked}")));
     }
     if place != Route::Host {
         return Some((String::new(), "api/v1/findings?active=1".into()));
     }
     page.plan.track();
     let machine = Some(page.machine()).filter(|name| !name.is_empty())?;
-    let span = match (page.player.with(|player| player.as_ref().map(|p| (p.recorded.from, p.recorded.to))), frozen) {
+    let span = match (recorded, frozen) {
         (Some((from, to)), _) | (None, Some((from, to))) => {
             format!("from={}&to={}", range::seconds(from), range::seconds(to))
         }

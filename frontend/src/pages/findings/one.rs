@@ -4,6 +4,7 @@ use super::evidence::{Piece, follow};
 use super::say;
 use super::words;
 use crate::address::View;
+use crate::pages::runs::parts::sentence;
 use crate::panels::curves::{CurveChart, Curves};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -138,7 +139,7 @@ pub fn Detail(
                     </If>
                 </span>
             </header>
-            <p class="sentence"><b>{of(|one, _| words::told(one).0)}</b>" "{of(|one, _| words::told(one).1)}</p>
+            <p class="sentence">{of(|one, _| sentence(&words::told(one).1))}</p>
             <p class="below">{of(|one, _| {
                 let waits = words::waits(one);
                 let who = one.subject.iter().map(words::place).take(4).collect::<Vec<_>>().join(", ");

@@ -33,6 +33,17 @@ pub fn FindingLine() -> impl IntoView {
     let page = expect_context::<Page>();
     let lead = Memo::new(move |_| page.leads());
     let is_there = flag(move || lead.with(Option::is_some));
+    Effect::new(move |was: Option<bool>| {
+        let is = is_there.get();
+        // What lay below comes up again as smoothly as it gave way.
+        if was == Some(true)
+            && !is
+            && let Some(main) = browser::by_id("page")
+        {
+            browser::set(&main, "data-went", "");
+        }
+        is
+    });
     view! { <If when=is_there><FindingSay lead/></If> }
 }
 
@@ -73,6 +84,7 @@ pub fn FindingSay(
     row.on_load(move |row| {
         let high = row.get_bounding_client_rect().height();
         if let Some(main) = row.parent_element() {
+            let _ = main.remove_attribute("data-went");
             browser::set_style(&main, "--gives-way", &format!("{high}px"));
         }
     });
